@@ -1,0 +1,170 @@
+"""Activity: which values depend on a chosen input and reach the result. Only those have adjoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from srcdiff.analyses.aliasing import Sites
+from srcdiff.ir.nodes import (
+    Alloc,
+    Apply,
+    Call,
+    Copy,
+    Custom,
+    Function,
+    If,
+    Load,
+    Loop,
+    Operation,
+    Store,
+    Value,
+    walk,
+)
+from srcdiff.ir.types import Array, is_float
+from srcdiff.rules import derivative_rule
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """The active values; an array's parameter or allocation stands for its memory."""
+
+    values: frozenset[Value]
+    sites: dict[Value, Sites]
+
+    def __contains__(self, value: Value) -> bool:
+        return value in self.values
+
+    def memory(self, array: Value) -> bool:
+        """Whether the memory the reference points to has adjoints."""
+        return bool(self.sites.get(array, frozenset((array,))) & self.values)
+
+
+def activity(function: Function, inputs: Iterable[Value], outputs: Iterable[Value], sites: dict[Value, Sites]) -> Activity:
+    operations = list(walk(function.body))
+    varied = _Flow(operations, sites, forward=True).run(inputs)
+    useful = _Flow(operations, sites, forward=False).run(outputs)
+    active = {v for v in varied & useful if is_float(v.type)}
+    _close_over_choices(operations, sites, active)
+    return Activity(frozenset(active), sites)
+
+
+def _close_over_choices(operations: list[Operation], sites: dict[Value, Sites], active: set[Value]) -> None:
+    """A reference that may point to active memory has an adjoint, so that all it may point to needs one."""
+    choices = [v for o in operations if isinstance(o, If | Loop) for v in (*o.defines(), *_params(o))]
+    groups = [sites[v] for v in choices if isinstance(v.type, Array) and v in sites]
+    changed = True
+    while changed:
+        changed = False
+        for group in groups:
+            if group & active and not group <= active:
+                active |= group
+                changed = True
+
+
+def _params(operation: Operation) -> tuple[Value, ...]:
+    return operation.params if isinstance(operation, Loop) else ()
+
+
+class _Flow:
+    """Marks values along the flow of data, or against it, until nothing changes."""
+
+    def __init__(self, operations: list[Operation], sites: dict[Value, Sites], *, forward: bool) -> None:
+        self.sites, self.marked = sites, set[Value]()
+        self.step: Callable[[Operation], None] = self.forwards if forward else self.backwards
+        self.operations = operations if forward else operations[::-1]
+
+    def run(self, start: Iterable[Value]) -> set[Value]:
+        self.marked = set(start)
+        size = -1
+        while size != len(self.marked):
+            size = len(self.marked)
+            for operation in self.operations:
+                self.step(operation)
+        return self.marked
+
+    def memory(self, array: Value) -> Sites:
+        return self.sites.get(array, frozenset((array,)))
+
+    def holds(self, value: Value) -> bool:
+        if isinstance(value.type, Array):
+            return bool(self.memory(value) & self.marked)
+        return value in self.marked
+
+    def forwards(self, operation: Operation) -> None:
+        match operation:
+            case Apply():
+                if is_float(operation.out.type) and any(a in self.marked for a in differentiable_arguments(operation)):
+                    self.marked.add(operation.out)
+            case Load():
+                if is_float(operation.out.type) and self.holds(operation.array):
+                    self.marked.add(operation.out)
+            case Store():
+                if operation.value in self.marked and is_float(operation.array.type):
+                    self.marked |= self.memory(operation.array)
+            case Alloc():
+                if operation.fill in self.marked and is_float(operation.out.type):
+                    self.marked.add(operation.out)
+            case Copy():
+                if self.holds(operation.array):
+                    self.marked.add(operation.out)
+            case If():
+                for k, out in enumerate(operation.outs):
+                    self.join(out, operation.then.yields[k], operation.orelse.yields[k])
+            case Loop():
+                for k, (param, out) in enumerate(zip(operation.params, operation.outs, strict=True)):
+                    self.join(param, operation.inits[k], operation.body.yields[k])
+                    self.join(out, operation.inits[k], operation.body.yields[k])
+            case Call() | Custom():
+                if any(self.holds(a) for a in operation.args):
+                    self.marked |= {v for v in operation.outs if is_float(v.type)}
+                if isinstance(operation, Custom):
+                    for param, argument in zip(operation.params, operation.args, strict=True):
+                        self.join(param, argument)
+
+    def join(self, out: Value, *sources: Value) -> None:
+        if not isinstance(out.type, Array) and any(s in self.marked for s in sources):
+            self.marked.add(out)
+
+    def backwards(self, operation: Operation) -> None:
+        match operation:
+            case Apply():
+                if operation.out in self.marked:
+                    self.marked |= set(differentiable_arguments(operation))
+            case Load():
+                if operation.out in self.marked:
+                    self.marked |= self.memory(operation.array)
+            case Store():
+                if self.holds(operation.array):
+                    self.marked.add(operation.value)
+            case Alloc():
+                if operation.out in self.marked and operation.fill is not None:
+                    self.marked.add(operation.fill)
+            case Copy():
+                if operation.out in self.marked:
+                    self.marked |= self.memory(operation.array)
+            case If():
+                for k, out in enumerate(operation.outs):
+                    if out in self.marked:
+                        self.marked |= {operation.then.yields[k], operation.orelse.yields[k]}
+            case Loop():
+                for k, (param, out) in enumerate(zip(operation.params, operation.outs, strict=True)):
+                    if out in self.marked or param in self.marked:
+                        self.marked |= {param, operation.inits[k], operation.body.yields[k]}
+            case Call() | Custom():
+                if any(v in self.marked for v in operation.outs):
+                    for argument in operation.args:
+                        if isinstance(argument.type, Array):
+                            self.marked |= self.memory(argument)
+                        elif is_float(argument.type):
+                            self.marked.add(argument)
+
+
+def differentiable_arguments(operation: Apply) -> list[Value]:
+    """The arguments that the primitive's derivative is not zero for everywhere; a primitive without a rule has all."""
+    rule = derivative_rule(operation.primitive)
+    if rule is None:
+        return [a for a in operation.args if is_float(a.type)]
+    return [
+        a for name, a in zip(rule.parameters, operation.args, strict=True) if name in rule.partials and is_float(a.type)
+    ]

@@ -1,0 +1,82 @@
+"""Which arrays a reference may point to: the allocations and parameters it can stem from."""
+
+from __future__ import annotations
+
+from srcdiff.ir.nodes import (
+    Alloc,
+    Block,
+    Copy,
+    Custom,
+    Function,
+    Grow,
+    If,
+    Loop,
+    Operation,
+    Pop,
+    Push,
+    Transpose,
+    Value,
+    View,
+    walk,
+)
+from srcdiff.ir.types import Array
+
+Sites = frozenset[Value]
+
+
+def points_to(function: Function) -> dict[Value, Sites]:
+    """For every array reference, the parameters and allocations whose memory it may be (a view is its base)."""
+    found: dict[Value, Sites] = {p: frozenset((p,)) for p in function.params if isinstance(p.type, Array)}
+    operations = [o for o in walk(function.body) if _matters(o)]
+    for operation in operations:
+        if isinstance(operation, Alloc | Copy):
+            found[operation.out] = frozenset((operation.out,))
+    changed = True
+    while changed:
+        changed = False
+        for operation in operations:
+            for out, sources in _flows(operation):
+                old = found.get(out, frozenset())
+                new = old.union(*(found.get(s, frozenset()) for s in sources))
+                if new != old:
+                    found[out] = new
+                    changed = True
+    return found
+
+
+def _matters(operation: Operation) -> bool:
+    kinds = (Alloc, Copy, View, Transpose, Grow, If, Loop, Push, Pop, Custom)
+    return isinstance(operation, kinds)
+
+
+def _flows(operation: Operation) -> list[tuple[Value, tuple[Value, ...]]]:
+    """Where references go: each result with what it may be."""
+    match operation:
+        case View() | Transpose() | Grow():
+            return [(operation.out, (operation.array,))]
+        case If():
+            pairs = zip(operation.outs, operation.then.yields, operation.orelse.yields, strict=True)
+            return [(out, (a, b)) for out, a, b in pairs if isinstance(out.type, Array)]
+        case Loop():
+            flows = []
+            for k, (param, out) in enumerate(zip(operation.params, operation.outs, strict=True)):
+                if isinstance(param.type, Array):
+                    sources = (operation.inits[k], operation.body.yields[k])
+                    flows += [(param, sources), (out, sources)]
+            return flows
+        case Push():
+            return [(operation.stack, (operation.value,))]
+        case Pop():
+            return [(operation.out, (operation.stack,))]
+    return []
+
+
+def written_sites(block: Block, sites: dict[Value, Sites]) -> set[Value]:
+    """The memory that the block may write to."""
+    from srcdiff.ir.nodes import Store
+
+    found: set[Value] = set()
+    for operation in walk(block):
+        if isinstance(operation, Store):
+            found |= sites.get(operation.array, frozenset())
+    return found

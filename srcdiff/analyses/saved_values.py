@@ -1,0 +1,302 @@
+"""What the forward sweep keeps: for every value the reverse sweep asks for, how it is had again.
+
+In this order: it is still there (at top level, a loop's counter, memory that nobody has overwritten since); it is cheap
+to compute again; the loop that yielded it carries it backwards; else it is kept. Which values to keep so that all the
+others follow is a minimum cut: between what cannot be had again and what is asked for, with the cost of keeping a value
+growing with the loops around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from srcdiff.analyses.aliasing import Sites
+from srcdiff.analyses.minimum_cut import minimum_cut
+from srcdiff.analyses.structure import Structure
+from srcdiff.ir.nodes import Apply, Block, Dim, Load, Loop, Operation, Store, Transpose, Value, View
+from srcdiff.ir.primitives import PRIMITIVES
+from srcdiff.ir.types import Array, Scalar
+
+_PER_LOOP = 100.0  # how many turns a loop is taken to make, when costs are compared
+_BYTES = {"float64": 8.0, "float32": 4.0, "int64": 8.0, "bool": 1.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """How a value is had again: `keep`, `again` (by an operation), or `yielded` (carried back by the loop)."""
+
+    how: str
+    operation: Operation | Formula | None = None
+    slot: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    decisions: dict[Value, Decision]
+    cost: float
+
+    @property
+    def kept(self) -> list[Value]:
+        return [v for v, d in self.decisions.items() if d.how == "keep"]
+
+
+def memory_of(array: Value, sites: dict[Value, Sites]) -> Sites:
+    return sites.get(array, frozenset((array,)))
+
+
+class Planner:
+    """Decides for one function; `restored` is the memory that the reverse sweep puts back as it was."""
+
+    def __init__(
+        self,
+        structure: Structure,
+        sites: dict[Value, Sites],
+        demands: dict[Value, set[int]],
+        restored: frozenset[Value],
+        never_reload: Iterable[Value],
+        still_there: StillThere,
+    ) -> None:
+        self.structure, self.sites, self.restored = structure, sites, restored
+        self.never_reload = set(never_reload)
+        self.still_there = still_there
+        self.asked = dict(demands)
+        self.positions: dict[Value, set[int]] = {v: set(p) for v, p in demands.items()}
+        self.options: dict[Value, tuple[Decision, tuple[Value, ...]] | None] = {}
+        self.stores = [o for o in structure.start if isinstance(o, Store)]
+        self.stored_in: dict[Value, list[Store]] = {}
+        for store in self.stores:
+            if not store.adds:
+                self.stored_in.setdefault(store.value, []).append(store)
+
+    def plan(self) -> Plan:
+        work = list(self.positions)
+        while work:
+            value = work.pop()
+            option = self.option(value)
+            self.options[value] = option
+            for operand in option[1] if option is not None else ():
+                if self.is_free(operand):
+                    continue
+                before = len(self.positions.get(operand, ()))
+                known = operand in self.positions
+                self.positions.setdefault(operand, set()).update(self.positions[value])
+                if not known or len(self.positions[operand]) != before:
+                    work.append(operand)
+        return self.cut()
+
+    def cut(self) -> Plan:
+        values = list(self.options)
+        edges = {
+            v: [o for o in option[1] if not self.is_free(o)] for v, option in self.options.items() if option is not None
+        }
+        sources = [v for v in values if self.options[v] is None]
+        sinks = [v for v in values if v in self.asked]
+        costs = {v: self.cost(v) for v in values}
+        kept = minimum_cut(values, edges, sources, sinks, costs)
+        decisions: dict[Value, Decision] = {}
+        for value in values:
+            option = self.options[value]
+            if value in kept or option is None:
+                decisions[value] = Decision("keep")
+            else:
+                decisions[value] = option[0]
+        return Plan(decisions, sum(costs[v] for v in kept))
+
+    def cost(self, value: Value) -> float:
+        block = self.structure.home[value]
+        loops = self.structure.loops_around(block)
+        turns = _PER_LOOP ** len(loops)
+        if any(not loop.counted for loop in loops):
+            turns *= 1.3  # a stack that grows
+        size = 40.0 if isinstance(value.type, Array) else _BYTES[value.scalar.dtype]
+        return turns * size
+
+    def is_free(self, value: Value) -> bool:
+        """Whether the reverse sweep has it without asking: constants, what stands at top level, counters."""
+        if value in self.structure.constants:
+            return True
+        home = self.structure.home.get(value, self.structure.top)
+        if home is self.structure.top:
+            return True
+        owner = self.structure.owner.get(home)
+        return isinstance(owner, Loop) and owner.counted and value is owner.index
+
+    # -- the ways to have a value again ------------------------------------------------------------------------------------
+
+    def option(self, value: Value) -> tuple[Decision, tuple[Value, ...]] | None:
+        """The best way that keeps nothing for this value itself, and the values it needs."""
+        structure = self.structure
+        if value in structure.slot:
+            return self.parameter(*structure.slot[value])
+        operation = structure.definition.get(value)
+        owner = structure.owner.get(structure.home[value])
+        if isinstance(owner, Loop) and value is owner.index:
+            assert owner.bounds is not None
+            return Decision("again"), owner.bounds
+        if isinstance(operation, Load) and value not in self.never_reload and self.reloadable(operation):
+            return Decision("again", operation), operation.uses()
+        stored = self.from_memory(value)
+        if stored is not None and all(self.is_free(v) for v in stored.uses()):
+            return Decision("again", stored), stored.uses()
+        if isinstance(operation, Apply) and self.is_cheap(operation):
+            return Decision("again", operation), operation.args
+        if isinstance(operation, Dim | View | Transpose):
+            return Decision("again", operation), operation.uses()
+        yielded = self.yielded(value)
+        if yielded is not None:
+            return yielded
+        if stored is not None:
+            return Decision("again", stored), stored.uses()
+        return None
+
+    def is_cheap(self, operation: Apply) -> bool:
+        if operation.primitive == "power":
+            return operation.args[1] in self.structure.constants
+        return PRIMITIVES[operation.primitive].cheap
+
+    def parameter(self, loop: Loop, slot: int) -> tuple[Decision, tuple[Value, ...]] | None:
+        """A loop's parameter: what another parameter was given, or a formula that holds at every turn."""
+        formula = invariant_formula(loop, slot, self.structure)
+        if formula is not None:
+            return Decision("again", formula), formula.uses()
+        param = loop.params[slot]
+        for other in range(len(loop.params)):
+            if loop.body.yields[other] is param and other != slot:
+                return Decision("yielded", slot=other), (loop.params[other], loop.outs[other])
+        return None
+
+    def yielded(self, value: Value) -> tuple[Decision, tuple[Value, ...]] | None:
+        home = self.structure.home[value]
+        owner = self.structure.owner.get(home)
+        if isinstance(owner, Loop) and home is owner.body:
+            for slot in range(len(owner.params)):
+                if owner.body.yields[slot] is value:
+                    return Decision("yielded", slot=slot), (owner.params[slot], owner.outs[slot])
+        return None
+
+    def from_memory(self, value: Value) -> Load | None:
+        """A load from where the value was stored, if it is still there."""
+        for store in self.stored_in.get(value, ()):
+            block = self.structure.block_of[store]
+            if block is not self.structure.home[value] or not isinstance(value.type, Scalar):
+                continue
+            if store.array.array.dtype != value.scalar.dtype:
+                continue
+            if not memory_of(store.array, self.sites) & self.restored and self.still_there.after_store(store):
+                return Load(Value(value.type, value.name), store.array, store.indices, span=store.span)
+        return None
+
+    # -- memory ------------------------------------------------------------------------------------------------------------
+
+    def reloadable(self, load: Load) -> bool:
+        memory = memory_of(load.array, self.sites)
+        if memory & self.restored:
+            return memory <= self.restored and self.restored_in_time(load, memory)
+        return self.still_there.after_load(load)
+
+    def restored_in_time(self, load: Load, memory: Sites) -> bool:
+        """Whether no store stands between the load and the places that ask for it, once the reverse sweep is there.
+
+        A value is asked for in front of the mirror of the operation, in the block of the load, that holds the place.
+        """
+        structure = self.structure
+        block = structure.block_of[load]
+        start = structure.start[load]
+        last = start
+        for position in self.positions[load.out]:
+            for operation in block.operations:
+                if structure.start[operation] <= position <= structure.end[operation]:
+                    last = max(last, structure.end[operation])
+        return not any(
+            start < structure.start[s] <= last and memory_of(s.array, self.sites) & memory for s in self.stores
+        )
+
+
+class StillThere:
+    """Whether memory still holds, when the forward sweep ends, what a load read or a store wrote."""
+
+    def __init__(self, structure: Structure, sites: dict[Value, Sites]) -> None:
+        self.structure, self.sites = structure, sites
+        self.stores = [o for o in structure.start if isinstance(o, Store)]
+        self.known: dict[Operation, bool] = {}
+
+    def after_load(self, load: Load) -> bool:
+        if load not in self.known:
+            self.known[load] = not any(self.may_overwrite(s, load) for s in self.stores)
+        return self.known[load]
+
+    def after_store(self, store: Store) -> bool:
+        if store not in self.known:
+            self.known[store] = not any(self.may_overwrite(s, store) for s in self.stores)
+        return self.known[store]
+
+    def may_overwrite(self, store: Store, access: Load | Store) -> bool:
+        if not memory_of(store.array, self.sites) & memory_of(access.array, self.sites):
+            return False
+        if not self.may_follow(store, access):
+            return False
+        from srcdiff.analyses.accesses import never_overwrites
+
+        return not never_overwrites(store, access, self.structure)
+
+    def may_follow(self, store: Store, access: Operation) -> bool:
+        """Whether the store may run after the access: it stands behind it, or a loop comes round to it."""
+        if self.structure.start[store] > self.structure.start[access]:
+            return True
+        return bool(
+            set(self.structure.loops_around(self.structure.block_of[store]))
+            & set(self.structure.loops_around(self.structure.block_of[access]))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """A primitive on values and other formulas."""
+
+    primitive: str
+    args: tuple[Value | Formula, ...]
+
+    def uses(self) -> tuple[Value, ...]:
+        return tuple(v for a in self.args for v in (a.uses() if isinstance(a, Formula) else (a,)))
+
+
+def invariant_formula(loop: Loop, slot: int, structure: Structure) -> Formula | None:
+    """A formula for a loop's parameter in terms of the others, if its start and its next value are the same formula.
+
+        res = y * y - c                      at the start of every turn res is y * y - c, so that it need not be kept
+        while abs(res) > 1e-9:
+            y = y - res / (2.0 * y)
+            res = y * y - c
+    """
+    start, following = loop.inits[slot], loop.body.yields[slot]
+    pairs = {
+        (i, y): p
+        for k, (i, y, p) in enumerate(zip(loop.inits, loop.body.yields, loop.params, strict=False))
+        if k != slot
+    }
+    steps = 0
+
+    def match(a: Value, b: Value) -> Value | Formula | None:
+        nonlocal steps
+        steps += 1
+        if steps > 200:
+            return None
+        if (a, b) in pairs:
+            return pairs[a, b]
+        if a is b:
+            return a
+        if a in structure.constants and b in structure.constants:
+            same = structure.constants[a] == structure.constants[b] and a.type == b.type
+            return a if same else None
+        left, right = structure.definition.get(a), structure.definition.get(b)
+        if not (isinstance(left, Apply) and isinstance(right, Apply)) or left.primitive != right.primitive:
+            return None
+        if not PRIMITIVES[left.primitive].cheap or structure.home[b] is not loop.body:
+            return None
+        args = [match(x, y) for x, y in zip(left.args, right.args, strict=True)]
+        found = tuple(x for x in args if x is not None)
+        return Formula(left.primitive, found) if len(found) == len(args) else None
+
+    found = match(start, following)
+    return found if isinstance(found, Formula) and loop.params[slot] not in found.uses() else None

@@ -1,0 +1,72 @@
+"""Where everything stands: the block that defines a value, the blocks around it, and the order of text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from srcdiff.ir.nodes import Block, Const, Function, Loop, Operation, Value, inner_values
+
+
+@dataclass(slots=True)
+class Structure:
+    top: Block
+    home: dict[Value, Block] = field(default_factory=dict)
+    """The block in which a value is defined; a loop's parameters are at home in its body."""
+    definition: dict[Value, Operation] = field(default_factory=dict)
+    owner: dict[Block, Operation] = field(default_factory=dict)
+    """The operation that a block belongs to."""
+    block_of: dict[Operation, Block] = field(default_factory=dict)
+    start: dict[Operation, int] = field(default_factory=dict)
+    end: dict[Operation, int] = field(default_factory=dict)
+    constants: dict[Value, object] = field(default_factory=dict)
+    slot: dict[Value, tuple[Loop, int]] = field(default_factory=dict)
+    """A loop's parameter, with its loop and its place."""
+
+    def blocks_around(self, block: Block) -> list[Block]:
+        """The block and those it is nested in, from the outermost."""
+        found = [block]
+        while block in self.owner:
+            block = self.block_of[self.owner[block]]
+            found.append(block)
+        return found[::-1]
+
+    def loops_around(self, block: Block) -> list[Loop]:
+        """The loops the block is nested in, from the outermost."""
+        owners = (self.owner.get(b) for b in self.blocks_around(block))
+        return [o for o in owners if isinstance(o, Loop)]
+
+    def depth(self, block: Block) -> int:
+        return len(self.loops_around(block))
+
+
+def structure_of(function: Function) -> Structure:
+    found = Structure(function.body)
+    clock = 0
+
+    def visit(block: Block) -> None:
+        nonlocal clock
+        for operation in block.operations:
+            clock += 1
+            found.start[operation] = clock
+            found.block_of[operation] = block
+            for value in operation.defines():
+                found.home[value] = block
+                found.definition[value] = operation
+            if isinstance(operation, Const):
+                found.constants[operation.out] = operation.value
+            for inner in operation.blocks():
+                found.owner[inner] = operation
+                for value in inner_values(operation):
+                    found.home[value] = inner  # the body comes last, after a loop's test
+                    found.definition[value] = operation
+                visit(inner)
+            if isinstance(operation, Loop):
+                for k, param in enumerate(operation.params):
+                    found.slot[param] = (operation, k)
+            clock += 1
+            found.end[operation] = clock
+
+    for param in function.params:
+        found.home[param] = function.body
+    visit(function.body)
+    return found

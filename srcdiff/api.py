@@ -1,0 +1,304 @@
+"""What users call: derivatives of functions, specialised by the types of their arguments."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
+from srcdiff.pipeline import Compiled, Request, compile_request
+from srcdiff.source.abstract import Description
+from srcdiff.source.capture import Captured, capture, plain_function, read_variable
+from srcdiff.source.signature import describe_argument, floats_for_integers
+
+Wrt = int | str | Sequence[int | str]
+
+_BACKENDS = ("numba", "python")
+
+
+class Derivative:
+    """A function made from another: call it, look at its `source`, `compile` it ahead of time.
+
+    It is specialised at the first call with new argument types.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        mode: str,
+        wrt: Wrt,
+        *,
+        with_value: bool = True,
+        has_aux: bool = False,
+        backend: str = "numba",
+        **options: Any,
+    ) -> None:
+        if backend not in _BACKENDS:
+            raise ValueError(f"unknown backend {backend!r}; there are {', '.join(map(repr, _BACKENDS))}")
+        unknown = options.keys() - {"fastmath", "error_model", "boundscheck", "cache", "parallel"}
+        if unknown:
+            raise TypeError(f"unknown option {', '.join(sorted(unknown))}")
+        plain = plain_function(function)
+        if plain is None:
+            raise TypeError(f"{function!r} is not a Python function")
+        self.function: types.FunctionType = plain
+        self.mode, self.with_value, self.has_aux, self.backend, self.options = mode, with_value, has_aux, backend, options
+        self.signature = _without_star(inspect.signature(plain, follow_wrapped=False))
+        self.names = tuple(self.signature.parameters)
+        self.variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in self.signature.parameters.values())
+        self.single = isinstance(wrt, int | str)
+        self.wrt = self._chosen(wrt) if mode != "primal" else ()
+        self.specialisations: dict[Any, Specialisation] = {}
+        self.latest: Specialisation | None = None
+        self._captured: Captured | None = None
+        functools.update_wrapper(self, plain, updated=())
+
+    def _chosen(self, wrt: Wrt) -> tuple[str, ...]:
+        """The names of the arguments to differentiate by."""
+        asked: Sequence[int | str] = (wrt,) if isinstance(wrt, int | str) else tuple(wrt)
+        names = []
+        for one in asked:
+            if isinstance(one, str):
+                if one not in self.names:
+                    raise ValueError(f"`{self.function.__name__}` has no argument `{one}`; it has {', '.join(self.names)}")
+                names.append(one)
+            else:
+                if not -len(self.names) <= one < len(self.names):
+                    raise ValueError(f"`{self.function.__name__}` has {len(self.names)} arguments, there is no {one}")
+                names.append(self.names[one])
+        if len(set(names)) != len(names):
+            raise ValueError("`wrt` names an argument twice")
+        return tuple(names)
+
+    # -- calling -------------------------------------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs or len(args) != len(self.names) or self.variadic:
+            args = self._bound(args, kwargs)
+        key = tuple([_key(a) for a in args])
+        specialisation = self.specialisations.get(key)
+        if specialisation is None or not specialisation.is_current():
+            specialisation = self._specialise(key, args)
+        return specialisation(args)
+
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return tuple(bound.arguments[n] for n in self.names)
+
+    def compile(self, *args: Any, **kwargs: Any) -> Derivative:
+        """Specialise ahead of time, for example arguments or types such as `"float64[:]"` and `float`."""
+        values = self._bound(tuple(_stand_in(a) for a in args), {k: _stand_in(v) for k, v in kwargs.items()})
+        specialisation = self._specialise(tuple([_key(a) for a in values]), values)
+        specialisation.compile(values)
+        return self
+
+    @property
+    def captured(self) -> Captured:
+        if self._captured is None:
+            try:
+                self._captured = capture(self.function)
+            except Refusal as refusal:
+                assert refusal.problem is not None
+                raise DifferentiationError([refusal.problem]) from None
+        return self._captured
+
+    def _specialise(self, key: Any, args: tuple[Any, ...]) -> Specialisation:
+        node = self.captured.node
+        span = Span(self.captured.file, node.lineno, node.col_offset, node.col_offset + 3, self.captured.name)
+        descriptions = {n: describe_argument(a, n, span) for n, a in zip(self.names, args, strict=True)}
+        for name in self.wrt:
+            descriptions[name] = floats_for_integers(descriptions[name])
+        request = Request(
+            self.captured, descriptions, self.wrt, self.mode, self.with_value, self.has_aux, self.single
+        )
+        compiled = compile_request(request, self.backend, self.options)
+        specialisation = Specialisation(compiled, descriptions, self.names)
+        self.specialisations[key] = self.latest = specialisation
+        return specialisation
+
+    # -- looking -------------------------------------------------------------------------------------------------------------
+
+    @property
+    def source(self) -> str:
+        """The generated source of the latest specialisation."""
+        if self.latest is None:
+            from srcdiff.source.guess import guessed_arguments
+
+            self._specialise(None, tuple(guessed_arguments(self.captured, self.signature).values()))
+            del self.specialisations[None]
+        assert self.latest is not None
+        return self.latest.compiled.text
+
+    @property
+    def __srcdiff_function__(self) -> types.FunctionType:
+        return self.function
+
+    def __repr__(self) -> str:
+        what = {"primal": "differentiable", "reverse": "value_and_grad" if self.with_value else "grad"}[self.mode]
+        wrt = f", wrt={self.wrt!r}" if self.wrt else ""
+        return f"<srcdiff.{what}({self.function.__qualname__}{wrt})>"
+
+
+class Specialisation:
+    """A derivative for certain argument types: the compiled function, and what has to be done around it."""
+
+    def __init__(self, compiled: Compiled, descriptions: dict[str, Description], names: tuple[str, ...]) -> None:
+        self.compiled, self.descriptions = compiled, descriptions
+        self.function = compiled.function
+        self.outside = compiled.reading.outside
+        self.guards = compiled.reading.guards
+        self.outside_keys = [_key(o.read()) for o in self.outside]
+        self.positions = [k for k, n in enumerate(names) if descriptions[n].kind != "static"]
+        self.converters = [_converter(descriptions[n]) for n in names]
+        self.plain = len(self.positions) == len(names) and not self.outside and not any(self.converters)
+        self.lists = any(d.kind == "stored" for d in descriptions.values())
+
+    def is_current(self) -> bool:
+        """Whether what the function reads from outside is what it was compiled for."""
+        for place, name, value in self.guards:
+            found = _read(place, name)
+            if found is not value and not (type(found) is type(value) and found == value):
+                return False
+        return all(_key(o.read()) == k for o, k in zip(self.outside, self.outside_keys, strict=True))
+
+    def __call__(self, args: tuple[Any, ...]) -> Any:
+        if self.plain:
+            return self.function(*args)
+        return self.function(*self.converted(args))
+
+    def converted(self, args: tuple[Any, ...]) -> list[Any]:
+        values = []
+        for k in self.positions:
+            convert = self.converters[k]
+            values.append(args[k] if convert is None else convert(args[k]))
+        return values + [o.read() for o in self.outside]
+
+    def compile(self, args: tuple[Any, ...]) -> None:
+        """Compile without running."""
+        if hasattr(self.function, "compile"):
+            import numba
+
+            self.function.compile(tuple(numba.typeof(a) for a in self.converted(args)))
+
+
+def _read(place: Any, name: str) -> Any:
+    try:
+        return read_variable(place, name)
+    except (KeyError, ValueError):
+        return None
+
+
+def _converter(description: Description) -> Callable[[Any], Any] | None:
+    if description.kind == "stored":
+        return np.asarray if description.parts[0].detail.dtype != "float64" else _float_array
+    if description.kind == "value" and str(description.detail) == "float64":
+        return None
+    return None
+
+
+def _float_array(values: Any) -> Any:
+    return np.array(values, dtype=float)
+
+
+def _key(value: Any) -> Any:
+    """What distinguishes specialisations."""
+    kind = type(value)
+    if kind is np.ndarray:
+        return (value.dtype.char, value.ndim)
+    if kind is float or kind is int or kind is bool:
+        return kind
+    if kind is tuple or isinstance(value, tuple):
+        return (kind, *[_key(v) for v in value])
+    if kind is list:
+        return (list, *{type(v) for v in value})
+    if value is None or isinstance(value, str | np.generic):
+        return value if not isinstance(value, np.generic) else kind
+    return (kind, id(value)) if not isinstance(value, np.ndarray) else (value.dtype.char, value.ndim)
+
+
+def _without_star(signature: inspect.Signature) -> inspect.Signature:
+    return signature
+
+
+def _stand_in(value: Any) -> Any:
+    """An example for a type."""
+    if isinstance(value, str) and any(value.startswith(t) for t in ("float", "int", "bool", "uint")):
+        name, _, dimensions = value.partition("[")
+        if dimensions:
+            return np.zeros((1,) * (dimensions.count(",") + 1), dtype=name)
+        return np.dtype(name).type(0).item() if name in ("float64", "int64", "bool") else np.dtype(name).type(0)
+    if value in (float, int, bool) and isinstance(value, type):
+        return value()
+    module = type(value).__module__
+    if module.startswith("numba.core.types"):
+        return _stand_in(str(value)) if not hasattr(value, "ndim") else np.zeros((1,) * value.ndim, str(value.dtype))
+    return value
+
+
+# -- the public functions -------------------------------------------------------------------------------------------------
+
+
+def grad(
+    f: Callable[..., Any], wrt: Wrt = 0, *, has_aux: bool = False, backend: str = "numba", **options: Any
+) -> Derivative:
+    """The gradient of `f`, a function that returns one float, with respect to the arguments `wrt`.
+
+    `wrt` is a position, a name, or a tuple of those; a tuple gives a tuple of gradients. With `has_aux` the function
+    returns a pair, and the gradient is followed by its second part.
+    """
+    return Derivative(f, "reverse", wrt, with_value=False, has_aux=has_aux, backend=backend, **options)
+
+
+def value_and_grad(
+    f: Callable[..., Any], wrt: Wrt = 0, *, has_aux: bool = False, backend: str = "numba", **options: Any
+) -> Derivative:
+    """The value of `f` together with its gradient: see `grad`."""
+    return Derivative(f, "reverse", wrt, with_value=True, has_aux=has_aux, backend=backend, **options)
+
+
+class Differentiable(Derivative):
+    """A function compiled by srcdiff, with its derivatives as methods."""
+
+    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+        super().__init__(function, "primal", 0, **options)
+        self.given = options
+
+    def grad(self, wrt: Wrt = 0, *, has_aux: bool = False, **options: Any) -> Derivative:
+        return grad(self.function, wrt, has_aux=has_aux, **{**self.given, **options})
+
+    def value_and_grad(self, wrt: Wrt = 0, *, has_aux: bool = False, **options: Any) -> Derivative:
+        return value_and_grad(self.function, wrt, has_aux=has_aux, **{**self.given, **options})
+
+
+def differentiable(f: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Make a function differentiable: calling it runs it compiled, `.grad(...)` gives its gradient."""
+    if f is None:
+        return lambda function: Differentiable(function, **options)
+    return Differentiable(f, **options)
+
+
+def source(f: Callable[..., Any], *args: Any, wrt: Wrt = 0, mode: str = "reverse", with_value: bool = True) -> str:
+    """The generated code as text, for example arguments (or types); without any, types are guessed from the code."""
+    if mode not in ("reverse", "primal"):
+        raise ValueError(f"unknown mode {mode!r}; there are 'reverse' and 'primal'")
+    derivative = Derivative(f, mode, wrt, with_value=with_value, backend="python")
+    if args:
+        derivative.compile(*args)
+    return derivative.source
+
+
+def stop_gradient(x: Any) -> Any:
+    """`x` itself, taken for a constant by the derivative."""
+    return x
+
+
+stop_gradient.__srcdiff_stop_gradient__ = True  # type: ignore[attr-defined]
+
+
+__all__ = ["Problem"]

@@ -1,0 +1,133 @@
+"""Every kind of problem, one row each: what it means, what to write instead, and a failing example that is its test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    title: str
+    help: str
+    example: str
+    """A function `f` of one float (or what `arguments` says) that has this problem."""
+    arguments: str = "1.5,"
+
+
+CATALOGUE: dict[str, Kind] = {}
+
+
+def _kind(code: str, title: str, help_: str, example: str, arguments: str = "1.5,") -> None:
+    CATALOGUE[code] = Kind(title, help_, example, arguments)
+
+
+# SD1xx: the language
+_kind(
+    "SD101",
+    "a statement outside the language",
+    "move it out of the function that is differentiated",
+    "def f(x):\n    try:\n        return x * x\n    except ValueError:\n        return x\n",
+)
+_kind(
+    "SD102",
+    "an expression outside the language",
+    "compute it outside and pass it in as an argument",
+    "def f(x):\n    return x * len({1, 2})\n",
+)
+_kind("SD103", "the source cannot be read", "define the function in a file, or give it a rule with `srcdiff.custom_rule`",
+      "f = eval('lambda x: x * x')\n")
+_kind(
+    "SD104",
+    "a kind of function outside the language",
+    "use a plain function",
+    "def f(x):\n    yield x\n",
+)
+# SD2xx: values and types
+_kind(
+    "SD201",
+    "a value has no type srcdiff knows",
+    "pass floats, integers, booleans, arrays of those, tuples, strings, None or functions",
+    "def f(x, z):\n    return x\n",
+    "1.5, 1j",
+)
+_kind(
+    "SD202",
+    "a name has different types on different paths",
+    "use another name for one of them",
+    "def f(x):\n    if x > 1.0:\n        y = x\n    else:\n        y = (x, x)\n    return y * 2.0\n",
+)
+_kind(
+    "SD203",
+    "an operation does not fit the types",
+    "check the types of the operands",
+    "def f(x):\n    return x[0]\n",
+)
+_kind("SD204", "a name is not defined", "define it before it is used", "def f(x):\n    return x * undefined_name\n")
+_kind(
+    "SD205",
+    "something must be known when the function is compiled",
+    "write a literal, or pass a tuple whose length is known",
+    "def f(x):\n    t = (x, x * x, 1)\n    return t[int(x)]\n",
+)
+_kind(
+    "SD206",
+    "lists or arrays cannot be told apart",
+    "give each list its own name and do not bind it to another one in a branch or a loop",
+    "def f(x):\n    a = [x]\n    b = [x * x]\n    c = a\n    if x > 1.0:\n        c = b\n    c.append(x)\n"
+    "    return a[-1] + b[-1]\n",
+)
+# SD3xx: functions and rules
+_kind(
+    "SD301",
+    "a function has no derivative rule",
+    "declare one with `srcdiff.custom_rule`",
+    "import numpy as np\n\ndef f(x):\n    return np.spacing(x) * np.i0(x)\n",
+)
+_kind(
+    "SD302",
+    "a function is called that srcdiff cannot read",
+    "declare its derivative with `srcdiff.custom_rule`, or write it in Python",
+    "import json\n\ndef f(x):\n    json.JSONEncoder().encode(1.0)\n    return x\n",
+)
+_kind(
+    "SD303",
+    "whole-array expressions are not differentiated yet",
+    "write the loop over the elements",
+    "import numpy as np\n\ndef f(x):\n    return np.sum(x * x)\n",
+    "np.ones(3),",
+)
+_kind(
+    "SD304",
+    "a call does not fit the function's parameters",
+    "check the arguments of the call",
+    "def g(a, b):\n    return a * b\n\ndef f(x):\n    return g(x)\n",
+)
+_kind(
+    "SD305",
+    "a recursive function does what cannot be reversed",
+    "write the recursion as a loop, or return the result instead of writing it into an array",
+    "def fill(a, n, x):\n    if n == 0:\n        return x\n    a[n] = x\n    return fill(a, n - 1, x * x)\n\n"
+    "def f(x, a):\n    return fill(a, 2, x)\n",
+    "1.5, np.ones(3)",
+)
+# SD4xx: the derivative asked for
+_kind(
+    "SD401",
+    "the result is not one number",
+    "return a float; use `has_aux=True` to return more beside it",
+    "def f(x):\n    return x, x * x\n",
+)
+_kind(
+    "SD402",
+    "an argument cannot be differentiated",
+    "pass a float or an array of floats",
+    "def f(n):\n    return 2.0 * n[0]\n",
+    "np.arange(3),",
+)
+_kind(
+    "SD403",
+    "arguments share memory and one of them is written",
+    "pass a copy of one of them",
+    "def f(a, b):\n    a[0] = 2.0 * b[0]\n    return a[0] * b[0]\n",
+    "*(lambda a: (a, a))(np.ones(3)),",
+)

@@ -1,0 +1,65 @@
+"""What is refused, and the exceptions that say so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from srcdiff.diagnostics.catalogue import CATALOGUE
+from srcdiff.diagnostics.render import render
+from srcdiff.diagnostics.span import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that cannot be differentiated: a code of the catalogue, where, why, and what to write instead."""
+
+    code: str
+    message: str
+    span: Span | None
+    label: str = ""
+    notes: tuple[str, ...] = ()
+    help: str = ""
+
+    def __post_init__(self) -> None:
+        if self.code not in CATALOGUE:
+            raise KeyError(f"no row for {self.code} in the catalogue of problems")
+
+    def __str__(self) -> str:
+        return render(
+            self.code, self.message, self.span, self.label, self.notes, self.help or CATALOGUE[self.code].help
+        )
+
+
+class DifferentiationError(Exception):
+    """The function cannot be differentiated; `problems` lists every reason with its place in the source."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n\n".join(str(p) for p in self.problems))
+
+    def __reduce__(self) -> tuple[type[DifferentiationError], tuple[Sequence[Problem]]]:
+        return DifferentiationError, (self.problems,)
+
+    def __str__(self) -> str:
+        count = len(self.problems)
+        head = "" if count == 1 else f"{count} problems\n\n"
+        return "\n" + head + "\n\n".join(str(p) for p in self.problems)
+
+
+class Refusal(Exception):  # noqa: N818 -- it never reaches the user; it carries a problem to where they are gathered
+    """Raised inside the compiler; `None` means that the problem has been reported already."""
+
+    def __init__(self, problem: Problem | None) -> None:
+        self.problem = problem
+        super().__init__(str(problem))
+
+
+class InternalError(Exception):
+    """A defect of srcdiff, not of the user's program."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what}\nThis is a defect of srcdiff, not of your program. Please report it with the function and its "
+            "argument types; backend='python' and SRCDIFF_SHOW=all show more."
+        )

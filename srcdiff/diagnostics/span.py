@@ -1,0 +1,20 @@
+"""A place in the user's source: file, line and columns, with the text of the line."""
+
+from __future__ import annotations
+
+import linecache
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    file: str
+    line: int
+    column: int = 0
+    end_column: int = 0
+    function: str = ""
+
+    @property
+    def text(self) -> str:
+        """The user's line as they wrote it."""
+        return linecache.getline(self.file, self.line).rstrip("\n")

@@ -1,0 +1,115 @@
+"""The generated module: imports, the functions that are called, and the function asked for."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from srcdiff.emit import support
+from srcdiff.emit.write import Text, write_function
+from srcdiff.ir.nodes import Function, Value
+from srcdiff.rules import special
+from srcdiff.source.abstract import Abstract, Static, Tuple
+from srcdiff.source.to_ir import Reading
+
+
+@dataclass(slots=True)
+class Module:
+    name: str = ""
+    text: str = ""
+    support: set[str] = field(default_factory=set)
+    objects: dict[str, Any] = field(default_factory=dict)
+    functions: list[str] = field(default_factory=list)
+    """The functions that the text defines."""
+
+
+def write_module(
+    main: Function, callees: Sequence[Function], reading: Reading, result: str, apart: Sequence[tuple[str, str]]
+) -> Module:
+    """The text of the module; `apart` are pairs of arrays that must not share memory."""
+    module = Module(main.name)
+    reserved = {c.name for c in callees}
+    texts: list[Text] = [
+        write_function(c, parameters=[p.name or "t" for p in _distinct(c)], result=_tuple_of(c), reserved=sorted(reserved))
+        for c in callees
+    ]
+    parameters, unpack = _parameters(reading)
+    checks = []
+    for a, b in apart:
+        checks += [f"if overlap({a}, {b}):", f'    raise ValueError("`{a}` and `{b}` share memory, and one is written")']
+        module.support.add("overlap")
+    for name in _namedtuples(reading):
+        module.objects[name.__name__] = name
+    texts.append(
+        write_function(
+            main, parameters=parameters, unpack=[*unpack, *checks], result=result, reserved=sorted({*reserved, *module.objects})
+        )
+    )
+    lines: list[str] = []
+    for text in texts:
+        module.support |= text.support
+        module.objects |= text.objects
+        lines += ["", "", *text.lines]
+    for name in sorted(module.support, reverse=True):
+        lines = ["", "", *inspect.getsource(support_function(name)).rstrip().split("\n"), *lines]
+    body = "\n".join(lines)
+    imports = ["import math", ""] if "math." in body else []
+    module.text = "\n".join([*imports, "import numpy as np", body]) + "\n"
+    module.functions = [*sorted(module.support), *(c.name for c in callees), main.name]
+    return module
+
+
+def support_function(name: str) -> Any:
+    return getattr(support if hasattr(support, name) else special, name)
+
+
+def _distinct(function: Function) -> tuple[Value, ...]:
+    seen: dict[str, int] = {}
+    for param in function.params:
+        name = param.name or "t"
+        seen[name] = seen.get(name, 0) + 1
+        if seen[name] > 1:
+            param.name = f"{name}_{seen[name] - 1}"
+    return function.params
+
+
+def _tuple_of(function: Function) -> str:
+    slots = [f"{{{k}}}" for k in range(len(function.body.yields))]
+    return f"({', '.join(slots)}{',' if len(slots) == 1 else ''})" if slots else "()"
+
+
+def _parameters(reading: Reading) -> tuple[list[str], list[str]]:
+    """The names in the `def` line, and lines that take tuples apart."""
+    parameters: list[str] = []
+    unpack: list[str] = []
+    for name, argument in reading.arguments.items():
+        if isinstance(argument, Static):
+            continue
+        parameters.append(name)
+        if isinstance(argument, Tuple):
+            unpack += _taken_apart(argument, name)
+    parameters += [o.value.name for o in reading.outside]
+    return parameters, unpack
+
+
+def _taken_apart(x: Abstract, text: str) -> list[str]:
+    if isinstance(x, Tuple):
+        return [line for k, item in enumerate(x.items) for line in _taken_apart(item, f"{text}[{k}]")]
+    return [f"{x.name} = {text}"] if isinstance(x, Value) else []
+
+
+def _namedtuples(reading: Reading) -> list[type]:
+    found: dict[type, None] = {}
+
+    def visit(x: Abstract) -> None:
+        if isinstance(x, Tuple):
+            if x.kind is not None:
+                found[x.kind] = None
+            for item in x.items:
+                visit(item)
+
+    for x in (*reading.arguments.values(), reading.result):
+        visit(x)
+    return list(found)

@@ -1,0 +1,100 @@
+"""Names for values: the user's own where they fit, one name for all the values that a loop carries in one place."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+from collections.abc import Iterable
+
+from srcdiff.emit.layout import Layout
+from srcdiff.ir.nodes import Custom, Function, Grow, If, Loop, Value, walk
+
+_TAKEN = {*keyword.kwlist, *dir(builtins), "np", "math", "_"}
+
+
+def give_names(function: Function, layout: Layout, reserved: Iterable[str]) -> dict[Value, str]:
+    """A name for every value that is assigned; values that never live at the same time may share one."""
+    classes = _Classes(layout)
+    for operation in walk(function.body):
+        if isinstance(operation, Loop):
+            for k, param in enumerate(operation.params):
+                for other in (operation.body.yields[k], operation.outs[k], operation.inits[k]):
+                    classes.merge(param, other)
+        elif isinstance(operation, If):
+            for k, out in enumerate(operation.outs):
+                for other in (operation.then.yields[k], operation.orelse.yields[k]):
+                    classes.merge(out, other)
+        elif isinstance(operation, Grow):
+            classes.merge(operation.array, operation.out)
+        elif isinstance(operation, Custom):
+            for param, argument in zip(operation.params, operation.args, strict=True):
+                classes.merge(param, argument)
+    return _Namer(function, layout, classes, {*_TAKEN, *reserved}).run()
+
+
+class _Classes:
+    """Sets of values that share a variable."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.parent: dict[Value, Value] = {}
+        self.members: dict[Value, list[Value]] = {}
+
+    def find(self, value: Value) -> Value:
+        while value in self.parent:
+            value = self.parent[value]
+        return value
+
+    def of(self, value: Value) -> list[Value]:
+        return self.members.setdefault(self.find(value), [self.find(value)])
+
+    def merge(self, a: Value, b: Value) -> None:
+        if a in self.layout.inlined or b in self.layout.inlined or a.type != b.type:
+            return
+        first, second = self.find(a), self.find(b)
+        if first is second:
+            return
+        if any(self.overlap(x, y) for x in self.of(first) for y in self.of(second)):
+            return
+        self.members[first] = self.of(first) + self.of(second)
+        self.parent[second] = first
+
+    def overlap(self, a: Value, b: Value) -> bool:
+        if a not in self.layout.intervals or b not in self.layout.intervals:
+            return False
+        (start, end), (other_start, other_end) = self.layout.intervals[a], self.layout.intervals[b]
+        return start < other_end and other_start < end
+
+
+class _Namer:
+    def __init__(self, function: Function, layout: Layout, classes: _Classes, taken: set[str]) -> None:
+        self.function, self.layout, self.classes, self.taken = function, layout, classes, taken
+        self.names: dict[Value, str] = {}
+        self.users: dict[str, list[list[Value]]] = {}
+
+    def run(self) -> dict[Value, str]:
+        for param in self.function.params:
+            self.name_class(param, exact=True)
+        for value in sorted(self.layout.intervals, key=lambda v: self.layout.intervals[v][0]):
+            if value not in self.names:
+                self.name_class(value)
+        return self.names
+
+    def name_class(self, value: Value, exact: bool = False) -> None:
+        members = self.classes.of(value)
+        hint = next((m.name for m in members if m.name and not m.name.startswith("%")), "") or "t"
+        name, number = hint, 0
+        while name in self.taken or not (exact or self.free(name, members)):
+            number += 1
+            name = f"{hint}_{number}"
+        self.users.setdefault(name, []).append(members)
+        for member in members:
+            self.names[member] = name
+
+    def free(self, name: str, members: list[Value]) -> bool:
+        for others in self.users.get(name, ()):
+            if others[0].type != members[0].type:
+                return False
+            if any(self.classes.overlap(a, b) for a in others for b in members):
+                return False
+        return True

@@ -1,0 +1,449 @@
+"""Prints a program as Python."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from srcdiff.emit.layout import Layout, lay_out
+from srcdiff.emit.naming import give_names
+from srcdiff.ir.nodes import (
+    Alloc,
+    Apply,
+    Block,
+    Call,
+    Comment,
+    Const,
+    Copy,
+    Custom,
+    Dim,
+    Function,
+    Grow,
+    If,
+    Index,
+    Load,
+    Loop,
+    NewAxis,
+    NewStack,
+    Operation,
+    Pop,
+    Print,
+    Push,
+    Raise,
+    Slice,
+    Store,
+    Transpose,
+    Value,
+    View,
+)
+from srcdiff.ir.primitives import ATOM, PRIMITIVES
+from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Stack
+
+_UNARY_MINUS = 50
+_RIGHT_NEEDS_PARENTHESES = {"subtract", "divide", "floor_divide", "remainder", "add", "multiply", "left_shift"}
+_COMPARISONS = {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"}
+
+
+@dataclass(slots=True)
+class Text:
+    """The text of a function, with what it needs around it."""
+
+    lines: list[str] = field(default_factory=list)
+    support: set[str] = field(default_factory=set)
+    objects: dict[str, Any] = field(default_factory=dict)
+    """Names in the text that stand for objects of the user, such as exception classes."""
+
+
+def write_function(
+    function: Function,
+    *,
+    parameters: Sequence[str],
+    unpack: Sequence[str] = (),
+    result: str | None = None,
+    doc: str = "",
+    reserved: Sequence[str] = (),
+) -> Text:
+    """`parameters` are the names in the `def` line; `result` is a template for the returned expression."""
+    return _Writer(function, reserved).run(parameters, unpack, result, doc)
+
+
+class _Writer:
+    def __init__(self, function: Function, reserved: Sequence[str]) -> None:
+        self.function = function
+        self.layout: Layout = lay_out(function)
+        self.names = give_names(function, self.layout, reserved)
+        self.text = Text()
+        self.depth = 1
+        self.seen_line: tuple[str, int] | None = None
+
+    def run(self, parameters: Sequence[str], unpack: Sequence[str], result: str | None, doc: str) -> Text:
+        self.text.lines.append(f"def {self.function.name}({', '.join(parameters)}):")
+        if doc:
+            self.line(f'"""{doc}"""')
+        for line in unpack:
+            self.line(line)
+        self.block(self.function.body)
+        values = [self.expression(v) for v in self.function.body.yields]
+        if result is not None:
+            self.line(f"return {result.format(*values)}")
+        elif values:
+            self.line(f"return {', '.join(values)}")
+        elif len(self.text.lines) == 1:
+            self.line("pass")
+        return self.text
+
+    def line(self, text: str) -> None:
+        self.text.lines.append("    " * self.depth + text)
+
+    # -- expressions -------------------------------------------------------------------------------------------------------
+
+    def expression(self, value: Value) -> str:
+        return self.strong(value)[0]
+
+    def strong(self, value: Value) -> tuple[str, int]:
+        """The text of a value and how tightly it binds."""
+        operation = self.layout.inlined.get(value)
+        if operation is None:
+            return self.names[value], ATOM
+        return self.formula(operation)
+
+    def formula(self, operation: Operation) -> tuple[str, int]:
+        match operation:
+            case Const():
+                return literal(operation.value, operation.out)
+            case Apply():
+                return self.apply(operation)
+            case Load():
+                text = f"{self.names_of(operation.array)}[{self.indices(operation.indices)}]"
+                if operation.out.type == INT and operation.array.array.dtype != "int64":
+                    text = f"int({text})"
+                return text, ATOM
+            case Dim():
+                return f"{self.names_of(operation.array)}.shape[{operation.axis}]", ATOM
+        raise AssertionError(operation)
+
+    def names_of(self, array: Value) -> str:
+        return self.expression(array)
+
+    def indices(self, indices: tuple[Value, ...]) -> str:
+        return ", ".join(self.expression(i) for i in indices) if indices else "()"
+
+    def apply(self, operation: Apply) -> tuple[str, int]:
+        row = PRIMITIVES[operation.primitive]
+        if row.support:
+            self.text.support.add(row.support)
+        if row.strength == ATOM:
+            return row.spelling.format(*(self.expression(a) for a in operation.args)), ATOM
+        texts = []
+        for k, argument in enumerate(operation.args):
+            text, strength = self.strong(argument)
+            weak = strength < row.strength or (strength == row.strength and self.needs(operation.primitive, k))
+            texts.append(f"({text})" if weak else text)
+        return row.spelling.format(*texts), row.strength
+
+    @staticmethod
+    def needs(primitive: str, position: int) -> bool:
+        """Whether an argument that binds equally tightly needs parentheses."""
+        if primitive in _COMPARISONS or primitive == "where":
+            return True
+        if primitive == "power":
+            return position == 0
+        if primitive == "negative":
+            return True
+        return position == 1 and primitive in _RIGHT_NEEDS_PARENTHESES
+
+    # -- statements ----------------------------------------------------------------------------------------------------------
+
+    def block(self, block: Block) -> None:
+        for operation in block.operations:
+            if operation.defines() and all(v in self.layout.inlined for v in operation.defines()):
+                continue
+            self.statement(operation)
+
+    def nested(self, block: Block, moves: list[tuple[Value, Value]], last: Sequence[str] = ()) -> None:
+        self.depth += 1
+        start = len(self.text.lines)
+        self.block(block)
+        self.move(moves)
+        for text in last:
+            self.line(text)
+        if len(self.text.lines) == start:
+            self.line("pass")
+        self.depth -= 1
+
+    def move(self, moves: list[tuple[Value, Value]]) -> None:
+        """Assign values to the variables of a branch or a loop, all at once where one reads what another writes."""
+        pairs = []
+        for target, source in moves:
+            text, name = self.expression(source), self.names[target]
+            if text != name:
+                pairs.append((name, text, self.read(source)))
+        names = [p[0] for p in pairs]
+        clash = any(names[i] in pairs[j][2] for i in range(len(pairs)) for j in range(i + 1, len(pairs)))
+        if clash:
+            self.line(f"{', '.join(names)} = {', '.join(p[1] for p in pairs)}")
+        else:
+            for name, text, _ in pairs:
+                self.line(augmented(name, text))
+
+    def read(self, value: Value) -> set[str]:
+        """The variables that an expression reads."""
+        operation = self.layout.inlined.get(value)
+        if operation is None:
+            return {self.names[value]}
+        return set().union(*(self.read(v) for v in operation.uses())) if operation.uses() else set()
+
+    def assign(self, out: Value, text: str) -> None:
+        self.line(augmented(self.names[out], text))
+
+    def statement(self, operation: Operation) -> None:
+        match operation:
+            case Apply() | Load() | Dim() | Const():
+                self.assign(operation.out, self.formula(operation)[0])
+            case Store():
+                self.store(operation)
+            case Alloc():
+                self.assign(operation.out, self.alloc(operation))
+            case Copy():
+                self.assign(operation.out, f"{self.names_of(operation.array)}.copy()")
+            case View():
+                items = ", ".join(self.item(i) for i in operation.items)
+                self.assign(operation.out, f"{self.names_of(operation.array)}[{items}]")
+            case Transpose():
+                self.assign(operation.out, self.transpose(operation))
+            case Grow():
+                self.text.support.add("grown")
+                array, size = self.names_of(operation.array), self.expression(operation.size)
+                self.assign(operation.out, f"grown({array}, {size})")
+            case If():
+                self.branch(operation)
+            case Loop():
+                self.loop(operation)
+            case Custom():
+                self.custom(operation)
+            case Call():
+                outs = ", ".join(self.names[v] for v in operation.outs)
+                args = ", ".join(self.expression(a) for a in operation.args)
+                comma = "," if len(operation.outs) == 1 else ""
+                self.line(f"{outs}{comma} = {operation.function}({args})")
+            case Raise():
+                self.raise_(operation)
+            case Print():
+                self.line(f"print({self.printed(operation.parts)})")
+            case NewStack() | Push() | Pop():
+                self.stack(operation)
+            case Comment():
+                self.line(f"# {operation.text}")
+            case _:
+                raise AssertionError(operation)
+
+    def store(self, operation: Store) -> None:
+        place = f"{self.names_of(operation.array)}[{self.indices(operation.indices)}]"
+        if not operation.adds:
+            self.line(f"{place} = {self.expression(operation.value)}")
+            return
+        inner = self.layout.inlined.get(operation.value)
+        if isinstance(inner, Apply) and inner.primitive == "negative":
+            self.line(f"{place} -= {self.expression(inner.args[0])}")
+        else:
+            self.line(f"{place} += {self.expression(operation.value)}")
+
+    def alloc(self, operation: Alloc) -> str:
+        dtype = operation.out.array.dtype
+        fill = self.layout.inlined.get(operation.fill) if operation.fill is not None else None
+        known = fill.value if isinstance(fill, Const) else None
+        if operation.fill is None:
+            maker, rest = "empty", ""
+        elif known is not None and known == 0:
+            maker, rest = "zeros", ""
+        elif known is not None and known == 1:
+            maker, rest = "ones", ""
+        else:
+            maker, rest = "full", f", {self.expression(operation.fill)}"
+        if operation.like is not None:
+            return f"np.{maker}_like({self.expression(operation.like)}{rest})"
+        sizes = [self.expression(s) for s in operation.shape]
+        shape = sizes[0] if len(sizes) == 1 else f"({', '.join(sizes)})"
+        kind = "" if dtype == "float64" else f", np.{'bool_' if dtype == 'bool' else dtype}"
+        if maker == "full" and not kind:
+            kind = ", np.float64"
+        return f"np.{maker}({shape}{rest}{kind})"
+
+    def item(self, item: Index | Slice | NewAxis) -> str:
+        match item:
+            case Index():
+                return self.expression(item.value)
+            case NewAxis():
+                return "None"
+        start, stop, step = ("" if p is None else self.expression(p) for p in (item.start, item.stop, item.step))
+        return f"{start}:{stop}" + (f":{step}" if step else "")
+
+    def transpose(self, operation: Transpose) -> str:
+        array = self.names_of(operation.array)
+        if operation.axes == tuple(reversed(range(len(operation.axes)))):
+            return f"{array}.T"
+        return f"{array}.transpose({', '.join(map(str, operation.axes))})"
+
+    def raise_(self, operation: Raise) -> None:
+        name = operation.exception.__name__
+        self.text.objects[name] = operation.exception
+        if not operation.parts:
+            self.line(f"raise {name}")
+            return
+        # Numba formats no floats, so that only constant text goes into the exception.
+        words = "".join(p if isinstance(p, str) else "..." for p in operation.parts)
+        self.line(f"raise {name}({words!r})")
+
+    def printed(self, parts: tuple[str | Value, ...]) -> str:
+        """The arguments of `print`: pieces of text and values, separated where a space stands between them."""
+        pieces: list[str] = []
+        for part in parts:
+            if isinstance(part, Value):
+                pieces.append(self.expression(part))
+            elif part.strip():
+                pieces.append(repr(part.strip()))
+        return ", ".join(pieces)
+
+    def stack(self, operation: NewStack | Push | Pop) -> None:
+        """References are kept in a list, numbers in an array that is replaced by a larger one when it is full."""
+        owner = operation.out if isinstance(operation, NewStack) else operation.stack
+        assert isinstance(owner.type, Stack)
+        element, name, top = owner.type.element, self.names[owner], f"{self.names[owner]}_top"
+        kind = "bool_" if element.dtype == "bool" else element.dtype
+        if isinstance(element, Array):
+            shape = "0" if element.rank == 1 else f"({', '.join('0' * element.rank)})"
+            match operation:
+                case NewStack():
+                    self.line(f"{name} = [np.empty({shape}, np.{kind})]")
+                case Push():
+                    self.line(f"{name}.append({self.expression(operation.value)})")
+                case Pop():
+                    self.assign(operation.out, f"{name}.pop()")
+            return
+        match operation:
+            case NewStack():
+                self.line(f"{name} = np.empty(64{'' if kind == 'float64' else f', np.{kind}'})")
+                self.line(f"{top} = 0")
+            case Push():
+                self.text.support.add("grown")
+                self.line(f"{name} = grown({name}, {top})")
+                self.line(f"{name}[{top}] = {self.expression(operation.value)}")
+                self.line(f"{top} += 1")
+            case Pop():
+                self.line(f"{top} -= 1")
+                self.assign(operation.out, f"{name}[{top}]")
+
+    def branch(self, operation: If) -> None:
+        condition = self.expression(operation.condition)
+        then = list(zip(operation.outs, operation.then.yields, strict=True))
+        orelse = list(zip(operation.outs, operation.orelse.yields, strict=True))
+        then_empty, else_empty = self.is_empty(operation.then, then), self.is_empty(operation.orelse, orelse)
+        if then_empty and not else_empty:
+            self.line(f"if {self.negated(operation.condition)}:")
+            self.nested(operation.orelse, orelse)
+            return
+        self.line(f"if {condition}:")
+        self.nested(operation.then, then)
+        if not else_empty:
+            self.line("else:")
+            self.nested(operation.orelse, orelse)
+
+    def negated(self, condition: Value) -> str:
+        operation = self.layout.inlined.get(condition)
+        if isinstance(operation, Apply) and operation.primitive == "logical_not":
+            return self.expression(operation.args[0])
+        text, strength = self.strong(condition)
+        return f"not {text}" if strength > PRIMITIVES["logical_not"].strength else f"not ({text})"
+
+    def is_empty(self, block: Block, moves: list[tuple[Value, Value]]) -> bool:
+        visible = [
+            o for o in block.operations if not (o.defines() and all(v in self.layout.inlined for v in o.defines()))
+        ]
+        return not visible and all(self.expression(source) == self.names[target] for target, source in moves)
+
+    def loop(self, operation: Loop) -> None:
+        self.move(list(zip(operation.params, operation.inits, strict=True)))
+        last = []
+        if operation.count is not None:
+            self.line(f"{self.names[operation.count]} = 0")
+            last.append(f"{self.names[operation.count]} += 1")
+        moves = list(zip(operation.params, operation.body.yields, strict=False))
+        moves = moves[: len(operation.params)]
+        if operation.leaves:
+            stop = operation.body.yields[-1]
+            last += [] if self.is_false(stop) else [f"if {self.expression(stop)}:", "    break"]
+        if operation.bounds is not None:
+            index = operation.index
+            name = self.names[index] if index in self.layout.used and index is not None else "_"
+            self.line(f"for {name} in {self.range(operation.bounds)}:")
+        elif operation.test is not None and self.is_empty(operation.test, []):
+            self.line(f"while {self.expression(operation.test.yields[0])}:")
+        else:
+            self.line("while True:")
+            if operation.test is not None:
+                self.depth += 1
+                self.block(operation.test)
+                self.line(f"if {self.negated(operation.test.yields[0])}:")
+                self.line("    break")
+                self.depth -= 1
+        self.nested(operation.body, moves, last)
+        self.move(list(zip(operation.outs, operation.params, strict=True)))
+
+    def is_false(self, value: Value) -> bool:
+        operation = self.layout.inlined.get(value)
+        return isinstance(operation, Const) and operation.value is False
+
+    def range(self, bounds: tuple[Value, Value, Value]) -> str:
+        start, stop, step = (self.expression(b) for b in bounds)
+        if step != "1":
+            return f"range({start}, {stop}, {step})"
+        return f"range({stop})" if start == "0" else f"range({start}, {stop})"
+
+    def custom(self, operation: Custom) -> None:
+        self.move(list(zip(operation.params, operation.args, strict=True)))
+        self.block(operation.body)
+        self.move(list(zip(operation.outs, operation.body.yields, strict=True)))
+
+
+def augmented(name: str, text: str) -> str:
+    """`x = x + y` as `x += y`."""
+    for operator in ("+", "-"):
+        head = f"{name} {operator} "
+        if text.startswith(head) and _one_term(text[len(head) :]):
+            return f"{name} {operator}= {text[len(head) :]}"
+    return f"{name} = {text}"
+
+
+def _one_term(text: str) -> bool:
+    """Whether no operator weaker than multiplication stands outside parentheses."""
+    depth = 0
+    for k, character in enumerate(text):
+        if character in "([":
+            depth += 1
+        elif character in ")]":
+            depth -= 1
+        elif depth == 0 and character == " " and text[k + 1 : k + 3] in ("+ ", "- "):
+            return False
+        elif depth == 0 and text[k : k + 4] == " if ":
+            return False
+    return True
+
+
+def literal(value: Any, out: Value) -> tuple[str, int]:
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value)), ATOM
+    if out.type == BOOL:
+        return str(bool(value)), ATOM
+    if out.type == INT:
+        return str(int(value)), ATOM if value >= 0 else _UNARY_MINUS
+    if out.type == FLOAT or isinstance(value, float):
+        if math.isnan(value):
+            return "np.nan", ATOM
+        if math.isinf(value):
+            return ("np.inf", ATOM) if value > 0 else ("-np.inf", _UNARY_MINUS)
+    text = repr(float(value))
+    return text, _UNARY_MINUS if text.startswith("-") else ATOM

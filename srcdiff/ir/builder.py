@@ -1,0 +1,183 @@
+"""Writes operations into blocks, folding constants as it goes."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from srcdiff.diagnostics import Span
+from srcdiff.ir.nodes import Alloc, Apply, Block, Const, Copy, Dim, If, Index, Item, Load, Operation, Store, Value, View
+from srcdiff.ir.primitives import PRIMITIVES
+from srcdiff.ir.types import BOOL, FLOAT, FLOAT32, INT, Array, Scalar, Type, element_type, is_float, join_scalars
+
+_FOLDABLE: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
+    "negative": operator.neg,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "logical_not": operator.not_,
+    "float": float,
+}
+
+
+class Builder:
+    """The operations of the block being written, and what is known about values."""
+
+    def __init__(self) -> None:
+        self.operations: list[Operation] = []
+        self.constants: dict[Value, Any] = {}
+        self.negated: dict[Value, Value] = {}
+        self.span: Span | None = None
+        self.stack: list[list[Operation]] = []
+
+    def add(self, operation: Operation) -> None:
+        self.operations.append(operation)
+
+    @contextlib.contextmanager
+    def block(self) -> Iterator[list[Operation]]:
+        """Write into a new block for a while."""
+        self.stack.append(self.operations)
+        self.operations = []
+        try:
+            yield self.operations
+        finally:
+            self.operations = self.stack.pop()
+
+    def const(self, value: Any, type_: Scalar | None = None) -> Value:
+        if type_ is None:
+            type_ = BOOL if isinstance(value, bool) else INT if isinstance(value, int) else FLOAT
+        out = Value(type_)
+        self.constants[out] = value
+        self.add(Const(out, value, span=self.span))
+        return out
+
+    def apply(self, primitive: str, *args: Value, name: str = "") -> Value:
+        """The primitive on the arguments; exact identities and constants are folded."""
+        type_ = result_type(primitive, args)
+        folded = self._folded(primitive, args, type_)
+        if folded is not None:
+            return folded
+        out = Value(type_, name)
+        if primitive == "negative":
+            self.negated[out] = args[0]
+        self.add(Apply(out, primitive, args, span=self.span))
+        return out
+
+    def _folded(self, primitive: str, args: tuple[Value, ...], type_: Scalar) -> Value | None:
+        known = [self.constants.get(a) for a in args]
+        if primitive in _FOLDABLE and all(k is not None for k in known):
+            try:
+                value = _FOLDABLE[primitive](*known)
+            except (ArithmeticError, ValueError):
+                return None
+            if is_float(type_) and not math.isfinite(value):
+                return None
+            return self.const(value, type_)
+        if primitive == "float" and args[0].type == FLOAT:
+            return args[0]
+        if primitive == "where" and known[0] is not None and args[1 if known[0] else 2].type == type_:
+            return args[1 if known[0] else 2]
+        if primitive in ("logical_and", "logical_or"):
+            for one, other in ((known[0], args[1]), (known[1], args[0])):
+                if one is not None:
+                    decides = bool(one) == (primitive == "logical_or")
+                    return self.const(bool(one)) if decides else other
+        if primitive == "negative" and args[0] in self.negated:
+            return self.negated[args[0]]
+        if primitive == "add" and args[1] in self.negated and args[0].type == type_:
+            return self.apply("subtract", args[0], self.negated[args[1]])
+        if primitive == "positive" and args[0].type == type_:
+            return args[0]
+        if primitive == "multiply":
+            for factor, other in ((known[0], args[1]), (known[1], args[0])):
+                if other.type == type_ and factor is not None and not isinstance(factor, bool):
+                    if factor == 1:
+                        return other
+                    if factor == -1:
+                        return self.apply("negative", other)
+        if primitive in ("divide", "power") and known[1] == 1 and args[0].type == type_ and known[1] is not True:
+            return args[0]
+        if type_ == INT and primitive in ("add", "subtract") and known[1] == 0 and args[0].type == INT:
+            return args[0]
+        if type_ == INT and primitive == "add" and known[0] == 0 and args[1].type == INT:
+            return args[1]
+        return None
+
+    def cast(self, value: Value, type_: Type) -> Value:
+        """The value as another scalar type."""
+        if value.type == type_ or not isinstance(type_, Scalar):
+            return value
+        known = self.constants.get(value)
+        if known is not None and type_ in (FLOAT, INT):
+            return self.const(float(known) if type_ == FLOAT else int(known), type_)
+        target = {"float64": "float64" if value.type == FLOAT32 else "float", "float32": "float32", "int64": "int", "bool": "bool"}[type_.dtype]
+        out = Value(type_, value.name)
+        self.add(Apply(out, target, (value,), span=self.span))
+        return out
+
+    def load(self, array: Value, indices: tuple[Value, ...], name: str = "") -> Value:
+        out = Value(element_type(array.array), name)
+        self.add(Load(out, array, indices, span=self.span))
+        return out
+
+    def store(self, array: Value, indices: tuple[Value, ...], value: Value, adds: bool = False) -> None:
+        self.add(Store(array, indices, value, adds, span=self.span))
+
+    def dim(self, array: Value, axis: int) -> Value:
+        out = Value(INT)
+        self.add(Dim(out, array, axis, span=self.span))
+        return out
+
+    def shape(self, array: Value) -> tuple[Value, ...]:
+        return tuple(self.dim(array, axis) for axis in range(array.array.rank))
+
+    def alloc(
+        self, dtype: str, shape: tuple[Value, ...], fill: Value | None, name: str = "", like: Value | None = None
+    ) -> Value:
+        out = Value(Array(dtype, len(shape)), name)
+        self.add(Alloc(out, shape, fill, like, span=self.span))
+        return out
+
+    def copy(self, array: Value, name: str = "") -> Value:
+        out = Value(array.type, name)
+        self.add(Copy(out, array, span=self.span))
+        return out
+
+    def view(self, array: Value, items: tuple[Item, ...], name: str = "") -> Value:
+        rank = array.array.rank - sum(isinstance(i, Index) for i in items)
+        rank += sum(not i.parts() and not hasattr(i, "step") for i in items)
+        out = Value(Array(array.array.dtype, rank), name)
+        self.add(View(out, array, items, span=self.span))
+        return out
+
+    def branch(self, condition: Value, then: Block, orelse: Block, outs: tuple[Value, ...]) -> None:
+        self.add(If(condition, then, orelse, outs, span=self.span))
+
+
+def result_type(primitive: str, args: tuple[Value, ...]) -> Scalar:
+    """The type of a primitive's result, by its row."""
+    rule = PRIMITIVES[primitive].result
+    if primitive == "where":
+        return join_scalars(args[1].scalar, args[2].scalar)
+    if rule in ("float64", "float32"):
+        return Scalar(rule)
+    if rule == "bool":
+        return BOOL
+    if rule == "int":
+        return INT
+    joined = join_scalars(*(a.scalar for a in args))
+    if rule == "float":
+        return joined if is_float(joined) else FLOAT
+    return INT if joined == BOOL and not primitive.startswith("bitwise") else joined

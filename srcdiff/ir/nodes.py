@@ -1,0 +1,486 @@
+"""The program between source and derivative: values, operations and blocks.
+
+Scalars and array references are values, assigned once. What arrays hold is memory. Control flow is structured:
+
+    block      operations in order, then the values it yields
+    if         two blocks that yield the same number of values
+    loop       a body that yields the next value of each parameter; counted (`bounds`), tested (`test`), or ended by its
+               body (`leaves`: the last value the body yields says whether to stop), in any combination
+
+`count` of a loop is the number of turns it made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from srcdiff.diagnostics import Span
+from srcdiff.ir.types import Array, Scalar, Type
+
+
+@dataclass(eq=False, slots=True)
+class Value:
+    """Assigned once. `name` is the user's name for it, or a hint, given later if at all; two values may have the same."""
+
+    type: Type
+    name: str = ""
+
+    @property
+    def array(self) -> Array:
+        assert isinstance(self.type, Array), self
+        return self.type
+
+    @property
+    def scalar(self) -> Scalar:
+        assert isinstance(self.type, Scalar), self
+        return self.type
+
+
+Substitution = Callable[[Value], Value]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Operation:
+    """What all operations share."""
+
+    span: Span | None = field(default=None, kw_only=True)
+
+    def uses(self) -> tuple[Value, ...]:
+        """The operands, without those inside its blocks."""
+        return ()
+
+    def defines(self) -> tuple[Value, ...]:
+        return ()
+
+    def blocks(self) -> tuple[Block, ...]:
+        return ()
+
+    def replaced(self, by: Substitution) -> Operation:
+        """The operation with other operands; blocks and results stay."""
+        return self
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Block:
+    operations: tuple[Operation, ...] = ()
+    yields: tuple[Value, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Const(Operation):
+    out: Value
+    value: Any
+
+    def defines(self) -> tuple[Value, ...]:
+        return (self.out,)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Apply(Operation):
+    """A primitive on scalars."""
+
+    out: Value
+    primitive: str
+    args: tuple[Value, ...]
+
+    def uses(self) -> tuple[Value, ...]:
+        return self.args
+
+    def defines(self) -> tuple[Value, ...]:
+        return (self.out,)
+
+    def replaced(self, by: Substitution) -> Operation:
+        return replace(self, args=tuple(by(a) for a in self.args))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Load(Operation):
+    out: Value
+    array: Value
+    indices: tuple[Value, ...]
+
+    def uses(self) -> tuple[Value, ...]:
+        return (self.array, *self.indices)
+
+    def defines(self) -> tuple[Value, ...]:
+        return (self.out,)
+
+    def replaced(self, by: Substitution) -> Operation:
+        return replace(self, array=by(self.array), indices=tuple(by(i) for i in self.indices))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Store(Operation):
+    """`array[indices] = value`, or `+=` if `adds`."""
+
+    array: Value
+    indices: tuple[Value, ...]
+    value: Value
+    adds: bool = False
+
+    def uses(self) -> tuple[Value, ...]:
+        return (self.array, *self.indices, self.value)
+
+    def replaced(self, by: Substitution) -> Operation:
+        indices = tuple(by(i) for i in self.indices)
+        return replace(self, array=by(self.array), indices=indices, value=by(self.value))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Alloc(Operation):
+    """A new array, filled with `fill`, or not at all."""
+
+    out: Value
+    shape: tuple[Value, ...]
+    fill: Value | None = None
+    like: Value | None = None
+    """The array whose shape this is, if it came from one: `np.zeros_like(a)` reads better than its shape."""
+
+    def uses(self) -> tuple[Value, ...]:
+        fill = (self.fill,) if self.fill is not None else ()
+        return (self.like, *fill) if self.like is not None else (*self.shape, *fill)
+
+    def defines(self) -> tuple[Value, ...]:
+        return (self.out,)
+
+    def replaced(self, by: Substitution) -> Operation:
+        return replace(
+            self,
+            shape=tuple(by(s) for s in self.shape),
+            fill=None if self.fill is None else by(self.fill),
+            like=None if self.like is None else by(self.like),
+        )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Copy(Operation):
+    out: Value
+    array: Value
+
+    def uses(self) -> tuple[Value, ...]:
+        return (self.array,)
+
+    def defines(self) -> tuple[Value, ...]:
+        return (self.out,)
+
+    def replaced(self, by: Substitution) -> Operation:
+        return replace(self, array=by(self.array))
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    start: Value | None
+    stop: Value | None
+    step: Value | None
+
+    def parts(self) -> tuple[Value, ...]:
+        return tuple(p for p in (self.start, self.stop, self.step) if p is not None)
+
+    def replaced(self, by: Substitution) -> Slice:
+        return Slice(*(None if p is None else by(p) for p in (self.start, self.stop, self.step)))
+
+
+@dataclass(frozen=True, slots=True)
+class NewAxis:
+    def parts(self) -> tuple[Value, ...]:
+        return ()
+
+    def replaced(self, by: Substitution) -> NewAxis:
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    value: Value
+
+    def parts(self) -> tuple[Value, ...]:
+        return (self.value,)
+
+    def replaced(self, by: Substitution) -> Index:
+        return Index(by(self.value))
+
+
+Item = Slice | NewAxis | Index
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class View(Operation):
+    """Another reference to part of the same memory: basic indexing."""
+
+    out: Value
+    array: Value
+    items: tuple[Item, ...]
+
+    def uses(self) -> tuple[Value, ...]:
+        return (self.array, *(p for item in self.items for p in item.parts()))
+
+    def defines(self) -> tuple[Value, ...]:
+        return (self.out,)
+
+    def replaced(self, by: Substitution) -> Operation:
+        return replace(self, array=by(self.array), items=tuple(i.replaced(by) for i in self.items))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Transpose(Operation):
+    out: Value
+    array: Value
+    axes: tuple[int, ...]
+
+    def uses(self) -> tuple[Value, ...]:
+        return (self.array,)
+
+    def defines(self) -> tuple[Value, ...]:
+        return (self.out,)
+
+    def replaced(self, by: Substitution) -> Operation:
+        return replace(self, array=by(self.array))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Dim(Operation):
+    """The length of an axis."""
+
+    out: Value
+    array: Value
+    axis: int
+
+    def uses(self) -> tuple[Value, ...]:
+        return (self.array,)
+
+    def defines(self) -> tuple[Value, ...]:
+        return (self.out,)
+
+    def replaced(self, by: Substitution) -> Operation:
+        return replace(self, array=by(self.array))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Grow(Operation):
+    """The storage of a list with room for element `size`: the same, or one twice as large with the same contents.
+
+    The old storage is not used afterwards, so that its elements live on in the new one.
+    """
+
+    out: Value
+    array: Value
+    size: Value
+
+    def uses(self) -> tuple[Value, ...]:
+        return (self.array, self.size)
+
+    def defines(self) -> tuple[Value, ...]:
+        return (self.out,)
+
+    def replaced(self, by: Substitution) -> Operation:
+        return replace(self, array=by(self.array), size=by(self.size))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class If(Operation):
+    condition: Value
+    then: Block
+    orelse: Block
+    outs: tuple[Value, ...] = ()
+
+    def uses(self) -> tuple[Value, ...]:
+        return (self.condition,)
+
+    def defines(self) -> tuple[Value, ...]:
+        return self.outs
+
+    def blocks(self) -> tuple[Block, ...]:
+        return (self.then, self.orelse)
+
+    def replaced(self, by: Substitution) -> Operation:
+        return replace(self, condition=by(self.condition))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Loop(Operation):
+    index: Value | None
+    bounds: tuple[Value, Value, Value] | None
+    params: tuple[Value, ...]
+    inits: tuple[Value, ...]
+    test: Block | None
+    body: Block
+    outs: tuple[Value, ...]
+    count: Value | None = None
+    leaves: bool = False
+
+    def uses(self) -> tuple[Value, ...]:
+        return (*(self.bounds or ()), *self.inits)
+
+    def defines(self) -> tuple[Value, ...]:
+        return self.outs if self.count is None else (*self.outs, self.count)
+
+    def blocks(self) -> tuple[Block, ...]:
+        return (self.body,) if self.test is None else (self.test, self.body)
+
+    def inner(self) -> tuple[Value, ...]:
+        """What the loop defines inside itself."""
+        return self.params if self.index is None else (self.index, *self.params)
+
+    def replaced(self, by: Substitution) -> Operation:
+        bounds = None if self.bounds is None else (by(self.bounds[0]), by(self.bounds[1]), by(self.bounds[2]))
+        return replace(self, bounds=bounds, inits=tuple(by(i) for i in self.inits))
+
+    @property
+    def counted(self) -> bool:
+        """Whether the number of turns is known when the loop starts."""
+        return self.bounds is not None and self.test is None and not self.leaves
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Call(Operation):
+    """A call of another function of the program; only recursion needs it, other calls are inlined."""
+
+    outs: tuple[Value, ...]
+    function: str
+    args: tuple[Value, ...]
+
+    def uses(self) -> tuple[Value, ...]:
+        return self.args
+
+    def defines(self) -> tuple[Value, ...]:
+        return self.outs
+
+    def replaced(self, by: Substitution) -> Operation:
+        return replace(self, args=tuple(by(a) for a in self.args))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Custom(Operation):
+    """A computation whose derivative the user declared: `body` computes `outs`, `rule` makes the adjoint."""
+
+    outs: tuple[Value, ...]
+    args: tuple[Value, ...]
+    params: tuple[Value, ...]
+    body: Block
+    rule: Any
+
+    def uses(self) -> tuple[Value, ...]:
+        return self.args
+
+    def defines(self) -> tuple[Value, ...]:
+        return self.outs
+
+    def blocks(self) -> tuple[Block, ...]:
+        return (self.body,)
+
+    def replaced(self, by: Substitution) -> Operation:
+        return replace(self, args=tuple(by(a) for a in self.args))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Raise(Operation):
+    """Raise `exception(text)`, where the text may hold values."""
+
+    exception: type[BaseException]
+    parts: tuple[str | Value, ...]
+
+    def uses(self) -> tuple[Value, ...]:
+        return tuple(p for p in self.parts if isinstance(p, Value))
+
+    def replaced(self, by: Substitution) -> Operation:
+        return replace(self, parts=tuple(by(p) if isinstance(p, Value) else p for p in self.parts))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Print(Operation):
+    """`print` with its arguments; a string is text, a value is printed."""
+
+    parts: tuple[str | Value, ...]
+
+    def uses(self) -> tuple[Value, ...]:
+        return tuple(p for p in self.parts if isinstance(p, Value))
+
+    def replaced(self, by: Substitution) -> Operation:
+        return replace(self, parts=tuple(by(p) if isinstance(p, Value) else p for p in self.parts))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class NewStack(Operation):
+    """An empty stack: values that a sweep keeps for the other one, of which it is not known before how many."""
+
+    out: Value
+
+    def defines(self) -> tuple[Value, ...]:
+        return (self.out,)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Push(Operation):
+    stack: Value
+    value: Value
+
+    def uses(self) -> tuple[Value, ...]:
+        return (self.stack, self.value)
+
+    def replaced(self, by: Substitution) -> Operation:
+        return replace(self, stack=by(self.stack), value=by(self.value))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Pop(Operation):
+    out: Value
+    stack: Value
+
+    def uses(self) -> tuple[Value, ...]:
+        return (self.stack,)
+
+    def defines(self) -> tuple[Value, ...]:
+        return (self.out,)
+
+    def replaced(self, by: Substitution) -> Operation:
+        return replace(self, stack=by(self.stack))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Comment(Operation):
+    """A line of comment in the generated code."""
+
+    text: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Parameter:
+    """An argument of the user's function: its name and the values it is taken apart into."""
+
+    name: str
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Function:
+    name: str
+    params: tuple[Value, ...]
+    body: Block
+    doc: str = ""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Program:
+    """The function asked for, and those it calls (only recursive ones are not inlined)."""
+
+    main: Function
+    callees: tuple[Function, ...] = ()
+
+
+def walk(block: Block) -> Iterator[Operation]:
+    """Every operation of the block and of the blocks inside it, in order of text."""
+    for operation in block.operations:
+        yield operation
+        for inner in operation.blocks():
+            yield from walk(inner)
+
+
+def inner_values(operation: Operation) -> tuple[Value, ...]:
+    """Values that belong to the operation's blocks: loop counters, parameters."""
+    if isinstance(operation, Loop):
+        return operation.inner()
+    if isinstance(operation, Custom):
+        return operation.params
+    return ()

@@ -1,0 +1,187 @@
+"""The primitives: every scalar operation the IR knows, with the type of its result and how Python spells it.
+
+A primitive names no library. `result` says how its type follows from its arguments:
+
+* `float`: a float, `float32` only if all arguments are;
+* `same`: an integer if all arguments are integers (booleans count as integers), else a float;
+* `float64`, `float32`, `int`, `bool`: always that.
+
+`spelling` is Python text with `{0}`, `{1}` for the arguments, and `strength` its operator precedence (a call is the
+strongest). It means the same to Python and to Numba, and where NumPy has the function it is NumPy's, which answers with
+infinity or NaN where `math` raises. What users may call each primitive is in `names`: attributes of `math`, `numpy` or
+builtins; one that this Python or this NumPy lacks is passed over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ATOM = 100  # precedence of a name, a literal or a call
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    name: str
+    arity: int
+    result: str
+    spelling: str
+    strength: int = ATOM
+    names: tuple[str, ...] = ()
+    cheap: bool = False
+    """Cheaper to compute again than to keep."""
+    support: str = ""
+    """The function of `srcdiff.rules.special` that the spelling calls, if any."""
+
+
+PRIMITIVES: dict[str, Primitive] = {}
+
+
+def _operator(name: str, arity: int, result: str, spelling: str, strength: int, names: str = "") -> None:
+    """What Python writes with an operator."""
+    every_name = (f"np.{name}", *names.split())
+    PRIMITIVES[name] = Primitive(name, arity, result, spelling, strength, every_name, cheap=True)
+
+
+def _function(
+    name: str,
+    arity: int,
+    result: str,
+    called: str = "",
+    names: str = "",
+    cheap: bool = False,
+    support: bool = False,
+    spelling: str = "",
+) -> None:
+    """What Python writes as a call: of `called` or, where that is left out, of the function of this name in NumPy."""
+    called = called or f"np.{name}"
+    spelling = spelling or f"{called}({', '.join(f'{{{k}}}' for k in range(arity))})"
+    library_name = (called,) if "." in called else ()
+    support_name = called if support else ""
+    every_name = (*library_name, *names.split())
+    PRIMITIVES[name] = Primitive(name, arity, result, spelling, ATOM, every_name, cheap, support_name)
+
+
+# fmt: off
+# Precedence follows the Python grammar: a number that is higher binds tighter.
+#         primitive        arity result   spelling               strength   other names
+_operator("where",           3, "same",  "{1} if {0} else {2}",  5)
+_operator("logical_or",      2, "bool",  "{0} or {1}",          10)
+_operator("logical_and",     2, "bool",  "{0} and {1}",         12)
+_operator("logical_not",     1, "bool",  "not {0}",             14)
+_operator("less",            2, "bool",  "{0} < {1}",           20)
+_operator("less_equal",      2, "bool",  "{0} <= {1}",          20)
+_operator("greater",         2, "bool",  "{0} > {1}",           20)
+_operator("greater_equal",   2, "bool",  "{0} >= {1}",          20)
+_operator("equal",           2, "bool",  "{0} == {1}",          20)
+_operator("not_equal",       2, "bool",  "{0} != {1}",          20)
+_operator("bitwise_or",      2, "same",  "{0} | {1}",           25)
+_operator("bitwise_xor",     2, "same",  "{0} ^ {1}",           26)
+_operator("bitwise_and",     2, "same",  "{0} & {1}",           27)
+_operator("left_shift",      2, "same",  "{0} << {1}",          28,        "np.bitwise_left_shift")
+_operator("right_shift",     2, "same",  "{0} >> {1}",          28,        "np.bitwise_right_shift")
+_operator("add",             2, "same",  "{0} + {1}",           30)
+_operator("subtract",        2, "same",  "{0} - {1}",           30)
+_operator("multiply",        2, "same",  "{0} * {1}",           40)
+_operator("divide",          2, "float", "{0} / {1}",           40,        "np.true_divide")
+_operator("floor_divide",    2, "same",  "{0} // {1}",          40)
+_operator("remainder",       2, "same",  "{0} % {1}",           40,        "np.mod")
+_operator("negative",        1, "same",  "-{0}",                50)
+_operator("positive",        1, "same",  "+{0}",                50,        "np.conjugate np.conj np.real")
+_operator("invert",          1, "same",  "~{0}",                50,        "np.bitwise_not np.bitwise_invert")
+_operator("power",           2, "same",  "{0} ** {1}",          60,        "np.pow builtins.pow")
+
+#         primitive         arity result    called            other names
+# -- from one type to another
+# Numba's float() leaves a float32 as it is; np.float64() does not.
+_function("float",           1, "float",   "float",           "builtins.float",                        cheap=True)
+_function("float64",         1, "float64", "np.float64",      "np.double",                             cheap=True)
+_function("float32",         1, "float32", "np.float32",      "np.single",                             cheap=True)
+_function("int",             1, "int",     "int",             "builtins.int math.trunc np.int64 np.intp", cheap=True)
+_function("bool",            1, "bool",    "bool",            "builtins.bool np.bool np.bool_",        cheap=True)
+
+# -- sizes and signs
+_function("absolute",        1, "same",    "abs",             "builtins.abs np.absolute np.abs",       cheap=True)
+_function("fabs",            1, "float",   "np.fabs",         "math.fabs",                             cheap=True)
+_function("sign",            1, "same",                                                                cheap=True)
+_function("copysign",        2, "float",   "np.copysign",     "math.copysign",                         cheap=True)
+_function("maximum",         2, "same",                                                                cheap=True)
+_function("minimum",         2, "same",                                                                cheap=True)
+_function("fmax",            2, "same",                                                                cheap=True)
+_function("fmin",            2, "same",                                                                cheap=True)
+_function("heaviside",       2, "float64", "heaviside",       "np.heaviside",             cheap=True, support=True)
+_function("nan_to_num",      1, "float64", "np.nan_to_num",   spelling="np.nan_to_num(np.float64({0}))", cheap=True)
+
+# -- whole numbers and remainders
+_function("floor",           1, "same",                                                                cheap=True)
+_function("ceil",            1, "same",                                                                cheap=True)
+_function("trunc",           1, "same",    "np.trunc",        "np.fix",                                cheap=True)
+_function("rint",            1, "float",                                                               cheap=True)
+_function("fmod",            2, "same",    "np.fmod",         "math.fmod")
+_function("gcd",             2, "int",     "np.gcd",          "math.gcd")
+_function("lcm",             2, "int",     "np.lcm",          "math.lcm")
+
+# -- powers and roots
+_function("square",          1, "same",                                                                cheap=True)
+_function("reciprocal",      1, "same",                                                                cheap=True)
+_function("sqrt",            1, "float",   "np.sqrt",         "math.sqrt")
+_function("cbrt",            1, "float",   "np.cbrt",         "math.cbrt")
+_function("hypot",           2, "float",   "np.hypot",        "math.hypot")
+_function("float_power",     2, "float64", "np.float_power",  "math.pow")
+
+# -- exponentials and logarithms
+_function("exp",             1, "float",   "np.exp",          "math.exp")
+_function("exp2",            1, "float",   "np.exp2",         "math.exp2")
+_function("expm1",           1, "float",   "np.expm1",        "math.expm1")
+_function("log",             1, "float",   "np.log",          "math.log")
+_function("log2",            1, "float",   "np.log2",         "math.log2")
+_function("log10",           1, "float",   "np.log10",        "math.log10")
+_function("log1p",           1, "float",   "np.log1p",        "math.log1p")
+_function("logaddexp",       2, "float")
+_function("logaddexp2",      2, "float")
+
+# -- circular and hyperbolic functions
+_function("sin",             1, "float",   "np.sin",          "math.sin")
+_function("cos",             1, "float",   "np.cos",          "math.cos")
+_function("tan",             1, "float",   "np.tan",          "math.tan")
+_function("arcsin",          1, "float",   "np.arcsin",       "np.asin math.asin")
+_function("arccos",          1, "float",   "np.arccos",       "np.acos math.acos")
+_function("arctan",          1, "float",   "np.arctan",       "np.atan math.atan")
+_function("arctan2",         2, "float",   "np.arctan2",      "np.atan2 math.atan2")
+_function("sinh",            1, "float",   "np.sinh",         "math.sinh")
+_function("cosh",            1, "float",   "np.cosh",         "math.cosh")
+_function("tanh",            1, "float",   "np.tanh",         "math.tanh")
+_function("arcsinh",         1, "float",   "np.arcsinh",      "np.asinh math.asinh")
+_function("arccosh",         1, "float",   "np.arccosh",      "np.acosh math.acosh")
+_function("arctanh",         1, "float",   "np.arctanh",      "np.atanh math.atanh")
+_function("degrees",         1, "float",   "np.degrees",      "np.rad2deg math.degrees",               cheap=True)
+_function("radians",         1, "float",   "np.radians",      "np.deg2rad math.radians",               cheap=True)
+_function("angle",           1, "float64",                                                             cheap=True)
+_function("sinc",            1, "float64")
+_function("sinc_derivative", 2, "float64", "sinc_derivative",                                          support=True)
+
+# -- the error function and the gamma function
+_function("erf",             1, "float",   "math.erf")
+_function("erfc",            1, "float",   "math.erfc")
+_function("gamma",           1, "float",   "math.gamma")
+_function("lgamma",          1, "float",   "math.lgamma")
+_function("digamma",         1, "float64", "digamma",                                                  support=True)
+_function("trigamma",        1, "float64", "trigamma",                                                 support=True)
+_function("polygamma",       2, "float64", "polygamma",                                                support=True)
+
+# -- floating-point numbers as such
+_function("isnan",           1, "bool",    "np.isnan",        "math.isnan",                            cheap=True)
+_function("isinf",           1, "bool",    "np.isinf",        "math.isinf",                            cheap=True)
+_function("isfinite",        1, "bool",    "np.isfinite",     "math.isfinite",                         cheap=True)
+_function("isposinf",        1, "bool",                                                                cheap=True)
+_function("isneginf",        1, "bool",                                                                cheap=True)
+_function("isclose",         2, "bool",                                                                cheap=True)
+_function("signbit",         1, "bool",                                                                cheap=True)
+_function("nextafter",       2, "float",   "np.nextafter",    "math.nextafter",                        cheap=True)
+_function("spacing",         1, "float",                                                               cheap=True)
+_function("ldexp",           2, "float64", "np.ldexp",  "math.ldexp", spelling="np.ldexp(np.float64({0}), {1})")
+_function("logical_xor",     2, "bool",                                                                cheap=True)
+
+# -- what has no name in NumPy
+_function("round",           2, "float",   "round",                                                    cheap=True)
+_function("range_length",    3, "int",     "len",   spelling="len(range({0}, {1}, {2}))",              cheap=True)
+_function("stop_gradient",   1, "same",    "",      spelling="({0})",                                   cheap=True)

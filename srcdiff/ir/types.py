@@ -1,0 +1,75 @@
+"""The types of run-time values: scalars and arrays. Everything else is taken apart before it becomes IR."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A number: `float64`, `float32`, `int64` or `bool`."""
+
+    dtype: str
+
+    def __str__(self) -> str:
+        return self.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A reference to an array. Its contents are memory, not a value."""
+
+    dtype: str
+    rank: int
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{', '.join(':' * self.rank)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """Values kept by one sweep for the other: scalars, or references to arrays."""
+
+    element: Scalar | Array
+
+    def __str__(self) -> str:
+        return f"stack of {self.element}"
+
+
+Type = Scalar | Array | Stack
+
+FLOAT = Scalar("float64")
+FLOAT32 = Scalar("float32")
+INT = Scalar("int64")
+BOOL = Scalar("bool")
+
+_FLOATS = ("float64", "float32")
+
+
+def is_float(type_: Type) -> bool:
+    """Whether the value, or what the array holds, can have a derivative."""
+    return not isinstance(type_, Stack) and type_.dtype in _FLOATS
+
+
+def element_type(array: Array) -> Scalar:
+    """The scalar that a load from the array gives; narrow integers widen to `int64`."""
+    if array.dtype in ("float64", "float32", "bool"):
+        return Scalar(array.dtype)
+    return INT
+
+
+def join_scalars(*types: Scalar) -> Scalar:
+    """The scalar type that holds them all, as Numba promotes: `int64` with `float32` is `float64`."""
+    dtypes = {t.dtype for t in types}
+    if len(dtypes) == 1:
+        return types[0]
+    if dtypes <= {"bool", "int64"}:
+        return INT
+    return FLOAT
+
+
+def is_supported_dtype(dtype: np.dtype[np.generic]) -> bool:
+    """Floats of 4 and 8 bytes can be differentiated; integers and booleans are data."""
+    return dtype.name in _FLOATS or dtype.kind in "iub"

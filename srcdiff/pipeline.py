@@ -1,0 +1,237 @@
+"""The compiler as one list of named steps: the table of contents.
+
+source text -> syntax tree -> typed IR -> facts -> adjoint IR -> Python text -> compiled function
+
+`SRCDIFF_SHOW="reverse the program"` (or `all`) prints the program after that step.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from srcdiff.analyses.aliasing import points_to, written_sites
+from srcdiff.backends import numba_cpu, python
+from srcdiff.diagnostics import DifferentiationError, Problem, Span
+from srcdiff.emit.module import Module, write_module
+from srcdiff.ir.nodes import Function, Value
+from srcdiff.ir.types import Array, is_float
+from srcdiff.ir.verify import verify
+from srcdiff.source.abstract import Abstract, Description, List, Static, Tuple
+from srcdiff.source.capture import Captured
+from srcdiff.source.to_ir import Reading, read
+from srcdiff.transforms.recursion import adjoints_of_callees
+from srcdiff.transforms.reverse import gradient_of
+from srcdiff.transforms.share import share
+from srcdiff.transforms.simplify import simplify
+
+
+@dataclass(slots=True)
+class Request:
+    """What is asked for: a function, its argument types, and which derivative."""
+
+    captured: Captured
+    arguments: dict[str, Description]
+    wrt: tuple[str, ...]
+    mode: str
+    """`primal`, or `reverse`."""
+    with_value: bool = True
+    has_aux: bool = False
+    single: bool = True
+    """Whether the gradient stands alone, not in a tuple."""
+
+
+@dataclass(slots=True)
+class Work:
+    """What the steps hand on."""
+
+    request: Request
+    reading: Reading
+    main: Function
+    callees: tuple[Function, ...]
+    module: Module = field(default_factory=Module)
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """The text, the reading it came from, and the function that runs."""
+
+    text: str
+    reading: Reading
+    function: Callable[..., Any]
+
+
+def compile_request(request: Request, backend: str, options: dict[str, Any]) -> Compiled:
+    reading = read(request.captured, request.arguments)
+    work = Work(request, reading, reading.program.main, reading.program.callees)
+    _look("read the function", work.main)
+    for name, step in STEPS:
+        step(work)
+        _look(name, work.main)
+    return Compiled(work.module.text, reading, _load(work, backend, options))
+
+
+def _simplify(work: Work) -> None:
+    work.main = simplify(share(simplify(work.main)))
+    work.callees = tuple(simplify(share(simplify(c))) for c in work.callees)
+
+
+def _reverse(work: Work) -> None:
+    request = work.request
+    if request.mode != "reverse":
+        return
+    output = _output_of(work)
+    wrt = [k for name in request.wrt for k in _parameters(work, name)]
+    callees, written = adjoints_of_callees(work.callees)
+    name = f"{work.main.name}_{'value_and_grad' if request.with_value else 'grad'}"
+    keep_results = request.with_value or request.has_aux
+    work.main = gradient_of(work.main, wrt, output, with_results=keep_results, name=name, callees=callees)
+    work.callees = written
+
+
+def _emit(work: Work) -> None:
+    work.module = write_module(work.main, work.callees, work.reading, _shape_of_result(work), _shared_memory(work))
+
+
+STEPS: Sequence[tuple[str, Callable[[Work], None]]] = (
+    ("simplify the program", _simplify),
+    ("reverse the program", _reverse),
+    ("simplify the derivative", _simplify),
+    ("write the source", _emit),
+)
+
+
+def _load(work: Work, backend: str, options: dict[str, Any]) -> Callable[..., Any]:
+    module = work.module
+    file = f"<srcdiff {module.name} {_serial()}>"
+    if backend == "python":
+        return python.quiet(python.load(module.text, module.objects, file)[module.name])
+    function: Callable[..., Any] = numba_cpu.load(module.text, module.functions, module.objects, options, file)
+    return function
+
+
+_count = 0
+
+
+def _serial() -> int:
+    global _count  # noqa: PLW0603 -- file names in tracebacks must differ
+    _count += 1
+    return _count
+
+
+# -- what the user asked for, in terms of the function's values -----------------------------------------------------------
+
+
+def _span(work: Work) -> Span:
+    captured = work.request.captured
+    node = captured.node
+    return Span(captured.file, node.lineno, node.col_offset, node.col_offset + 3, captured.name)
+
+
+def _leaves(x: Abstract, reading: Reading) -> list[Value]:
+    match x:
+        case Value():
+            return [x]
+        case Tuple():
+            return [v for i in x.items for v in _leaves(i, reading)]
+        case List():
+            stored = reading.lists[x]
+            return list(stored.arrays)
+    return []
+
+
+def _parameters(work: Work, name: str) -> list[int]:
+    """The positions, among the function's values, of an argument's parts; all must be floats."""
+    argument = work.reading.arguments[name]
+    values = _leaves(argument, work.reading)
+    if not values or not all(is_float(v.type) for v in values):
+        what = f"`{name}` holds no floats"
+        if isinstance(argument, Value) and isinstance(argument.type, Array):
+            what = f"`{name}` is an array of {argument.type.dtype}"
+        help_ = f"pass `{name}` as floats: `.astype(float)`" if "array" in what else "choose another argument with `wrt=`"
+        raise DifferentiationError([Problem("SD402", what, _span(work), help=help_)])
+    return [work.main.params.index(v) for v in values]
+
+
+def _output_of(work: Work) -> int:
+    """Which of the function's results is the number to differentiate."""
+    result = work.reading.result
+    scalar = result
+    if work.request.has_aux:
+        if not (isinstance(result, Tuple) and len(result.items) == 2):
+            message = "with `has_aux=True` the function returns a pair: the number, and anything else"
+            raise DifferentiationError([Problem("SD401", message, _span(work))])
+        scalar = result.items[0]
+    if isinstance(scalar, Static) and isinstance(scalar.value, float | int):
+        return 0
+    if not isinstance(scalar, Value) or isinstance(scalar.type, Array) or not is_float(scalar.type):
+        kinds = {"int64": "an integer", "bool": "a truth value"}
+        what = "a tuple" if isinstance(scalar, Tuple) else "not a number"
+        if isinstance(scalar, Value):
+            what = "an array" if isinstance(scalar.type, Array) else kinds.get(scalar.scalar.dtype, what)
+        raise DifferentiationError([Problem("SD401", f"the result is {what}, not one float", _span(work))])
+    return 0
+
+
+def _shape_of_result(work: Work) -> str:
+    """A template of the returned expression: `{0}` and so on are the function's results in order."""
+    request, reading = work.request, work.reading
+    count = 0
+
+    def shaped(x: Abstract, constant: bool) -> str:
+        nonlocal count
+        if isinstance(x, Tuple):
+            parts = [shaped(i, constant) for i in x.items]
+            if x.kind is not None:
+                return f"{x.kind.__name__}({', '.join(parts)})"
+            return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+        if isinstance(x, List):
+            parts = [_next() for _ in reading.lists[x].arrays]
+            return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+        if isinstance(x, Static) and constant and not isinstance(x.value, bool | int | float):
+            return "None" if x.value is None else repr(x.value)
+        return _next()
+
+    def _next() -> str:
+        nonlocal count
+        count += 1
+        return f"{{{count - 1}}}"
+
+    if request.mode == "primal":
+        return shaped(reading.result, True)
+    result = shaped(reading.result, True) if request.with_value or request.has_aux else ""
+    bars = [shaped(reading.arguments[name], False) for name in request.wrt]
+    gradient = bars[0] if request.single else f"({', '.join(bars)}{',' if len(bars) == 1 else ''})"
+    if request.has_aux and not request.with_value:
+        assert isinstance(reading.result, Tuple)
+        count = 1
+        auxiliary = shaped(reading.result.items[1], True)
+        return f"{gradient}, {auxiliary}"
+    return f"{result}, {gradient}" if request.with_value else gradient
+
+
+def _shared_memory(work: Work) -> list[tuple[str, str]]:
+    """Pairs of arguments that must not share memory, because one of them is written."""
+    if work.request.mode == "primal":
+        return []
+    main = work.reading.program.main
+    written = written_sites(main.body, points_to(main))
+    arrays = [p for p in main.params if isinstance(p.type, Array)]
+    pairs = []
+    for k, a in enumerate(arrays):
+        for b in arrays[k + 1 :]:
+            if a in written or b in written:
+                pairs.append((a.name, b.name))
+    return pairs
+
+
+def _look(name: str, function: Function) -> None:
+    verify(function, name)
+    wanted = os.environ.get("SRCDIFF_SHOW", "")
+    if wanted and (wanted == "all" or wanted == name):
+        from srcdiff.ir.show import show
+
+        print(f"--- after: {name}\n{show(function)}", file=sys.stderr)

@@ -1,0 +1,266 @@
+"""What a name stands for while a function is read: run-time values, and things known when it is compiled.
+
+Tuples, lists, ranges, functions and strings exist only here; the IR has scalars and arrays.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from srcdiff.diagnostics import Problem
+from srcdiff.ir.nodes import Value
+from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Type, join_scalars
+
+
+@dataclass(frozen=True, slots=True)
+class Static:
+    """A constant known when the function is compiled."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Tuple:
+    items: tuple[Abstract, ...]
+    kind: type | None = None
+    """The namedtuple class, if it is one."""
+
+
+_handles = itertools.count()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class List:
+    """The identity of a list; what it holds is in the environment, so that all its names see a change."""
+
+    number: int = field(default_factory=lambda: next(_handles))
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """What a list holds while that is known element by element."""
+
+    items: tuple[Abstract, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What a list holds at run time: an array for each part of its elements, and its length."""
+
+    element: Description
+    arrays: tuple[Value, ...]
+    length: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    start: Abstract
+    stop: Abstract
+    step: Abstract
+
+
+@dataclass(frozen=True, slots=True)
+class Enumerate:
+    of: Abstract
+    start: Abstract
+
+
+@dataclass(frozen=True, slots=True)
+class Zip:
+    of: tuple[Abstract, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reversed:
+    of: Abstract
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Closure:
+    """A function defined inside a function that is being read."""
+
+    node: ast.FunctionDef | ast.Lambda
+    frame: Any
+    defaults: dict[str, Abstract]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    of: Abstract
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A formatted string; only `print`, `assert` and `raise` take it."""
+
+    parts: tuple[str | Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Not assigned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Maybe:
+    """Assigned on some paths: `flag` says whether."""
+
+    flag: Abstract
+    value: Abstract
+
+
+@dataclass(frozen=True, slots=True)
+class Poison:
+    """Cannot be used; the problem is reported if somebody does."""
+
+    problem: Problem | None
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """How to go through something: how many elements, and the one at a position."""
+
+    length: Abstract
+    element: Callable[[Abstract], Abstract]
+
+
+Abstract = (
+    Value
+    | Static
+    | Tuple
+    | List
+    | Items
+    | Stored
+    | Range
+    | Enumerate
+    | Zip
+    | Reversed
+    | Closure
+    | Method
+    | Text
+    | Missing
+    | Maybe
+    | Poison
+)
+
+MISSING = Missing()
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Descriptions: the part of an abstract value that is not a run-time value, so that two can be compared and joined.
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    kind: str
+    detail: Any = None
+    parts: tuple[Description, ...] = ()
+
+
+POISON = Description("poison")
+
+
+def describe(x: Abstract) -> Description:
+    match x:
+        case Value():
+            return Description("value", x.type)
+        case Static():
+            try:
+                hash(x.value)
+                return Description("static", (type(x.value), x.value))
+            except TypeError:
+                return Description("static", (type(x.value), id(x.value)))
+        case Tuple():
+            return Description("tuple", x.kind, tuple(describe(i) for i in x.items))
+        case List():
+            return Description("list", x)
+        case Items():
+            return Description("items", None, tuple(describe(i) for i in x.items))
+        case Stored():
+            return Description("stored", None, (x.element,))
+        case Missing():
+            return Description("missing")
+        case Maybe():
+            return Description("maybe", None, (describe(x.value),))
+        case Poison():
+            return POISON
+        case _:
+            return Description("other", x)
+
+
+def scalar_of(d: Description) -> Scalar | None:
+    """The scalar type that a described number has at run time."""
+    if d.kind == "value" and isinstance(d.detail, Scalar):
+        return d.detail
+    if d.kind == "static":
+        type_ = d.detail[0]
+        if type_ is bool:
+            return BOOL
+        if type_ is int:
+            return INT
+        if type_ is float:
+            return FLOAT
+    return None
+
+
+def loosened(d: Description) -> Description:
+    """The same with numbers at run time: what a name that changes in a loop becomes."""
+    scalar = scalar_of(d)
+    if scalar is not None:
+        return Description("value", scalar)
+    if d.kind in ("tuple", "maybe"):
+        return Description(d.kind, d.detail, tuple(loosened(p) for p in d.parts))
+    return d
+
+
+def join(a: Description, b: Description, *, flags: bool = True) -> Description:
+    """What holds either; without `flags`, a missing value is any value."""
+    if a == b:
+        return a
+    if a.kind == "poison" or b.kind == "poison":
+        return POISON
+    if a.kind == "missing" or b.kind == "missing":
+        other = b if a.kind == "missing" else a
+        return other if other.kind == "maybe" or not flags else Description("maybe", None, (other,))
+    if a.kind == "maybe" or b.kind == "maybe":
+        inner = join(a.parts[0] if a.kind == "maybe" else a, b.parts[0] if b.kind == "maybe" else b)
+        return POISON if inner.kind == "poison" else Description("maybe", None, (inner,))
+    left, right = scalar_of(a), scalar_of(b)
+    if left is not None and right is not None:
+        return Description("value", join_scalars(left, right))
+    if a.kind == b.kind == "tuple" and len(a.parts) == len(b.parts) and a.detail == b.detail:
+        parts = tuple(join(p, q) for p, q in zip(a.parts, b.parts, strict=True))
+        return POISON if POISON in parts else Description("tuple", a.detail, parts)
+    if a.kind in ("items", "stored") and b.kind in ("items", "stored"):
+        parts = a.parts + b.parts
+        element = loosened(parts[0])
+        for part in parts[1:]:
+            element = join(element, loosened(part))
+        return POISON if leaf_types(element) is None else Description("stored", None, (element,))
+    return POISON
+
+
+def leaf_types(d: Description) -> tuple[Type, ...] | None:
+    """The types of the run-time values a described value is made of; None if it cannot be stored."""
+    if d.kind == "value":
+        return (d.detail,)
+    if d.kind == "static":
+        return ()
+    if d.kind == "tuple":
+        parts = [leaf_types(p) for p in d.parts]
+        return None if None in parts else tuple(t for part in parts for t in part or ())
+    if d.kind == "maybe":
+        inner = leaf_types(d.parts[0])
+        return None if inner is None else (BOOL, *inner)
+    if d.kind == "stored":
+        inner = leaf_types(d.parts[0])
+        if inner is None or any(isinstance(t, Array) for t in inner):
+            return None
+        return (*(Array(t.dtype, 1) for t in inner if isinstance(t, Scalar)), INT)
+    if d.kind in ("list", "items", "other", "missing"):
+        return ()
+    return None

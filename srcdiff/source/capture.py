@@ -1,0 +1,114 @@
+"""From a function object to its syntax tree, with the names it can see."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import inspect
+import linecache
+import types
+from dataclasses import dataclass
+from typing import Any
+
+from srcdiff.diagnostics import Problem, Refusal
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Captured:
+    """A function with its source."""
+
+    function: types.FunctionType
+    node: ast.FunctionDef | ast.Lambda
+    file: str
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__ if self.function.__name__ != "<lambda>" else "function"
+
+
+def plain_function(function: Any) -> types.FunctionType | None:
+    """The Python function behind a function, a Numba dispatcher or one of our own objects."""
+    seen = 0
+    while seen < 10:
+        if isinstance(function, types.FunctionType):
+            return function
+        inner = getattr(function, "__srcdiff_function__", None) or getattr(function, "py_func", None)
+        if inner is None:
+            return None
+        function, seen = inner, seen + 1
+    return None
+
+
+@functools.lru_cache(maxsize=256)
+def _parsed(file: str, text: str) -> ast.Module:
+    return ast.parse(text, file)
+
+
+def _candidates(tree: ast.AST, function: types.FunctionType) -> list[ast.FunctionDef | ast.Lambda]:
+    line, found = function.__code__.co_firstlineno, list[ast.FunctionDef | ast.Lambda]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == function.__code__.co_name:
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            if first == line:
+                if isinstance(node, ast.AsyncFunctionDef):
+                    raise _unreadable(function, "it is asynchronous", "SD104")
+                found.append(node)
+        elif isinstance(node, ast.Lambda) and function.__name__ == "<lambda>" and _contains(node, function):
+            found.append(node)
+    return found
+
+
+def _contains(node: ast.Lambda, function: types.FunctionType) -> bool:
+    """Whether the lambda's body holds every place that the code speaks of."""
+    body, places = node.body, set()
+    for start, end, column, end_column in function.__code__.co_positions():
+        if start is not None and end is not None and column is not None and end_column is not None and column != end_column:
+            places.add(((start, column), (end, end_column)))
+    whole = ((body.lineno, body.col_offset), (body.end_lineno or 0, body.end_col_offset or 0))
+    return whole in places and all(whole[0] <= begin and finish <= whole[1] for begin, finish in places)
+
+
+def _unreadable(function: Any, reason: str, code: str = "SD103") -> Refusal:
+    name = getattr(function, "__qualname__", None) or repr(function)
+    return Refusal(Problem(code, f"the source of `{name}` cannot be read: {reason}", None))
+
+
+def capture(function: Any) -> Captured:
+    """Find the syntax tree of the function in its file (or notebook cell)."""
+    plain = plain_function(function)
+    if plain is None:
+        raise _unreadable(function, "it is not a Python function")
+    if inspect.isgeneratorfunction(plain):
+        raise Refusal(Problem("SD104", f"`{plain.__name__}` is a generator", None))
+    if inspect.iscoroutinefunction(plain):
+        raise Refusal(Problem("SD104", f"`{plain.__name__}` is asynchronous", None))
+    file = plain.__code__.co_filename
+    lines = linecache.getlines(file, plain.__globals__)
+    if not lines:
+        raise _unreadable(plain, f"`{file}` has no text")
+    try:
+        tree = _parsed(file, "".join(lines))
+    except SyntaxError as error:
+        raise _unreadable(plain, f"`{file}` has changed: {error}") from None
+    found = _candidates(tree, plain)
+    if len(found) != 1:
+        reason = "its line does not define it any more" if not found else "several functions stand in its place"
+        raise _unreadable(plain, reason)
+    return Captured(plain, found[0], file)
+
+
+def outside_variable(function: types.FunctionType, name: str) -> tuple[dict[str, Any] | types.CellType, str] | None:
+    """Where the function finds a name that is not its own: a closure cell, its globals, or the builtins."""
+    code = function.__code__
+    if name in code.co_freevars and function.__closure__ is not None:
+        return function.__closure__[code.co_freevars.index(name)], name
+    if name in function.__globals__:
+        return function.__globals__, name
+    if hasattr(builtins, name):
+        return builtins.__dict__, name
+    return None
+
+
+def read_variable(place: dict[str, Any] | types.CellType, name: str) -> Any:
+    return place.cell_contents if isinstance(place, types.CellType) else place[name]

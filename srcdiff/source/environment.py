@@ -1,0 +1,506 @@
+"""Names and what they stand for, through branches and loops: where paths meet, values are joined."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from srcdiff.diagnostics import InternalError, Problem, Refusal, Span
+from srcdiff.ir.builder import Builder
+from srcdiff.ir.nodes import Alloc, Block, If, Loop, Operation, Raise, Value
+from srcdiff.ir.types import BOOL, INT, Array, Scalar, Type
+from srcdiff.source.abstract import (
+    MISSING,
+    POISON,
+    Abstract,
+    Description,
+    Items,
+    List,
+    Maybe,
+    Missing,
+    Poison,
+    Static,
+    Stored,
+    Tuple,
+    describe,
+    join,
+    leaf_types,
+    loosened,
+    scalar_of,
+)
+from srcdiff.source.capture import Captured
+
+Key = tuple[int, str]
+
+# How a block of statements was left. The reverse sweep then knows only `if` and loops (TRIAL: exits become numbers).
+GOES_ON, CONTINUES, BREAKS, RETURNS, RAISES = 0, -1, 1, 2, 3
+
+_numbers = itertools.count(1)
+LISTS = 0  # the frame number under which the contents of lists stand
+
+
+@dataclass(eq=False, slots=True)
+class Frame:
+    """A call being read: a number for its names, the function, and the frame it was defined in."""
+
+    captured: Captured | None
+    node: ast.FunctionDef | ast.Lambda
+    file: str
+    name: str
+    parent: Frame | None
+    locals: frozenset[str]
+    nonlocals: frozenset[str] = frozenset()
+    number: int = field(default_factory=lambda: next(_numbers))
+
+
+class UnknownResult(Exception):  # noqa: N818 -- a signal, not an error: the result type of a recursion is not known yet
+    """A recursive call was reached before the type of its result is known."""
+
+
+class Environment(Builder):
+    """The state of reading: the names, the problems found, and how paths are joined."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: dict[Key, Abstract] = {}
+        self.problems: list[Problem] = []
+        self.frame: Frame
+        self.learned: dict[Any, dict[Key, Description]] = {}
+        self.path: tuple[int, ...] = ()
+
+    # -- problems ------------------------------------------------------------------------------------------------------
+
+    def span_of(self, node: ast.AST) -> Span:
+        line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+        same_line = getattr(node, "end_lineno", line) == line
+        end = getattr(node, "end_col_offset", column) if same_line else 10_000
+        return Span(self.frame.file, line, column, end, self.frame.name)
+
+    def refuse(self, code: str, node: ast.AST | None, message: str, label: str = "", help_: str = "") -> NoReturn:
+        span = self.span if node is None else self.span_of(node)
+        raise Refusal(Problem(code, message, span, label, help=help_))
+
+    # -- exits ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def exit_key(self) -> Key:
+        return (self.frame.number, "%exit")
+
+    @property
+    def exit(self) -> Abstract:
+        return self.names.get(self.exit_key, Static(GOES_ON))
+
+    def leave(self, how: int) -> None:
+        self.names[self.exit_key] = Static(how)
+
+    @property
+    def dead(self) -> bool:
+        """Whether this place cannot be reached: something was raised."""
+        return self.names.get((LISTS, "%dead")) is not None
+
+    def die(self) -> None:
+        self.names[(LISTS, "%dead")] = Static(True)
+        self.leave(RAISES)
+
+    # -- run-time values -------------------------------------------------------------------------------------------------
+
+    def value(self, x: Abstract, node: ast.AST | None = None) -> Value:
+        """The number or array as a run-time value."""
+        if isinstance(x, Value):
+            return x
+        if isinstance(x, Static) and isinstance(x.value, bool | int | float):
+            return self.const(x.value)
+        if isinstance(x, Maybe | Poison | Missing):
+            return self.value(self.checked(x, "a value", node), node)
+        self.refuse("SD203", node, f"{self.said(x)} stands where a number is needed")
+
+    def said(self, x: Abstract) -> str:
+        """What it is, in the user's words."""
+        match x:
+            case Value(type=Array()):
+                return f"an array ({x.type})"
+            case Value():
+                return {"int64": "an integer", "bool": "a truth value"}.get(x.scalar.dtype, "a float")
+            case Static(value=None):
+                return "`None`"
+            case Static():
+                return f"a {type(x.value).__name__}"
+            case Tuple():
+                return "a tuple"
+            case List():
+                return "a list"
+        return f"a {type(x).__name__.lower()}"
+
+    def checked(self, x: Abstract, name: str, node: ast.AST | None) -> Abstract:
+        """The value of something that may not be assigned; where it is not, the program raises as it would have."""
+        if isinstance(x, Poison):
+            raise Refusal(x.problem)
+        if isinstance(x, Missing):
+            self.refuse("SD204", node, f"`{name}` is not assigned on this path")
+        if isinstance(x, Maybe):
+            if isinstance(x.flag, Value):
+                unset = self.apply("logical_not", x.flag)
+                text = f"cannot access local variable '{name}' where it is not associated with a value"
+                self.add(If(unset, Block((Raise(UnboundLocalError, (text,), span=self.span),)), Block(), span=self.span))
+            return x.value
+        return x
+
+    # -- taking apart and putting together --------------------------------------------------------------------------------
+
+    def fresh(self, d: Description, name: str) -> tuple[Abstract, list[Value]]:
+        """New run-time values for something of this description."""
+        if d.kind == "value":
+            value = Value(d.detail, name)
+            return value, [value]
+        if d.kind == "static":
+            return Static(d.detail[1]), []
+        if d.kind == "tuple":
+            parts = [self.fresh(p, f"{name}_{k}" if name else "") for k, p in enumerate(d.parts)]
+            return Tuple(tuple(p for p, _ in parts), d.detail), [v for _, values in parts for v in values]
+        if d.kind == "maybe":
+            flag = Value(BOOL, f"{name}_is_set")
+            inner, values = self.fresh(d.parts[0], name)
+            return Maybe(flag, inner), [flag, *values]
+        if d.kind == "stored":
+            types = leaf_types(d)
+            assert types is not None
+            arrays = tuple(Value(t, name) for t in types[:-1])
+            length = Value(INT, f"{name}_length")
+            return Stored(d.parts[0], arrays, length), [*arrays, length]
+        if d.kind == "list":
+            return d.detail, []  # type: ignore[no-any-return]
+        raise InternalError(f"no fresh value of kind {d.kind}")
+
+    def leaves(self, x: Abstract, d: Description) -> list[Value]:
+        """The run-time values of `x`, converted to the description."""
+        if d.kind == "maybe":
+            inner = x.value if isinstance(x, Maybe) else x
+            flag: Abstract = Static(False) if isinstance(x, Missing) else x.flag if isinstance(x, Maybe) else Static(True)
+            return [self.value(flag), *self.leaves(inner, d.parts[0])]
+        if isinstance(x, Maybe):
+            x = x.value
+        if d.kind == "value":
+            if isinstance(x, Missing):
+                return [self.nothing(d.detail)]
+            return [self.cast(self.value(x), d.detail)]
+        if d.kind == "tuple":
+            parts = x.items if isinstance(x, Tuple) else (MISSING,) * len(d.parts)
+            return [v for p, q in zip(parts, d.parts, strict=True) for v in self.leaves(p, q)]
+        if d.kind == "stored":
+            return self.stored_leaves(x, d)
+        return []
+
+    def stored_leaves(self, x: Abstract, d: Description) -> list[Value]:
+        types = leaf_types(d)
+        assert types is not None
+        if isinstance(x, Stored):
+            if [a.type for a in x.arrays] != list(types[:-1]):
+                self.refuse("SD202", None, "a list holds different types on different paths", help_=_SAME_ELEMENTS)
+            return [*x.arrays, x.length]
+        stored = self.store_items(x if isinstance(x, Items) else Items(()), d.parts[0])
+        return [*stored.arrays, stored.length]
+
+    def store_items(self, x: Items, element: Description) -> Stored:
+        """Put a list whose elements are known one by one into arrays."""
+        types = leaf_types(Description("stored", None, (element,)))
+        if types is None:
+            self.refuse("SD202", None, "a list of such elements cannot be indexed at run time", help_=_SAME_ELEMENTS)
+        size = self.const(max(4, len(x.items)))
+        arrays = tuple(self.alloc(t.dtype, (size,), None) for t in types[:-1] if isinstance(t, Array))
+        for k, item in enumerate(x.items):
+            position = self.const(k)
+            for array, leaf in zip(arrays, self.leaves(item, element), strict=True):
+                self.store(array, (position,), leaf)
+        return Stored(element, arrays, self.const(len(x.items)))
+
+    def nothing(self, type_: Type) -> Value:
+        """A value that nobody reads, where a name is not assigned."""
+        if isinstance(type_, Array):
+            out = Value(type_)
+            self.add(Alloc(out, tuple(self.const(0) for _ in range(type_.rank)), None, span=self.span))
+            return out
+        assert isinstance(type_, Scalar)
+        return self.const({"int64": 0, "bool": False}.get(type_.dtype, 0.0), type_)
+
+    # -- branches --------------------------------------------------------------------------------------------------------
+
+    def branch_on(self, condition: Value, then: Callable[[], None], orelse: Callable[[], None]) -> None:
+        """Read both sides and join what they assigned."""
+        before = self.names
+        sides: list[tuple[dict[Key, Abstract], list[Operation]]] = []
+        for side in (then, orelse):
+            self.names = dict(before)
+            with self.block() as operations:
+                side()
+            sides.append((self.names, operations))
+        (names_then, then_operations), (names_else, else_operations) = sides
+        then_dead, else_dead = ((LISTS, "%dead") in names for names in (names_then, names_else))
+        if then_dead or else_dead:
+            # What follows is reached by the other side alone, so that side need not be nested.
+            if not then_dead:
+                condition = self.apply("logical_not", condition)
+                then_operations, else_operations = else_operations, then_operations
+                names_then, names_else = names_else, names_then
+            self.add(If(condition, Block(tuple(then_operations)), Block(), span=self.span))
+            self.operations.extend(else_operations)
+            self.names = names_else
+            return
+        self.names = before
+        self.merge(condition, before, sides)
+
+    def merge(
+        self,
+        condition: Value,
+        before: dict[Key, Abstract],
+        sides: list[tuple[dict[Key, Abstract], list[Operation]]],
+    ) -> None:
+        (names_then, then_operations), (names_else, else_operations) = sides
+        changed = [k for k in {**names_then, **names_else} if names_then.get(k) is not names_else.get(k)]
+        merged = {k: v for k, v in names_then.items() if names_else.get(k) is v}
+        outs: list[Value] = []
+        yields: tuple[list[Value], list[Value]] = ([], [])
+        for key in changed:
+            a, b = names_then.get(key, MISSING), names_else.get(key, MISSING)
+            if key[1] == "%exit":
+                a, b = names_then.get(key, Static(GOES_ON)), names_else.get(key, Static(GOES_ON))
+            a, b = self.one_list(key, a, b, names_then, names_else, merged, yields, outs, sides)
+            joined = join(describe(a), describe(b), flags=key[1] != "%return")
+            if leaf_types(joined) is None or joined.kind in ("items", "other"):
+                merged[key] = Poison(self.conflict(key, a, b))
+                continue
+            merged[key], values = self.fresh(joined, key[1] if key[0] != LISTS else "items")
+            outs += values
+            for x, operations, into in ((a, then_operations, yields[0]), (b, else_operations, yields[1])):
+                with self.into(operations):
+                    into += self.leaves(x, joined)
+        self.names = merged
+        then, orelse = Block(tuple(then_operations), tuple(yields[0])), Block(tuple(else_operations), tuple(yields[1]))
+        self.add(If(condition, then, orelse, tuple(outs), span=self.span))
+
+    def one_list(
+        self,
+        key: Key,
+        a: Abstract,
+        b: Abstract,
+        names_then: dict[Key, Abstract],
+        names_else: dict[Key, Abstract],
+        merged: dict[Key, Abstract],
+        yields: tuple[list[Value], list[Value]],
+        outs: list[Value],
+        sides: list[tuple[dict[Key, Abstract], list[Operation]]],
+    ) -> tuple[Abstract, Abstract]:
+        """Two lists that meet under one name become one list, if neither has another name."""
+        inner_a, inner_b = (x.value if isinstance(x, Maybe) else x for x in (a, b))
+        if not (isinstance(inner_a, List) or isinstance(inner_b, List)) or inner_a is inner_b:
+            return a, b
+        if isinstance(inner_a, Missing) or isinstance(inner_b, Missing):
+            return a, b
+        if not (isinstance(inner_a, List) and isinstance(inner_b, List)):
+            return a, b
+        for names, handle in ((names_then, inner_a), (names_else, inner_b), (names_then, inner_b), (names_else, inner_a)):
+            if sum(handle in handles(v) for k, v in names.items() if k != key):
+                return Poison(self.shared(key)), MISSING
+        new = List()
+        state_a, state_b = names_then[list_key(inner_a)], names_else[list_key(inner_b)]
+        joined = join(describe(state_a), describe(state_b))
+        if joined.kind == "items":
+            joined = join(joined, Description("stored", None, (loosened(joined.parts[0]),))) if joined.parts else joined
+        if leaf_types(joined) is None:
+            return Poison(self.conflict(key, a, b)), MISSING
+        if joined.kind == "items":
+            merged[list_key(new)] = state_a
+        else:
+            merged[list_key(new)], values = self.fresh(joined, key[1])
+            outs += values
+            for x, side, into in ((state_a, sides[0], yields[0]), (state_b, sides[1], yields[1])):
+                with self.into(side[1]):
+                    into += self.leaves(x, joined)
+        replace = {inner_a: new, inner_b: new}
+        return tuple(Maybe(x.flag, new) if isinstance(x, Maybe) else replace[x] for x in (a, b))  # type: ignore[return-value, index]
+
+    @contextlib.contextmanager
+    def into(self, operations: list[Operation]) -> Iterator[None]:
+        """Write at the end of a block that is not finished."""
+        self.stack.append(self.operations)
+        self.operations = operations
+        try:
+            yield
+        finally:
+            self.operations = self.stack.pop()
+
+    def conflict(self, key: Key, a: Abstract, b: Abstract) -> Problem:
+        what = f"`{key[1]}`" if key[0] != LISTS else "the list"
+        if key[1] == "%return":
+            what = "the result"
+        return Problem("SD202", f"{what} is {self.said(a)} on one path and {self.said(b)} on another", self.span)
+
+    def shared(self, key: Key) -> Problem:
+        return Problem("SD206", f"`{key[1]}` may be one of two lists that have other names too", self.span)
+
+    # -- loops -----------------------------------------------------------------------------------------------------------
+
+    def loop(
+        self,
+        node: ast.AST,
+        assigned: frozenset[str],
+        bounds: tuple[Value, Value, Value] | None,
+        test: Callable[[], Value] | None,
+        body: Callable[[Value | None], None],
+    ) -> Abstract:
+        """Read a loop until the types of what it carries are stable; gives how it was left."""
+        before = self.names
+        place = (id(node), self.path)
+        carried = dict(self.learned.get(place, {}))
+        for name in sorted(assigned):
+            key = (self.frame.number, name)
+            if key not in carried and key in before:
+                carried[key] = loosened(describe(before[key]))
+        carried = {k: join(d, self.head(k, d, before)) for k, d in carried.items()}
+        while True:
+            attempt = self.one_pass(before, carried, bounds, test, body)
+            if attempt.carried == carried:
+                break
+            carried = attempt.carried
+            del self.problems[attempt.problems :]
+        self.learned[place] = carried
+        return self.finish_loop(before, attempt, bounds)
+
+    def head(self, key: Key, d: Description, before: dict[Key, Abstract]) -> Description:
+        there = describe(before.get(key, MISSING))
+        return d if key[1] == "%return" and there.kind == "missing" else loosened(there)
+
+    def one_pass(
+        self,
+        before: dict[Key, Abstract],
+        carried: dict[Key, Description],
+        bounds: tuple[Value, Value, Value] | None,
+        test: Callable[[], Value] | None,
+        body: Callable[[Value | None], None],
+    ) -> _Attempt:
+        problems = len(self.problems)
+        self.names = dict(before)
+        params: list[Value] = []
+        for key, description in carried.items():
+            if leaf_types(description) is None or description.kind in ("items", "other"):
+                self.names[key] = Poison(self.conflict(key, before.get(key, MISSING), MISSING))
+                continue
+            name = key[1] if key[0] != LISTS else "items"
+            self.names[key], values = self.fresh(description, name)
+            params += values
+        self.names[self.exit_key] = Static(GOES_ON)
+        head = dict(self.names)
+        test_block = None
+        if test is not None:
+            with self.block() as test_operations:
+                condition = test()
+            test_block = (test_operations, condition)
+        index = Value(INT, "i") if bounds is not None else None
+        with self.block() as operations:
+            body(index)
+        after = dict(self.names)
+        if self.dead:
+            after = {**head, self.exit_key: Static(RAISES)}
+        found = dict(carried)
+        for key, x in after.items():
+            if key == self.exit_key or head.get(key) is x or (key not in before and key not in carried and self.inner(key)):
+                continue
+            old = carried.get(key, describe(before.get(key, MISSING)))
+            new = join(old, describe(x), flags=key[1] != "%return")
+            if key not in carried or new != old:
+                found[key] = loosened(new) if new.kind != "poison" else POISON
+            if isinstance(x, List) and found.get(key, old).kind == "poison":
+                found[key] = POISON
+        return _Attempt(problems, found, params, after, operations, index, test_block)
+
+    def inner(self, key: Key) -> bool:
+        """Whether the name belongs to a call inside the loop's body, so that no turn sees it again."""
+        return key[0] > self.frame.number
+
+    def finish_loop(
+        self, before: dict[Key, Abstract], attempt: _Attempt, bounds: tuple[Value, Value, Value] | None
+    ) -> Abstract:
+        code = attempt.after.get(self.exit_key, Static(GOES_ON))
+        leaves = not (isinstance(code, Static) and code.value in (GOES_ON, CONTINUES))
+        inits: list[Value] = []
+        outs: list[Value] = []
+        yields: list[Value] = []
+        names = dict(before)
+        for key, description in attempt.carried.items():
+            if leaf_types(description) is None or description.kind in ("items", "other"):
+                a, b = before.get(key, MISSING), attempt.after.get(key, MISSING)
+                names[key] = b if isinstance(b, Poison) else Poison(self.conflict(key, a, b))
+                continue
+            inits += self.leaves(before.get(key, MISSING), description)
+            with self.into(attempt.operations):
+                yields += self.leaves(attempt.after.get(key, MISSING), description)
+            names[key], values = self.fresh(description, key[1] if key[0] != LISTS else "items")
+            outs += values
+        params = list(attempt.params)
+        out_code: Abstract = Static(GOES_ON)
+        if leaves:
+            with self.into(attempt.operations):
+                number = self.value(code)
+                stops = self.apply("greater", number, self.const(0))
+                yields += [number, stops]
+            inits.append(self.const(GOES_ON))
+            params.append(Value(INT, "exit"))
+            out_code = Value(INT, "exit")
+            outs.append(out_code)
+        test_block = None
+        if attempt.test is not None:
+            test_block = Block(tuple(attempt.test[0]), (attempt.test[1],))
+        self.add(
+            Loop(
+                attempt.index,
+                bounds,
+                tuple(params),
+                tuple(inits),
+                test_block,
+                Block(tuple(attempt.operations), tuple(yields)),
+                tuple(outs),
+                Value(INT, "turns"),
+                leaves,
+                span=self.span,
+            )
+        )
+        self.names = names
+        return out_code
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """One reading of a loop's body under assumed types."""
+
+    problems: int
+    carried: dict[Key, Description]
+    params: list[Value]
+    after: dict[Key, Abstract]
+    operations: list[Operation]
+    index: Value | None
+    test: tuple[list[Operation], Value] | None
+
+
+_SAME_ELEMENTS = "make all elements of a list numbers of one type, or tuples of numbers"
+
+
+def list_key(handle: List) -> Key:
+    return (LISTS, str(handle.number))
+
+
+def handles(x: Abstract) -> set[List]:
+    """The lists that something holds on to."""
+    match x:
+        case List():
+            return {x}
+        case Tuple() | Items():
+            return set().union(*(handles(i) for i in x.items)) if x.items else set()
+        case Maybe():
+            return handles(x.value)
+    return set()
+
+
+__all__ = ["BREAKS", "CONTINUES", "GOES_ON", "RAISES", "RETURNS", "Environment", "Frame", "UnknownResult", "scalar_of"]

@@ -1,0 +1,733 @@
+"""Expressions: from syntax to run-time values and things known when the function is compiled."""
+
+from __future__ import annotations
+
+import ast
+import operator
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from srcdiff.ir.nodes import Block, Dim, If, Index, Item, NewAxis, Slice, Transpose, Value
+from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_float, is_supported_dtype
+from srcdiff.source.abstract import (
+    MISSING,
+    Abstract,
+    Closure,
+    Items,
+    Iteration,
+    List,
+    Maybe,
+    Method,
+    Poison,
+    Range,
+    Static,
+    Stored,
+    Text,
+    Tuple,
+    describe,
+    join,
+    leaf_types,
+    loosened,
+)
+from srcdiff.source.capture import outside_variable, read_variable
+from srcdiff.source.environment import Environment, Frame, list_key
+
+_BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
+    ast.Add: ("add", operator.add),
+    ast.Sub: ("subtract", operator.sub),
+    ast.Mult: ("multiply", operator.mul),
+    ast.Div: ("divide", operator.truediv),
+    ast.FloorDiv: ("floor_divide", operator.floordiv),
+    ast.Mod: ("remainder", operator.mod),
+    ast.Pow: ("power", operator.pow),
+    ast.BitAnd: ("bitwise_and", operator.and_),
+    ast.BitOr: ("bitwise_or", operator.or_),
+    ast.BitXor: ("bitwise_xor", operator.xor),
+    ast.LShift: ("left_shift", operator.lshift),
+    ast.RShift: ("right_shift", operator.rshift),
+}
+_UNARY: dict[type[ast.unaryop], tuple[str, Callable[[Any], Any]]] = {
+    ast.USub: ("negative", operator.neg),
+    ast.UAdd: ("positive", operator.pos),
+    ast.Invert: ("invert", operator.invert),
+}
+_COMPARE: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], Any]]] = {
+    ast.Lt: ("less", operator.lt),
+    ast.LtE: ("less_equal", operator.le),
+    ast.Gt: ("greater", operator.gt),
+    ast.GtE: ("greater_equal", operator.ge),
+    ast.Eq: ("equal", operator.eq),
+    ast.NotEq: ("not_equal", operator.ne),
+}
+_NUMBERS = (bool, int, float)
+
+
+class Outside:
+    """A number or an array from the enclosing scope: read anew at every call."""
+
+    __slots__ = ("name", "path", "place", "value")
+
+    def __init__(
+        self, place: dict[str, Any] | types.CellType, name: str, path: tuple[int, ...], value: Value
+    ) -> None:
+        self.place, self.name, self.path, self.value = place, name, path, value
+
+    def read(self) -> Any:
+        found = read_variable(self.place, self.name)
+        for step in self.path:
+            found = found[step]
+        return found
+
+
+class Expressions(Environment):
+    """Reads expressions in the current frame."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.outside: list[Outside] = []
+        self.guards: list[tuple[dict[str, Any] | types.CellType, str, Any]] = []
+
+    def call(self, node: ast.Call) -> Abstract:
+        raise NotImplementedError
+
+    def call_value(self, function: Abstract, args: list[Abstract], node: ast.AST) -> Abstract:
+        raise NotImplementedError
+
+    def iteration(self, x: Abstract, node: ast.AST) -> Iteration | tuple[Abstract, ...]:
+        raise NotImplementedError
+
+    def comprehension(self, node: ast.ListComp | ast.GeneratorExp) -> Abstract:
+        raise NotImplementedError
+
+    def expr(self, node: ast.expr) -> Abstract:
+        method = getattr(self, f"expr_{type(node).__name__}", None)
+        if method is None:
+            words = type(node).__name__
+            self.refuse("SD102", node, f"this kind of expression ({words}) is outside the language")
+        result: Abstract = method(node)
+        return result
+
+    # -- names -----------------------------------------------------------------------------------------------------------
+
+    def expr_Constant(self, node: ast.Constant) -> Abstract:
+        if isinstance(node.value, complex):
+            self.refuse("SD201", node, "complex numbers are not differentiated yet", help_="use two floats")
+        return Static(node.value)
+
+    def expr_Name(self, node: ast.Name) -> Abstract:
+        frame: Frame | None = self.frame
+        while frame is not None:
+            if node.id in frame.locals:
+                key = (frame.number, node.id)
+                found = self.names.get(key, MISSING)
+                if isinstance(found, Poison | Maybe) or found is MISSING:
+                    found = self.checked(found, node.id, node)
+                    self.names[key] = found
+                return found
+            if frame.captured is not None:
+                return self.outside_name(frame.captured.function, node)
+            frame = frame.parent
+        self.refuse("SD204", node, f"`{node.id}` is not defined")
+
+    def outside_name(self, function: types.FunctionType, node: ast.Name) -> Abstract:
+        place = outside_variable(function, node.id)
+        if place is None:
+            self.refuse("SD204", node, f"`{node.id}` is not defined")
+        try:
+            value = read_variable(*place)
+        except ValueError:
+            self.refuse("SD204", node, f"`{node.id}` is not assigned in the enclosing function")
+        return self.lift(value, *place, (), node)
+
+    def lift(
+        self, value: Any, place: dict[str, Any] | types.CellType, name: str, path: tuple[int, ...], node: ast.AST
+    ) -> Abstract:
+        """Something that stands outside: numbers and arrays become inputs, the rest is compiled in and guarded."""
+        if isinstance(value, tuple):
+            kind = type(value) if hasattr(value, "_fields") else None
+            self.guards.append((place, name, read_variable(place, name)))
+            return Tuple(tuple(self.lift(v, place, name, (*path, k), node) for k, v in enumerate(value)), kind)
+        if isinstance(value, np.integer | np.bool_):
+            value = value.item()
+        if isinstance(value, float | np.floating | np.ndarray):
+            return self.input_from_outside(value, place, name, path, node)
+        if isinstance(value, complex | list | dict | set | np.generic):
+            what = type(value).__name__
+            self.refuse("SD201", node, f"`{name}` from outside the function is a {what}", help_=_OUTSIDE)
+        if not isinstance(value, types.ModuleType | types.BuiltinFunctionType | np.ufunc):
+            self.guards.append((place, name, value))
+        return Static(value)
+
+    def input_from_outside(
+        self, value: Any, place: dict[str, Any] | types.CellType, name: str, path: tuple[int, ...], node: ast.AST
+    ) -> Value:
+        for known in self.outside:
+            if known.place is place and known.name == name and known.path == path:
+                return known.value
+        if isinstance(value, np.ndarray):
+            if not is_supported_dtype(value.dtype):
+                self.refuse("SD201", node, f"`{name}` is an array of {value.dtype}")
+            type_: Array | Scalar = Array(value.dtype.name, value.ndim)
+        else:
+            type_ = Scalar(value.dtype.name) if isinstance(value, np.floating) else FLOAT
+        new = Outside(place, name, path, Value(type_, "_".join([name, *map(str, path)])))
+        self.outside.append(new)
+        return new.value
+
+    def expr_NamedExpr(self, node: ast.NamedExpr) -> Abstract:
+        value = self.expr(node.value)
+        self.assign(node.target, value)
+        return value
+
+    def assign(self, target: ast.expr, value: Abstract) -> None:
+        raise NotImplementedError
+
+    def expr_Lambda(self, node: ast.Lambda) -> Abstract:
+        return self.closure(node)
+
+    def closure(self, node: ast.Lambda | ast.FunctionDef) -> Closure:
+        arguments = node.args
+        positional = [*arguments.posonlyargs, *arguments.args]
+        defaults: dict[str, Abstract] = {}
+        for parameter, default in zip(reversed(positional), reversed(arguments.defaults), strict=False):
+            defaults[parameter.arg] = self.expr(default)
+        for parameter, keyword_default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+            if keyword_default is not None:
+                defaults[parameter.arg] = self.expr(keyword_default)
+        return Closure(node, self.frame, defaults)
+
+    # -- operators -------------------------------------------------------------------------------------------------------
+
+    def expr_BinOp(self, node: ast.BinOp) -> Abstract:
+        left = self.expr(node.left)
+        right = self.expr(node.right)
+        return self.binary(type(node.op), left, right, node)
+
+    def binary(self, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
+        if op not in _BINARY:
+            self.refuse("SD303", node, "matrix products are whole-array code", help_="write the loops over the elements")
+        primitive, fold = _BINARY[op]
+        if isinstance(left, Static) and isinstance(right, Static):
+            try:
+                result = fold(left.value, right.value)
+            except ArithmeticError:
+                pass
+            except TypeError as error:
+                self.refuse("SD203", node, str(error))
+            else:
+                if isinstance(result, complex):
+                    self.refuse("SD201", node, "the result is complex", help_="use two floats")
+                return Static(result)
+        if isinstance(left, Tuple) and isinstance(right, Tuple) and op is ast.Add:
+            return Tuple(left.items + right.items)
+        if isinstance(left, Tuple) and isinstance(right, Static) and op is ast.Mult:
+            return Tuple(left.items * right.value)
+        if isinstance(left, List) or isinstance(right, List):
+            return self.list_operator(op, left, right, node)
+        a, b = self.number(left, node), self.number(right, node)
+        if primitive == "power" and a.type in (INT, BOOL) and b.type in (INT, BOOL):
+            exponent = self.constants.get(b)
+            if exponent is None or exponent < 0:
+                a = self.cast(a, FLOAT)  # Python's int ** negative int is a float
+        if primitive in ("left_shift", "right_shift") and is_float(a.type):
+            self.refuse("SD203", node, "floats cannot be shifted")
+        return self.apply(primitive, a, b)
+
+    def list_operator(self, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
+        if isinstance(left, List) and isinstance(right, List) and op is ast.Add:
+            a, b = self.names[list_key(left)], self.names[list_key(right)]
+            if isinstance(a, Items) and isinstance(b, Items):
+                return self.new_list(a.items + b.items)
+        if op is ast.Mult and isinstance(left, List):
+            a = self.names[list_key(left)]
+            if isinstance(a, Items) and isinstance(right, Static):
+                return self.new_list(a.items * right.value)
+            if isinstance(a, Items) and len(a.items) == 1 and isinstance(right, Value):
+                return self.repeated(a.items[0], right)
+        self.refuse("SD203", node, "this operation on lists is outside the language", help_="append in a loop")
+
+    def repeated(self, item: Abstract, times: Value) -> Abstract:
+        """`[item] * n` for a number of times known at run time."""
+        element = loosened(describe(item))
+        types_ = leaf_types(element)
+        if types_ is None or any(isinstance(t, Array) for t in types_):
+            self.refuse("SD203", None, "such a list cannot be repeated")
+        length = self.apply("where", self.apply("greater", times, self.const(0)), times, self.const(0))
+        arrays = tuple(
+            self.alloc(t.dtype, (length,), leaf)
+            for t, leaf in zip(types_, self.leaves(item, element), strict=True)
+            if isinstance(t, Scalar)
+        )
+        return self.new_list(Stored(element, arrays, length))
+
+    def new_list(self, contents: tuple[Abstract, ...] | Stored) -> List:
+        handle = List()
+        self.names[list_key(handle)] = contents if isinstance(contents, Stored) else Items(contents)
+        return handle
+
+    def number(self, x: Abstract, node: ast.AST) -> Value:
+        """A scalar; arrays here mean whole-array code."""
+        if isinstance(x, Value) and isinstance(x.type, Array):
+            if x.type.rank == 0:
+                return self.load(x, ())
+            self.refuse("SD303", node, "arithmetic on whole arrays is not differentiated yet")
+        if isinstance(x, Static) and not isinstance(x.value, _NUMBERS):
+            self.refuse("SD203", node, f"{self.said(x)} stands where a number is needed")
+        return self.value(x, node)
+
+    def expr_UnaryOp(self, node: ast.UnaryOp) -> Abstract:
+        operand = self.expr(node.operand)
+        if isinstance(node.op, ast.Not):
+            truth = self.truth(operand, node)
+            return Static(not truth.value) if isinstance(truth, Static) else self.apply("logical_not", truth)
+        primitive, fold = _UNARY[type(node.op)]
+        if isinstance(operand, Static):
+            return Static(fold(operand.value))
+        return self.apply(primitive, self.number(operand, node))
+
+    def truth(self, x: Abstract, node: ast.AST) -> Static | Value:
+        """Whether Python takes it for true."""
+        match x:
+            case Static():
+                return Static(bool(x.value))
+            case Tuple():
+                return Static(bool(x.items))
+            case List():
+                contents = self.names[list_key(x)]
+                if isinstance(contents, Items):
+                    return Static(bool(contents.items))
+                assert isinstance(contents, Stored)
+                return self.apply("greater", contents.length, self.const(0))
+            case Value(type=Scalar(dtype="bool")):
+                return x
+        value = self.number(x, node)
+        if value.type == BOOL:
+            return value
+        return self.apply("not_equal", value, self.const(0 if value.type == INT else 0.0))
+
+    def expr_BoolOp(self, node: ast.BoolOp) -> Abstract:
+        result = self.expr(node.values[0])
+        for operand in node.values[1:]:
+            result = self.short_circuit(isinstance(node.op, ast.And), result, operand, node)
+        return result
+
+    def short_circuit(self, is_and: bool, left: Abstract, right: ast.expr, node: ast.AST) -> Abstract:
+        truth = self.truth(left, node)
+        if isinstance(truth, Static):
+            return self.expr(right) if truth.value == is_and else left
+        result: list[Abstract] = []
+
+        def evaluate() -> None:
+            result.append(self.expr(right))
+
+        def keep() -> None:
+            result.append(left)
+
+        key = (self.frame.number, "%choice")
+        self.branch_on(
+            truth,
+            lambda: self.choose(key, evaluate if is_and else keep, result),
+            lambda: self.choose(key, keep if is_and else evaluate, result),
+        )
+        return self.simplified_choice(self.names.pop(key), is_and)
+
+    def choose(self, key: tuple[int, str], side: Callable[[], None], result: list[Abstract]) -> None:
+        side()
+        self.names[key] = result.pop()
+
+    def simplified_choice(self, chosen: Abstract, is_and: bool) -> Abstract:
+        """A branch that only computes one truth value from scalars reads better as `and` or `or`."""
+        last = self.operations[-1] if self.operations else None
+        if isinstance(chosen, Poison):
+            return self.checked(chosen, "the result", None)
+        if not (isinstance(last, If) and isinstance(chosen, Value) and chosen.type == BOOL and last.outs == (chosen,)):
+            return chosen
+        block = last.then if is_and else last.orelse
+        if not all(type(o).__name__ in ("Apply", "Const") for o in block.operations):
+            return chosen
+        other = last.orelse if is_and else last.then
+        if other.yields[0] is not last.condition and self.constants.get(other.yields[0]) is not (not is_and):
+            return chosen
+        self.operations.pop()
+        self.operations.extend(block.operations)
+        return self.apply("logical_and" if is_and else "logical_or", last.condition, block.yields[0])
+
+    def expr_IfExp(self, node: ast.IfExp) -> Abstract:
+        truth = self.truth(self.expr(node.test), node.test)
+        if isinstance(truth, Static):
+            return self.expr(node.body if truth.value else node.orelse)
+        key = (self.frame.number, "%choice")
+
+        def side(expression: ast.expr) -> None:
+            self.names[key] = self.expr(expression)
+
+        self.branch_on(truth, lambda: side(node.body), lambda: side(node.orelse))
+        chosen = self.names.pop(key)
+        return self.checked(chosen, "the result", node)
+
+    def expr_Compare(self, node: ast.Compare) -> Abstract:
+        left = self.expr(node.left)
+        result: Abstract | None = None
+        for op, right_node in zip(node.ops, node.comparators, strict=True):
+            right = self.expr(right_node)
+            test = self.compare(op, left, right, node)
+            if result is None:
+                result = test
+            elif isinstance(result, Static):
+                result = test if result.value else result
+            elif isinstance(test, Static):
+                result = result if test.value else test
+            else:
+                result = self.apply("logical_and", self.value(result), self.value(test))
+            left = right
+        assert result is not None
+        return result
+
+    def compare(self, op: ast.cmpop, left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
+        if isinstance(op, ast.Is | ast.IsNot):
+            if isinstance(left, Static) and isinstance(right, Static):
+                same = left.value is right.value
+            else:
+                same = left is right
+            return Static(same == isinstance(op, ast.Is))
+        if isinstance(op, ast.In | ast.NotIn):
+            return self.contains(left, right, isinstance(op, ast.NotIn), node)
+        primitive, fold = _COMPARE[type(op)]
+        if isinstance(left, Static) and isinstance(right, Static):
+            return Static(bool(fold(left.value, right.value)))
+        if isinstance(left, Static) != isinstance(right, Static):
+            text = next(x for x in (left, right) if isinstance(x, Static))
+            if not isinstance(text.value, _NUMBERS):
+                return Static(isinstance(op, ast.NotEq))
+        if isinstance(left, Tuple) and isinstance(right, Tuple) and isinstance(op, ast.Eq | ast.NotEq):
+            return self.equal_tuples(op, left, right, node)
+        return self.apply(primitive, self.number(left, node), self.number(right, node))
+
+    def equal_tuples(self, op: ast.cmpop, left: Tuple, right: Tuple, node: ast.AST) -> Abstract:
+        if len(left.items) != len(right.items):
+            return Static(isinstance(op, ast.NotEq))
+        result: Abstract = Static(True)
+        for a, b in zip(left.items, right.items, strict=True):
+            test = self.compare(ast.Eq(), a, b, node)
+            if isinstance(result, Static) and result.value:
+                result = test
+            elif not (isinstance(test, Static) and test.value):
+                result = self.apply("logical_and", self.value(result), self.value(test))
+        if isinstance(op, ast.Eq):
+            return result
+        return Static(not result.value) if isinstance(result, Static) else self.apply("logical_not", self.value(result))
+
+    def contains(self, item: Abstract, group: Abstract, negated: bool, node: ast.AST) -> Abstract:
+        if isinstance(group, List):
+            contents = self.names[list_key(group)]
+            if isinstance(contents, Items):
+                group = Tuple(contents.items)
+        if isinstance(group, Static) and isinstance(item, Static):
+            return Static((item.value in group.value) != negated)
+        if not isinstance(group, Tuple):
+            self.refuse("SD102", node, "`in` works on tuples only", help_="write a loop that compares the elements")
+        result: Abstract = Static(False)
+        for other in group.items:
+            test = self.compare(ast.Eq(), item, other, node)
+            if isinstance(test, Static):
+                result = Static(True) if test.value else result
+            elif isinstance(result, Static):
+                result = result if result.value else test
+            else:
+                result = self.apply("logical_or", self.value(result), test if isinstance(test, Value) else self.value(test))
+        if not negated:
+            return result
+        return Static(not result.value) if isinstance(result, Static) else self.apply("logical_not", self.value(result))
+
+    # -- containers ------------------------------------------------------------------------------------------------------
+
+    def elements(self, nodes: list[ast.expr]) -> tuple[Abstract, ...]:
+        items: list[Abstract] = []
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                items += self.unpacked(self.expr(node.value), node)
+            else:
+                items.append(self.expr(node))
+        return tuple(items)
+
+    def unpacked(self, x: Abstract, node: ast.AST) -> tuple[Abstract, ...]:
+        """The elements of something whose length is known."""
+        found = self.iteration(x, node)
+        if isinstance(found, Iteration):
+            if not isinstance(found.length, Static):
+                self.refuse("SD205", node, "how many elements there are is not known when the function is compiled")
+            return tuple(found.element(Static(k)) for k in range(found.length.value))
+        return found
+
+    def expr_Tuple(self, node: ast.Tuple) -> Abstract:
+        return Tuple(self.elements(node.elts))
+
+    def expr_List(self, node: ast.List) -> Abstract:
+        return self.new_list(self.elements(node.elts))
+
+    def expr_ListComp(self, node: ast.ListComp) -> Abstract:
+        return self.comprehension(node)
+
+    def expr_JoinedStr(self, node: ast.JoinedStr) -> Abstract:
+        parts: list[str | Value] = []
+        for piece in node.values:
+            if isinstance(piece, ast.Constant):
+                parts.append(str(piece.value))
+            else:
+                assert isinstance(piece, ast.FormattedValue)
+                parts += self.text_of(self.expr(piece.value), node)
+        return Text(tuple(parts))
+
+    def text_of(self, x: Abstract, node: ast.AST) -> list[str | Value]:
+        match x:
+            case Static():
+                return [str(x.value)]
+            case Text():
+                return list(x.parts)
+            case Value():
+                return [x]
+            case Tuple():
+                inner: list[str | Value] = ["("]
+                for k, item in enumerate(x.items):
+                    inner += [", "] if k else []
+                    inner += self.text_of(item, node)
+                return [*inner, ")"]
+            case List():
+                contents = self.names[list_key(x)]
+                if isinstance(contents, Items):
+                    return self.text_of(Tuple(contents.items), node)
+        self.refuse("SD102", node, f"{self.said(x)} cannot be printed")
+
+    # -- attributes and subscripts ------------------------------------------------------------------------------------------
+
+    def expr_Attribute(self, node: ast.Attribute) -> Abstract:
+        base = self.expr(node.value)
+        match base:
+            case Static(value=types.ModuleType() as module):
+                if not hasattr(module, node.attr):
+                    self.refuse("SD204", node, f"module `{module.__name__}` has no `{node.attr}`")
+                found = getattr(module, node.attr)
+                if isinstance(found, float) and module.__name__ in ("math", "numpy"):
+                    return Static(found)
+                if module.__name__ == "numpy" and found is None:
+                    return Static(None)
+                return self.lift(found, module.__dict__, node.attr, (), node)
+            case Static():
+                if isinstance(base.value, type) or callable(base.value):
+                    return Static(getattr(base.value, node.attr, None))
+                self.refuse("SD203", node, f"{self.said(base)} has no attribute that srcdiff reads")
+            case Tuple(kind=kind) if kind is not None and node.attr in kind._fields:  # type: ignore[attr-defined]
+                return base.items[kind._fields.index(node.attr)]  # type: ignore[attr-defined]
+            case Value(type=Array()):
+                return self.array_attribute(base, node)
+        return Method(base, node.attr)
+
+    def array_attribute(self, array: Value, node: ast.Attribute) -> Abstract:
+        match node.attr:
+            case "shape":
+                return Tuple(self.shape(array))
+            case "ndim":
+                return Static(array.array.rank)
+            case "size":
+                return self.size(array)
+            case "dtype":
+                return Static(np.dtype(array.array.dtype))
+            case "T":
+                return self.transposed(array, tuple(reversed(range(array.array.rank))))
+        return Method(array, node.attr)
+
+    def transposed(self, array: Value, axes: tuple[int, ...]) -> Value:
+        out = Value(array.type, array.name)
+        self.add(Transpose(out, array, axes, span=self.span))
+        return out
+
+    def size(self, array: Value) -> Value:
+        total = self.const(1)
+        for extent in self.shape(array):
+            total = self.apply("multiply", total, extent)
+        return total
+
+    def expr_Subscript(self, node: ast.Subscript) -> Abstract:
+        base = self.expr(node.value)
+        return self.subscript(base, node.slice, node)
+
+    def subscript(self, base: Abstract, where: ast.expr, node: ast.AST) -> Abstract:
+        match base:
+            case Value(type=Array()):
+                array, items = self.array_items(base, where, node)
+                if all(isinstance(i, Index) for i in items) and len(items) == array.array.rank:
+                    return self.load(array, tuple(i.value for i in items if isinstance(i, Index)))
+                return self.view(array, items)
+            case Tuple():
+                return self.tuple_item(base, where, node)
+            case List():
+                return self.list_item(base, where, node)
+            case Static(value=str()):
+                position = self.expr(where)
+                if isinstance(position, Static):
+                    return Static(base.value[position.value])
+        self.refuse("SD203", node, f"{self.said(base)} cannot be indexed")
+
+    def tuple_item(self, base: Tuple, where: ast.expr, node: ast.AST) -> Abstract:
+        if isinstance(where, ast.Slice):
+            parts = [None if p is None else self.static(p) for p in (where.lower, where.upper, where.step)]
+            return Tuple(base.items[slice(*parts)])
+        position = self.expr(where)
+        if isinstance(position, Static) and isinstance(position.value, int):
+            if not -len(base.items) <= position.value < len(base.items):
+                self.refuse("SD203", node, f"index {position.value} is outside a tuple of {len(base.items)}")
+            return base.items[position.value]
+        contents = self.stored_copy(base, node)
+        return self.read_list(contents, self.integer(position, node))
+
+    def stored_copy(self, base: Tuple, node: ast.AST) -> Stored:
+        """A tuple of like numbers as an array, to be indexed at run time."""
+        kinds = {loosened(describe(i)) for i in base.items}
+        if len(kinds) != 1:
+            self.refuse("SD205", node, "the index of a tuple of different things must be known at compile time")
+        return self.store_items(Items(base.items), kinds.pop())
+
+    def static(self, node: ast.expr) -> Any:
+        found = self.expr(node)
+        if not isinstance(found, Static):
+            self.refuse("SD205", node, "this must be known when the function is compiled")
+        return found.value
+
+    def integer(self, x: Abstract, node: ast.AST) -> Value:
+        value = self.number(x, node)
+        if is_float(value.type):
+            self.refuse("SD203", node, "an index must be an integer", help_="convert it with `int(...)`")
+        return self.cast(value, INT)
+
+    def list_item(self, base: List, where: ast.expr, node: ast.AST) -> Abstract:
+        contents = self.names[list_key(base)]
+        if isinstance(where, ast.Slice):
+            if isinstance(contents, Items):
+                parts = [None if p is None else self.static(p) for p in (where.lower, where.upper, where.step)]
+                return self.new_list(contents.items[slice(*parts)])
+            self.refuse("SD102", node, "slices of lists are outside the language", help_="copy the elements in a loop")
+        position = self.expr(where)
+        if isinstance(contents, Items) and isinstance(position, Static):
+            if not -len(contents.items) <= position.value < len(contents.items):
+                self.refuse("SD203", node, f"index {position.value} is outside a list of {len(contents.items)}")
+            return contents.items[position.value]
+        return self.read_list(self.stored(base), self.integer(position, node))
+
+    def stored(self, handle: List) -> Stored:
+        """The contents of the list in arrays."""
+        contents = self.names[list_key(handle)]
+        if isinstance(contents, Items):
+            if not contents.items:
+                self.refuse("SD203", None, "the list is empty here")
+            joined = loosened(describe(contents.items[0]))
+            for item in contents.items[1:]:
+                joined = join(joined, loosened(describe(item)))
+            contents = self.store_items(contents, joined)
+            self.names[list_key(handle)] = contents
+        if isinstance(contents, Poison):
+            self.checked(contents, "the list", None)
+        assert isinstance(contents, Stored)
+        return contents
+
+    def read_list(self, contents: Stored, position: Value) -> Abstract:
+        place = self.list_position(contents, position)
+        values = [self.load(array, (place,)) for array in contents.arrays]
+        return self.reassembled(contents, values)
+
+    def reassembled(self, contents: Stored, values: list[Value]) -> Abstract:
+        whole, parts = self.fresh(contents.element, "")
+        mapping = dict(zip(parts, values, strict=True))
+
+        def put(x: Abstract) -> Abstract:
+            if isinstance(x, Value):
+                return mapping[x]
+            return Tuple(tuple(put(i) for i in x.items), x.kind) if isinstance(x, Tuple) else x
+
+        return put(whole)
+
+    def list_position(self, contents: Stored, position: Value) -> Value:
+        """Negative positions count from the end of the list, not of its storage; outside of it, raise as Python does."""
+        known = self.constants.get(position)
+        if known is not None and known < 0:
+            position = self.apply("add", contents.length, position)
+        elif known is None:
+            negative = self.apply("less", position, self.const(0))
+            position = self.apply("where", negative, self.apply("add", position, contents.length), position)
+        outside = self.apply(
+            "logical_or",
+            self.apply("less", position, self.const(0)),
+            self.apply("greater_equal", position, contents.length),
+        )
+        self.raise_if(outside, IndexError, "list index out of range")
+        return position
+
+    def raise_if(self, condition: Value, exception: type[BaseException], text: str) -> None:
+        from srcdiff.ir.nodes import Raise
+
+        self.add(If(condition, Block((Raise(exception, (text,), span=self.span),)), Block(), span=self.span))
+
+    def array_items(self, array: Value, where: ast.expr, node: ast.AST) -> tuple[Value, tuple[Item, ...]]:
+        """The parts of a subscript, one for each axis it speaks of."""
+        parts = where.elts if isinstance(where, ast.Tuple) else [where]
+        found: list[Abstract | ast.Slice] = []
+        for part in parts:
+            if isinstance(part, ast.Slice):
+                found.append(part)
+                continue
+            item = self.expr(part)
+            found += item.items if isinstance(item, Tuple) else (item,)
+        axes = sum(not (isinstance(i, Static) and (i.value is None or i.value is ...)) for i in found)
+        if axes > array.array.rank:
+            self.refuse("SD203", node, f"{axes} indices for an array of rank {array.array.rank}")
+        items: list[Item] = []
+        for item in found:
+            if isinstance(item, ast.Slice):
+                items.append(Slice(*(self.slice_part(p, node) for p in (item.lower, item.upper, item.step))))
+            elif isinstance(item, Static) and item.value is None:
+                items.append(NewAxis())
+            elif isinstance(item, Static) and item.value is ...:
+                items += [Slice(None, None, None)] * (array.array.rank - axes)
+            elif isinstance(item, Value) and isinstance(item.type, Array):
+                self.refuse("SD303", node, "index arrays and masks are whole-array code", help_="write the loop")
+            elif isinstance(item, Value) and item.type == BOOL:
+                self.refuse("SD303", node, "a truth value as an index is whole-array code")
+            else:
+                items.append(Index(self.integer(item, node)))
+        while items and isinstance(items[-1], Slice) and not items[-1].parts():
+            items.pop()
+        return array, tuple(items) if items else (Slice(None, None, None),)
+
+    def slice_part(self, part: ast.expr | None, node: ast.AST) -> Value | None:
+        if part is None:
+            return None
+        found = self.expr(part)
+        if isinstance(found, Static) and found.value is None:
+            return None
+        return self.integer(found, node)
+
+    def dimension(self, array: Value, axis: int) -> Value:
+        out = Value(INT)
+        self.add(Dim(out, array, axis, span=self.span))
+        return out
+
+    def expr_Slice(self, node: ast.Slice) -> Abstract:
+        self.refuse("SD102", node, "a slice stands alone")
+
+    def expr_Starred(self, node: ast.Starred) -> Abstract:
+        self.refuse("SD102", node, "`*` stands where it has no meaning")
+
+    def expr_Call(self, node: ast.Call) -> Abstract:
+        return self.call(node)
+
+    def expr_GeneratorExp(self, node: ast.GeneratorExp) -> Abstract:
+        return self.comprehension(node)
+
+    @staticmethod
+    def range_of(start: Abstract, stop: Abstract, step: Abstract) -> Range:
+        return Range(start, stop, step)
+
+
+_OUTSIDE = "pass it as an argument, or take the numbers out of it before the function"

@@ -1,0 +1,731 @@
+"""Statements, and from a function with argument types to IR.
+
+Exits become numbers: `break`, `continue` and `return` set an exit code, and what follows them moves into the other
+branch or under a test of the code, so that later stages know only branches and loops.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from srcdiff.diagnostics import DifferentiationError, Problem, Refusal
+from srcdiff.ir.nodes import Block, Call, Function, If, Operation, Program, Raise, Value
+from srcdiff.ir.types import FLOAT, INT, Array, is_float
+from srcdiff.source.abstract import (
+    MISSING,
+    Abstract,
+    Description,
+    Items,
+    Iteration,
+    List,
+    Method,
+    Poison,
+    Range,
+    Static,
+    Stored,
+    Text,
+    Tuple,
+    describe,
+    leaf_types,
+    loosened,
+)
+from srcdiff.source.accepted import refused_syntax
+from srcdiff.source.calls import Calls, RecursionFound
+from srcdiff.source.capture import Captured
+from srcdiff.source.environment import BREAKS, CONTINUES, GOES_ON, RETURNS, Frame, UnknownResult, list_key
+from srcdiff.source.expressions import Outside
+from srcdiff.source.scopes import assigned_names, nonlocal_names
+
+
+@dataclass(slots=True)
+class Unit:
+    """A recursive function at certain argument types."""
+
+    name: str
+    params: tuple[Value, ...] = ()
+    result: Description | None = None
+    function: Function | None = None
+
+
+class Reader(Calls):
+    """Reads a function into IR."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.units: dict[Any, Unit] = {}
+
+    # -- bodies ------------------------------------------------------------------------------------------------------------
+
+    def run_body(self, node: ast.FunctionDef | ast.Lambda) -> Abstract:
+        if isinstance(node, ast.Lambda):
+            self.span = self.span_of(node.body)
+            return self.expr(node.body)
+        key = (self.frame.number, "%return")
+        self.names[self.exit_key] = Static(GOES_ON)
+        self.statements(node.body)
+        code = self.names.pop(self.exit_key, Static(GOES_ON))
+        result = self.names.pop(key, MISSING)
+        if self.dead:
+            raise UnknownResult
+        if isinstance(code, Static):
+            return result if code.value == RETURNS else Static(None)
+        if not isinstance(result, Static):
+            fell = self.apply("not_equal", self.value(code), self.const(RETURNS))
+            text = f"{self.frame.name} returned None"
+            self.add(If(fell, Block((Raise(TypeError, (text,), span=self.span),)), Block(), span=self.span))
+        return result
+
+    def statements(self, body: list[ast.stmt]) -> None:
+        for k, statement in enumerate(body):
+            rest = body[k + 1 :]
+            if isinstance(statement, ast.If):
+                if self.guarded(statement, lambda s=statement, r=rest: self.if_statement(s, r)):  # type: ignore[misc]
+                    return
+            else:
+                self.guarded(statement, lambda s=statement: self.statement(s))  # type: ignore[misc]
+            code = self.exit
+            if isinstance(code, Static):
+                if code.value != GOES_ON:
+                    return
+                continue
+            goes_on = self.apply("equal", self.value(code), self.const(GOES_ON))
+            self.branch_on(goes_on, lambda r=rest: self.after_exit(r), lambda: None)  # type: ignore[misc]
+            return
+
+    def after_exit(self, rest: list[ast.stmt]) -> None:
+        self.names[self.exit_key] = Static(GOES_ON)
+        self.statements(rest)
+
+    def guarded(self, statement: ast.stmt, read: Callable[[], Any]) -> bool:
+        """Read a statement; a problem in it is noted, and what it would have assigned cannot be used."""
+        self.span = self.span_of(statement)
+        depth = len(self.stack)
+        try:
+            return bool(read())
+        except Refusal as refusal:
+            if refusal.problem is not None and refusal.problem not in self.problems:
+                self.problems.append(refusal.problem)
+            assert len(self.stack) == depth
+            for name in assigned_names(statement):
+                self.names[(self.frame.number, name)] = Poison(None)
+            if isinstance(statement, ast.Return | ast.If | ast.For | ast.While):
+                self.names[(self.frame.number, "%return")] = Poison(None)
+                self.leave(RETURNS)
+        except UnknownResult:
+            self.die()
+        return False
+
+    def statement(self, node: ast.stmt) -> None:
+        method = getattr(self, f"statement_{type(node).__name__}", None)
+        if method is None:
+            self.refuse("SD101", node, f"`{type(node).__name__.lower()}` is outside the language")
+        method(node)
+
+    # -- simple statements -----------------------------------------------------------------------------------------------
+
+    def statement_Pass(self, node: ast.Pass) -> None:
+        pass
+
+    def statement_Nonlocal(self, node: ast.Nonlocal) -> None:
+        pass
+
+    def statement_Expr(self, node: ast.Expr) -> None:
+        if not isinstance(node.value, ast.Constant):
+            self.expr(node.value)
+
+    def statement_Return(self, node: ast.Return) -> None:
+        value = Static(None) if node.value is None else self.expr(node.value)
+        self.names[(self.frame.number, "%return")] = value
+        self.leave(RETURNS)
+
+    def statement_Break(self, node: ast.Break) -> None:
+        self.leave(BREAKS)
+
+    def statement_Continue(self, node: ast.Continue) -> None:
+        self.leave(CONTINUES)
+
+    def statement_FunctionDef(self, node: ast.FunctionDef) -> None:
+        if node.decorator_list:
+            self.refuse("SD101", node, "decorators on nested functions are outside the language")
+        self.names[(self.frame.number, node.name)] = self.closure(node)
+
+    def statement_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            module = importlib.import_module(alias.name)
+            if alias.asname is None and "." in alias.name:
+                module = importlib.import_module(alias.name.partition(".")[0])
+            name = alias.asname or alias.name.partition(".")[0]
+            self.names[(self.frame.number, name)] = Static(module)
+
+    def statement_ImportFrom(self, node: ast.ImportFrom) -> None:
+        module = importlib.import_module(node.module or "")
+        for alias in node.names:
+            self.names[(self.frame.number, alias.asname or alias.name)] = Static(getattr(module, alias.name))
+
+    def statement_Delete(self, node: ast.Delete) -> None:
+        for target in node.targets:
+            if not isinstance(target, ast.Name):
+                self.refuse("SD101", node, "`del` of an element is outside the language")
+            self.names.pop((self.frame.number, target.id), None)
+
+    def statement_Assert(self, node: ast.Assert) -> None:
+        truth = self.truth(self.expr(node.test), node.test)
+        parts = () if node.msg is None else tuple(self.text_of(self.expr(node.msg), node))
+        self.fail_unless(truth, AssertionError, parts)
+
+    def fail_unless(self, truth: Static | Value, exception: type[BaseException], parts: tuple[str | Value, ...]) -> None:
+        if isinstance(truth, Static) and truth.value:
+            return
+        if isinstance(truth, Static):
+            self.add(Raise(exception, parts, span=self.span))
+            self.die()
+            return
+        failed = self.apply("logical_not", truth)
+        self.add(If(failed, Block((Raise(exception, parts, span=self.span),)), Block(), span=self.span))
+
+    def statement_Raise(self, node: ast.Raise) -> None:
+        if node.exc is None or node.cause is not None:
+            self.refuse("SD101", node, "`raise` needs an exception, and takes no cause")
+        call = node.exc if isinstance(node.exc, ast.Call) else None
+        kind = self.expr(node.exc if call is None else call.func)
+        if not (isinstance(kind, Static) and isinstance(kind.value, type) and issubclass(kind.value, BaseException)):
+            self.refuse("SD101", node, "`raise` takes an exception class, with a text or without")
+        parts: list[str | Value] = []
+        for k, argument in enumerate([] if call is None else call.args):
+            parts += [", "] if k else []
+            parts += self.text_of(self.expr(argument), node)
+        self.add(Raise(kind.value, tuple(parts), span=self.span))
+        self.die()
+
+    # -- assignment --------------------------------------------------------------------------------------------------------
+
+    def statement_Assign(self, node: ast.Assign) -> None:
+        value = self.expr(node.value)
+        for target in node.targets:
+            self.assign(target, value)
+
+    def statement_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.assign(node.target, self.expr(node.value))
+
+    def assign(self, target: ast.expr, value: Abstract) -> None:
+        match target:
+            case ast.Name():
+                self.assign_name(target, value)
+            case ast.Tuple() | ast.List():
+                self.assign_several(target, value)
+            case ast.Subscript():
+                self.assign_element(target, value)
+            case ast.Starred():
+                self.assign(target.value, value)
+            case _:
+                self.refuse("SD101", target, "assignment to an attribute is outside the language")
+
+    def assign_name(self, target: ast.Name, value: Abstract) -> None:
+        frame = self.frame
+        while target.id in frame.nonlocals and frame.parent is not None:
+            frame = frame.parent
+        if target.id in self.frame.nonlocals and target.id not in frame.locals:
+            self.refuse("SD101", target, f"`{target.id}` stands outside of what is differentiated and cannot be changed")
+        if isinstance(value, Method):
+            self.refuse("SD102", target, "a method without its call is outside the language")
+        self.name_value(value, target.id)
+        self.names[(frame.number, target.id)] = value
+
+    def name_value(self, value: Abstract, name: str) -> None:
+        """Give the run-time values the user's name for them, if they have none."""
+        if isinstance(value, Value) and not value.name:
+            value.name = name
+        elif isinstance(value, Tuple):
+            for k, item in enumerate(value.items):
+                self.name_value(item, f"{name}_{k}")
+        elif isinstance(value, List):
+            contents = self.names.get(list_key(value))
+            if isinstance(contents, Stored):
+                for array in contents.arrays:
+                    array.name = array.name if array.name not in ("", "items") else name
+
+    def assign_several(self, target: ast.Tuple | ast.List, value: Abstract) -> None:
+        items = list(self.unpacked(value, target)) if not self.unpackable(value, target) else self.read_all(value, target)
+        stars = [k for k, t in enumerate(target.elts) if isinstance(t, ast.Starred)]
+        if not stars:
+            if len(items) != len(target.elts):
+                text = f"{len(items)} values for {len(target.elts)} names"
+                self.refuse("SD203", target, text)
+            for part, item in zip(target.elts, items, strict=True):
+                self.assign(part, item)
+            return
+        star = stars[0]
+        behind = len(target.elts) - star - 1
+        if len(items) < len(target.elts) - 1:
+            self.refuse("SD203", target, f"{len(items)} values are too few for the names")
+        middle = items[star : len(items) - behind]
+        for part, item in zip(target.elts[:star], items[:star], strict=True):
+            self.assign(part, item)
+        self.assign(target.elts[star], self.new_list(tuple(middle)))
+        for part, item in zip(target.elts[star + 1 :], items[len(items) - behind :], strict=True):
+            self.assign(part, item)
+
+    def unpackable(self, value: Abstract, target: ast.Tuple | ast.List) -> bool:
+        """Whether the number of elements is known only at run time, and the names say how many there must be."""
+        if any(isinstance(t, ast.Starred) for t in target.elts):
+            return False
+        is_array = isinstance(value, Value) and isinstance(value.type, Array)
+        return is_array or (isinstance(value, List) and isinstance(self.names[list_key(value)], Stored))
+
+    def read_all(self, value: Abstract, target: ast.Tuple | ast.List) -> list[Abstract]:
+        found = self.iteration(value, target)
+        assert isinstance(found, Iteration)
+        count = len(target.elts)
+        wrong = self.apply("not_equal", self.value(found.length), self.const(count))
+        self.raise_if(wrong, ValueError, f"expected {count} values to unpack")
+        return [found.element(Static(k)) for k in range(count)]
+
+    def assign_element(self, target: ast.Subscript, value: Abstract) -> None:
+        base = self.expr(target.value)
+        if isinstance(base, List):
+            self.assign_list_element(base, target, value)
+            return
+        if not (isinstance(base, Value) and isinstance(base.type, Array)):
+            self.refuse("SD203", target, f"elements of {self.said(base)} cannot be assigned")
+        self.write_element(base, self.element_place(base, target), self.number(value, target))
+
+    def element_place(self, array: Value, target: ast.Subscript) -> tuple[Value, ...]:
+        from srcdiff.ir.nodes import Index
+
+        _, items = self.array_items(array, target.slice, target)
+        if not (all(isinstance(i, Index) for i in items) and len(items) == array.array.rank):
+            self.refuse("SD303", target, "assignment to a part of an array is whole-array code")
+        return tuple(i.value for i in items if isinstance(i, Index))
+
+    def assign_list_element(self, base: List, target: ast.Subscript, value: Abstract) -> None:
+        position = self.expr(target.slice)
+        contents = self.names[list_key(base)]
+        if isinstance(contents, Items) and isinstance(position, Static):
+            items = list(contents.items)
+            if not -len(items) <= position.value < len(items):
+                self.refuse("SD203", target, f"index {position.value} is outside a list of {len(items)}")
+            items[position.value] = value
+            self.names[list_key(base)] = Items(tuple(items))
+            return
+        stored = self.stored(base)
+        where = self.list_position(stored, self.integer(position, target))
+        for array, leaf in zip(stored.arrays, self.leaves(value, stored.element), strict=True):
+            self.write_element(array, (where,), leaf)
+
+    def statement_AugAssign(self, node: ast.AugAssign) -> None:
+        target = node.target
+        if isinstance(target, ast.Subscript):
+            self.augment_element(node, target)
+            return
+        if not isinstance(target, ast.Name):
+            self.refuse("SD101", node, "assignment to an attribute is outside the language")
+        load = ast.copy_location(ast.Name(target.id, ast.Load()), target)
+        old = self.expr(load)
+        if isinstance(old, List) and isinstance(node.op, ast.Add):
+            self.list_extend(node, old, self.expr(node.value))
+            return
+        self.assign(target, self.binary(type(node.op), old, self.expr(node.value), node))
+
+    def augment_element(self, node: ast.AugAssign, target: ast.Subscript) -> None:
+        base = self.expr(target.value)
+        if isinstance(base, List):
+            position = self.expr(target.slice)
+            contents = self.names[list_key(base)]
+            if isinstance(contents, Items) and isinstance(position, Static):
+                old = self.list_item(base, target.slice, target)
+                new = self.binary(type(node.op), old, self.expr(node.value), node)
+                self.assign_list_element(base, target, new)
+                return
+            stored = self.stored(base)
+            base, place = stored.arrays[0], (self.list_position(stored, self.integer(position, target)),)
+            if len(stored.arrays) != 1:
+                self.refuse("SD203", node, "elements of this list are tuples")
+        elif isinstance(base, Value) and isinstance(base.type, Array):
+            place = self.element_place(base, target)
+        else:
+            self.refuse("SD203", target, f"elements of {self.said(base)} cannot be assigned")
+        if isinstance(node.op, ast.Add | ast.Sub) and is_float(base.type):
+            before = len(self.operations)
+            amount = self.number(self.expr(node.value), node)
+            if not any(o.blocks() or not o.defines() for o in self.operations[before:]):
+                amount = amount if is_float(amount.type) else self.cast(amount, FLOAT)
+                if isinstance(node.op, ast.Sub):
+                    amount = self.apply("negative", amount)
+                self.write_element(base, place, amount, adds=True)
+                return
+            del self.operations[before:]
+        old_value = self.load(base, place)
+        new = self.binary(type(node.op), old_value, self.expr(node.value), node)
+        self.write_element(base, place, self.number(new, node))
+
+    # -- branches and loops ------------------------------------------------------------------------------------------------
+
+    def if_statement(self, node: ast.If, rest: list[ast.stmt]) -> bool:
+        """Read an `if`; true if the statements after it have been read as well, in the branch that reaches them."""
+        truth = self.truth(self.expr(node.test), node.test)
+        if isinstance(truth, Static):
+            self.statements(node.body if truth.value else node.orelse)
+            return False
+        taken = False
+
+        def side(body: list[ast.stmt]) -> None:
+            self.statements(body)
+
+        leaves_then, leaves_else = _always_leaves(node.body), _always_leaves(node.orelse)
+        if leaves_then != leaves_else and rest:
+            taken = True
+            first = node.body if leaves_then else [*node.body, *rest]
+            second = node.orelse if leaves_else else [*node.orelse, *rest]
+            self.branch_on(truth, lambda: side(first), lambda: side(second))
+        else:
+            self.branch_on(truth, lambda: side(node.body), lambda: side(node.orelse))
+        return taken
+
+    def statement_While(self, node: ast.While) -> None:
+        forever = isinstance(node.test, ast.Constant) and bool(node.test.value)
+        plain = not any(isinstance(n, ast.NamedExpr) for n in ast.walk(node.test))
+        assigned = assigned_names(node)
+        test: Callable[[], Value] | None = None
+        if not forever and plain:
+            probe = dict(self.names), len(self.operations)
+            static = self.truth(self.expr(node.test), node.test)
+            self.names = probe[0]
+            del self.operations[probe[1] :]
+            if isinstance(static, Static) and not static.value:
+                self.statements(node.orelse)
+                return
+
+            def test() -> Value:
+                return self.value(self.truth(self.expr(node.test), node.test))
+
+        body = node.body
+        if not forever and not plain:
+            leave = ast.copy_location(ast.Break(), node.test)
+            stop = ast.If(ast.UnaryOp(ast.Not(), node.test), [leave], [])
+            body = [ast.fix_missing_locations(ast.copy_location(stop, node.test)), *body]
+        code = self.loop(node, assigned, None, test, lambda _: self.statements(body))
+        if forever and not _breaks(node.body):
+            if _returns(node.body):
+                self.leave(RETURNS)
+            else:
+                self.die()
+            return
+        if not plain:
+            self.after_loop(Static(GOES_ON) if not _breaks(node.body) else code, node)
+        else:
+            self.after_loop(code, node)
+
+    def statement_For(self, node: ast.For) -> None:
+        source = self.expr(node.iter)
+        if isinstance(source, Range):
+            self.for_range(node, source)
+            return
+        found = self.iteration(source, node.iter)
+        if not isinstance(found, Iteration):
+            self.unrolled(node, found)
+            return
+        watched = source if isinstance(source, List) else None
+        before = self.names[list_key(watched)] if watched is not None else None
+
+        def turn(index: Value | None) -> None:
+            assert index is not None
+            self.assign(node.target, found.element(index))
+            self.statements(node.body)
+            if watched is not None and self.names[list_key(watched)] is not before:
+                contents = self.names[list_key(watched)]
+                if not (isinstance(contents, Stored) and isinstance(before, Stored)):
+                    return
+                if contents.length is not before.length and not isinstance(before, Items):
+                    self.refuse("SD206", node, "the list changes its length while it is iterated")
+
+        bounds = (self.const(0), self.value(found.length), self.const(1))
+        code = self.loop(node, assigned_names(node), bounds, None, turn)
+        self.after_loop(code, node)
+
+    def for_range(self, node: ast.For, source: Range) -> None:
+        known = [x.value for x in (source.start, source.stop, source.step) if isinstance(x, Static)]
+        state = dict(self.names), len(self.operations), len(self.problems)
+        bounds = tuple(self.cast(self.value(x), INT) for x in (source.start, source.stop, source.step))
+        if not isinstance(source.step, Static):
+            zero = self.apply("equal", bounds[2], self.const(0))
+            self.raise_if(zero, ValueError, "range() arg 3 must not be zero")
+
+        def turn(index: Value | None) -> None:
+            assert index is not None
+            index.name = ""
+            self.assign(node.target, index)
+            self.statements(node.body)
+
+        code = self.loop(node, assigned_names(node), (bounds[0], bounds[1], bounds[2]), None, turn)
+        new = self.problems[state[2] :]
+        if len(known) == 3 and len(range(*known)) <= 32 and any(p.code == "SD205" for p in new):
+            # Something in the body must know the counter when it is compiled: write the turns out.
+            self.names = state[0]
+            del self.operations[state[1] :], self.problems[state[2] :]
+            self.unrolled(node, tuple(Static(k) for k in range(*known)))
+            return
+        self.after_loop(code, node)
+
+    def unrolled(self, node: ast.For, items: tuple[Abstract, ...]) -> None:
+        """A loop over things known one by one is written out."""
+        outer_path = self.path
+
+        def turns(k: int) -> None:
+            if k == len(items):
+                return
+            self.path = (*outer_path, k)
+            self.names[self.exit_key] = Static(GOES_ON)
+            self.assign(node.target, items[k])
+            self.statements(node.body)
+            code = self.exit
+            if isinstance(code, Static):
+                if code.value in (GOES_ON, CONTINUES):
+                    turns(k + 1)
+                return
+            goes_on = self.apply("less_equal", self.value(code), self.const(GOES_ON))
+            self.branch_on(goes_on, lambda: turns(k + 1), lambda: None)
+
+        turns(0)
+        self.path = outer_path
+        if not self.dead:
+            self.after_loop(self.exit, node)
+
+    def after_loop(self, code: Abstract, node: ast.For | ast.While) -> None:
+        """What follows a loop: its `else`, and a `return` from inside it."""
+        self.names[self.exit_key] = Static(GOES_ON)
+        if isinstance(code, Static):
+            if code.value == RETURNS:
+                self.leave(RETURNS)
+            elif code.value != BREAKS:
+                self.statements(node.orelse)
+            return
+        if _returns(node.body):
+            returned = self.apply("equal", self.value(code), self.const(RETURNS))
+            if not _breaks(node.body):
+                if node.orelse:
+                    self.branch_on(returned, lambda: self.leave(RETURNS), lambda: self.statements(node.orelse))
+                else:
+                    self.names[self.exit_key] = code
+                    self.names[self.exit_key] = self.apply("where", returned, self.const(RETURNS), self.const(GOES_ON))
+                return
+            self.names[self.exit_key] = self.apply("where", returned, self.const(RETURNS), self.const(GOES_ON))
+        if node.orelse:
+            finished = self.apply("less_equal", self.value(code), self.const(GOES_ON))
+            self.branch_on(finished, lambda: self.after_exit(node.orelse), lambda: None)
+
+    # -- comprehensions ----------------------------------------------------------------------------------------------------
+
+    def comprehension(self, node: ast.ListComp | ast.GeneratorExp) -> Abstract:
+        handle = self.new_list(())
+        names = frozenset().union(*(assigned_names(g.target) for g in node.generators))
+        outer = self.frame
+        first = self.expr(node.generators[0].iter)
+        lambda_node = ast.Lambda(args=_NO_ARGUMENTS, body=node.elt)
+        self.frame = Frame(None, lambda_node, outer.file, outer.name, outer, names)
+        try:
+            self.generate(node, 0, handle, first)
+        finally:
+            self.frame = outer
+        return handle
+
+    def generate(self, node: ast.ListComp | ast.GeneratorExp, level: int, handle: List, source: Abstract | None) -> None:
+        if level == len(node.generators):
+            self.append(handle, self.expr(node.elt), node)
+            return
+        generator = node.generators[level]
+        source = self.expr(generator.iter) if source is None else source
+
+        def turn(item: Abstract) -> None:
+            self.assign(generator.target, item)
+            self.when(generator.ifs, lambda: self.generate(node, level + 1, handle, None), node)
+
+        found = self.iteration(source, generator.iter)
+        if isinstance(found, Iteration) and isinstance(found.length, Static) and found.length.value <= 4:
+            found = tuple(found.element(Static(k)) for k in range(found.length.value))
+        if isinstance(found, Iteration):
+            self.for_each(generator, found, turn)
+        else:
+            for item in found:
+                turn(item)
+
+    def when(self, conditions: list[ast.expr], then: Callable[[], None], node: ast.AST) -> None:
+        if not conditions:
+            then()
+            return
+        truth = self.truth(self.expr(conditions[0]), node)
+        if isinstance(truth, Static):
+            if truth.value:
+                self.when(conditions[1:], then, node)
+            return
+        self.branch_on(truth, lambda: self.when(conditions[1:], then, node), lambda: None)
+
+    # -- recursion -----------------------------------------------------------------------------------------------------------
+
+    def call_recursive(self, captured: Captured, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
+        """A call of a function that calls itself: it becomes a function of the program, once for each argument types."""
+        descriptions = {name: loosened(describe(x)) for name, x in bound.items()}
+        for name, d in descriptions.items():
+            if leaf_types(d) is None or d.kind in ("list", "other", "items", "stored"):
+                self.refuse("SD305", node, f"`{name}` cannot be passed to a recursive function")
+        key = (captured.function, tuple(descriptions.items()))
+        if key not in self.units:
+            self.units[key] = Unit(f"{captured.name}_{len(self.units)}" if self.units else captured.name)
+            self.read_unit(self.units[key], captured, descriptions, node)
+        unit = self.units[key]
+        if unit.result is None:
+            raise UnknownResult
+        args = tuple(v for name, x in bound.items() for v in self.leaves(x, descriptions[name]))
+        result, outs = self.fresh(unit.result, captured.name)
+        self.add(Call(tuple(outs), unit.name, args, span=self.span))
+        return result
+
+    def read_unit(self, unit: Unit, captured: Captured, descriptions: dict[str, Description], node: ast.AST) -> None:
+        outer = (self.names, self.frame, self.span, self.path, self.active_calls, len(self.outside))
+        for _ in range(8):
+            del self.problems[len(self.problems) :]
+            self.names, self.active_calls = {}, []
+            self.frame = Frame(captured, captured.node, captured.file, captured.name, None, *_scopes(captured.node))
+            params: list[Value] = []
+            for name, d in descriptions.items():
+                self.names[(self.frame.number, name)], values = self.fresh(d, name)
+                params += values
+            with self.block() as operations:
+                try:
+                    result: Abstract = self.run_body(captured.node)
+                except UnknownResult:
+                    self.names, self.frame, self.span, self.path, self.active_calls, _ = outer
+                    self.refuse("SD305", node, f"`{captured.name}` never returns without calling itself")
+                found = loosened(describe(result))
+                if isinstance(result, Poison):
+                    self.names, self.frame, self.span, self.path, self.active_calls, _ = outer
+                    raise Refusal(result.problem)
+                types = leaf_types(found)
+                yields = self.leaves(result, found) if types is not None else []
+            if types is None or any(isinstance(t, Array) for t in types) or found.kind in ("list", "other"):
+                self.names, self.frame, self.span, self.path, self.active_calls, _ = outer
+                self.refuse("SD305", node, f"the recursive function `{captured.name}` must return numbers")
+            stable = found == unit.result
+            unit.result = found
+            if stable:
+                break
+        unit.params = tuple(params)
+        unit.function = Function(unit.name, unit.params, Block(tuple(operations), tuple(yields)))
+        if len(self.outside) > outer[5]:
+            self.names, self.frame, self.span, self.path, self.active_calls, _ = outer
+            self.refuse("SD305", node, f"`{captured.name}` reads variables from outside", help_="pass them as arguments")
+        self.names, self.frame, self.span, self.path, self.active_calls, _ = outer
+
+
+_NO_ARGUMENTS = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+
+
+def _scopes(node: ast.FunctionDef | ast.Lambda) -> tuple[frozenset[str], frozenset[str]]:
+    return assigned_names(node), nonlocal_names(node)
+
+
+def _always_leaves(body: list[ast.stmt]) -> bool:
+    """Whether the statements never fall through to what follows."""
+    if not body:
+        return False
+    last = body[-1]
+    if isinstance(last, ast.Return | ast.Break | ast.Continue | ast.Raise):
+        return True
+    return isinstance(last, ast.If) and _always_leaves(last.body) and _always_leaves(last.orelse)
+
+
+def _breaks(body: list[ast.stmt]) -> bool:
+    """Whether a `break` in the statements ends the loop they are the body of."""
+    for statement in body:
+        if isinstance(statement, ast.Break):
+            return True
+        if isinstance(statement, ast.If) and (_breaks(statement.body) or _breaks(statement.orelse)):
+            return True
+        if isinstance(statement, ast.For | ast.While) and _breaks(statement.orelse):
+            return True
+    return False
+
+
+def _returns(body: list[ast.stmt]) -> bool:
+    for statement in body:
+        if isinstance(statement, ast.Return):
+            return True
+        if isinstance(statement, ast.If | ast.For | ast.While) and (_returns(statement.body) or _returns(statement.orelse)):
+            return True
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A function read at certain argument types."""
+
+    program: Program
+    arguments: dict[str, Abstract]
+    result: Abstract
+    outside: tuple[Outside, ...]
+    guards: tuple[tuple[Any, str, Any], ...]
+    captured: Captured
+    lists: dict[List, Stored]
+    """What stands for lists among the arguments."""
+
+
+def read(captured: Captured, arguments: dict[str, Description]) -> Reading:
+    """The function as IR, for arguments of these descriptions; every problem found is reported together."""
+    reader = Reader()
+    node = captured.node
+    reader.frame = Frame(captured, node, captured.file, captured.name, None, *_scopes(node))
+    reader.span = reader.span_of(node)
+    problems: list[Problem] = refused_syntax(captured)
+    if problems:
+        raise DifferentiationError(problems)
+    bound: dict[str, Abstract] = {}
+    params: list[Value] = []
+    lists: dict[List, Stored] = {}
+    for name, description in arguments.items():
+        if description.kind == "stored":
+            values = [Value(t, name) for t in leaf_types(description) or () if isinstance(t, Array)]
+            handle = bound[name] = List()
+            lists[handle] = Stored(description.parts[0], tuple(values), reader.dim(values[0], 0))
+            reader.names[list_key(handle)] = lists[handle]
+        else:
+            bound[name], values = reader.fresh(description, name)
+        params += values
+    try:
+        result = reader.enter(captured.function, reader.frame, dict(bound), node, captured)
+    except Refusal as refusal:
+        if refusal.problem is not None:
+            reader.problems.append(refusal.problem)
+        result = MISSING
+    except UnknownResult:
+        if not reader.problems:
+            result = Static(0.0)  # every path raises: the program has no value, and raises before it needs one
+        else:
+            result = MISSING
+    except RecursionFound as found:
+        raise AssertionError("a recursion escaped") from found
+    if reader.problems:
+        raise DifferentiationError(list(dict.fromkeys(reader.problems)))
+    outputs, operations = _result_values(reader, result)
+    params += [o.value for o in reader.outside]
+    main = Function(captured.name, tuple(params), Block(tuple(operations), tuple(outputs)))
+    callees = tuple(u.function for u in reader.units.values() if u.function is not None)
+    return Reading(
+        Program(main, callees), bound, result, tuple(reader.outside), tuple(reader.guards), captured, lists
+    )
+
+
+def _result_values(reader: Reader, result: Abstract) -> tuple[list[Value], list[Operation]]:
+    if isinstance(result, Static | Value | Tuple):
+        description = loosened(describe(result))
+        if leaf_types(description) is not None:
+            return reader.leaves(result, description), reader.operations
+    raise DifferentiationError(
+        [Problem("SD401", f"the result is {reader.said(result)}", reader.span, help="return a float")]
+    )
+
+
+__all__ = ["Reader", "Reading", "Text", "read"]

@@ -1,0 +1,1 @@
+"""Step 4, from IR to IR. Comes in: a program and facts about it. Goes out: another program."""

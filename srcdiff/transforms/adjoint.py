@@ -1,0 +1,708 @@
+"""Reverse mode: the operations of a program backwards, each with the adjoint of what it did.
+
+    primal                      kept                    adjoint
+    y = f(x)                    what f' reads           x_bar += f'(x) * y_bar
+    a[i] = e                                            e_bar += a_bar[i]; a_bar[i] = 0
+    a[i] += e                                           e_bar += a_bar[i]
+    if c: A else: B             c, if it is gone        if c: A backwards else: B backwards
+    for i in range(n): A        what A's adjoint reads  for i in reversed(range(n)): A backwards
+    while c: A                  the number of turns     as many turns of A backwards
+
+Every block of the program has a mirror block. Adjoints of scalars are values: a mirror maps each value to its current
+adjoint, a loop carries the adjoints of what it carries and of what it reads from outside, a branch joins them. Values of
+the forward sweep that an adjoint reads are asked for with `value`; how each is had again is decided by the plan
+(analyses/saved_values.py), which is made from the demands of a first run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from srcdiff.analyses.activity import Activity
+from srcdiff.analyses.saved_values import Formula, Plan
+from srcdiff.analyses.structure import Structure
+from srcdiff.diagnostics import DifferentiationError, InternalError, Problem
+from srcdiff.ir.builder import Builder
+from srcdiff.ir.nodes import (
+    Alloc,
+    Apply,
+    Block,
+    Call,
+    Copy,
+    Custom,
+    Grow,
+    If,
+    Load,
+    Loop,
+    Operation,
+    Pop,
+    Store,
+    Transpose,
+    Value,
+    View,
+)
+from srcdiff.ir.types import FLOAT, INT, Array, Scalar, is_float
+from srcdiff.rules import derivative_rule
+from srcdiff.rules.formula import times
+
+
+@dataclass(eq=False, slots=True)
+class Mirror:
+    """The mirror of a block, while it is written."""
+
+    block: Block
+    parent: Mirror | None
+    loop: MirrorLoop | None = None
+    operations: list[Operation] = field(default_factory=list)
+    adjoints: dict[Value, Value] = field(default_factory=dict)
+    known: dict[Value, Value] = field(default_factory=dict)
+    """Values of the forward sweep that have been had again."""
+
+
+@dataclass(eq=False, slots=True)
+class MirrorLoop:
+    """What a mirrored loop carries beyond its own adjoints, collected while its body is written."""
+
+    loop: Loop
+    index: Value
+    captured: dict[Value, Value] = field(default_factory=dict)
+    restored: dict[int, Value] = field(default_factory=dict)
+    turn: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Where a kept value stands: an array indexed by the turns of the loops around it, or a stack."""
+
+    where: Value
+    loops: tuple[Loop, ...] | None
+
+
+class Adjoint:
+    """Writes the reverse sweep. Without a plan it only notes which values it asks for, and where."""
+
+    def __init__(
+        self,
+        structure: Structure,
+        active: Activity,
+        twins: dict[Value, Value],
+        lists: frozenset[Value],
+        restores: dict[Store, Value],
+        plan: Plan | None,
+        storage: dict[Value, Storage],
+        callees: dict[str, Any],
+        lifted: dict[Value, Value],
+    ) -> None:
+        self.lifted = lifted
+        self.structure, self.active, self.twins, self.lists = structure, active, twins, lists
+        self.restores, self.plan, self.storage, self.callees = restores, plan, storage, callees
+        self.builder = Builder()
+        self.builder.constants.update(structure.constants)
+        self.demands: dict[Value, set[int]] = {}
+        self.position = 10**9
+        self.problems: list[Problem] = []
+        self.uses: dict[Value, int] = {}
+        self.top = Mirror(structure.top, None)
+
+    def run(self, seeds: dict[Value, Value | None]) -> Mirror:
+        """The reverse sweep of the whole function, from the adjoints of its results; where none is given it is one."""
+        self.count_uses(self.structure.top)
+        with self.into(self.top):
+            for value, seed in seeds.items():
+                self.add(self.top, value, self.builder.const(1.0) if seed is None else seed)
+            self.reverse_block(self.top)
+        if self.problems:
+            raise DifferentiationError(list(dict.fromkeys(self.problems)))
+        return self.top
+
+    def count_uses(self, block: Block) -> None:
+        for operation in block.operations:
+            for value in operation.uses():
+                self.uses[value] = self.uses.get(value, 0) + 1
+            for inner in operation.blocks():
+                self.count_uses(inner)
+        for value in block.yields:
+            self.uses[value] = self.uses.get(value, 0) + 1
+
+    @contextlib.contextmanager
+    def into(self, mirror: Mirror) -> Iterator[None]:
+        before = self.builder.operations
+        self.builder.operations = mirror.operations
+        try:
+            yield
+        finally:
+            self.builder.operations = before
+
+    # -- adjoints of scalars -----------------------------------------------------------------------------------------------
+
+    def is_home(self, mirror: Mirror, value: Value) -> bool:
+        return self.structure.home.get(value, self.structure.top) is mirror.block
+
+    def current(self, mirror: Mirror, value: Value) -> Value | None:
+        """The adjoint so far, as seen in this mirror; a loop carries it from here on."""
+        if value in mirror.adjoints:
+            return mirror.adjoints[value]
+        if self.is_home(mirror, value) or mirror.parent is None:
+            return None
+        if mirror.loop is not None:
+            param = Value(self.adjoint_type(value), bar(value))
+            mirror.loop.captured[value] = param
+            mirror.adjoints[value] = param
+            return param
+        return self.current(mirror.parent, value)
+
+    @staticmethod
+    def adjoint_type(value: Value) -> Scalar | Array:
+        return value.type if isinstance(value.type, Array) else FLOAT
+
+    def add(self, mirror: Mirror, value: Value, amount: Value) -> None:
+        """`value_bar += amount`."""
+        if value not in self.active or value in self.structure.constants:
+            return
+        so_far = self.current(mirror, value)
+        total = amount if so_far is None else self.builder.apply("add", so_far, amount)
+        if value.name and not total.name and total not in self.builder.constants:
+            total.name = bar(value)
+        mirror.adjoints[value] = total
+
+    # -- values of the forward sweep ---------------------------------------------------------------------------------------
+
+    def mirror_of(self, block: Block, mirror: Mirror) -> Mirror:
+        found: Mirror | None = mirror
+        while found is not None and found.block is not block:
+            found = found.parent
+        if found is None:
+            raise InternalError("a value is asked for outside of the block that defines it")
+        return found
+
+    def value(self, value: Value, mirror: Mirror) -> Value:
+        """A value of the forward sweep, as it was."""
+        if value in self.structure.constants:
+            with self.into(mirror):
+                return self.builder.const(self.structure.constants[value], value.scalar)
+        home = self.structure.home.get(value, self.structure.top)
+        if home is self.structure.top:
+            return value
+        at = self.mirror_of(home, mirror)
+        if value not in at.known:
+            self.demands.setdefault(value, set()).add(self.position)
+            with self.into(at):
+                at.known[value] = self.again(value, at)
+        elif self.plan is None:
+            self.demands[value].add(self.position)
+        return at.known[value]
+
+    def again(self, value: Value, at: Mirror) -> Value:
+        """Have a value again, in the mirror of the block that defined it."""
+        loop = at.loop
+        if loop is not None and value is loop.loop.index:
+            return self.index_again(loop, at)
+        if self.plan is None:
+            return Value(value.type, value.name)
+        decision = self.plan.decisions[value]
+        match decision.how:
+            case "keep":
+                return self.fetch(value, at)
+            case "again":
+                assert decision.operation is not None
+                return self.recomputed(decision.operation, value, at)
+            case "yielded":
+                assert loop is not None and decision.slot is not None
+                return self.restored(loop, decision.slot)
+        raise InternalError(f"no way to have a value again: {decision}")
+
+    def index_again(self, loop: MirrorLoop, at: Mirror) -> Value:
+        if loop.loop.counted:
+            return loop.index
+        assert loop.loop.bounds is not None
+        start, _, step = (self.value(b, at) for b in loop.loop.bounds)
+        return self.builder.apply("add", start, self.builder.apply("multiply", loop.index, step))
+
+    def recomputed(self, operation: Operation | Formula, value: Value, at: Mirror) -> Value:
+        if isinstance(operation, Formula):
+            out = self.by_formula(operation, at)
+            out.name = out.name or value.name
+            return out
+        fresh = Value(value.type, value.name)
+        again = operation.replaced(lambda v: self.value(v, at))
+        self.builder.add(replace(again, out=fresh))  # type: ignore[call-arg]
+        return fresh
+
+    def by_formula(self, formula: Formula, at: Mirror) -> Value:
+        args = [self.by_formula(a, at) if isinstance(a, Formula) else self.value(a, at) for a in formula.args]
+        return self.builder.apply(formula.primitive, *args)
+
+    def restored(self, loop: MirrorLoop, slot: int) -> Value:
+        """What the loop yielded at this turn: the mirrored loop carries it backwards."""
+        if slot not in loop.restored:
+            param = loop.loop.params[slot]
+            loop.restored[slot] = Value(param.type, param.name)
+        return loop.restored[slot]
+
+    def fetch(self, value: Value, at: Mirror) -> Value:
+        if value in self.lifted:
+            return self.lifted[value]
+        storage = self.storage[value]
+        out = Value(value.type, value.name)
+        if storage.loops is None:
+            self.builder.add(Pop(out, storage.where))
+        else:
+            indices = tuple(self.turn(loop, at) for loop in storage.loops)
+            self.builder.add(Load(out, storage.where, indices))
+        return out
+
+    def turn(self, loop: Loop, at: Mirror) -> Value:
+        """The number of the loop's turn, counted from zero."""
+        mirror: Mirror | None = at
+        while mirror is not None and not (mirror.loop is not None and mirror.loop.loop is loop):
+            mirror = mirror.parent
+        assert mirror is not None and mirror.loop is not None
+        if mirror.loop.turn is None:
+            with self.into(mirror):
+                bounds = tuple(self.value(b, mirror) for b in loop.bounds or ())
+                mirror.loop.turn = turn_number(self.builder, mirror.loop.index, bounds)
+        return mirror.loop.turn
+
+    # -- adjoints of memory --------------------------------------------------------------------------------------------------
+
+    def shadow(self, array: Value, mirror: Mirror) -> Value:
+        """The reference to the adjoints of what the reference points to."""
+        if array in self.twins:
+            return self.value(self.twins[array], mirror)
+        home = self.structure.home.get(array, self.structure.top)
+        at = self.mirror_of(home, mirror)
+        definition = self.structure.definition.get(array)
+        if isinstance(definition, View | Transpose):
+            key = definition.out
+            if key not in at.adjoints:
+                base = self.shadow(definition.array, at)
+                with self.into(at):
+                    items = definition.replaced(lambda v: base if v is definition.array else self.value(v, at))
+                    out = Value(array.type, bar(array))
+                    self.builder.add(replace(items, out=out))  # type: ignore[call-arg]
+                at.adjoints[key] = out
+            return at.adjoints[key]
+        if array not in at.adjoints:
+            with self.into(at):
+                at.adjoints[array] = self.zeros(array, at)
+        return at.adjoints[array] if not self.belongs_to_list(array) else self.list_shadow(array, mirror, at)
+
+    def list_shadow(self, array: Value, mirror: Mirror, at: Mirror) -> Value:
+        return at.adjoints[array]
+
+    def belongs_to_list(self, array: Value) -> bool:
+        return bool(self.active.sites.get(array, frozenset()) & self.lists)
+
+    def zeros(self, array: Value, at: Mirror) -> Value:
+        """Adjoints of zero for an array."""
+        out = Value(array.type, bar(array))
+        zero = self.builder.const(0.0)
+        definition = self.structure.definition.get(array)
+        if self.structure.home.get(array, self.structure.top) is self.structure.top:
+            self.builder.add(Alloc(out, (), zero, array))
+        elif isinstance(definition, Alloc) and definition.like is None:
+            self.builder.add(Alloc(out, tuple(self.value(s, at) for s in definition.shape), zero))
+        elif isinstance(definition, Alloc | Copy):
+            model = definition.like if isinstance(definition, Alloc) else definition.array
+            assert model is not None
+            self.builder.add(Alloc(out, (), zero, self.value(model, at)))
+        else:
+            self.builder.add(Alloc(out, (), zero, self.value(array, at)))
+        return out
+
+    # -- operations ----------------------------------------------------------------------------------------------------------
+
+    def reverse_block(self, mirror: Mirror) -> None:
+        for operation in reversed(mirror.block.operations):
+            self.position = self.structure.end[operation]
+            self.builder.span = operation.span
+            try:
+                self.reverse(operation, mirror)
+            except DifferentiationError as error:
+                self.problems += error.problems
+
+    def reverse(self, operation: Operation, mirror: Mirror) -> None:
+        match operation:
+            case Apply():
+                self.reverse_apply(operation, mirror)
+            case Load():
+                self.reverse_load(operation, mirror)
+            case Store():
+                self.reverse_store(operation, mirror)
+            case Alloc():
+                self.reverse_alloc(operation, mirror)
+            case Copy():
+                self.reverse_copy(operation, mirror)
+            case Grow():
+                self.reverse_grow(operation, mirror)
+            case If():
+                self.reverse_if(operation, mirror)
+            case Loop():
+                self.reverse_loop(operation, mirror)
+            case Custom():
+                self.reverse_custom(operation, mirror)
+            case Call():
+                self.reverse_call(operation, mirror)
+
+    def taken(self, value: Value, mirror: Mirror) -> Value | None:
+        """The finished adjoint of a value, at its definition."""
+        return mirror.adjoints.pop(value, None)
+
+    def reverse_apply(self, operation: Apply, mirror: Mirror) -> None:
+        out_bar = self.taken(operation.out, mirror)
+        if out_bar is None:
+            return
+        rule = derivative_rule(operation.primitive)
+        if rule is None:
+            span = operation.span
+            raise DifferentiationError([Problem("SD301", f"`{operation.primitive}` has no derivative rule", span)])
+        names = {
+            name: (lambda argument=argument: self.value(argument, mirror))
+            for name, argument in zip(rule.parameters, operation.args, strict=True)
+        }
+        names["out"] = lambda: self.value(operation.out, mirror)
+        for name, expression in rule.let:
+            names[name] = self.once(expression, dict(names))
+        for name, argument in zip(rule.parameters, operation.args, strict=True):
+            if name in rule.partials and argument in self.active:
+                amount = times(out_bar, rule.partials[name], names, self.builder)
+                if amount is not None:
+                    self.add(mirror, argument, amount)
+
+    def once(self, expression: Any, names: Any) -> Any:
+        """A name bound by `let`: written when it is first read."""
+        from srcdiff.rules.formula import build
+
+        made: list[Value] = []
+
+        def read() -> Value:
+            if not made:
+                made.append(build(expression, names, self.builder))
+            return made[0]
+
+        return read
+
+    def reverse_load(self, operation: Load, mirror: Mirror) -> None:
+        out_bar = self.taken(operation.out, mirror)
+        if out_bar is None or not self.active.memory(operation.array):
+            return
+        shadow = self.shadow(operation.array, mirror)
+        indices = tuple(self.value(i, mirror) for i in operation.indices)
+        self.builder.store(shadow, indices, out_bar, adds=True)
+
+    def reverse_store(self, operation: Store, mirror: Mirror) -> None:
+        if self.active.memory(operation.array):
+            shadow = self.shadow(operation.array, mirror)
+            indices = tuple(self.value(i, mirror) for i in operation.indices)
+            if operation.value in self.active:
+                adjoint = Value(FLOAT, bar(operation.value) if operation.value.name else "")
+                self.builder.add(Load(adjoint, shadow, indices, span=operation.span))
+                if not operation.adds:
+                    self.builder.store(shadow, indices, self.builder.const(0.0))
+                self.add(mirror, operation.value, adjoint)
+            elif not operation.adds:
+                self.builder.store(shadow, indices, self.builder.const(0.0))
+        if operation in self.restores:
+            array = self.value(operation.array, mirror)
+            indices = tuple(self.value(i, mirror) for i in operation.indices)
+            self.builder.store(array, indices, self.value(self.restores[operation], mirror))
+
+    def reverse_alloc(self, operation: Alloc, mirror: Mirror) -> None:
+        fill = operation.fill
+        if fill is None or fill not in self.active or not self.active.memory(operation.out):
+            self.taken(operation.out, mirror)
+            return
+        shadow = self.shadow(operation.out, mirror)
+        self.taken(operation.out, mirror)
+        total = self.sum_of(shadow)
+        self.add(mirror, fill, total)
+
+    def sum_of(self, array: Value) -> Value:
+        """The sum of all elements, by a loop for each axis."""
+
+        def nest(axis: int, indices: tuple[Value, ...], so_far: Value) -> Value:
+            if axis == array.array.rank:
+                return self.builder.apply("add", so_far, self.builder.load(array, indices))
+            index, param, out = Value(INT, "i"), Value(FLOAT), Value(FLOAT)
+            bounds = (self.builder.const(0), self.builder.dim(array, axis), self.builder.const(1))
+            with self.builder.block() as operations:
+                result = nest(axis + 1, (*indices, index), param)
+            body = Block(tuple(operations), (result,))
+            self.builder.add(Loop(index, bounds, (param,), (so_far,), None, body, (out,)))
+            return out
+
+        return nest(0, (), self.builder.const(0.0))
+
+    def reverse_copy(self, operation: Copy, mirror: Mirror) -> None:
+        if not self.active.memory(operation.out) or not self.active.memory(operation.array):
+            self.taken(operation.out, mirror)
+            return
+        source, home = operation.array, self.structure.home.get(operation.array, self.structure.top)
+        owned = operation.out not in self.twins and source not in self.twins
+        if (
+            owned
+            and self.uses[source] == 1
+            and home is mirror.block
+            and source not in mirror.adjoints
+            and self.structure.definition.get(source) is None
+        ):
+            mirror.adjoints[source] = self.shadow(operation.out, mirror)  # nobody else adds to it: hand it over
+            return
+        target, shadow = self.shadow(source, mirror), self.shadow(operation.out, mirror)
+        self.taken(operation.out, mirror)
+        self.add_elements(target, shadow)
+
+    def add_elements(self, target: Value, source: Value) -> None:
+        """`target += source`, element by element."""
+
+        def nest(axis: int, indices: tuple[Value, ...]) -> None:
+            if axis == target.array.rank:
+                self.builder.store(target, indices, self.builder.load(source, indices), adds=True)
+                return
+            index = Value(INT, "i")
+            bounds = (self.builder.const(0), self.builder.dim(source, axis), self.builder.const(1))
+            with self.builder.block() as operations:
+                nest(axis + 1, (*indices, index))
+            self.builder.add(Loop(index, bounds, (), (), None, Block(tuple(operations)), ()))
+
+        nest(0, ())
+
+    def reverse_grow(self, operation: Grow, mirror: Mirror) -> None:
+        """The elements of the old storage live on in the new one, and so do their adjoints."""
+        if not self.active.memory(operation.out):
+            return
+        shadow = self.shadow(operation.out, mirror)
+        self.taken(operation.out, mirror)
+        self.hand_back(operation.array, shadow, mirror)
+
+    def hand_back(self, array: Value, shadow: Value, mirror: Mirror) -> None:
+        """The adjoints of a list's storage, as it was before."""
+        mirror.adjoints[array] = shadow
+        if mirror.loop is not None and not self.is_home(mirror, array):
+            raise InternalError("the storage of a list is replaced by a loop that does not carry it")
+
+    # -- branches ------------------------------------------------------------------------------------------------------------
+
+    def reverse_if(self, operation: If, mirror: Mirror) -> None:
+        outs = [(k, out, self.taken(out, mirror)) for k, out in enumerate(operation.outs)]
+        sides: list[Mirror] = []
+        for block in (operation.then, operation.orelse):
+            side = Mirror(block, mirror)
+            with self.into(side):
+                for k, out, out_bar in outs:
+                    if out_bar is None:
+                        continue
+                    source = block.yields[k]
+                    if isinstance(out.type, Array):
+                        side.adjoints[source] = out_bar
+                    elif out in self.active:
+                        self.add(side, source, out_bar)
+                self.reverse_block(side)
+            sides.append(side)
+        self.position = self.structure.end[operation]
+        changed = [v for v in {**sides[0].adjoints, **sides[1].adjoints} if self.outlives(v, sides)]
+        if not changed and not any(side.operations for side in sides):
+            return
+        condition = self.value(operation.condition, mirror)
+        yields: tuple[list[Value], list[Value]] = ([], [])
+        joined: list[Value] = []
+        for value in changed:
+            before = self.current(mirror, value)
+            joined.append(Value(self.adjoint_type(value), bar(value)))
+            for side, into in zip(sides, yields, strict=True):
+                with self.into(side):
+                    into.append(self.side_adjoint(value, side, before, mirror))
+        blocks = [Block(tuple(s.operations), tuple(y)) for s, y in zip(sides, yields, strict=True)]
+        self.builder.span = operation.span
+        self.builder.branch(condition, blocks[0], blocks[1], tuple(joined))
+        mirror.adjoints.update(zip(changed, joined, strict=True))
+
+    def outlives(self, value: Value, sides: list[Mirror]) -> bool:
+        """Whether the value is at home outside of the branch, so that its adjoint goes on."""
+        home = self.structure.home.get(value, self.structure.top)
+        return all(home is not side.block for side in sides) and not isinstance(
+            self.structure.definition.get(value), View | Transpose
+        )
+
+    def side_adjoint(self, value: Value, side: Mirror, before: Value | None, mirror: Mirror) -> Value:
+        found = side.adjoints.get(value, before)
+        if found is not None:
+            return found
+        if isinstance(value.type, Array):
+            return self.zeros(value, mirror)
+        return self.builder.const(0.0)
+
+    # -- loops ---------------------------------------------------------------------------------------------------------------
+
+    def reverse_loop(self, operation: Loop, mirror: Mirror) -> None:
+        index = Value(INT, operation.index.name if operation.index is not None and operation.counted else "turn")
+        inner = Mirror(operation.body, mirror, MirrorLoop(operation, index))
+        assert inner.loop is not None
+        slots = [k for k in range(len(operation.params)) if self.carries_adjoint(operation, k)]
+        params: list[Value] = []
+        inits: list[Value] = []
+        seeds = {k: self.taken(operation.outs[k], mirror) for k in slots}
+        with self.into(inner):
+            for k in slots:
+                source = operation.body.yields[k]
+                carried = Value(self.adjoint_type(source), bar(operation.params[k]))
+                params.append(carried)
+                if isinstance(source.type, Array):
+                    inner.adjoints[source] = carried
+                else:
+                    self.add(inner, source, carried)
+            self.reverse_block(inner)
+            self.position = self.structure.end[operation]
+            yields = [self.next_adjoint(operation, k, inner) for k in slots]
+        idle = all(y is p for y, p in zip(yields, params, strict=True))
+        if not inner.operations and not inner.loop.captured and idle:
+            for k in slots:
+                seed = seeds[k]
+                if seed is not None:
+                    self.give_back(operation.inits[k], seed, mirror)
+            return
+        self.builder.span = operation.span
+        for k in slots:
+            seed = seeds[k]
+            if seed is None:
+                out = operation.outs[k]
+                seed = self.zeros(out, mirror) if isinstance(out.type, Array) else self.builder.const(0.0)
+            inits.append(seed)
+        self.finish_loop(operation, mirror, inner, slots, params, inits, yields)
+
+    def carries_adjoint(self, operation: Loop, k: int) -> bool:
+        param = operation.params[k]
+        if isinstance(param.type, Array):
+            return self.belongs_to_list(param) and self.active.memory(param)
+        return param in self.active or operation.outs[k] in self.active
+
+    def next_adjoint(self, operation: Loop, k: int, inner: Mirror) -> Value:
+        param = operation.params[k]
+        found = inner.adjoints.get(param)
+        if found is not None:
+            return found
+        return self.zeros(param, inner) if isinstance(param.type, Array) else self.builder.const(0.0)
+
+    def give_back(self, value: Value, adjoint: Value, mirror: Mirror) -> None:
+        if isinstance(value.type, Array):
+            self.hand_back(value, adjoint, mirror)
+        else:
+            self.add(mirror, value, adjoint)
+
+    def finish_loop(
+        self,
+        operation: Loop,
+        mirror: Mirror,
+        inner: Mirror,
+        slots: list[int],
+        params: list[Value],
+        inits: list[Value],
+        yields: list[Value],
+    ) -> None:
+        loop = inner.loop
+        assert loop is not None
+        done: set[int] = set()
+        restored: list[tuple[Value, Value, Value]] = []
+        while len(done) < len(loop.restored):  # having a parameter again may ask for another yielded value
+            for k in sorted(loop.restored.keys() - done):
+                done.add(k)
+                with self.into(inner):
+                    before = self.value(operation.params[k], inner)
+                restored.append((loop.restored[k], self.value(operation.outs[k], mirror), before))
+        captured = list(loop.captured.items())
+        for value, param in captured:
+            params.append(param)
+            before_loop = self.current(mirror, value)
+            if before_loop is None:
+                before_loop = (
+                    self.zeros(value, mirror) if isinstance(value.type, Array) else self.builder.const(0.0)
+                )
+            inits.append(before_loop)
+            yields.append(inner.adjoints[value])
+        for param, init, next_value in restored:
+            params.append(param)
+            inits.append(init)
+            yields.append(next_value)
+        outs = [Value(p.type, p.name) for p in params]
+        bounds = self.backwards(operation, mirror)
+        body = Block(tuple(inner.operations), tuple(yields))
+        self.builder.add(
+            Loop(loop.index, bounds, tuple(params), tuple(inits), None, body, tuple(outs), span=operation.span)
+        )
+        for k, out in zip(slots, outs, strict=False):
+            self.give_back(operation.inits[k], out, mirror)
+        for (value, _), out in zip(captured, outs[len(slots) :], strict=False):
+            mirror.adjoints[value] = out
+
+    def backwards(self, operation: Loop, mirror: Mirror) -> tuple[Value, Value, Value]:
+        """The loop's range in reverse."""
+        build = self.builder
+        minus_one, one = build.const(-1), build.const(1)
+        if not operation.counted:
+            assert operation.count is not None
+            count = self.value(operation.count, mirror)
+            return build.apply("subtract", count, one), minus_one, minus_one
+        assert operation.bounds is not None
+        start, stop, step = (self.value(b, mirror) for b in operation.bounds)
+        known = build.constants.get(step)
+        if known in (1, -1):
+            return build.apply("subtract", stop, step), build.apply("subtract", start, step), build.const(-known)
+        length = build.apply("range_length", start, stop, step)
+        last = build.apply("multiply", build.apply("subtract", length, one), step)
+        return build.apply("add", start, last), build.apply("subtract", start, step), build.apply("negative", step)
+
+    # -- functions -------------------------------------------------------------------------------------------------------------
+
+    def reverse_custom(self, operation: Custom, mirror: Mirror) -> None:
+        bars = [self.taken(out, mirror) for out in operation.outs]
+        if all(b is None for b in bars):
+            return
+        seeds = [self.builder.const(0.0) if b is None else b for b in bars]
+        args = [self.value(a, mirror) for a in operation.args]
+        outs = [self.value(o, mirror) for o in operation.outs]
+        results = operation.rule.adjoint_values(self.builder, args, outs, seeds, operation.span)
+        for argument, result in zip(operation.args, results, strict=True):
+            if result is not None and argument in self.active:
+                self.add(mirror, argument, result)
+
+    def reverse_call(self, operation: Call, mirror: Mirror) -> None:
+        bars = [self.taken(out, mirror) for out in operation.outs]
+        if all(b is None for b in bars):
+            return
+        args = [self.value(a, mirror) for a in operation.args]
+        callee = self.callees[operation.function]
+        seeds = [
+            self.builder.const(0.0) if b is None else b
+            for b, out in zip(bars, operation.outs, strict=True)
+            if is_float(out.type)
+        ]
+        shadows = [self.shadow_of_argument(a, mirror) for a in operation.args if callee.has_shadow(a)]
+        outs = [Value(FLOAT) for a in operation.args if a.type == FLOAT or a.type == Scalar("float32")]
+        self.builder.add(Call(tuple(outs), callee.name, (*args, *seeds, *shadows), span=operation.span))
+        floats = [a for a in operation.args if not isinstance(a.type, Array) and is_float(a.type)]
+        for argument, amount in zip(floats, outs, strict=True):
+            if argument in self.active:
+                self.add(mirror, argument, amount)
+
+    def shadow_of_argument(self, array: Value, mirror: Mirror) -> Value:
+        if self.active.memory(array):
+            return self.shadow(array, mirror)
+        zero = self.builder.const(0.0)
+        out = Value(array.type, bar(array))
+        self.builder.add(Alloc(out, (), zero, self.value(array, mirror)))
+        return out
+
+
+def bar(value: Value) -> str:
+    return f"{value.name}_bar" if value.name and not value.name.startswith("%") else ""
+
+
+def turn_number(builder: Builder, index: Value, bounds: tuple[Value, ...]) -> Value:
+    """Which turn of `range(start, stop, step)` the index belongs to."""
+    start, _, step = bounds
+    offset = builder.apply("subtract", index, start)
+    known = builder.constants.get(step)
+    return offset if known == 1 else builder.apply("floor_divide", offset, step)

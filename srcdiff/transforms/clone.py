@@ -1,0 +1,44 @@
+"""Copies of operations with new values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from srcdiff.ir.builder import Builder
+from srcdiff.ir.nodes import Block, Function, If, Loop, Operation, Value, inner_values
+
+
+def inline(function: Function, args: list[Value], builder: Builder) -> list[Value]:
+    """Write the function's body with these arguments; gives what it yields."""
+    known = dict(zip(function.params, args, strict=True))
+    for operation in function.body.operations:
+        builder.add(cloned(operation, known))
+    return [known.get(v, v) for v in function.body.yields]
+
+
+def cloned(operation: Operation, known: dict[Value, Value]) -> Operation:
+    """The operation with new results; `known` maps old values to new ones and is added to."""
+    operation = operation.replaced(lambda v: known.get(v, v))
+    for value in (*operation.defines(), *inner_values(operation)):
+        known[value] = Value(value.type, value.name)
+    changes: dict[str, object] = {}
+    for name in ("out", "count", "index"):
+        old = getattr(operation, name, None)
+        if isinstance(old, Value):
+            changes[name] = known[old]
+    for name in ("outs", "params"):
+        values = getattr(operation, name, None)
+        if values is not None:
+            changes[name] = tuple(known[v] for v in values)
+    if isinstance(operation, If):
+        changes |= {"then": _block(operation.then, known), "orelse": _block(operation.orelse, known)}
+    elif operation.blocks():
+        if isinstance(operation, Loop) and operation.test is not None:
+            changes["test"] = _block(operation.test, known)
+        changes["body"] = _block(operation.blocks()[-1], known)
+    return replace(operation, **changes)  # type: ignore[arg-type]
+
+
+def _block(block: Block, known: dict[Value, Value]) -> Block:
+    operations = tuple(cloned(o, known) for o in block.operations)
+    return Block(operations, tuple(known.get(v, v) for v in block.yields))

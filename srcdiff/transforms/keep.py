@@ -1,0 +1,226 @@
+"""The forward sweep: the program, with the values that the reverse sweep needs put where it finds them.
+
+A kept value goes into an array indexed by the turns of the loops around it, if their number is known before the
+outermost of them starts; else onto a stack. What stands in a branch outside of all loops is yielded by the branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from srcdiff.analyses.saved_values import Plan
+from srcdiff.analyses.structure import Structure
+from srcdiff.ir.builder import Builder
+from srcdiff.ir.nodes import (
+    Alloc,
+    Apply,
+    Block,
+    Const,
+    Custom,
+    Dim,
+    If,
+    Load,
+    Loop,
+    NewStack,
+    Operation,
+    Push,
+    Store,
+    Value,
+    walk,
+)
+from srcdiff.ir.primitives import PRIMITIVES
+from srcdiff.ir.types import INT, Array, Scalar, Stack
+from srcdiff.transforms.adjoint import Storage, turn_number
+
+
+class Keeper:
+    """Chooses the storage of what the plan keeps, and writes the forward sweep."""
+
+    def __init__(self, structure: Structure, plan: Plan) -> None:
+        self.structure, self.plan = structure, plan
+        self.storage: dict[Value, Storage] = {}
+        self.lifted: dict[Value, Value] = {}
+        self.builder = Builder()
+        self.builder.constants.update(structure.constants)
+        self.before: dict[Operation, list[Operation]] = {}
+        self.kept_in: dict[Block, list[Value]] = {}
+        self.turns: dict[tuple[Block, Loop], Value] = {}
+
+    def run(self) -> Block:
+        for value in self.plan.kept:
+            home = self.structure.home[value]
+            loops = self.structure.loops_around(home)
+            self.kept_in.setdefault(home, []).append(value)
+            if loops:
+                self.storage[value] = self.new_storage(value, loops)
+        block, _ = self.block(self.structure.top, inside_loop=False)
+        return block
+
+    # -- storage -----------------------------------------------------------------------------------------------------------
+
+    def new_storage(self, value: Value, loops: list[Loop]) -> Storage:
+        outermost = loops[0]
+        into = self.before.setdefault(outermost, [])
+        name = f"kept_{value.name.strip('%') or 'value'}"
+        sizes = self.sizes(loops, into) if isinstance(value.type, Scalar) else None
+        if sizes is None:
+            assert not isinstance(value.type, Stack)
+            stack = Value(Stack(value.type), name)
+            into.append(NewStack(stack))
+            return Storage(stack, None)
+        array = Value(Array(value.scalar.dtype, len(sizes)), name)
+        into.append(Alloc(array, tuple(sizes)))
+        return Storage(array, tuple(loops))
+
+    def sizes(self, loops: list[Loop], into: list[Operation]) -> list[Value] | None:
+        """The numbers of turns, computed before the outermost loop; None if they are not known there."""
+        limit = self.structure.start[loops[0]]
+        found: list[Value] = []
+        self.builder.operations = into
+        length = len(into)
+        for loop in loops:
+            if not loop.counted or loop.bounds is None:
+                del into[length:]
+                return None
+            bounds = [self.early(b, limit) for b in loop.bounds]
+            if any(b is None for b in bounds):
+                del into[length:]
+                return None
+            found.append(self.turns_of(*(b for b in bounds if b is not None)))
+        return found
+
+    def early(self, value: Value, limit: int) -> Value | None:
+        """The value, computed before the outermost loop from what is known there."""
+        structure = self.structure
+        if value in structure.constants:
+            return self.builder.const(structure.constants[value], value.scalar)
+        definition = structure.definition.get(value)
+        if structure.home.get(value, structure.top) is structure.top:
+            if definition is None or structure.start[definition] < limit:
+                return value
+            return None
+        if not isinstance(definition, Apply | Dim) or value in structure.slot:
+            return None
+        if isinstance(definition, Apply) and not PRIMITIVES[definition.primitive].cheap:
+            return None
+        operands = [self.early(v, limit) for v in definition.uses()]
+        if any(o is None for o in operands):
+            return None
+        known = [o for o in operands if o is not None]
+        if isinstance(definition, Dim):
+            return self.builder.dim(known[0], definition.axis)
+        return self.builder.apply(definition.primitive, *known)
+
+    def turns_of(self, start: Value, stop: Value, step: Value) -> Value:
+        known = self.builder.constants
+        if known.get(start) == 0 and known.get(step) == 1 and self.never_negative(stop):
+            return stop
+        return self.builder.apply("range_length", start, stop, step)
+
+    def never_negative(self, value: Value) -> bool:
+        if value in self.builder.constants:
+            return bool(self.builder.constants[value] >= 0)
+        definition = self.structure.definition.get(value)
+        return isinstance(definition, Dim) or any(
+            isinstance(o, Dim) and o.out is value for o in self.builder.operations
+        )
+
+    # -- the forward sweep -------------------------------------------------------------------------------------------------
+
+    def block(self, block: Block, *, inside_loop: bool) -> tuple[Block, list[tuple[Value, Value]]]:
+        """The block with its keeping, and what its branches hand out: each kept value with what stands for it here."""
+        into: list[Operation] = []
+        handed: list[tuple[Value, Value]] = []
+        waiting = list(self.kept_in.get(block, ()))
+        owner = self.structure.owner.get(block)
+        inner = set(owner.inner()) if isinstance(owner, Loop) else set()
+        for value in [v for v in waiting if v in inner]:
+            self.keep(value, block, into)
+        for operation in block.operations:
+            into += self.before.get(operation, ())
+            rebuilt, out = self.operation(operation, inside_loop)
+            into.append(rebuilt)
+            handed += out
+            for value in operation.defines():
+                if value in waiting:
+                    if inside_loop:
+                        self.keep(value, block, into)
+                    else:
+                        handed.append((value, value))
+        return Block(tuple(into), block.yields), handed
+
+    def keep(self, value: Value, block: Block, into: list[Operation]) -> None:
+        storage = self.storage[value]
+        if storage.loops is None:
+            into.append(Push(storage.where, value))
+            return
+        self.builder.operations = into
+        indices = tuple(self.turn(loop, block) for loop in storage.loops)
+        into.append(Store(storage.where, indices, value))
+
+    def turn(self, loop: Loop, block: Block) -> Value:
+        assert loop.index is not None and loop.bounds is not None
+        return turn_number(self.builder, loop.index, loop.bounds)
+
+    def operation(self, operation: Operation, inside_loop: bool) -> tuple[Operation, list[tuple[Value, Value]]]:
+        if isinstance(operation, If):
+            return self.branch(operation, inside_loop)
+        if isinstance(operation, Loop):
+            body, _ = self.block(operation.body, inside_loop=True)
+            return replace(operation, body=body), []
+        return operation, []
+
+    def branch(self, operation: If, inside_loop: bool) -> tuple[Operation, list[tuple[Value, Value]]]:
+        sides = [self.block(b, inside_loop=inside_loop) for b in (operation.then, operation.orelse)]
+        if inside_loop or not any(handed for _, handed in sides):
+            return replace(operation, then=sides[0][0], orelse=sides[1][0]), []
+        blocks: list[list[Operation]] = [list(b.operations) for b, _ in sides]
+        yields: list[list[Value]] = [list(b.yields) for b, _ in sides]
+        outs = list(operation.outs)
+        handed_out: list[tuple[Value, Value]] = []
+        for k, (_, handed) in enumerate(sides):
+            for value, here in handed:
+                out = Value(value.type, value.name)
+                outs.append(out)
+                yields[k].append(here)
+                yields[1 - k].append(self.nothing(value, blocks[1 - k]))
+                handed_out.append((value, out))
+                self.lifted[value] = out
+        then, orelse = (Block(tuple(o), tuple(y)) for o, y in zip(blocks, yields, strict=True))
+        return replace(operation, then=then, orelse=orelse, outs=tuple(outs)), handed_out
+
+    def nothing(self, value: Value, into: list[Operation]) -> Value:
+        """What stands for a value on the side that does not define it; nobody reads it."""
+        self.builder.operations = into
+        if isinstance(value.type, Array):
+            empty = Value(value.type)
+            into.append(Alloc(empty, tuple(self.builder.const(0) for _ in range(value.type.rank))))
+            return empty
+        return self.builder.const({"int64": 0, "bool": False}.get(value.scalar.dtype, 0.0), value.scalar)
+
+
+def save_overwritten(block: Block, arrays: Iterable[Value], restores: dict[Store, Value]) -> Block:
+    """Read what a store to one of the arrays is about to overwrite, so that the reverse sweep can put it back."""
+    chosen = set(arrays)
+
+    def visit(inner: Block) -> Block:
+        into: list[Operation] = []
+        for operation in inner.operations:
+            if isinstance(operation, Store) and operation.array in chosen:
+                kind = operation.array.array.dtype
+                old = Value(Scalar(kind) if kind in ("float64", "float32", "bool") else INT, operation.array.name)
+                into.append(Load(old, operation.array, operation.indices, span=operation.span))
+                restores[operation] = old
+            match operation:
+                case If():
+                    operation = replace(operation, then=visit(operation.then), orelse=visit(operation.orelse))
+                case Loop() | Custom():
+                    operation = replace(operation, body=visit(operation.body))
+            into.append(operation)
+        return Block(tuple(into), inner.yields)
+
+    return visit(block)
+
+
+__all__ = ["Const", "Keeper", "save_overwritten", "walk"]

@@ -1,0 +1,56 @@
+"""Recursive functions: each gets an adjoint function of its own, which runs it again and then backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from srcdiff.analyses.aliasing import points_to, written_sites
+from srcdiff.diagnostics import DifferentiationError, Problem
+from srcdiff.ir.nodes import Block, Function, Value
+from srcdiff.ir.types import FLOAT, Array, is_float
+from srcdiff.transforms.reverse import Reverse
+
+
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """The adjoint of a recursive function: takes its arguments, the adjoints of its results and of its arrays."""
+
+    name: str
+
+    @staticmethod
+    def has_shadow(argument: Value) -> bool:
+        return isinstance(argument.type, Array) and is_float(argument.type)
+
+
+def adjoints_of_callees(callees: Sequence[Function]) -> tuple[dict[str, Any], tuple[Function, ...]]:
+    """For each recursive function its adjoint; gives them by name, and all the functions to write."""
+    known: dict[str, Any] = {c.name: Callee(f"{c.name}_adjoint") for c in callees}
+    written: list[Function] = list(callees)
+    for callee in callees:
+        if written_sites(callee.body, points_to(callee)) & set(callee.params):
+            span = next((o.span for o in callee.body.operations if o.span is not None), None)
+            message = f"the recursive function `{callee.name}` writes into an array that it was given"
+            raise DifferentiationError([Problem("SD305", message, span)])
+        written.append(_adjoint(callee, known))
+    return known, tuple(written)
+
+
+def _adjoint(callee: Function, known: dict[str, Any]) -> Function:
+    seeds: dict[Value, Value | None] = {}
+    seed_params: list[Value] = []
+    for result in callee.body.yields:
+        if is_float(result.type):
+            seed = Value(FLOAT, f"{result.name or 'result'}_bar".replace("%", ""))
+            seed_params.append(seed)
+            seeds[result] = seed
+    floats = [p for p in callee.params if is_float(p.type)]
+    reverse = Reverse(callee, floats, seeds, known)
+    shadows = {p: Value(p.type, f"{p.name}_bar") for p in callee.params if Callee.has_shadow(p)}
+    function = reverse.run((), f"{callee.name}_adjoint", given=shadows)
+    params = (*callee.params, *seed_params, *shadows.values())
+    scalars = tuple(
+        y for y, p in zip(function.body.yields, floats, strict=True) if not isinstance(p.type, Array)
+    )
+    return Function(function.name, params, Block(function.body.operations, scalars))

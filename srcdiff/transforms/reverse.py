@@ -1,0 +1,182 @@
+"""From a program to its gradient: forward sweep, reverse sweep, one function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from srcdiff.analyses.activity import Activity, activity
+from srcdiff.analyses.aliasing import Sites, points_to, written_sites
+from srcdiff.analyses.saved_values import Plan, Planner, StillThere, memory_of
+from srcdiff.analyses.structure import Structure, structure_of
+from srcdiff.ir.nodes import Block, Comment, Copy, Function, If, Load, Loop, Operation, Store, Value, walk
+from srcdiff.ir.types import INT, Array
+from srcdiff.transforms.adjoint import Adjoint
+from srcdiff.transforms.keep import Keeper, save_overwritten
+from srcdiff.transforms.shadows import add_shadows, list_storage
+
+
+def protect_arguments(function: Function) -> Function:
+    """Arrays from the caller that the program writes are copied first: a gradient call changes nothing."""
+    written = written_sites(function.body, points_to(function))
+    copies: list[Operation] = []
+    known: dict[Value, Value] = {}
+    for param in function.params:
+        if param in written:
+            known[param] = Value(param.type, param.name)
+            copies.append(Copy(known[param], param))
+    if not copies:
+        return function
+    body = _substituted(function.body, known)
+    return replace(function, body=Block((*copies, *body.operations), body.yields))
+
+
+def _substituted(block: Block, known: dict[Value, Value]) -> Block:
+    def visit(inner: Block) -> Block:
+        operations = []
+        for operation in inner.operations:
+            operation = operation.replaced(lambda v: known.get(v, v))
+            names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
+            operations.append(replace(operation, **{n: visit(getattr(operation, n)) for n in names}))
+        return Block(tuple(operations), tuple(known.get(v, v) for v in inner.yields))
+
+    return visit(block)
+
+
+def count_turns(block: Block) -> Block:
+    """Loops of unknown length count their turns."""
+    operations: list[Operation] = []
+    for operation in block.operations:
+        match operation:
+            case If():
+                operation = replace(operation, then=count_turns(operation.then), orelse=count_turns(operation.orelse))
+            case Loop():
+                count = operation.count if operation.counted or operation.count is not None else Value(INT, "turns")
+                operation = replace(operation, body=count_turns(operation.body), count=count)
+        operations.append(operation)
+    return Block(tuple(operations), block.yields)
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """A plan under the assumption that some memory is put back by the reverse sweep."""
+
+    function: Function
+    structure: Structure
+    restores: dict[Store, Value]
+    plan: Plan
+
+
+class Reverse:
+    """The gradient of a function with respect to some of its parameters."""
+
+    def __init__(self, function: Function, wrt: Sequence[Value], seeds: dict[Value, Value | None], callees: dict[str, Any]) -> None:
+        self.wrt, self.seeds, self.callees = tuple(wrt), seeds, callees
+        function = replace(function, body=count_turns(function.body))
+        self.sites: dict[Value, Sites] = points_to(function)
+        self.active: Activity = activity(function, self.wrt, seeds, self.sites)
+        self.lists = list_storage(function, self.sites)
+        self.function, self.twins = add_shadows(function, self.active)
+        self.sites = points_to(self.function)
+        self.active = Activity(self.active.values | set(self.twins.values()), self.sites)
+
+    def run(self, results: Sequence[Value], name: str, given: dict[Value, Value] | None = None) -> Function:
+        """The function that gives `results` and, after them, the adjoint of each parameter in `wrt`.
+
+        `given` are the adjoints of arrays that the caller passes in, to be added to.
+        """
+        chosen = self.choose()
+        keeper = Keeper(chosen.structure, chosen.plan)
+        forward = keeper.run()
+        adjoint = self.adjoint(chosen.structure, chosen.restores, chosen.plan, keeper)
+        adjoint.top.adjoints.update(given or {})
+        mirror = adjoint.run(dict(self.seeds))
+        bars = [self.gradient(v, adjoint) for v in self.wrt]
+        operations: list[Operation] = list(forward.operations)
+        if mirror.operations:
+            operations = [Comment("forward sweep"), *operations, Comment("reverse sweep"), *mirror.operations]
+        params = (*self.function.params, *(s for s in self.seeds.values() if s is not None))
+        return Function(name, params, Block(tuple(operations), (*results, *bars)), self.function.doc)
+
+    def gradient(self, value: Value, adjoint: Adjoint) -> Value:
+        with adjoint.into(adjoint.top):
+            if isinstance(value.type, Array):
+                return adjoint.shadow(value, adjoint.top)
+            found = adjoint.top.adjoints.get(value)
+            return adjoint.builder.const(0.0) if found is None else found
+
+    def adjoint(
+        self, structure: Structure, restores: dict[Store, Value], plan: Plan | None, keeper: Keeper | None
+    ) -> Adjoint:
+        storage = {} if keeper is None else keeper.storage
+        lifted = {} if keeper is None else keeper.lifted
+        return Adjoint(
+            structure, self.active, self.twins, self.lists, restores, plan, storage, self.callees, lifted
+        )
+
+    # -- which memory the reverse sweep puts back ----------------------------------------------------------------------------
+
+    def choose(self) -> _Attempt:
+        best = self.attempt(frozenset())
+        for group in self.groups(best):
+            restored = self.restored_by(best) | group
+            other = self.attempt(restored)
+            if other.plan.cost < best.plan.cost:
+                best = other
+        return best
+
+    def restored_by(self, attempt: _Attempt) -> frozenset[Value]:
+        found: set[Value] = set()
+        for store in attempt.restores:
+            found |= memory_of(store.array, self.sites)
+        return frozenset(found)
+
+    def groups(self, attempt: _Attempt) -> list[frozenset[Value]]:
+        """Memory of which loaded values are kept: putting it back instead may be cheaper."""
+        found: list[frozenset[Value]] = []
+        for value in attempt.plan.kept:
+            definition = attempt.structure.definition.get(value)
+            if isinstance(definition, Load):
+                group = self.connected(memory_of(definition.array, self.sites))
+                if group not in found and not group & self.lists:
+                    found.append(group)
+        return found
+
+    def connected(self, group: Sites) -> Sites:
+        """All memory that some reference may confuse with this."""
+        changed = True
+        while changed:
+            changed = False
+            for sites in self.sites.values():
+                if sites & group and not sites <= group:
+                    group, changed = group | sites, True
+        return group
+
+    def attempt(self, restored: frozenset[Value]) -> _Attempt:
+        restores: dict[Store, Value] = {}
+        arrays = [
+            o.array
+            for o in walk(self.function.body)
+            if isinstance(o, Store) and memory_of(o.array, self.sites) & restored
+        ]
+        body = save_overwritten(self.function.body, arrays, restores) if arrays else self.function.body
+        function = replace(self.function, body=body)
+        structure = structure_of(function)
+        adjoint = self.adjoint(structure, restores, None, None)
+        adjoint.run(dict(self.seeds))
+        for value in self.wrt:
+            self.gradient(value, adjoint)
+        still_there = StillThere(structure, self.sites)
+        planner = Planner(structure, self.sites, adjoint.demands, restored, restores.values(), still_there)
+        return _Attempt(function, structure, restores, planner.plan())
+
+
+def gradient_of(
+    function: Function, wrt: Sequence[int], output: int, *, with_results: bool, name: str, callees: dict[str, Any]
+) -> Function:
+    """Value and gradient: the results of the function (if asked for), then a gradient for each chosen parameter."""
+    function = protect_arguments(function)
+    results = function.body.yields
+    reverse = Reverse(function, [function.params[k] for k in wrt], {results[output]: None}, callees)
+    return reverse.run(results if with_results else (), name)

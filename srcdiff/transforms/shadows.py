@@ -1,0 +1,139 @@
+"""References that a branch or a loop chooses get a twin: the reference to the adjoints, chosen in the same way.
+
+    u, v = v, u      becomes      u, v = v, u
+                                  u_bar, v_bar = v_bar, u_bar
+
+so that the reverse sweep finds the adjoints of what a name stood for. References that nothing chooses need no twin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from srcdiff.analyses.activity import Activity
+from srcdiff.analyses.aliasing import Sites
+from srcdiff.ir.nodes import (
+    Alloc,
+    Block,
+    Const,
+    Copy,
+    Custom,
+    Function,
+    Grow,
+    If,
+    Loop,
+    Operation,
+    Transpose,
+    Value,
+    View,
+    walk,
+)
+from srcdiff.ir.types import FLOAT, Array
+
+
+def list_storage(function: Function, sites: dict[Value, Sites]) -> Sites:
+    """Memory that belongs to a list: it has one owner, so that its adjoints can be handed backwards."""
+    found: set[Value] = set()
+    for operation in walk(function.body):
+        if isinstance(operation, Grow):
+            found |= sites.get(operation.array, frozenset())
+    return frozenset(found)
+
+
+def add_shadows(function: Function, active: Activity) -> tuple[Function, dict[Value, Value]]:
+    """The function with twins, and the twin of each reference that has one."""
+    adder = _Adder(function, active)
+    return adder.run(), adder.twins
+
+
+class _Adder:
+    def __init__(self, function: Function, active: Activity) -> None:
+        self.function, self.active = function, active
+        self.lists = list_storage(function, active.sites)
+        self.twins: dict[Value, Value] = {}
+
+    def chosen(self, value: Value) -> bool:
+        """Whether the reference is one that a twin follows."""
+        if not isinstance(value.type, Array) or not self.active.memory(value):
+            return False
+        return not (self.active.sites.get(value, frozenset()) & self.lists)
+
+    def run(self) -> Function:
+        need: set[Value] = set()
+        operations = list(walk(self.function.body))
+        size = -1
+        while size != len(need):
+            size = len(need)
+            for operation in operations:
+                self.spread(operation, need)
+        for value in need:
+            self.twins[value] = Value(value.type, f"{value.name or 'shadow'}_bar")
+        if not need:
+            return self.function
+        start: list[Operation] = []
+        for param in self.function.params:
+            if param in need:
+                self.allocate(param, start)
+        body = self.block(self.function.body)
+        return replace(self.function, body=Block((*start, *body.operations), body.yields))
+
+    def spread(self, operation: Operation, need: set[Value]) -> None:
+        if isinstance(operation, If):
+            for k, out in enumerate(operation.outs):
+                if self.chosen(out):
+                    need |= {out, operation.then.yields[k], operation.orelse.yields[k]}
+        elif isinstance(operation, Loop):
+            for k, param in enumerate(operation.params):
+                if self.chosen(param):
+                    need |= {param, operation.outs[k], operation.inits[k], operation.body.yields[k]}
+        elif isinstance(operation, View | Transpose) and operation.out in need:
+            need.add(operation.array)
+
+    def allocate(self, array: Value, into: list[Operation]) -> None:
+        zero = Value(FLOAT)
+        into.append(Const(zero, 0.0))
+        into.append(Alloc(self.twins[array], (), zero, array))
+
+    def block(self, block: Block) -> Block:
+        operations: list[Operation] = []
+        for operation in block.operations:
+            self.operation(operation, operations)
+        return Block(tuple(operations), block.yields)
+
+    def operation(self, operation: Operation, into: list[Operation]) -> None:
+        twins = self.twins
+        match operation:
+            case If():
+                then, orelse = self.block(operation.then), self.block(operation.orelse)
+                chosen = [k for k, out in enumerate(operation.outs) if out in twins]
+                operation = replace(
+                    operation,
+                    then=Block(then.operations, (*then.yields, *(twins[then.yields[k]] for k in chosen))),
+                    orelse=Block(orelse.operations, (*orelse.yields, *(twins[orelse.yields[k]] for k in chosen))),
+                    outs=(*operation.outs, *(twins[operation.outs[k]] for k in chosen)),
+                )
+                into.append(operation)
+            case Loop():
+                into.append(self.loop(operation))
+            case Custom():
+                into.append(replace(operation, body=self.block(operation.body)))
+            case _:
+                into.append(operation)
+        if isinstance(operation, Alloc | Copy) and operation.out in twins:
+            self.allocate(operation.out, into)
+        if isinstance(operation, View | Transpose) and operation.out in twins:
+            into.append(replace(operation, out=twins[operation.out], array=twins[operation.array]))
+
+    def loop(self, operation: Loop) -> Loop:
+        twins, body = self.twins, self.block(operation.body)
+        chosen = [k for k, param in enumerate(operation.params) if param in twins]
+        count = len(operation.params)
+        yields, stop = body.yields[:count], body.yields[count:]
+        return replace(
+            operation,
+            params=(*operation.params, *(twins[operation.params[k]] for k in chosen)),
+            inits=(*operation.inits, *(twins[operation.inits[k]] for k in chosen)),
+            outs=(*operation.outs, *(twins[operation.outs[k]] for k in chosen)),
+            test=None if operation.test is None else self.block(operation.test),
+            body=Block(body.operations, (*yields, *(twins[yields[k]] for k in chosen), *stop)),
+        )

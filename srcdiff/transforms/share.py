@@ -1,0 +1,106 @@
+"""Compute once what is computed twice: equal operations on equal values, where nothing was written in between."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from srcdiff.analyses.aliasing import Sites, points_to, written_sites
+from srcdiff.ir.nodes import (
+    Apply,
+    Block,
+    Call,
+    Const,
+    Custom,
+    Dim,
+    Function,
+    If,
+    Load,
+    Loop,
+    Operation,
+    Store,
+    Value,
+    walk,
+)
+
+Key = tuple[Any, ...]
+
+
+def share(function: Function) -> Function:
+    return _Share(function).run()
+
+
+class _Share:
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.sites: dict[Value, Sites] = points_to(function)
+        self.known: dict[Value, Value] = {}
+
+    def run(self) -> Function:
+        return replace(self.function, body=self.block(self.function.body, {}))
+
+    def resolve(self, value: Value) -> Value:
+        return self.known.get(value, value)
+
+    def memory(self, array: Value) -> Sites:
+        return self.sites.get(array, frozenset((array,)))
+
+    def block(self, block: Block, outer: dict[Key, Value]) -> Block:
+        available = dict(outer)
+        operations: list[Operation] = []
+        for operation in block.operations:
+            operation = operation.replaced(self.resolve)
+            key = self.key(operation)
+            if key is not None:
+                out = operation.defines()[0]
+                if key in available:
+                    same = available[key]
+                    if out.name and not same.name:
+                        same.name = out.name
+                    self.known[out] = same
+                    continue
+                available[key] = out
+            written = self.written(operation)
+            if written is None:
+                available = {k: v for k, v in available.items() if k[0] != "load"}
+            elif written:
+                available = {k: v for k, v in available.items() if k[0] != "load" or not self.memory(k[1]) & written}
+            operations.append(self.rebuilt(operation, available))
+        return Block(tuple(operations), tuple(self.resolve(v) for v in block.yields))
+
+    def rebuilt(self, operation: Operation, available: dict[Key, Value]) -> Operation:
+        match operation:
+            case If():
+                then, orelse = self.block(operation.then, available), self.block(operation.orelse, available)
+                return replace(operation, then=then, orelse=orelse)
+            case Loop():
+                test = None if operation.test is None else self.block(operation.test, available)
+                return replace(operation, test=test, body=self.block(operation.body, available))
+            case Custom():
+                return replace(operation, body=self.block(operation.body, available))
+        return operation
+
+    def key(self, operation: Operation) -> Key | None:
+        match operation:
+            case Const():
+                return ("const", operation.out.type, type(operation.value), repr(operation.value))
+            case Apply():
+                return ("apply", operation.primitive, operation.out.type, operation.args)
+            case Dim():
+                return ("dim", operation.array, operation.axis)
+            case Load():
+                return ("load", operation.array, operation.indices)
+        return None
+
+    def written(self, operation: Operation) -> set[Value] | None:
+        """The memory it may write; None for all."""
+        if isinstance(operation, Store):
+            return set(self.memory(operation.array))
+        if isinstance(operation, Call):
+            return None
+        found: set[Value] = set()
+        for inner in operation.blocks():
+            if any(isinstance(o, Call) for o in walk(inner)):
+                return None
+            found |= written_sites(inner, self.sites)
+        return found

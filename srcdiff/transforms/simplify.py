@@ -1,0 +1,273 @@
+"""Remove what nobody needs: dead values, stores to memory that nobody reads, loop parameters that never change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from srcdiff.analyses.aliasing import Sites, points_to
+from srcdiff.ir.nodes import (
+    Block,
+    Call,
+    Comment,
+    Const,
+    Copy,
+    Custom,
+    Function,
+    Grow,
+    If,
+    Load,
+    Loop,
+    Operation,
+    NewStack,
+    Print,
+    Push,
+    Raise,
+    Store,
+    Value,
+    walk,
+)
+from srcdiff.ir.types import Array
+
+
+def simplify(function: Function) -> Function:
+    """Until nothing changes: forward what is only passed on, then drop what is dead."""
+    while True:
+        forwarded = _Forward().function(function)
+        smaller = remove_dead(forwarded)
+        if _size(smaller) == _size(function):
+            return smaller
+        function = smaller
+
+
+def _size(function: Function) -> int:
+    return sum(1 + len(o.defines()) for o in walk(function.body))
+
+
+class _Forward:
+    """Loop parameters that never change and branches that yield the same on both sides are replaced by their source."""
+
+    def __init__(self) -> None:
+        self.known: dict[Value, Value] = {}
+        self.constants: dict[Value, object] = {}
+
+    def resolve(self, value: Value) -> Value:
+        while value in self.known:
+            value = self.known[value]
+        return value
+
+    def function(self, function: Function) -> Function:
+        return replace(function, body=self.block(function.body))
+
+    def block(self, block: Block) -> Block:
+        operations: list[Operation] = []
+        for operation in block.operations:
+            self.operation(operation.replaced(self.resolve), operations)
+        return Block(tuple(operations), tuple(self.resolve(y) for y in block.yields))
+
+    def operation(self, operation: Operation, into: list[Operation]) -> None:
+        match operation:
+            case Const():
+                self.constants[operation.out] = operation.value
+                into.append(operation)
+            case If():
+                self.branch(operation, into)
+            case Loop():
+                into.append(self.loop(operation))
+            case Custom():
+                into.append(replace(operation, body=self.block(operation.body)))
+            case _:
+                into.append(operation)
+
+    def branch(self, operation: If, into: list[Operation]) -> None:
+        if operation.condition in self.constants:
+            taken = operation.then if self.constants[operation.condition] else operation.orelse
+            for inner in taken.operations:
+                self.operation(inner.replaced(self.resolve), into)
+            for out, source in zip(operation.outs, taken.yields, strict=True):
+                self.known[out] = self.resolve(source)
+            return
+        then, orelse = self.block(operation.then), self.block(operation.orelse)
+        keep: list[int] = []
+        for k, out in enumerate(operation.outs):
+            a, b = then.yields[k], orelse.yields[k]
+            if a is b:
+                self.known[out] = a
+            else:
+                keep.append(k)
+        into.append(
+            replace(
+                operation,
+                then=Block(then.operations, tuple(then.yields[k] for k in keep)),
+                orelse=Block(orelse.operations, tuple(orelse.yields[k] for k in keep)),
+                outs=tuple(operation.outs[k] for k in keep),
+            )
+        )
+
+    def loop(self, operation: Loop) -> Operation:
+        keep: list[int] = []
+        for k, param in enumerate(operation.params):
+            if operation.body.yields[k] is param:
+                self.known[param] = operation.inits[k]
+                self.known[operation.outs[k]] = operation.inits[k]
+            else:
+                keep.append(k)
+        test = None if operation.test is None else self.block(operation.test)
+        body = self.block(operation.body)
+        stop = body.yields[-1:] if operation.leaves else ()
+        return replace(
+            operation,
+            params=tuple(operation.params[k] for k in keep),
+            inits=tuple(operation.inits[k] for k in keep),
+            outs=tuple(operation.outs[k] for k in keep),
+            test=test,
+            body=Block(body.operations, tuple(body.yields[k] for k in keep) + stop),
+        )
+
+
+def remove_dead(function: Function) -> Function:
+    """Keep what the result, exceptions, prints and live memory need."""
+    return _Dead(function).run()
+
+
+class _Dead:
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.sites: dict[Value, Sites] = points_to(function)
+        self.live: set[Value] = set()
+        self.live_memory: set[Value] = set()
+        self.live_operations: set[Operation] = set()
+        self.definition: dict[Value, Operation] = {}
+        self.parents: dict[Operation, tuple[Operation, ...]] = {}
+        self.slot: dict[Value, tuple[Loop, int]] = {}
+        self.stores: dict[Value, list[Store | Push]] = {}
+        self.work: list[Value] = []
+        self.index(function.body, ())
+
+    def index(self, block: Block, parents: tuple[Operation, ...]) -> None:
+        for operation in block.operations:
+            self.parents[operation] = parents
+            for value in operation.defines():
+                self.definition[value] = operation
+            if isinstance(operation, Loop):
+                for k, param in enumerate(operation.params):
+                    self.slot[param] = (operation, k)
+                if operation.index is not None:
+                    self.definition[operation.index] = operation
+            if isinstance(operation, Custom):
+                for param in operation.params:
+                    self.definition[param] = operation
+            if isinstance(operation, Store):
+                for site in self.sites.get(operation.array, ()):
+                    self.stores.setdefault(site, []).append(operation)
+            if isinstance(operation, Push):
+                self.stores.setdefault(operation.stack, []).append(operation)
+            for inner in operation.blocks():
+                self.index(inner, (*parents, operation))
+
+    def run(self) -> Function:
+        for operation in self.parents:
+            if isinstance(operation, Raise | Print | Comment):
+                self.keep(operation)
+        for value in self.function.body.yields:
+            self.need(value)
+            if isinstance(value.type, Array):
+                self.need_memory(value)
+        while self.work:
+            self.trace(self.work.pop())
+        return replace(self.function, body=self.block(self.function.body))
+
+    def need(self, value: Value) -> None:
+        if value not in self.live:
+            self.live.add(value)
+            self.work.append(value)
+
+    def need_memory(self, array: Value) -> None:
+        for site in self.sites.get(array, frozenset((array,))):
+            if site not in self.live_memory:
+                self.live_memory.add(site)
+                for store in self.stores.get(site, ()):
+                    self.keep(store)
+                definition = self.definition.get(site)
+                if isinstance(definition, Copy):
+                    self.need_memory(definition.array)
+
+    def keep(self, operation: Operation) -> None:
+        """The operation stays: so do its operands, and the branches and loops around it."""
+        if operation in self.live_operations:
+            return
+        self.live_operations.add(operation)
+        for value in operation.uses() if not isinstance(operation, Loop) else operation.bounds or ():
+            self.need(value)
+        if isinstance(operation, Load | Copy | Grow):
+            self.need_memory(operation.array)
+        if isinstance(operation, Push) and isinstance(operation.value.type, Array):
+            self.need_memory(operation.value)
+        if isinstance(operation, Call):
+            for value in operation.args:
+                if isinstance(value.type, Array):
+                    self.need_memory(value)
+        if isinstance(operation, Custom):
+            for value in operation.body.yields:
+                self.need(value)
+        if isinstance(operation, Loop):
+            if operation.test is not None:
+                self.need(operation.test.yields[0])
+            if operation.leaves:
+                self.need(operation.body.yields[-1])
+        for parent in self.parents[operation]:
+            self.keep(parent)
+
+    def trace(self, value: Value) -> None:
+        if value in self.slot:
+            loop, k = self.slot[value]
+            self.need_slot(loop, k)
+            return
+        operation = self.definition.get(value)
+        if operation is None:
+            return
+        self.keep(operation)
+        if isinstance(operation, Loop) and value in operation.outs:
+            self.need_slot(operation, operation.outs.index(value))
+        if isinstance(operation, If):
+            k = operation.outs.index(value)
+            self.need(operation.then.yields[k])
+            self.need(operation.orelse.yields[k])
+        if isinstance(operation, NewStack):
+            for store in self.stores.get(value, ()):
+                self.keep(store)
+
+    def need_slot(self, loop: Loop, k: int) -> None:
+        self.keep(loop)
+        for value in (loop.params[k], loop.outs[k], loop.inits[k], loop.body.yields[k]):
+            self.need(value)
+
+    def block(self, block: Block) -> Block:
+        return Block(tuple(self.rebuilt(o) for o in block.operations if o in self.live_operations), block.yields)
+
+    def rebuilt(self, operation: Operation) -> Operation:
+        match operation:
+            case If():
+                keep = [k for k, out in enumerate(operation.outs) if out in self.live]
+                then, orelse = self.block(operation.then), self.block(operation.orelse)
+                return replace(
+                    operation,
+                    then=Block(then.operations, tuple(then.yields[k] for k in keep)),
+                    orelse=Block(orelse.operations, tuple(orelse.yields[k] for k in keep)),
+                    outs=tuple(operation.outs[k] for k in keep),
+                )
+            case Loop():
+                keep = [k for k, p in enumerate(operation.params) if p in self.live]
+                body = self.block(operation.body)
+                stop = body.yields[-1:] if operation.leaves else ()
+                return replace(
+                    operation,
+                    params=tuple(operation.params[k] for k in keep),
+                    inits=tuple(operation.inits[k] for k in keep),
+                    outs=tuple(operation.outs[k] for k in keep),
+                    test=None if operation.test is None else self.block(operation.test),
+                    body=Block(body.operations, tuple(body.yields[k] for k in keep) + stop),
+                    count=operation.count if operation.count in self.live else None,
+                )
+            case Custom():
+                return replace(operation, body=self.block(operation.body))
+        return operation

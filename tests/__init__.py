@@ -1,0 +1,1 @@
+"""The tests: one folder or file a thing, a corpus of programs (programs.py) and a fuzzer (fuzz/)."""

@@ -1,0 +1,217 @@
+"""Runs many programs on several processes, shrinks what fails, and tells what was found."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from typing import TextIO
+
+from tests.fuzz.cases import Case
+from tests.fuzz.oracle import Differentiate, Outcome, check, terminates
+from tests.fuzz.shrink import shrink
+from tests.fuzz.writer import write_case
+
+#: Programs a worker is given at once, by backend.
+BATCH = {"python": 20, "numba": 2}
+
+
+@dataclass(slots=True)
+class Report:
+    """What a campaign found."""
+
+    programs: int = 0
+    points: Counter[str] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
+    refusals: dict[str, list[Outcome]] = field(default_factory=dict)
+    failures: dict[str, list[Outcome]] = field(default_factory=dict)
+
+    def add(self, outcome: Outcome) -> None:
+        self.programs += 1
+        self.kinds[outcome.kind] += 1
+        self.points.update(compared=outcome.compared, skipped=outcome.skipped, raised=outcome.raised)
+        if outcome.kind == "refused":
+            self.refusals.setdefault(outcome.label, []).append(outcome)
+        elif outcome.kind == "failed":
+            self.failures.setdefault(outcome.label, []).append(outcome)
+
+    @property
+    def skip_share(self) -> float:
+        total = self.points["compared"] + self.points["skipped"] + self.points["raised"]
+        return self.points["skipped"] / total if total else 0.0
+
+    def summary(self) -> str:
+        return (
+            f"{self.programs} programs: {self.kinds['fine']} fine, {self.kinds['failed']} failed, "
+            f"{self.kinds['refused']} refused, {self.kinds['skipped']} skipped; points: {self.points['compared']} "
+            f"compared, {self.points['raised']} raised alike, {self.skip_share:.1%} skipped"
+        )
+
+
+def run_seeds(seeds: list[int], backend: str) -> list[Outcome]:
+    """The outcomes of some programs, in this process."""
+    return [check(write_case(seed), backend) for seed in seeds]
+
+
+def run_one(seed: int, backend: str, differentiate: Differentiate | None = None) -> Outcome:
+    return check(write_case(seed), backend, differentiate)
+
+
+def campaign(
+    seeds: range, backend: str, jobs: int, seconds: float | None = None, progress: TextIO | None = None
+) -> Report:
+    """Runs the programs of all seeds, or as many as the time allows."""
+    report = Report()
+    start = time.monotonic()
+    shown = start
+    for outcome in outcomes(seeds, backend, jobs, None if seconds is None else start + seconds):
+        report.add(outcome)
+        now = time.monotonic()
+        if progress is not None and now - shown > 5.0:
+            shown = now
+            rate = report.programs / (now - start)
+            print(f"{now - start:6.0f} s  {rate:5.1f}/s  {report.summary()}", file=progress, flush=True)
+    return report
+
+
+def outcomes(seeds: range, backend: str, jobs: int, end: float | None) -> Iterator[Outcome]:
+    """Outcomes as they come; a worker that dies is a failure of one of the programs it was given."""
+    if jobs <= 1:
+        for seed in seeds:
+            if end is not None and time.monotonic() > end:
+                return
+            yield run_one(seed, backend)
+        return
+    batches = [list(seeds[k : k + BATCH[backend]]) for k in range(0, len(seeds), BATCH[backend])]
+    while batches:
+        lost: list[list[int]] = []
+        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), max_tasks_per_child=40) as pool:
+            yield from pooled(pool, batches, lost, backend, jobs, end)
+        for seed in (seed for batch in lost for seed in batch):
+            yield alone(seed, backend)
+        if end is not None and time.monotonic() > end:
+            return
+
+
+def pooled(
+    pool: ProcessPoolExecutor,
+    batches: list[list[int]],
+    lost: list[list[int]],
+    backend: str,
+    jobs: int,
+    end: float | None,
+) -> Iterator[Outcome]:
+    """Feeds a pool until the batches are used up, the time is over, or a worker dies (its batches are `lost`)."""
+    running: dict[Future[list[Outcome]], list[int]] = {}
+    while batches or running:
+        while batches and len(running) < 2 * jobs and (end is None or time.monotonic() < end):
+            batch = batches.pop(0)
+            running[pool.submit(run_seeds, batch, backend)] = batch
+        if not running:
+            batches.clear()
+            return
+        done, _ = wait(running, return_when=FIRST_COMPLETED)
+        for future in done:
+            batch = running.pop(future)
+            try:
+                yield from future.result()
+            except BrokenProcessPool:
+                lost.append(batch)
+        if lost:
+            lost.extend(running.values())
+            return
+
+
+def alone(seed: int, backend: str) -> Outcome:
+    """The outcome of one program in a process of its own, which may die."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        try:
+            return pool.submit(run_one, seed, backend).result()
+        except BrokenProcessPool:
+            return Outcome(seed, "failed", "the process died", "")
+
+
+def shrunk(
+    outcome: Outcome, backend: str, seconds: float = 60.0, differentiate: Differentiate | None = None
+) -> tuple[Case, Outcome]:
+    """The smallest program found that fails as the given one did, and its own outcome."""
+    case = write_case(outcome.seed)
+    if outcome.label in ("the process died", "took too long"):
+        return case, outcome
+
+    def still_fails(candidate: Case) -> bool:
+        if not terminates(candidate):
+            return False
+        found = check(candidate, backend, differentiate)
+        return found.kind == outcome.kind and found.label == outcome.label
+
+    smallest = shrink(case, still_fails, seconds)
+    return smallest, check(smallest, backend, differentiate)
+
+
+def describe(case: Case, outcome: Outcome) -> str:
+    """A failure as a person wants to see it."""
+    arguments = "\n".join(f"  at {point!r}" for point in case.points)
+    header = f"seed {case.seed}: {outcome.label}, with respect to {case.wrt}"
+    return f"{header}\n{indent(program_text(case))}\n{arguments}\n{indent(outcome.detail)}"
+
+
+def program_text(case: Case) -> str:
+    """The program without the imports that all have."""
+    tree = ast.parse(case.source)
+    kept = [node for node in tree.body if not isinstance(node, (ast.Import, ast.ImportFrom))]
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    kept = [node for node in kept if not isinstance(node, ast.Assign) or defined(node) & used]
+    return "\n\n".join(ast.unparse(node) for node in kept)
+
+
+def defined(node: ast.Assign) -> set[str]:
+    return {target.id for target in node.targets if isinstance(target, ast.Name)}
+
+
+def indent(text: str) -> str:
+    return "\n".join("    " + line for line in text.splitlines())
+
+
+def tell(report: Report, backend: str, most: int, seconds: float, out: TextIO | None = None) -> None:
+    """Prints what was found, failures with minimal programs: the labels in turn, `most` programs in all."""
+    out = out or sys.stdout
+    for label, found in sorted(report.failures.items(), key=lambda entry: -len(entry[1])):
+        seeds = ", ".join(str(outcome.seed) for outcome in found[:12])
+        print(f"FAILED {len(found):5}  {label}  (seeds {seeds}{' ...' if len(found) > 12 else ''})", file=out)
+    for label, found in sorted(report.refusals.items(), key=lambda entry: -len(entry[1])):
+        print(f"REFUSED {len(found):4}  {label}  (seed {found[0].seed})", file=out)
+        print(indent(found[0].detail), file=out)
+    for outcome in in_turn(list(report.failures.values()), most):
+        case, last = shrunk(outcome, backend, seconds)
+        print(f"\n{describe(case, last)}", file=out, flush=True)
+    print(f"\n{report.summary()}", file=out)
+
+
+def in_turn(groups: list[list[Outcome]], most: int) -> list[Outcome]:
+    """Up to `most` outcomes, one of each group before a second of any."""
+    longest = max((len(group) for group in groups), default=0)
+    return [group[k] for k in range(longest) for group in groups if k < len(group)][:most]
+
+
+def coverage(seeds: range) -> Counter[str]:
+    """In how many programs each syntax node, call and operator occurs."""
+    counts: Counter[str] = Counter()
+    for seed in seeds:
+        tree = ast.parse(write_case(seed).source)
+        entries = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+        found: set[str] = set()
+        for node in (inner for entry in entries for inner in ast.walk(entry)):
+            found.add(type(node).__name__)
+            if isinstance(node, ast.Call):
+                found.add(f"call {ast.unparse(node.func)}" if len(ast.unparse(node.func)) < 20 else "call")
+            if isinstance(node, (ast.For, ast.While)) and node.orelse:
+                found.add(f"{type(node).__name__} with else")
+        counts.update(found)
+    return counts

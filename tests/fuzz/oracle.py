@@ -1,0 +1,292 @@
+"""Compares one program with differences: its value, its gradient, its exceptions, its arguments.
+
+The plain function is run at each point and along random lines through it. A point where differences are not sharp (a
+kink or a jump nearby) is skipped and counted. Everything else must agree: what differs is a failure with a label, by
+which the shrinker knows that a smaller program still fails in the same way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+import os
+import re
+import signal
+import sys
+import traceback
+import types
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from tests.fuzz.cases import ENTRY, Case, arguments_of, loaded
+from tests.numerical import Derivative, Line, clone, derivative, numbers_in, size_of
+
+Differentiate = Callable[..., Callable[..., Any]]
+
+#: A program is expected to take milliseconds; this long is a failure of its own.
+SECONDS = {"python": 30.0, "numba": 300.0}
+
+#: How far a value may be from the plain function's, relative: the same operations, perhaps in another order.
+VALUE_TOLERANCE = {False: 1e-9, True: 1e-3}
+
+#: What is added to the measured error of differences, relative to the terms of the directional derivative.
+GRADIENT_TOLERANCE = {False: 1e-7, True: 1e-2}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a program: "fine", "skipped" (no point compared), "refused" or "failed", and why."""
+
+    seed: int
+    kind: str
+    label: str = ""
+    detail: str = ""
+    compared: int = 0
+    skipped: int = 0
+    raised: int = 0
+
+
+class TookTooLongError(Exception):
+    """The time for one program is over."""
+
+
+class Failure(Exception):  # noqa: N818 - it is an answer, not an error of ours
+    """A difference between srcdiff and the plain function."""
+
+    def __init__(self, label: str, detail: str, point: int) -> None:
+        super().__init__(label)
+        self.label = label
+        self.detail = f"{detail}\n(point {point})"
+
+
+def check(case: Case, backend: str = "python", differentiate: Differentiate | None = None) -> Outcome:
+    """Runs a program on srcdiff and on its own, and compares."""
+    if differentiate is None:
+        import srcdiff
+
+        differentiate = srcdiff.value_and_grad
+    counts = {"compared": 0, "skipped": 0, "raised": 0}
+    try:
+        with quiet(), time_limit(SECONDS[backend]), loaded(case) as module:
+            expected = [expect(case, module, number) for number in range(len(case.points))]
+            compare(case, module, expected, backend, differentiate, counts)
+    except Failure as failure:
+        return Outcome(case.seed, "failed", failure.label, failure.detail, **counts)
+    except TookTooLongError:
+        return Outcome(case.seed, "failed", "took too long", "", **counts)
+    except Refused as refused:
+        return Outcome(case.seed, "refused", refused.code, refused.text, **counts)
+    kind = "fine" if counts["compared"] or counts["raised"] else "skipped"
+    return Outcome(case.seed, kind, **counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What the plain function does at a point: its value and derivatives along lines, or its exception."""
+
+    value: float
+    exception: type[BaseException] | None
+    lines: tuple[tuple[np.ndarray, Derivative], ...] = ()
+
+    def sharp(self, single_precision: bool) -> bool:
+        relative = 1e-2 if single_precision else 1e-5
+        return math.isfinite(self.value) and all(found.resolved(relative) for _, found in self.lines)
+
+
+def expect(case: Case, module: types.ModuleType, number: int) -> Expected:
+    """The plain function at a point of a case."""
+    function = getattr(module, ENTRY)
+    arguments = arguments_of(case.points[number], module)
+    try:
+        value = float(function(*clone(arguments)))
+    except TookTooLongError:
+        raise
+    except Exception as raised:
+        return Expected(math.nan, type(raised))
+    random = Random(f"{case.seed} {number}")
+    lines = []
+    for _ in range(1 if number else 2):
+        direction = np.array([random.gauss(0.0, 1.0) for _ in range(size_of(arguments, case.wrt))])
+        direction /= max(1.0, float(np.sqrt(np.sum(direction * direction))))
+        try:
+            found = derivative(Line(function, arguments, case.wrt, direction), 2.0**-8, 7)
+        except TookTooLongError:
+            raise
+        except Exception:
+            found = Derivative(math.nan, math.inf)  # it raises nearby: a jump
+        lines.append((direction, found))
+    return Expected(value, None, tuple(lines))
+
+
+class Refused(Exception):  # noqa: N818 - it is an answer, not an error of ours
+    """srcdiff does not differentiate the program and says so."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        codes = re.findall(r"\bSD\d+\b", text)
+        self.code = " ".join(dict.fromkeys(codes)) or "no code"
+        self.text = text
+
+
+def compare(
+    case: Case,
+    module: types.ModuleType,
+    expected: list[Expected],
+    backend: str,
+    differentiate: Differentiate,
+    counts: dict[str, int],
+) -> None:
+    """Runs the derivative at every point that can be judged; raises Failure or Refused."""
+    try:
+        gradient = differentiate(getattr(module, ENTRY), wrt=case.wrt, backend=backend)
+    except TookTooLongError:
+        raise
+    except Exception as raised:
+        raise classified(raised, 0) from raised
+    for number, wanted in enumerate(expected):
+        point = arguments_of(case.points[number], module)
+        given = clone(point)
+        if wanted.exception is None and not wanted.sharp(case.single_precision):
+            counts["skipped"] += 1
+            continue
+        try:
+            answer = gradient(*given)
+        except TookTooLongError:
+            raise
+        except Exception as raised:
+            if wanted.exception is type(raised):
+                counts["raised"] += 1
+                continue
+            raise classified(raised, number) from raised
+        if wanted.exception is not None:
+            detail = f"the plain function raises {wanted.exception.__name__}, the gradient returned {answer!r}"
+            raise Failure("no exception", detail, number)
+        judge(case, point, given, answer, wanted, number)
+        counts["compared"] += 1
+
+
+def judge(case: Case, point: Any, given: Any, answer: Any, wanted: Expected, number: int) -> None:
+    """Compares one answer with what is wanted; raises Failure."""
+    if not unchanged(point, given):
+        raise Failure("arguments changed", f"were {point!r}\nare  {given!r}", number)
+    value, bars = answer
+    allowed = VALUE_TOLERANCE[case.single_precision] * max(1.0, abs(wanted.value))
+    if not abs(value - wanted.value) <= allowed:
+        raise Failure("wrong value", f"expected {wanted.value!r}\ngot      {value!r}", number)
+    for k, bar in zip(case.wrt, bars, strict=True):
+        if not like(bar, point[k]):
+            raise Failure("wrong type", f"argument {k} is {point[k]!r}\nits gradient {bar!r}", number)
+    numbers = np.array(list(numbers_in(bars)))
+    for direction, found in wanted.lines:
+        got = float(numbers @ direction)
+        terms = max(1e-4, float(np.sum(np.abs(numbers * direction))), abs(found.value))
+        if not abs(got - found.value) <= found.tolerance + GRADIENT_TOLERANCE[case.single_precision] * terms:
+            detail = f"along {direction.tolist()}\nexpected {found.value!r} +- {found.error:.1e}\ngot      {got!r}\n"
+            raise Failure("wrong gradient", detail + f"gradient {bars!r}", number)
+
+
+def classified(raised: BaseException, number: int) -> Exception:
+    """What an exception of srcdiff means: a refusal, or an error of its own."""
+    if type(raised).__name__ == "DifferentiationError" and not reports_a_bug(str(raised)):
+        return Refused(str(raised))
+    frames = traceback.extract_tb(raised.__traceback__)
+    ours = [frame for frame in frames if f"{os.sep}srcdiff{os.sep}" in frame.filename]
+    place = f" in {ours[-1].name}" if ours else ""
+    generated = "" if ours and frames[-1] == ours[-1] else " (raised in generated code)"
+    if raised.__class__.__module__.startswith("numba"):
+        generated = ""
+    text = "".join(traceback.format_exception(raised, limit=-8))
+    return Failure(f"internal error: {type(raised).__name__}{place}{generated}", text, number)
+
+
+def reports_a_bug(text: str) -> bool:
+    """Whether a DifferentiationError says that srcdiff itself is at fault."""
+    return bool(re.search(r"\bbug\b|internal error", text.lower()))
+
+
+def unchanged(before: Any, after: Any) -> bool:
+    if isinstance(before, np.ndarray):
+        return np.array_equal(before, after) and before.dtype == after.dtype
+    if isinstance(before, (tuple, list)):
+        return len(before) == len(after) and all(map(unchanged, before, after))
+    return before is after or bool(before == after)
+
+
+def like(bar: Any, argument: Any) -> bool:
+    """Whether a gradient has the type, dtype and shape of its argument."""
+    if isinstance(argument, np.ndarray):
+        return isinstance(bar, np.ndarray) and bar.dtype == argument.dtype and bar.shape == argument.shape
+    if isinstance(argument, tuple):
+        return isinstance(bar, tuple) and len(bar) == len(argument) and all(map(like, bar, argument))
+    return isinstance(bar, (float, np.floating))
+
+
+# ------------------------------------------------------------------------------------------------------ surroundings
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """No prints of the programs, no warnings about zero gradients and divisions."""
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raises TookTooLongError in the block when the time is over (where the platform has signals)."""
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def over(number: int, frame: types.FrameType | None) -> None:
+        raise TookTooLongError
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+class TooManyLinesError(Exception):
+    """A program ran longer than a program of the writer does."""
+
+
+def terminates(case: Case, lines: int = 30000) -> bool:
+    """Whether the plain function ends soon at every point; a shrunk program may have lost its fuel."""
+    remaining = lines
+
+    def trace(frame: types.FrameType, event: str, argument: Any) -> Any:
+        nonlocal remaining
+        if not frame.f_code.co_filename.startswith("<fuzz program"):
+            return None
+        remaining -= 1
+        if remaining < 0:
+            raise TooManyLinesError
+        return trace
+
+    before = sys.gettrace()
+    try:
+        with quiet(), loaded(case) as module:
+            for point in case.points:
+                sys.settrace(trace)
+                try:
+                    getattr(module, ENTRY)(*clone(arguments_of(point, module)))
+                except (TooManyLinesError, RecursionError):
+                    return False
+                except Exception:
+                    continue
+                finally:
+                    sys.settrace(before)
+    except Exception:
+        return False  # it does not compile
+    return True

@@ -1,0 +1,2911 @@
+"""A corpus of small plain-Python programs: every cell of the language, alone and in nasty combinations.
+
+Nothing here knows srcdiff. Each function's docstring is the fact it stands for; `program(...)` below it names the
+points at which it is run, chosen so that every line of it is executed at one of them. `exact` holds answers known
+without computing; everything else is compared with differences (tests/numerical.py).
+"""
+
+# Written as users write: `zip` without `strict`, closures over loop variables, operators by their own precedence.
+# ruff: noqa: B905, B023, RUF021
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from tests.numerical import is_active_type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """A function, the points to run it at, and what is known about the answers."""
+
+    function: Callable[..., Any]
+    at: tuple[tuple[Any, ...], ...]
+    wrt: tuple[int, ...]
+    exact: tuple[tuple[Any, ...] | None, ...] = ()
+    raises: tuple[tuple[tuple[Any, ...], type[BaseException]], ...] = ()
+    single_precision: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    @property
+    def fact(self) -> str:
+        return (self.function.__doc__ or "").strip().splitlines()[0]
+
+
+PROGRAMS: list[Program] = []
+
+
+def program(
+    function: Callable[..., Any],
+    at: Sequence[tuple[Any, ...]],
+    wrt: Sequence[int] | None = None,
+    exact: Sequence[tuple[Any, ...] | None] = (),
+    raises: Sequence[tuple[tuple[Any, ...], type[BaseException]]] = (),
+    single_precision: bool = False,
+) -> None:
+    """Put a function into the corpus; `wrt` is every argument that can be differentiated unless said otherwise."""
+    example = at[0] if at else raises[0][0]
+    chosen = tuple(k for k, value in enumerate(example) if is_active_type(value)) if wrt is None else tuple(wrt)
+    PROGRAMS.append(Program(function, tuple(at), chosen, tuple(exact), tuple(raises), single_precision))
+
+
+def array(*numbers: float) -> np.ndarray:
+    """A vector of float64."""
+    return np.array(numbers, dtype=np.float64)
+
+
+def grid(*shape: int) -> np.ndarray:
+    """An array of the given shape whose entries are all different, between -1 and 1, none near zero."""
+    count = math.prod(shape)
+    return np.array([math.sin(1.7 * k + 0.6) + 0.01 * k for k in range(count)]).reshape(shape)
+
+
+def vector(length: int) -> np.ndarray:
+    """A vector whose entries are all different."""
+    return grid(length)
+
+
+# ----------------------------------------------------------------------------------------------------- the simplest
+
+
+def identity(x):
+    """The derivative of the argument itself is one."""
+    return x
+
+
+program(identity, at=[(0.3,)], exact=[(1.0,)])
+
+
+def constant_result(x):
+    """A result that does not depend on the argument has derivative zero."""
+    return 2.5
+
+
+program(constant_result, at=[(0.3,)], exact=[(0.0,)])
+
+
+def unused_argument(x, y):
+    """An argument that is not used gets zero, not None."""
+    return x * x
+
+
+program(unused_argument, at=[(3.0, 2.0)], exact=[(6.0, 0.0)])
+
+
+def overwritten_argument(x):
+    """An argument overwritten before it is read does not reach the result."""
+    x = 3.0
+    return x * x
+
+
+program(overwritten_argument, at=[(0.7,)], exact=[(0.0,)])
+
+
+def polynomial(x, y):
+    """Products, sums, differences, quotients and signs."""
+    return (x * y - 3.0 * x) / (1.0 + y * y) - -x + +y
+
+
+program(polynomial, at=[(0.5, 2.0), (-1.3, 0.4)])
+
+
+def same_variable_thrice(x):
+    """Every use of a variable adds to its adjoint."""
+    return x * x * x + x + x
+
+
+program(same_variable_thrice, at=[(2.0,)], exact=[(14.0,)])
+
+
+def reused_name(x):
+    """A scalar assigned again and again is a new value each time."""
+    x = x * x
+    x = math.sin(x) + x
+    y = x
+    x = x * y
+    return x + y
+
+
+program(reused_name, at=[(0.8,), (-1.1,)])
+
+
+def integer_argument(x, n):
+    """Integers take part in arithmetic but have no derivative."""
+    return x * n + n // 2 - (n % 3) * x**n
+
+
+program(integer_argument, at=[(1.3, 4), (0.7, 5)])
+
+
+# ------------------------------------------------------------------------------------------------------- expressions
+
+
+def floor_division_and_remainder(x, y):
+    """`//` is flat and `%` has slope one in its first operand, for either sign."""
+    return (x // 0.7) * y + (x % 0.7) * y + x % y + (-x) % y
+
+
+program(floor_division_and_remainder, at=[(1.9, 0.83), (-1.2, 0.83), (1.9, -0.83)])
+
+
+def powers_of_negative_bases(x, n):
+    """Integer powers of negative numbers, with a constant and with a variable exponent."""
+    return x**3 + (-x) ** 2 - x**n + (2.0 * x) ** -1
+
+
+program(powers_of_negative_bases, at=[(-1.5, 3), (-0.6, 2), (1.2, 0), (-0.9, -2)])
+
+
+def real_powers(x, y):
+    """Both operands of a real power have a derivative."""
+    return x**y + x**0.5 + 2.0**y + pow(x, 3) + pow(x, y)
+
+
+program(real_powers, at=[(1.7, 0.6), (0.4, -1.3)])
+
+
+def powers_of_zero(x):
+    """`x ** 2` and `x ** 1` at zero have the derivatives of the polynomial, not NaN."""
+    return x**2 + 3.0 * x**1 + x**0
+
+
+program(powers_of_zero, at=[(0.0,)], exact=[(3.0,)])
+
+
+def rounding_builtins(x):
+    """`int`, `round`, `float` and floor are flat: only the smooth part has a derivative."""
+    return x * int(2.0 * x) + round(x) + float(int(x)) * x + math.floor(x) + math.ceil(x) * x
+
+
+program(rounding_builtins, at=[(1.3,), (-2.6,), (3.8,)])
+
+
+def cast_and_round(x):
+    """A cast cuts the gradient: it is zero, and that is said in a warning."""
+    return round(x) + float(int(3.0 * x))
+
+
+program(cast_and_round, at=[(1.3,)], exact=[(0.0,)])
+
+
+def minimum_maximum_absolute(x, y, z):
+    """`min`, `max` and `abs` follow the operand that was chosen, also with three operands."""
+    return min(x, y) * 2.0 + max(x, y, z) * z + abs(x - y) + min(x, 0.5) - max(0.1, y, z)
+
+
+program(minimum_maximum_absolute, at=[(0.2, 0.7, -0.4), (0.9, -0.3, 0.45), (0.1, 0.3, 1.2)])
+
+
+def ternary(x, y):
+    """A conditional expression, nested, differentiates the side that was taken."""
+    return x * y if x > y else (x + y if y > 1.0 else x - y * y)
+
+
+program(ternary, at=[(2.0, 1.0), (0.5, 1.4), (0.2, 0.6)])
+
+
+def chained_comparison(x, low, high):
+    """A chained comparison asks its middle once."""
+    if low < x < high:
+        return x * x
+    if high <= x != low:
+        return x * high
+    return low * x
+
+
+program(chained_comparison, at=[(0.5, 0.0, 1.0), (1.5, 0.0, 1.0), (-0.5, 0.0, 1.0)])
+
+
+def boolean_operators(x, y):
+    """`and`, `or` and `not` combine comparisons."""
+    result = 0.0
+    if x > 0.0 and y > 0.0 or x < -1.0:
+        result += x * y
+    if not (x > 0.0 or y > 0.0):
+        result -= x * x
+    if not x > 0.5 and not y > 0.5:
+        result += y * y * y
+    return result + x
+
+
+program(boolean_operators, at=[(0.7, 0.8), (-1.5, 0.3), (-0.2, -0.6), (0.1, 0.2)])
+
+
+def operands_of_or(x, y):
+    """`or` and `and` give one of their operands."""
+    first = x or y
+    second = x and y
+    return first * 3.0 + second * x
+
+
+program(operands_of_or, at=[(0.7, 0.8), (0.0, 1.5)], wrt=[1])
+
+
+def short_circuit_guards_an_index(a, k):
+    """The second operand of `and` runs only where the first holds: an index stays inside."""
+    total = 0.0
+    while k < len(a) and a[k] > 0.0:
+        total += a[k] * a[k]
+        k += 1
+    if k >= len(a) or a[k] < -0.5:
+        total *= 2.0
+    return total
+
+
+program(
+    short_circuit_guards_an_index,
+    at=[(array(0.3, 0.5, 0.2), 0), (array(0.3, -0.7, 0.2), 0), (array(0.3, -0.1, 0.2), 0), (array(0.4), 3)],
+)
+
+
+def walrus_in_condition(x):
+    """A walrus binds in a condition, in an operand, and in a loop's test."""
+    if (y := x * x) > 0.5:
+        x = x + y
+    z = (w := math.sin(x)) * w + y
+    while (x := x * 0.5) > 0.2:
+        z += x * w
+    return z + x
+
+
+program(walrus_in_condition, at=[(1.3,), (0.45,)])
+
+
+def comparisons_as_numbers(x, y):
+    """A comparison is a number, too, without derivative."""
+    return (x > y) * x + (x < y) * y * y
+
+
+program(comparisons_as_numbers, at=[(0.7, 0.3), (0.3, 0.7)])
+
+
+def mathematics(x):
+    """Functions of `math`."""
+    s = math.sin(x) + math.cos(x) * math.tan(0.3 * x) + math.exp(-x) + math.log(2.0 + x) + math.sqrt(3.0 + x)
+    s += math.tanh(x) + math.atan(x) + math.asin(0.3 * x) + math.acos(0.2 * x) + math.sinh(x) + math.cosh(x)
+    s += math.hypot(x, 1.5) + math.atan2(x, 2.0) + math.log1p(x * x) + math.expm1(x) + math.erf(x) + math.fabs(x)
+    return s + math.copysign(x, -1.0) + math.pow(2.0 + x, 1.5) + math.fmod(x, 0.35) + math.degrees(x) * math.pi
+
+
+program(mathematics, at=[(0.4,), (-0.6,)])
+
+
+def numpy_on_scalars(x):
+    """NumPy's elementwise functions on scalars."""
+    s = np.sin(x) * np.exp(0.5 * x) + np.sqrt(x * x + 1.0) + np.log(3.0 + x) + np.arctan(x) + np.tanh(x)
+    s += np.maximum(x, 0.2) + np.minimum(x, 0.3) * x + np.abs(x) + np.square(x) + np.power(2.0 + x, 1.5)
+    return s + np.cbrt(2.0 + x) + np.log1p(x * x) + np.expm1(x) + np.hypot(x, 2.0) + np.sign(x) * x
+
+
+program(numpy_on_scalars, at=[(0.4,), (-0.7,)])
+
+
+# ------------------------------------------------------------------------------------------------------- assignments
+
+
+def chained_assignment(x):
+    """One value bound to several targets."""
+    a = b = c = x * x
+    a = a + 1.0
+    b = b * a
+    return a + b * c
+
+
+program(chained_assignment, at=[(0.7,)])
+
+
+def unpacking(x, y):
+    """Unpacking, nested unpacking, and a swap without a temporary."""
+    a, b = x * y, x + y
+    (c, d), e = (a - b, a), b
+    a, b = b, a
+    c, d, e = e, c, d
+    return a * 2.0 + b * c - d * e
+
+
+program(unpacking, at=[(0.7, 1.9)])
+
+
+def augmented_assignment(x, n):
+    """Every augmented operator."""
+    y = x
+    y += 2.0 * x
+    y *= y
+    y -= x
+    y /= 1.0 + x * x
+    y **= 2
+    y %= 10.0
+    n //= 2
+    n -= 1
+    n *= 3
+    return y * n
+
+
+program(augmented_assignment, at=[(0.7, 5), (1.1, 9)])
+
+
+def annotated_assignment(x: float, n: int = 3) -> float:
+    """Annotations say nothing about the derivative."""
+    y: float = x * n
+    z: float
+    z = y * y
+    return z + y
+
+
+program(annotated_assignment, at=[(0.7,), (0.7, 2)])
+
+
+def rotation_of_three(x, y, z, n):
+    """Names rotate through a loop: each swap is undone in reverse."""
+    for _ in range(n):
+        x, y, z = y * 0.9, z + x * y, x
+    return x + 2.0 * y + 3.0 * z * x
+
+
+program(rotation_of_three, at=[(0.3, 0.5, 0.7, 0), (0.3, 0.5, 0.7, 1), (0.3, 0.5, 0.7, 5)])
+
+
+def swap_in_branch(x, y):
+    """A swap in one branch only."""
+    if x > y:
+        x, y = y, x
+    return x * x * y
+
+
+program(swap_in_branch, at=[(0.3, 0.9), (0.9, 0.3)])
+
+
+# ---------------------------------------------------------------------------------------------------------- branches
+
+
+def branches(x, y):
+    """`if`, `elif`, `else`: a variable changed in some of them."""
+    z = x
+    if x > 1.0:
+        z = x * y
+    elif x > 0.0:
+        z = math.sin(y) * z
+        y = y * y
+    elif y > 0.0:
+        pass
+    else:
+        z = z - y
+    return z * y
+
+
+program(branches, at=[(1.5, 0.6), (0.5, 0.6), (-0.5, 0.6), (-0.5, -0.6)])
+
+
+def defined_in_both_branches(x):
+    """A variable that only the branches define."""
+    if x > 0.0:
+        z = x * x
+        w = 2.0
+    else:
+        z = -3.0 * x
+        w = x
+    return z * w
+
+
+program(defined_in_both_branches, at=[(0.5,), (-0.5,)])
+
+
+def defined_in_one_branch(x, n):
+    """A variable that one branch defines and only the same condition reads."""
+    if n > 0:
+        z = x * x
+    y = x + 1.0
+    if n > 0:
+        y = y * z
+    return y
+
+
+program(defined_in_one_branch, at=[(0.6, 1), (0.6, -1)])
+
+
+def undefined_where_not_assigned(x, n):
+    """A variable that was not defined raises as the program would."""
+    if n > 0:
+        z = x
+    return z * x
+
+
+program(undefined_where_not_assigned, at=[(0.6, 1)], raises=[((0.6, -1), UnboundLocalError)])
+
+
+def overwritten_in_branch_after_use(x, n):
+    """A value used nonlinearly before a branch overwrites it."""
+    y = x * x
+    z = y * y
+    if n > 1:
+        y = z * y
+        if n > 2:
+            y = y * y
+        z = z * y
+    return y * z
+
+
+program(overwritten_in_branch_after_use, at=[(0.9, 1), (0.9, 2), (0.9, 3)])
+
+
+def tape_branch(x):
+    """Which side of a branch is differentiated: the one that was taken."""
+    y = x * x if x > 1.0 else x + 1.0
+    return y + x
+
+
+program(tape_branch, at=[(2.0,), (0.5,)], exact=[(5.0,), (2.0,)])
+
+
+def condition_overwritten(x, y):
+    """The condition's operands change inside the branch that they chose."""
+    if x > y:
+        x = y * y
+        y = x - 0.3
+    if x > y:
+        x = x * y
+    return x * y
+
+
+program(condition_overwritten, at=[(0.9, 0.2), (0.2, 0.9), (3.0, 2.0)])
+
+
+def adjoint_equal_in_both_branches(x, y, n):
+    """Branches that exit in different ways but hand on the same adjoint."""
+    total = 0.0
+    for i in range(n):
+        if i % 2 == 0:
+            if x * i > 1.5:
+                break
+            total += x * y
+        else:
+            if y * i > 2.0:
+                continue
+            total += x * y
+        y = y * 1.1
+    return total + y
+
+
+program(adjoint_equal_in_both_branches, at=[(0.5, 0.7, 6), (0.1, 0.7, 6), (0.9, 0.2, 3), (0.1, 0.2, 0)])
+
+
+# ------------------------------------------------------------------------------------------------------------- loops
+
+
+def sum_of_squares(a):
+    """A sum over `range(len(a))`."""
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] * a[i]
+    return total
+
+
+program(sum_of_squares, at=[(array(1.0, -2.0, 3.0),), (np.zeros(0),)], exact=[(array(2.0, -4.0, 6.0),), (np.zeros(0),)])
+
+
+def scalar_recurrence(x, r, n):
+    """A nonlinear recurrence: every state is needed in reverse."""
+    for _ in range(n):
+        x = r * x * (1.0 - x)
+    return x
+
+
+program(scalar_recurrence, at=[(0.3, 2.1, 0), (0.3, 2.1, 1), (0.3, 2.1, 7), (0.3, 2.1, -3)])
+
+
+def negative_step(a, start):
+    """A range that runs downwards."""
+    total = 0.0
+    for i in range(start, -1, -2):
+        total = total * 0.5 + a[i] * a[i - 1]
+    return total
+
+
+program(negative_step, at=[(vector(6), 5), (vector(6), 4), (vector(6), -1)])
+
+
+def step_from_argument(a, low, high, step):
+    """A step whose sign is known only when it runs."""
+    total = 1.0
+    for i in range(low, high, step):
+        total = total * (1.0 + 0.3 * a[i])
+    return total + i if low != high else total
+
+
+program(
+    step_from_argument, at=[(vector(6), 0, 6, 2), (vector(6), 5, 0, -1), (vector(6), 2, 2, 1), (vector(6), 1, 5, 3)]
+)
+
+
+def zero_trips(x, n):
+    """A loop that may not run at all leaves everything as it was."""
+    y = x * x
+    for _ in range(n):
+        y = y * x
+    for _ in range(5, n):
+        y = y * y
+    return y
+
+
+program(zero_trips, at=[(0.9, 0), (0.9, -4), (0.9, 2), (0.9, 7)])
+
+
+def bounds_changed_in_body(x, n):
+    """The range is made once: changing its bound in the body changes nothing."""
+    total = 0.0
+    for i in range(n):
+        n = n - 2
+        total += math.sin(x * (i + 1)) * n
+    return total * n
+
+
+program(bounds_changed_in_body, at=[(0.4, 5), (0.4, 0)])
+
+
+def loop_variable_after_loop(x, n):
+    """The loop variable keeps its last value after the loop."""
+    y = 1.0
+    for i in range(n):
+        y = y * (x + i)
+    return y * i * x
+
+
+program(loop_variable_after_loop, at=[(0.4, 4), (0.4, 1)])
+
+
+def loop_variable_reassigned(x, n):
+    """Assigning to the loop variable changes this turn, not the next."""
+    total = 0.0
+    for i in range(n):
+        i = i * 2 + 1
+        total += x**i
+    return total
+
+
+program(loop_variable_reassigned, at=[(0.8, 4), (0.8, 0)])
+
+
+def loop_variable_shared_by_nested_loops(x, n):
+    """An inner loop that uses the outer loop's variable."""
+    total = 0.0
+    for i in range(n):
+        for i in range(3):
+            total += x * (i + 1) * total + x
+        total = total * (0.1 * i + x)
+    return total
+
+
+program(loop_variable_shared_by_nested_loops, at=[(0.4, 3), (0.4, 0)])
+
+
+def triangular_nest(a):
+    """Inner bounds that depend on the outer counter."""
+    total = 0.0
+    for i in range(len(a)):
+        for j in range(i):
+            for k in range(j, i + 1):
+                total += a[i] * a[j] * math.sin(a[k] + total)
+    return total
+
+
+program(triangular_nest, at=[(vector(4),), (vector(1),)])
+
+
+def while_newton(a):
+    """A `while` loop whose trip count depends on values."""
+    y = 0.5 * a + 0.5
+    while abs(y * y - a) > 1e-13:
+        y = 0.5 * (y + a / y)
+    return y * y * y
+
+
+program(while_newton, at=[(2.0,), (0.3,), (1.0,)])
+
+
+def while_squares(x):
+    """The trip count of a `while` loop is not differentiated: the chain rule of the turns that ran is."""
+    n = 0
+    while x < 100.0:
+        x = x * x
+        n += 1
+    return x * n
+
+
+program(while_squares, at=[(1.5,), (30.0,), (101.0,)])
+
+
+def while_with_zero_turns(x):
+    """A `while` that does not run, before and after one that does."""
+    while x > 10.0:
+        x = x * 0.5
+    y = x
+    while y < 1.0:
+        y = y * 1.7
+    while y > 5.0:
+        y = y - 0.7 * x
+    return y * x
+
+
+program(while_with_zero_turns, at=[(0.3,), (2.0,), (37.0,)])
+
+
+def while_true_with_break(x):
+    """`while True` that leaves in the middle of its body."""
+    total = 0.0
+    while True:
+        x = x * 0.7
+        if x < 0.1:
+            break
+        total += x * x * total + x
+    return total + x
+
+
+program(while_true_with_break, at=[(1.0,), (0.05,)])
+
+
+def while_true_with_return(x):
+    """`while True` whose only way out is a `return`."""
+    n = 0
+    while True:
+        x = x * x + 0.1
+        n += 1
+        if x > 3.0:
+            return x * n
+        if n > 6:
+            return x - n
+
+
+program(while_true_with_return, at=[(1.4,), (0.3,)])
+
+
+def continue_skips(a):
+    """`continue` skips the rest of the turn, at two places."""
+    total = 0.0
+    scale = 1.0
+    for i in range(a.shape[0]):
+        if a[i] < -0.5:
+            continue
+        scale = scale * (1.0 + a[i] * a[i])
+        if i % 2 == 1:
+            continue
+        total += scale * a[i]
+    return total * scale
+
+
+program(continue_skips, at=[(vector(6),), (array(-0.9, 0.2, 0.4, -0.8),)])
+
+
+def break_and_else(a, limit):
+    """The `else` of a loop runs only where the loop was not broken off."""
+    total = 1.0
+    for i in range(len(a)):
+        total = total * (1.0 + a[i])
+        if total > limit:
+            total = total - limit * a[i]
+            break
+    else:
+        total = total * total
+    return total * a[i]
+
+
+program(break_and_else, at=[(array(0.5, 0.7, 0.9), 2.0), (array(0.5, 0.7, 0.9), 100.0), (array(0.5), 1.0)])
+
+
+def while_else(x, n):
+    """The `else` of a `while`, with `break` and `continue` in the body."""
+    k = 0
+    while k < n:
+        k += 1
+        if k == 2:
+            continue
+        x = x * 1.3
+        if x > 2.0:
+            break
+        x = x + 0.1 * x * x
+    else:
+        x = math.sin(x)
+    return x * x
+
+
+program(while_else, at=[(0.5, 3), (1.8, 3), (0.5, 0), (0.5, 2)])
+
+
+def nested_break_continue_else(a, limit):
+    """Exits of nested loops, with an `else` that continues the outer loop and a `break` after it."""
+    total = 0.0
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            if a[i, j] > limit:
+                break
+            total += a[i, j] * a[i, j] * (1.0 + total)
+        else:
+            total = total * 1.1
+            continue
+        total = total - a[i, j] * total
+        if total < -1.0:
+            break
+    else:
+        total = total * total
+    return total
+
+
+program(
+    nested_break_continue_else,
+    at=[(grid(3, 3), 0.5), (grid(3, 3), 10.0), (grid(3, 3), -10.0), (5.0 * grid(3, 3), 1.0), (grid(4, 2), 0.9)],
+)
+
+
+def return_from_nested_loops(a, limit):
+    """A `return` in the middle of three nested loops."""
+    total = 0.0
+    for i in range(2):
+        for j in range(a.shape[0]):
+            k = 0
+            while k < 3:
+                total += a[j] * a[j] * (k + 1) + total * 0.1
+                if total > limit:
+                    return total * a[j] + i
+                k += 1
+        total = total * 0.8
+    return total
+
+
+program(return_from_nested_loops, at=[(array(0.5, 0.3, 0.2), v) for v in (0.1, 1.0, 2.5, 100.0)])
+
+
+def many_returns(x, y):
+    """Returns everywhere, also the last statement missing an `else`."""
+    if x < 0.0:
+        if y < 0.0:
+            return x * y
+        x = x * x
+        if y > 1.0:
+            return x + y
+    else:
+        for i in range(3):
+            if x * (i + 1) > 2.0:
+                return x * y * i
+            x += 0.1 * y
+    if x > 0.8:
+        return x / y
+    return x - y
+
+
+program(
+    many_returns,
+    at=[(-0.5, -0.5), (-0.5, 1.5), (-0.5, 0.5), (-1.5, 0.5), (0.9, 0.5), (0.1, 0.2), (0.6, 0.9), (2.5, 1.0)],
+)
+
+
+def return_inside_else(x, n):
+    """A `return` in the `else` of a loop and in the `else` of a branch."""
+    for i in range(n):
+        x = x * 1.2
+        if x > 2.0:
+            x = x + i
+            break
+    else:
+        return x * 3.0
+    return x * x
+
+
+program(return_inside_else, at=[(0.5, 2), (1.5, 4), (0.5, 0)])
+
+
+def break_in_both_branches(x, n):
+    """Both sides of an `if` leave the loop, at different states."""
+    for i in range(n):
+        x = x * 1.5
+        if i == 2:
+            if x > 2.0:
+                x = x * x
+                break
+            else:
+                x = math.sin(x)
+                break
+        x = x + 0.1
+    return x * x
+
+
+program(break_in_both_branches, at=[(0.3, 5), (1.0, 5), (0.5, 2)])
+
+
+def continue_in_while_with_values(x):
+    """`continue` in a `while` whose state was changed before it."""
+    n = 0
+    while x < 5.0:
+        n += 1
+        x = x * 1.4
+        if n % 2 == 0:
+            continue
+        x = x + 0.2 * math.sin(x)
+    return x
+
+
+program(continue_in_while_with_values, at=[(0.7,), (6.0,)])
+
+
+def value_before_loop_used_after(x, n):
+    """A value made before a loop, overwritten in it, and its old self used after it."""
+    before = x * x
+    kept = before
+    for _ in range(n):
+        before = before * x
+    return before * kept
+
+
+program(value_before_loop_used_after, at=[(1.2, 3), (1.2, 0)], exact=[(7.0 * 1.2**6,), (4.0 * 1.2**3,)])
+
+
+def loop_in_branch_in_loop(a, n):
+    """Loops in branches in loops, each changing what the others read."""
+    x = 0.5
+    for i in range(n):
+        if a[i % 3] > 0.0:
+            for j in range(i):
+                x = x * (0.9 + 0.1 * a[j % 3])
+                if x < 0.55:
+                    x = x + a[0]
+        else:
+            k = 0
+            while k < i:
+                x = math.sin(x + a[k % 3])
+                k = k + 1
+    return x
+
+
+program(loop_in_branch_in_loop, at=[(array(0.4, -0.6, 0.8), 5), (array(0.4, 0.6, -0.8), 6), (array(0.4, 0.6, 0.8), 0)])
+
+
+def kept_in_nested_while(x):
+    """A `while` in a `while`: how many values are kept is known nowhere."""
+    total = 0.0
+    while x < 4.0:
+        y = x
+        while y > 0.4:
+            total += y * y * x
+            y = y * 0.6
+        x = x * 1.6 + 0.1 * y
+    return total * x
+
+
+program(kept_in_nested_while, at=[(0.8,), (0.3,), (5.0,)])
+
+
+def two_accumulators(a):
+    """Two carried values that read each other."""
+    p = 1.0
+    q = 0.5
+    for i in range(len(a)):
+        p = p + q * a[i]
+        q = q * p - a[i]
+    return p * q
+
+
+program(two_accumulators, at=[(vector(4),)])
+
+
+def fibonacci_weights(x, n):
+    """Integers carried beside reals."""
+    a, b = 0, 1
+    total = 0.0
+    for k in range(n):
+        a, b = b, a + b
+        total += x**k / a
+    return total
+
+
+program(fibonacci_weights, at=[(0.7, 6), (0.7, 0)])
+
+
+# ---------------------------------------------------------------------------------------------------- loops over things
+
+
+def over_array(a):
+    """`for` over a vector, used after the loop."""
+    total = 0.0
+    for value in a:
+        total += value * total + value
+    return total * value
+
+
+program(over_array, at=[(vector(4),), (vector(1),)])
+
+
+def over_rows(a):
+    """`for` over a matrix gives views of its rows: writing to one writes to the matrix."""
+    for row in a:
+        row[0] = row[0] * row[1]
+        row[1] += row[0]
+    return a[0, 0] * a[1, 1] + a[1, 0]
+
+
+program(over_rows, at=[(grid(2, 2),)])
+
+
+def over_tuple(x, y):
+    """`for` over a tuple of expressions."""
+    total = 0.0
+    for value in (x, y, x * y, 2.0):
+        total = total * 0.5 + value * value
+    return total
+
+
+program(over_tuple, at=[(0.7, 0.4)])
+
+
+def over_list(x, n):
+    """`for` over a list that a loop has filled."""
+    items = []
+    for i in range(n):
+        items.append(x * (i + 1))
+    total = 0.0
+    for item in items:
+        total += math.sin(item) * total + item
+    return total
+
+
+program(over_list, at=[(0.3, 4), (0.3, 0)])
+
+
+def over_enumerate(a):
+    """`enumerate`, with and without a start."""
+    total = 0.0
+    for i, value in enumerate(a):
+        total += value * value * i
+    for k, value in enumerate(a, 2):
+        total = total * 0.9 + value**k
+    return total
+
+
+program(over_enumerate, at=[(vector(3),)])
+
+
+def over_zip(a, b):
+    """`zip` stops at the shorter one."""
+    total = 0.0
+    for x, y in zip(a, b):
+        total += x * y * (1.0 + total)
+    return total
+
+
+program(over_zip, at=[(vector(3), vector(5)), (vector(4), vector(2))])
+
+
+def over_enumerate_zip(a, b):
+    """`enumerate(zip(...))` with nested unpacking."""
+    total = 0.0
+    for i, (x, y) in enumerate(zip(a, b)):
+        if i == 2:
+            continue
+        total += x**i * y
+    return total
+
+
+program(over_enumerate_zip, at=[(vector(4), vector(4)), (vector(1), vector(2))])
+
+
+def over_reversed(a, n):
+    """`reversed` of a range, of an array and of a list."""
+    total = 0.0
+    items = [a[0], a[1] * a[1]]
+    for i in reversed(range(n)):
+        total = total * 0.5 + a[i]
+    for value in reversed(a):
+        total = total * value + 1.0
+    for item in reversed(items):
+        total = total + item * total
+    return total
+
+
+program(over_reversed, at=[(vector(4), 3), (vector(2), 0)])
+
+
+def over_array_changed_in_body(a):
+    """An array that changes while it is iterated over: later turns see the changes."""
+    total = 0.0
+    for i, value in enumerate(a):
+        if i + 1 < len(a):
+            a[i + 1] = a[i + 1] + value * value
+        total += value * total + value
+    return total
+
+
+program(over_array_changed_in_body, at=[(vector(4),), (vector(1),)])
+
+
+def over_integer_array(x, weights):
+    """`for` over an array of integers."""
+    total = 0.0
+    for w in weights:
+        total += x**w * w
+    return total
+
+
+program(over_integer_array, at=[(0.8, np.array([2, 0, 3])), (0.8, np.zeros(0, dtype=np.int64))])
+
+
+# ------------------------------------------------------------------------------------------------------------ tuples
+
+
+def sine_and_cosine(x):
+    return math.sin(x), math.cos(x)
+
+
+def nested_pair(x, y):
+    return (x * y, x), y + 1.0
+
+
+class Particle(NamedTuple):
+    position: float
+    velocity: float
+
+
+def advance(particle, dt):
+    return Particle(particle.position + dt * particle.velocity, particle.velocity - dt * math.sin(particle.position))
+
+
+def tuple_from_helper(x):
+    """A helper that returns a tuple, unpacked and indexed."""
+    s, c = sine_and_cosine(x)
+    both = sine_and_cosine(s * c)
+    return s * both[1] + c * both[0] + len(both)
+
+
+program(tuple_from_helper, at=[(0.7,)])
+
+
+def nested_tuples(x, y):
+    """Tuples in tuples: made, indexed, unpacked, rebuilt."""
+    t = ((x, y), x * y)
+    (a, b), c = t
+    t = (t[0], (c, a))
+    (d, e), f = nested_pair(t[1][0], b)
+    return t[0][1] * t[1][1] + d * e - f * t[1][0]
+
+
+program(nested_tuples, at=[(0.7, 1.3)])
+
+
+def tuple_argument(pair, x):
+    """A tuple as an argument has a tuple as its gradient."""
+    a, b = pair
+    return a * x + b * b * pair[0]
+
+
+program(tuple_argument, at=[((0.7, 1.3), 0.4)])
+
+
+def tuple_carried_by_loop(x, n):
+    """A tuple that a loop replaces."""
+    state = (x, 1.0)
+    for i in range(n):
+        p, v = state
+        state = (p + 0.1 * v, v - 0.1 * p * p)
+    return state[0] * state[1]
+
+
+program(tuple_carried_by_loop, at=[(0.7, 4), (0.7, 0)])
+
+
+def tuple_chosen_by_branch(x, y):
+    """A tuple bound in both branches."""
+    pair = (x, y) if x > y else (y * y, x)
+    return pair[0] - 2.0 * pair[1] * pair[0]
+
+
+program(tuple_chosen_by_branch, at=[(0.9, 0.3), (0.3, 0.9)])
+
+
+def namedtuple_steps(x, v, n):
+    """A namedtuple made by a helper in a loop, read by field, index and unpacking."""
+    particle = Particle(x, velocity=v)
+    for _ in range(n):
+        particle = advance(particle, 0.1)
+    position, velocity = particle
+    return particle.position * velocity + particle[1] * position
+
+
+program(namedtuple_steps, at=[(0.7, 0.2, 3), (0.7, 0.2, 0)])
+
+
+def namedtuple_argument(particle):
+    """A namedtuple as an argument."""
+    return particle.position**2 + math.sin(particle.velocity) * particle.position
+
+
+program(namedtuple_argument, at=[(Particle(0.7, 0.3),)])
+
+
+def tuple_of_arrays(a, n):
+    """Arrays in tuples are the same arrays."""
+    pair = (a.copy(), a)
+    for i in range(n):
+        pair[0][i] = pair[1][i] * a[0]
+        pair[1][i] += pair[0][i]
+    return pair[0][0] * a[1] + a[0]
+
+
+program(tuple_of_arrays, at=[(vector(3), 2), (vector(3), 0)])
+
+
+def tuple_comparison_free(x, y):
+    """A tuple of integers and reals, and the integer used as an index."""
+    choice = (1, x * y)
+    values = (x, y, x + y)
+    return values[1] * choice[1] + values[-1] * choice[0]
+
+
+program(tuple_comparison_free, at=[(0.7, 0.2)])
+
+
+# ------------------------------------------------------------------------------------------------------------- lists
+
+
+def appended_to_a_list(x):
+    """Values appended to a list keep their derivative."""
+    y = x * x
+    items = []
+    items.append(y)
+    return x + sum(items)
+
+
+program(appended_to_a_list, at=[(1.0,)], exact=[(3.0,)])
+
+
+def list_as_stack(x, n):
+    """`append` and `pop` as a stack, with its length asked."""
+    stack = [x]
+    for i in range(n):
+        stack.append(stack[-1] * x + i)
+        if len(stack) > 3:
+            top = stack.pop()
+            stack[-1] = stack[-1] * top
+    total = 0.0
+    while len(stack) > 0:
+        total = total * 0.5 + stack.pop()
+    return total
+
+
+program(list_as_stack, at=[(0.6, 5), (0.6, 1), (0.6, 0)])
+
+
+def pop_from_front(x, y):
+    """`pop(0)` takes the first."""
+    queue = [x, y, x * y]
+    first = queue.pop(0)
+    queue.append(first * 2.0)
+    second = queue.pop(0)
+    return first * second + queue[0] * queue[1] + len(queue)
+
+
+program(pop_from_front, at=[(0.6, 1.7)])
+
+
+def list_grown_in_a_branch(x, n):
+    """A list that only some turns grow."""
+    items = [x]
+    for i in range(n):
+        if i % 2 == 0:
+            items.append(items[-1] * x)
+        elif i > 4:
+            break
+        else:
+            items[0] = items[0] * 1.1
+    return items[0] * items[-1] + sum(items)
+
+
+program(list_grown_in_a_branch, at=[(0.8, 0), (0.8, 1), (0.8, 4), (0.8, 7)])
+
+
+def list_comprehension(a, x):
+    """List comprehensions, with a condition, and nested in `sum`."""
+    squares = [value * x for value in a if value > 0.0]
+    total = sum([s * s for s in squares])
+    table = [i * x for i in range(4)]
+    return total + table[2] * table[3] + len(squares)
+
+
+program(list_comprehension, at=[(array(0.5, -0.3, 0.9), 1.3), (array(-0.5), 1.3)])
+
+
+def list_written_in_place(x, y):
+    """A list's elements overwritten, read before and after."""
+    items = [x, y, 0.5]
+    first = items[0]
+    items[0] = items[1] * items[1]
+    items[2] += items[0] * first
+    items[1], items[2] = items[2], items[1]
+    return items[0] * items[1] + items[2]
+
+
+program(list_written_in_place, at=[(0.6, 1.7)])
+
+
+def list_aliased(x):
+    """Two names of one list."""
+    items = [x, x * x]
+    other = items
+    other.append(x * 3.0)
+    other[0] = other[2] * items[1]
+    return items[0] + len(items) * items[-1]
+
+
+program(list_aliased, at=[(0.6,)])
+
+
+def fill(items, x, n):
+    for i in range(n):
+        items.append(x * (i + 1) * x)
+    return len(items)
+
+
+def list_passed_to_helper(x, n):
+    """A helper appends to the caller's list."""
+    items = [x]
+    count = fill(items, x, n)
+    return items[-1] * count + items[0]
+
+
+program(list_passed_to_helper, at=[(0.6, 3), (0.6, 0)])
+
+
+def list_returned_from_helper(x, n):
+    """A helper that makes a list and returns it."""
+
+    def powers(base, count):
+        result = [1.0]
+        for _ in range(count):
+            result.append(result[-1] * base)
+        return result
+
+    table = powers(x, n)
+    return table[n] + sum(table)
+
+
+program(list_returned_from_helper, at=[(0.6, 3), (0.6, 0)])
+
+
+def list_of_integers_as_index(a, x):
+    """A list of integers used as indices."""
+    order = [2, 0]
+    order.append(1)
+    total = x
+    for k in order:
+        total = total * a[k] + a[k]
+    return total
+
+
+program(list_of_integers_as_index, at=[(vector(3), 0.7)])
+
+
+def list_replaced_in_loop(x, n):
+    """A list replaced by a new one each turn, of another length."""
+    items = [x, 1.0]
+    for _ in range(n):
+        longer = [items[0] * items[1]]
+        for item in items:
+            longer.append(item * 0.5 + x)
+        items = longer
+    return sum(items) * items[0]
+
+
+program(list_replaced_in_loop, at=[(0.6, 3), (0.6, 0)])
+
+
+def list_argument(items, x):
+    """A list as an argument; appending to it does not change the caller's."""
+    items.append(x * items[0])
+    items[1] = items[1] * items[2]
+    return items[1] + items[-1] * x
+
+
+program(list_argument, at=[([0.3, 0.5, 0.7], 1.2)], wrt=[1])
+
+
+def list_argument_differentiated(items, n):
+    """A list as an argument has a list as its gradient, of the length it came with."""
+    for i in range(n):
+        items.append(items[i] * items[-1])
+    last = items.pop()
+    return last * items[0] + sum(items)
+
+
+program(list_argument_differentiated, at=[([0.3, 0.5, 0.7], 2), ([0.3], 1)])
+
+
+def list_of_tuples(x, n):
+    """A list whose elements are tuples."""
+    history = [(x, 1.0)]
+    for i in range(n):
+        p, v = history[-1]
+        history.append((p * v, v + x))
+    total = 0.0
+    for p, v in history:
+        total += p * v
+    return total
+
+
+program(list_of_tuples, at=[(0.6, 3), (0.6, 0)])
+
+
+def list_of_arrays(a, n):
+    """A list whose elements are arrays."""
+    states = [a]
+    for _ in range(n):
+        u = states[-1].copy()
+        u[0] = u[0] * u[1]
+        u[1] = math.sin(u[0])
+        states.append(u)
+    total = 0.0
+    for state in states:
+        total += state[0] * state[1]
+    return total
+
+
+program(list_of_arrays, at=[(vector(2), 3), (vector(2), 0)])
+
+
+def pop_from_empty(x, n):
+    """`pop` from an empty list raises as Python does."""
+    items = [x]
+    for _ in range(n):
+        x = x * items.pop()
+    return x
+
+
+program(pop_from_empty, at=[(0.6, 1)], raises=[((0.6, 2), IndexError)])
+
+
+# --------------------------------------------------------------------------------------------------------- functions
+
+SCALE = 1.7
+TABLE = np.array([0.3, 0.9, -0.4])
+LIMITS = (0.25, 2.5)
+
+
+def square(x):
+    return x * x
+
+
+def smooth_step(x, edge=0.5, width=0.3):
+    """Early return, defaults."""
+    t = (x - edge) / width
+    if t < -1.0:
+        return 0.0
+    if t > 1.0:
+        return 1.0
+    return 0.5 + t * (0.75 - 0.25 * t * t)
+
+
+def helper_calls(x):
+    """Calls of plain functions, nested, with positional, keyword and default arguments."""
+    return (
+        square(square(x) + 1.0) + smooth_step(x) * smooth_step(x, width=2.0) + smooth_step(width=0.7, x=x, edge=x * x)
+    )
+
+
+program(helper_calls, at=[(0.6,), (0.1,), (1.4,)])
+
+
+@njit
+def compiled_helper(x, n):
+    total = 0.0
+    for i in range(n):
+        if i % 2:
+            continue
+        total += math.sin(x * (i + 1)) * x
+    return total
+
+
+@njit
+def compiled_caller(x, n):
+    return compiled_helper(x, n) * compiled_helper(x * x, n + 1)
+
+
+def njit_helper(x, n):
+    """Functions compiled with `@njit`, which call each other."""
+    y = compiled_helper(x, n)
+    return compiled_caller(y + x, n) + y
+
+
+program(njit_helper, at=[(0.6, 3), (0.6, 0)])
+
+
+def helper_writes_array(a, i):
+    a[i] = a[i] * a[i]
+    a[i - 1] += a[i]
+
+
+def helper_with_side_effect(a, n):
+    """A helper that returns nothing and writes to its argument."""
+    for i in range(n):
+        helper_writes_array(a, i)
+    return a[0] * a[-1]
+
+
+program(helper_with_side_effect, at=[(vector(3), 3), (vector(3), 0)])
+
+
+def larger(a, b):
+    """Returns one of its arguments."""
+    if a[0] > b[0]:
+        return a
+    return b
+
+
+def helper_returns_its_argument(a, b):
+    """A helper that returns one of the arrays it was given: writing to it writes to that array."""
+    chosen = larger(a, b)
+    chosen[0] = chosen[0] * chosen[1]
+    return a[0] * b[0] + a[1] - b[1] * b[1]
+
+
+program(helper_returns_its_argument, at=[(array(0.3, 0.7), array(0.5, 0.2)), (array(0.6, 0.7), array(0.5, 0.2))])
+
+
+def nested_function(x, n):
+    """A nested function that reads the enclosing variables."""
+    scale = x * x
+
+    def term(k):
+        if k % 2:
+            return scale * k
+        return math.sin(k * x)
+
+    total = 0.0
+    for i in range(n):
+        total += term(i)
+    return total
+
+
+program(nested_function, at=[(0.6, 4), (0.6, 0)])
+
+
+def closure_sees_later_values(x):
+    """A nested function sees the value a variable has when it is called."""
+    scale = x
+
+    def scaled(y):
+        return scale * y
+
+    first = scaled(x)
+    scale = scale * scale
+    return first + 3.0 * scaled(x)
+
+
+program(closure_sees_later_values, at=[(0.6,)], exact=[(2.0 * 0.6 + 9.0 * 0.36,)])
+
+
+def closure_in_a_loop(x, n):
+    """A nested function defined in a loop."""
+    total = 0.0
+    for i in range(n):
+
+        def power(y):
+            return y**i + total
+
+        total = power(x) * 0.5
+    return total
+
+
+program(closure_in_a_loop, at=[(0.6, 4), (0.6, 0)])
+
+
+def lambdas(x, y):
+    """Lambdas bound to names, called in place and returned by the ternary."""
+    double = lambda t: 2.0 * t * y  # noqa: E731
+    chosen = (lambda t: t * t) if x > 0.0 else (lambda t: -t)
+    return double(x) + (lambda s, t: s * t)(x, y) + chosen(y)
+
+
+program(lambdas, at=[(0.6, 1.1), (-0.6, 1.1)])
+
+
+def apply_twice(f, x):
+    return f(f(x))
+
+
+def integrate(f, low, high, n, *parameters):
+    h = (high - low) / n
+    total = 0.0
+    for i in range(n):
+        total += f(low + (i + 0.5) * h, *parameters)
+    return total * h
+
+
+def damped(t, rate, frequency):
+    return math.exp(-rate * t) * math.cos(frequency * t)
+
+
+def functions_as_arguments(x, rate):
+    """Functions passed to functions: plain, nested, lambda, library."""
+
+    def shifted(t):
+        return t + rate * math.sin(t)
+
+    return (
+        apply_twice(square, x) + apply_twice(shifted, x) + apply_twice(lambda t: t * rate, x) + apply_twice(math.sin, x)
+    )
+
+
+program(functions_as_arguments, at=[(0.6, 0.3)])
+
+
+def star_arguments(rate, frequency, high):
+    """`*args` collects and passes on."""
+    parameters = (rate, frequency)
+    return integrate(damped, 0.0, high, 4, *parameters) + integrate(damped, 0.0, 1.0, 3, rate, 2.0)
+
+
+program(star_arguments, at=[(0.6, 1.3, 2.0)])
+
+
+def sum_of_all(*values):
+    total = 0.0
+    for k, value in enumerate(values):
+        total += value * value * k
+    return total + len(values)
+
+
+def star_arguments_of_the_program(x, *rest):
+    """The differentiated function itself has `*args`."""
+    return x * sum_of_all(*rest) + sum_of_all(x, x * x, rest[0])
+
+
+program(star_arguments_of_the_program, at=[(0.6, 1.3, 0.4)], wrt=[0])
+
+
+def function_argument(f, x):
+    """A function given as an argument of the differentiated function."""
+    return f(x) * x + f(2.0 * x)
+
+
+program(function_argument, at=[(square, 0.6), (math.sin, 0.6), (smooth_step, 0.6)])
+
+
+def flags(x, mode, flag, weight=None):
+    """Strings, None and booleans choose the program."""
+    if mode == "square":
+        x = x * x
+    elif mode in ("sine", "sin"):
+        x = math.sin(x)
+    if weight is None:
+        weight = 1.0
+    if flag:
+        x = x * weight
+    return x if not flag or mode != "sine" else x * x
+
+
+program(
+    flags,
+    at=[
+        (0.6, "square", True, 2.0),
+        (0.6, "sine", True, 0.5),
+        (0.6, "sin", False, 2.0),
+        (0.6, "none", False),
+        (0.6, "sine", True, None),
+    ],
+    wrt=[0],
+)
+
+
+def factorial_like(x, n):
+    if n <= 0:
+        return 1.0
+    return (x + n) * factorial_like(x * 0.9, n - 1)
+
+
+def recursion(x, n):
+    """A function that calls itself."""
+    return factorial_like(x, n) * x
+
+
+program(recursion, at=[(0.6, 4), (0.6, 0)])
+
+
+def self_recursive(x, n):
+    """The differentiated function calls itself, twice, with early return."""
+    if n <= 1:
+        return math.sin(x)
+    half = self_recursive(x * 0.5, n - 1)
+    return half * self_recursive(x + half, n - 2) + x
+
+
+program(self_recursive, at=[(0.6, 4), (0.6, 1)])
+
+
+def even_part(x, n):
+    if n == 0:
+        return x
+    return math.sin(odd_part(x * 1.1, n - 1))
+
+
+def odd_part(x, n):
+    if n == 0:
+        return x * x
+    y = even_part(x, n - 1)
+    return y * x + y
+
+
+def mutual_recursion(x, n):
+    """Two functions that call each other."""
+    return even_part(x, n) + odd_part(x, n)
+
+
+program(mutual_recursion, at=[(0.6, 5), (0.6, 2), (0.6, 0)])
+
+
+def sum_tree(a, low, high):
+    if high - low == 1:
+        return a[low] * a[low]
+    middle = (low + high) // 2
+    left = sum_tree(a, low, middle)
+    a[low] = left
+    return left * math.cos(sum_tree(a, middle, high)) + a[low]
+
+
+def recursion_over_array(a):
+    """Divide and conquer that also writes to the array."""
+    return sum_tree(a, 0, len(a)) + a[0]
+
+
+program(recursion_over_array, at=[(vector(5),), (vector(1),)])
+
+
+def global_constants(x):
+    """Numbers, tuples and arrays of the module are constants."""
+    total = SCALE * x
+    for i in range(len(TABLE)):
+        total += TABLE[i] * x**i
+    if total > LIMITS[1]:
+        total = LIMITS[1] * x
+    return max(total, LIMITS[0] * x)
+
+
+program(global_constants, at=[(0.6,), (3.0,), (-0.5,)])
+
+
+def make_model(weights, power):
+    """A closure over an array and a number."""
+
+    def model(x):
+        """A function made by another function reads what it closed over."""
+        total = 0.0
+        for i in range(weights.shape[0]):
+            total += weights[i] * x ** (power + i)
+        return total
+
+    return model
+
+
+program(make_model(np.array([0.4, -1.2, 0.3]), 2), at=[(0.6,)])
+
+
+def printing(x, verbose):
+    """Prints with f-strings do not disturb the derivative."""
+    y = x * x
+    if verbose:
+        print(f"y = {y:.3f} at {x}")
+        print("twice", 2.0 * y, 3)
+    return y * x
+
+
+program(printing, at=[(0.6, True), (0.6, False)])
+
+
+def asserting(x):
+    """`assert` holds or raises."""
+    assert x > 0.0
+    y = math.sqrt(x)
+    assert y < 2.0, "too large"
+    return y * x
+
+
+program(asserting, at=[(0.6,)], raises=[((-1.0,), AssertionError), ((9.0,), AssertionError)])
+
+
+def raising(x, n):
+    """`raise` ends the gradient as it ends the program."""
+    total = 0.0
+    for i in range(n):
+        total += x * x * i
+        if total > 3.0:
+            raise ValueError("total too large")
+    if n < 0:
+        raise RuntimeError(f"n = {n}")
+    return total
+
+
+program(raising, at=[(0.6, 4), (0.6, 0)], raises=[((1.5, 6), ValueError), ((0.6, -1), RuntimeError)])
+
+
+def raise_in_helper_of_branch(x):
+    if x < 0.0:
+        raise ValueError("negative")
+    return math.sqrt(x)
+
+
+def raising_in_helper(x, y):
+    """A helper that raises in the branch that is not always taken."""
+    if y > 0.0:
+        return raise_in_helper_of_branch(x) * y
+    return x * y
+
+
+program(raising_in_helper, at=[(0.6, 1.0), (0.6, -1.0), (-0.6, -1.0)], raises=[((-0.6, 1.0), ValueError)])
+
+
+# -------------------------------------------------------------------------------------------------- arrays as memory
+
+
+def in_place_after_use(x):
+    """An element overwritten after it was read; the caller's array stays as it was."""
+    y = x[0]
+    x[0] = y * y
+    x[1] += x[0]
+    return x[0] * x[1]
+
+
+program(in_place_after_use, at=[(array(2.0, 3.0),)], exact=[(array(44.0, 4.0),)])
+
+
+def write_through_view(a):
+    """Writing to a row writes to the matrix."""
+    row = a[1]
+    row[0] = a[0, 0] ** 2
+    total = 0.0
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            total += a[i, j] * a[i, j]
+    return total
+
+
+program(write_through_view, at=[(grid(2, 3),)])
+
+
+def product_over_range(a, n):
+    """The product kernel that Warp differentiates wrongly."""
+    p = 1.0
+    for i in range(n):
+        p = p * a[i]
+    return p
+
+
+program(
+    product_over_range,
+    at=[(array(2.0, 3.0, 5.0), 3), (array(2.0, 3.0, 5.0), 0)],
+    exact=[(array(15.0, 10.0, 6.0),), (array(0.0, 0.0, 0.0),)],
+)
+
+
+def multiply_in_place(x, y):
+    """`y[i] *= x[i]`, and the product read again."""
+    for i in range(len(x)):
+        y[i] *= x[i]
+    total = 0.0
+    for i in range(len(x)):
+        total += y[i] * y[i]
+    return total
+
+
+program(multiply_in_place, at=[(vector(3), vector(4))])
+
+
+def square_in_place(y, n):
+    """`y[i] = y[i] * y[i]`, several times over."""
+    for _ in range(n):
+        for i in range(len(y)):
+            y[i] = y[i] * y[i]
+    total = 0.0
+    for i in range(len(y)):
+        total += y[i]
+    return total
+
+
+program(square_in_place, at=[(array(1.1, -0.9, 0.5), 3), (array(1.1, -0.9, 0.5), 0)])
+
+
+def augmented_elements(a, x):
+    """Every augmented operator on elements."""
+    a[0] += x * a[1]
+    a[1] -= a[0] * a[1]
+    a[0] /= 1.0 + x * x
+    a[1] *= a[1]
+    a[-1] **= 2
+    a[0] %= 5.0
+    return a[0] * a[1] + a[-1]
+
+
+program(augmented_elements, at=[(array(0.7, 1.3, 0.4), 0.9), (array(0.7, 1.3), 0.9)])
+
+
+def element_zeroed_between_uses(a):
+    """A constant written over an element ends what came before, not what comes after."""
+    first = a[0] * a[1]
+    a[0] = 0.0
+    second = a[0] * a[1] + a[1]
+    a[0] = second
+    return first * 3.0 + a[0] * a[0]
+
+
+program(element_zeroed_between_uses, at=[(array(0.7, 1.3),)])
+
+
+def negative_indices(a, k):
+    """Negative indices, constant and computed."""
+    a[-1] = a[-2] * a[k]
+    a[k] += a[-1] * a[-len(a)]
+    return a[-1] * a[k - 1] + a[len(a) - 1]
+
+
+program(negative_indices, at=[(vector(4), -3), (vector(4), 2), (vector(4), 0), (vector(4), -1)])
+
+
+def four_dimensions(a):
+    """A four-dimensional array, read and written."""
+    n, m, p, q = a.shape
+    total = 0.0
+    for i in range(n):
+        for j in range(m):
+            for k in range(p):
+                for last in range(q):
+                    a[i, j, k, last] = a[i, j, k, last] * a[0, j, 0, last] + 0.1 * total
+                    total += a[i, j, k, last] * (i + 1)
+    return total
+
+
+program(four_dimensions, at=[(grid(2, 1, 2, 2),)])
+
+
+def three_dimensions_by_parts(a, i):
+    """Partial indices one after another: `a[i][j][k]`, `a[i, j][k]`, `a[i][j, k]`."""
+    plane = a[i]
+    line = plane[1]
+    line[0] = a[i][0][1] * a[i, 1][1]
+    plane[0, 1] = a[i - 1][0, 0] * line[0]
+    a[i, 0][0] += a[i, 0, 1] ** 2
+    return a[i, 0, 0] * a[i, 1, 0] + plane[0, 1]
+
+
+program(three_dimensions_by_parts, at=[(grid(2, 2, 2), 1), (grid(2, 2, 2), 0)])
+
+
+def slices_as_views(a, n):
+    """Slices of a vector are views: with bounds, steps, negative steps, open ends."""
+    middle = a[1:n]
+    for i in range(len(middle)):
+        middle[i] = middle[i] * a[i]
+    every = a[::2]
+    for i in range(len(every)):
+        every[i] += a[0] * 0.5
+    backward = a[::-1]
+    backward[0] = backward[-1] * backward[1]
+    tail = a[-2:]
+    return tail[0] * tail[1] + middle.size * a[0] + every[-1] ** 2
+
+
+program(slices_as_views, at=[(vector(5), 4), (vector(6), 10), (vector(5), 1)])
+
+
+def columns_and_blocks(a):
+    """Columns, blocks and views of views."""
+    column = a[:, 1]
+    column[0] = column[1] * a[0, 0]
+    block = a[0:2, 1:]
+    block[1, 1] += block[0, 0] * block[0, 0]
+    inner = block[1]
+    inner[0] = inner[1] * column[0]
+    corner = a[1:][0][:2]
+    return corner[0] * corner[1] + column[-1] + block[1, 1] * inner[0]
+
+
+program(columns_and_blocks, at=[(grid(3, 3),), (grid(2, 4),)])
+
+
+def transposed_view(a):
+    """The transpose is a view."""
+    t = a.T
+    t[0, 1] = t[1, 0] * a[0, 0]
+    a[0, 1] += t[0, 1]
+    return t[1, 0] * t[0, 1] + a[1, 0]
+
+
+program(transposed_view, at=[(grid(2, 3),)])
+
+
+def view_moves_in_loop(a):
+    """A name bound to another view each turn."""
+    row = a[0]
+    for i in range(1, a.shape[0]):
+        previous = row
+        row = a[i]
+        for j in range(a.shape[1]):
+            row[j] = row[j] * previous[j] + 0.2
+    return row[0] * row[1] + previous[0]
+
+
+program(view_moves_in_loop, at=[(grid(4, 2),)])
+
+
+def view_outlives_rebinding(a):
+    """A view keeps its array when the array's name is bound to another."""
+    row = a[0]
+    a = a.copy()
+    a[0, 0] = 3.0 * row[0] * row[0]
+    row[1] = a[0, 0] * row[1]
+    return a[0, 1] * row[1] + a[0, 0]
+
+
+program(view_outlives_rebinding, at=[(grid(2, 2),)])
+
+
+def view_chosen_by_branch(a, b, flag):
+    """A name for one of two arrays, written through."""
+    target = a if flag else b
+    target[0] = a[1] * b[1]
+    target[1] *= target[0]
+    return a[0] * b[0] + a[1] * b[1]
+
+
+program(view_chosen_by_branch, at=[(vector(2), array(0.4, 1.6), True), (vector(2), array(0.4, 1.6), False)])
+
+
+def view_chosen_by_value(a, b):
+    """Which array a name stands for depends on a value, and both are written before and after."""
+    if a[0] > b[0]:
+        target = a
+        other = b
+    else:
+        target = b
+        other = a
+    target[0] = target[0] * other[1]
+    a[1] += target[0]
+    other[0] = other[0] * a[1]
+    return a[0] * b[0] + a[1] + b[1] * b[1]
+
+
+program(view_chosen_by_value, at=[(array(0.3, 0.7), array(0.5, 0.2)), (array(0.6, 0.7), array(0.5, 0.2))])
+
+
+def creation(x, n):
+    """Arrays made by zeros, ones, full, empty, copy and their `_like`."""
+    a = np.zeros(n)
+    b = np.ones((2, n))
+    c = np.full(n, x)
+    d = np.empty(n)
+    for i in range(n):
+        a[i] = x * i
+        d[i] = c[i] * a[i] + b[1, i]
+        b[0, i] += d[i]
+    e = np.zeros_like(b)
+    f = np.ones_like(a)
+    g = np.full_like(a, x * x)
+    h = np.empty_like(a)
+    for i in range(n):
+        h[i] = e[1, i] + f[i] * g[i]
+        e[1, i] = h[i] * b[0, i]
+    k = e.copy()
+    k[1, 0] *= e[1, n - 1]
+    return k[1, 0] + e[1, 0] * c[0] + np.copy(d)[n - 1]
+
+
+program(creation, at=[(0.6, 3), (0.6, 1)])
+
+
+def shapes(a, x):
+    """`shape`, `size`, `ndim` and `len` are integers."""
+    n, m = a.shape
+    result = x * a.size + a.ndim * x * x + len(a) + a.shape[1] * x**n
+    for i in range(a.shape[0]):
+        result += a[i, m - 1] * a.shape[-1]
+    return result
+
+
+program(shapes, at=[(grid(2, 3), 0.7), (grid(3, 1), 0.7)])
+
+
+def array_replaced_in_loop(a, n):
+    """`u = step(u)`: a fresh array each turn."""
+
+    def step(u):
+        v = np.empty_like(u)
+        for i in range(len(u)):
+            v[i] = u[i] * u[i - 1] + 0.3
+        return v
+
+    u = a
+    for _ in range(n):
+        u = step(u)
+    return u[0] * u[1] + a[0]
+
+
+program(array_replaced_in_loop, at=[(vector(3), 3), (vector(3), 0)])
+
+
+def buffers_swapped(a, n):
+    """Two buffers swapped each turn, for an even and an odd number of turns."""
+    u = a.copy()
+    v = np.zeros_like(u)
+    for t in range(n):
+        for i in range(len(u)):
+            v[i] = math.sin(u[i]) + 0.1 * u[i - 1] * v[i]
+        u, v = v, u
+    return u[0] * u[1] + v[2]
+
+
+program(buffers_swapped, at=[(vector(3), 0), (vector(3), 3), (vector(3), 4)])
+
+
+def buffers_swapped_with_exits(a, n, limit):
+    """Swapped buffers in a loop that is left early, before or after the swap."""
+    u = a.copy()
+    v = a.copy()
+    for t in range(n):
+        for i in range(len(u)):
+            v[i] = u[i] * 1.1 + 0.1 * u[i - 1]
+        if v[0] > limit:
+            break
+        u, v = v, u
+        if t == 2:
+            continue
+        u[0] = u[0] * v[1]
+    return u[0] * v[0] + u[1]
+
+
+program(
+    buffers_swapped_with_exits,
+    at=[(array(0.9, 0.8, 0.7), 5, 100.0), (array(0.9, 0.8, 0.7), 5, 1.0), (array(0.9, 0.8, 0.7), 3, 1.15)],
+)
+
+
+def three_buffers_rotated(a, n):
+    """The leapfrog: three time levels that rotate."""
+    old, now, new = a.copy(), a.copy(), np.zeros(len(a))
+    for _ in range(n):
+        for i in range(1, len(a) - 1):
+            new[i] = 2.0 * now[i] - old[i] + 0.2 * (now[i + 1] - 2.0 * now[i] + now[i - 1]) * now[i]
+        old, now, new = now, new, old
+    total = 0.0
+    for i in range(len(a)):
+        total += now[i] * now[i] + old[i] * new[i]
+    return total
+
+
+program(three_buffers_rotated, at=[(vector(5), 4), (vector(5), 0)])
+
+
+def loop_dependent_size(x, n):
+    """Arrays whose size depends on the turn."""
+    total = 0.0
+    for i in range(n):
+        a = np.zeros(i + 1)
+        for j in range(i + 1):
+            a[j] = x * (j + 1) + total
+        total = total * 0.3 + a[i] * a[0]
+    return total
+
+
+program(loop_dependent_size, at=[(0.4, 4), (0.4, 0)])
+
+
+def grown_by_hand(x, n):
+    """An array that is replaced by a larger one when it is full."""
+    buffer = np.zeros(1)
+    for i in range(n):
+        if i >= len(buffer):
+            grown = np.zeros(2 * len(buffer))
+            for k in range(len(buffer)):
+                grown[k] = buffer[k]
+            buffer = grown
+        buffer[i] = x * x * (i + 1) + (buffer[i - 1] if i > 0 else x)
+    return buffer[n - 1] * buffer[0]
+
+
+program(grown_by_hand, at=[(0.6, 1), (0.6, 5)])
+
+
+def shape_from_value(x):
+    """An array whose shape depends on a value."""
+    n = int(x) + 2
+    a = np.zeros(n)
+    for i in range(n):
+        a[i] = x
+    total = 0.0
+    for i in range(n):
+        total += a[i] * a[i]
+    return total
+
+
+program(shape_from_value, at=[(2.5,)], exact=[(20.0,)])
+
+
+def integer_array_as_index(a, index):
+    """An array of integers as indices, with repetitions: adjoints add up."""
+    total = 0.0
+    for k in range(len(index)):
+        total += a[index[k]] * (k + 1)
+        a[index[k]] *= 0.5
+    return total * a[index[0]]
+
+
+program(integer_array_as_index, at=[(vector(4), np.array([1, 3, 1, -1])), (vector(4), np.array([2]))])
+
+
+def integer_array_written(a, n):
+    """An array of integers computed on the way: the counting sort of the signs."""
+    order = np.zeros(len(a), dtype=np.int64)
+    low = 0
+    high = len(a) - 1
+    for i in range(len(a)):
+        if a[i] < 0.0:
+            order[low] = i
+            low += 1
+        else:
+            order[high] = i
+            high -= 1
+    total = 1.0
+    for i in range(n):
+        total = total * a[order[i]] + a[order[0]]
+    return total
+
+
+program(integer_array_written, at=[(array(0.5, -0.7, 0.9, -0.2), 3), (array(0.5, 0.7), 2), (array(0.5, 0.7), 0)])
+
+
+def boolean_array(a, mask):
+    """An array of booleans as data and as a mask made on the way."""
+    seen = np.zeros(len(a), dtype=np.bool_)
+    total = 0.0
+    for i in range(len(a)):
+        if mask[i]:
+            total += a[i]
+            seen[i] = True
+        elif a[i] > 0.5 and not seen[i - 1]:
+            total += a[i] * a[i]
+    return total * 2.0
+
+
+program(
+    boolean_array,
+    at=[(array(0.3, 0.7, 0.9), np.array([False, True, False])), (array(0.9, 0.1, 0.9), np.array([False, False, True]))],
+)
+
+
+def masked_sum(w, mask):
+    """The sum of the elements that a mask chooses, as a loop."""
+    total = 0.0
+    for value, chosen in zip(w, mask):
+        if chosen:
+            total += value
+    return total
+
+
+program(masked_sum, at=[(array(1.0, 2.0, 3.0), np.array([False, True, False]))], exact=[(array(0.0, 1.0, 0.0),)])
+
+
+def mask_by_multiplication(w, x):
+    """A product with a mask of zeros and ones."""
+    total = 0.0
+    for i in range(len(w)):
+        total += w[i] * x[i]
+    return total
+
+
+program(
+    mask_by_multiplication, at=[(array(1.0, 2.0, 3.0), array(0.0, 1.0, 0.0))], wrt=[0], exact=[(array(0.0, 1.0, 0.0),)]
+)
+
+
+def single_precision(a, x):
+    """A float32 program has float32 gradients."""
+    total = a[0] * x
+    for i in range(len(a)):
+        a[i] = a[i] * a[i] + x
+        total += a[i] * total
+    return total
+
+
+program(single_precision, at=[(vector(3).astype(np.float32), np.float32(0.6))], single_precision=True)
+
+
+def mixed_precision(a, b):
+    """float32 and float64 side by side."""
+    total = 0.0
+    for i in range(len(a)):
+        b[i] = b[i] * a[i]
+        a[i] = b[i] * 0.5
+        total += a[i] * b[i]
+    return total
+
+
+program(mixed_precision, at=[(vector(3).astype(np.float32), vector(3) + 0.1)], single_precision=True)
+
+
+def any_order(a):
+    """Transposed, strided and Fortran-ordered inputs."""
+    total = 0.0
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            a[i, j] = a[i, j] * a[0, j] * (i + 1)
+            total += a[i, j] * total + a[i, j]
+    return total
+
+
+program(
+    any_order,
+    at=[
+        (grid(2, 3),),
+        (grid(3, 2).T,),
+        (np.asfortranarray(grid(2, 3)),),
+        (grid(4, 6)[::2, ::2],),
+        (grid(2, 3)[:, ::-1],),
+    ],
+)
+
+
+def empty_arrays(a, x):
+    """Arrays without elements."""
+    total = x * len(a)
+    for row in a:
+        for j in range(len(row)):
+            total += row[j] * x
+    b = np.zeros((0, len(a)))
+    return total + x * x + b.size + b.shape[0]
+
+
+program(empty_arrays, at=[(np.zeros((0, 3)), 0.7), (np.zeros((2, 0)), 0.7), (grid(1, 2), 0.7)])
+
+
+def same_array_twice(a, b):
+    """The same array passed twice: the derivative with respect to each argument."""
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] * a[i] * b[i]
+    return total
+
+
+_TWICE = vector(3)
+program(same_array_twice, at=[(_TWICE, _TWICE), (vector(3), vector(4))])
+
+
+def array_returned_by_argument(a):
+    """The array itself, bound to another name, is still the same array."""
+    b = a
+    b[0] = a[1] * a[1]
+    c = b[:]
+    c[1] = a[0] * b[0]
+    return a[0] + a[1] * b[1]
+
+
+program(array_returned_by_argument, at=[(vector(2),)])
+
+
+def copies_are_separate(a):
+    """A copy does not see later writes."""
+    b = a.copy()
+    a[0] = b[1] * 3.0
+    c = np.copy(a)
+    b[1] = a[0] * c[0]
+    a[1] = 0.5
+    return a[0] * b[0] + b[1] * c[1] + a[1]
+
+
+program(copies_are_separate, at=[(vector(2),)])
+
+
+def state_as_its_own_record(a, n):
+    """`u[t + 1] = f(u[t])`: nothing is overwritten."""
+    u = np.zeros(n + 1)
+    u[0] = a[0]
+    for t in range(n):
+        u[t + 1] = math.sin(u[t]) * a[1] + u[t] * u[t]
+    return u[n] + u[n // 2]
+
+
+program(state_as_its_own_record, at=[(array(0.4, 0.8), 5), (array(0.4, 0.8), 0)])
+
+
+def overlapping_shift(x):
+    """A shift within one array reads what it has just written."""
+    for i in range(1, len(x)):
+        x[i] = x[i - 1] * 2.0 * x[i]
+    for i in range(len(x) - 1):
+        x[i] = x[i + 1] * x[i]
+    return x[0] + x[-1]
+
+
+program(overlapping_shift, at=[(array(0.7, 0.9, 0.6, 1.1),)])
+
+
+def prefix_sums_in_place(a):
+    """In-place prefix sums and products, forwards and backwards."""
+    for i in range(1, len(a)):
+        a[i] += a[i - 1]
+    for i in range(len(a) - 2, -1, -1):
+        a[i] *= a[i + 1]
+    return a[0]
+
+
+program(prefix_sums_in_place, at=[(vector(4),), (vector(1),)])
+
+
+def bubble_sort(a):
+    """Elements swapped in place, by comparison."""
+    n = len(a)
+    for i in range(n):
+        swapped = False
+        for j in range(n - 1 - i):
+            if a[j] > a[j + 1]:
+                a[j], a[j + 1] = a[j + 1], a[j]
+                swapped = True
+        if not swapped:
+            break
+    total = 0.0
+    for i in range(n):
+        total += (i + 1) * a[i] * a[i]
+    return total
+
+
+program(bubble_sort, at=[(array(0.9, 0.3, 0.7, 0.1),), (array(0.1, 0.3, 0.7),)])
+
+
+def rows_swapped(a):
+    """Elimination with row exchanges: swaps of elements under a condition on values."""
+    n = a.shape[0]
+    sign = 1.0
+    for k in range(n):
+        pivot = k
+        for i in range(k + 1, n):
+            if abs(a[i, k]) > abs(a[pivot, k]):
+                pivot = i
+        if pivot != k:
+            for j in range(n):
+                a[k, j], a[pivot, j] = a[pivot, j], a[k, j]
+            sign = -sign
+        for i in range(k + 1, n):
+            factor = a[i, k] / a[k, k]
+            for j in range(k, n):
+                a[i, j] -= factor * a[k, j]
+    result = sign
+    for k in range(n):
+        result *= a[k, k]
+    return result
+
+
+program(rows_swapped, at=[(grid(3, 3),), (np.array([[0.1, 0.9], [0.7, 0.3]]),)])
+
+
+# --------------------------------------------------------------------------------------------------------- rebinding
+
+
+def another_type(x):
+    """A name bound to an integer, a real, a tuple, a list and an array in turn."""
+    t = 3
+    y = x * t
+    t = x * x + t
+    y = y + t
+    t = (t, y)
+    y = t[0] * t[1]
+    t = [y, x]
+    t.append(x * y)
+    y = t[2] - t[1]
+    t = np.zeros(2)
+    t[0] = y
+    t[1] = t[0] * x
+    return t[0] * t[1]
+
+
+program(another_type, at=[(0.7,)])
+
+
+def integer_becomes_real(x, n):
+    """An accumulator that starts as an integer."""
+    total = 0
+    product = 1
+    for i in range(n):
+        total += x * i
+        product *= x
+    return total + product
+
+
+program(integer_becomes_real, at=[(0.7, 3), (0.7, 1), (0.7, 0)])
+
+
+def another_shape(x, n):
+    """A name bound to arrays of different rank."""
+    a = np.zeros((2, n))
+    for i in range(n):
+        a[1, i] = x * i
+    total = a[1, n - 1]
+    a = a[1]
+    a[0] = total * x
+    a = np.full((n, 2, 2), a[0])
+    a[0, 1, 1] *= x
+    return a[0, 1, 1] + a[n - 1, 0, 0]
+
+
+program(another_shape, at=[(0.7, 3), (0.7, 1)])
+
+
+def argument_rebound(a, x):
+    """Arguments bound to values of another type."""
+    first = a[0] * x
+    a = a[1]
+    x = np.zeros(2)
+    x[0] = first * a
+    x[1] = x[0] * a
+    return x[0] + x[1] * a
+
+
+program(argument_rebound, at=[(vector(3), 0.7)])
+
+
+def loop_defined_variable(x, n):
+    """Variables first defined in a loop and read after it."""
+    for i in range(n):
+        y = x * (i + 1)
+        if i > 1:
+            z = y * y
+    if n > 2:
+        y = y * z
+    return y
+
+
+program(loop_defined_variable, at=[(0.7, 1), (0.7, 4)], raises=[((0.7, 0), UnboundLocalError)])
+
+
+def branch_types_differ(x, n):
+    """A name that is an integer in one branch and a real in the other."""
+    if n > 0:
+        scale = 2
+    else:
+        scale = x
+    return scale * x
+
+
+program(branch_types_differ, at=[(0.7, 1), (0.7, 0)])
+
+
+# ----------------------------------------------------------------------------------------- programs people really write
+
+
+def newton_recurrence(a, r):
+    """A recurrence with a branch on a value and an inner Newton iteration (golden/recurrence)."""
+    x = 0.3
+    total = 0.0
+    for i in range(a.shape[0]):
+        c = x + a[i]
+        y = 0.5 * c
+        res = y * y * y + y - c
+        while abs(res) > 1e-12:
+            y = y - res / (3.0 * y * y + 1.0)
+            res = y * y * y + y - c
+        if y > 0.5:
+            x = r * y * (1.0 - y)
+        else:
+            x = r * y + 0.1 * y * y
+        total += x * x
+    return total
+
+
+program(newton_recurrence, at=[(np.random.default_rng(1).uniform(-1.0, 3.0, 8), 1.7), (np.zeros(0), 1.7)])
+
+
+def burgers(u0, steps, c, d):
+    """Two swapped buffers and a nonlinear stencil (golden/burgers)."""
+    u = u0.copy()
+    v = np.empty_like(u)
+    n = u.shape[0]
+    for t in range(steps):
+        v[0] = u[0]
+        v[n - 1] = u[n - 1]
+        for i in range(1, n - 1):
+            v[i] = u[i] - c * u[i] * (u[i + 1] - u[i - 1]) + d * (u[i + 1] - 2.0 * u[i] + u[i - 1])
+        u, v = v, u
+    total = 0.0
+    for i in range(n):
+        total += u[i] * u[i]
+    return total
+
+
+program(
+    burgers, at=[(vector(6), 4, 0.1, 0.2), (vector(6), 3, 0.1, 0.2), (vector(3), 0, 0.1, 0.2), (vector(2), 2, 0.1, 0.2)]
+)
+
+
+def lennard_jones(p):
+    """A sum over pairs (golden/lennard_jones)."""
+    n = p.shape[1]
+    energy = 0.0
+    for i in range(n):
+        for j in range(i + 1, n):
+            dx = p[0, i] - p[0, j]
+            dy = p[1, i] - p[1, j]
+            dz = p[2, i] - p[2, j]
+            s = 1.0 / (dx * dx + dy * dy + dz * dz)
+            s6 = s * s * s
+            energy += 4.0 * (s6 * s6 - s6)
+    return energy
+
+
+_POINTS = np.array([[0.0, 1.2, 0.1, 1.3], [0.0, 0.1, 1.25, 1.2], [0.05, 0.0, 0.1, 1.15]])
+program(lennard_jones, at=[(_POINTS,), (_POINTS[:, :1].copy(),)])
+
+
+def cholesky(a0):
+    """In-place factorisation (golden/cholesky)."""
+    a = a0.copy()
+    n = a.shape[0]
+    for i in range(n):
+        for j in range(i):
+            for k in range(j):
+                a[i, j] -= a[i, k] * a[j, k]
+            a[i, j] /= a[j, j]
+        for k in range(i):
+            a[i, i] -= a[i, k] * a[i, k]
+        a[i, i] = np.sqrt(a[i, i])
+    total = 0.0
+    for i in range(n):
+        total += 2.0 * np.log(a[i, i])
+    return total
+
+
+_FACTOR = grid(4, 4)
+program(cholesky, at=[(_FACTOR @ _FACTOR.T + 4.0 * np.eye(4),), (np.array([[2.0]]),)])
+
+
+def logistic_regression(w, b, x, y, ridge):
+    """A likelihood as loops (golden/logistic_regression)."""
+    total = 0.0
+    n = x.shape[0]
+    for i in range(n):
+        z = b
+        for j in range(len(w)):
+            z += x[i, j] * w[j]
+        total += np.log1p(np.exp(-abs(z))) + max(z, 0.0) - y[i] * z
+    penalty = 0.0
+    for j in range(len(w)):
+        penalty += w[j] * w[j]
+    return total / n + 0.5 * ridge * penalty
+
+
+program(logistic_regression, at=[(vector(3), 0.1, grid(4, 3), array(0.0, 1.0, 1.0, 0.0), 0.01)], wrt=[0, 1])
+
+
+def linear_regression(w, b, x, y):
+    """The line that fits exactly has gradient zero."""
+    total = 0.0
+    for i in range(len(x)):
+        residual = w * x[i] + b - y[i]
+        total += residual * residual
+    return total / len(x)
+
+
+program(
+    linear_regression,
+    at=[(2.0, 1.0, array(1.0, 2.0, 3.0, 4.0), array(3.0, 5.0, 7.0, 9.0)), (1.5, 0.5, array(1.0, 2.0), array(3.0, 5.0))],
+    wrt=[0, 1],
+    exact=[(0.0, 0.0), None],
+)
+
+
+def through_an_intermediate(x):
+    """The chain rule through a named intermediate value."""
+    y = x**2
+    z = y + x
+    return z
+
+
+program(through_an_intermediate, at=[(2.0,)], exact=[(5.0,)])
+
+
+def rosenbrock(x):
+    """The banana valley, any length."""
+    total = 0.0
+    for i in range(len(x) - 1):
+        total += 100.0 * (x[i + 1] - x[i] ** 2) ** 2 + (1.0 - x[i]) ** 2
+    return total
+
+
+program(rosenbrock, at=[(array(-1.2, 1.0, 0.5),), (array(1.0, 1.0),)], exact=[None, (array(0.0, 0.0),)])
+
+
+def runge_kutta(y0, rate, n):
+    """A classical integrator with a nested right-hand side and tuples for states."""
+
+    def right_hand_side(p, v):
+        return v, -rate * math.sin(p)
+
+    p, v = y0[0], y0[1]
+    h = 0.1
+    for _ in range(n):
+        a1, b1 = right_hand_side(p, v)
+        a2, b2 = right_hand_side(p + 0.5 * h * a1, v + 0.5 * h * b1)
+        p, v = p + h * a2, v + h * b2
+    return p * p + v
+
+
+program(runge_kutta, at=[(array(0.5, 0.2), 1.3, 4)])
+
+
+def adaptive_step(x, end):
+    """An integrator whose step depends on the state, with a step rejected now and then."""
+    t = 0.0
+    h = 0.3
+    steps = 0
+    while t < end:
+        if t + h > end:
+            h = end - t
+        slope = -x * x + 0.3
+        trial = x + h * slope
+        error = abs(h * slope) * 0.5
+        if error > 0.06 and steps < 20:
+            h = h * 0.5
+            steps += 1
+            continue
+        x = trial
+        t = t + h
+        steps += 1
+        if steps > 9:
+            break
+        h = h * 1.3
+    return x
+
+
+program(adaptive_step, at=[(0.9, 1.0), (0.2, 0.5), (1.9, 2.0)])
+
+
+def bisection(c):
+    """A root found by halving an interval has no derivative through the halving."""
+    low, high = 0.0, 2.0
+    for _ in range(8):
+        middle = 0.5 * (low + high)
+        if middle * middle * middle > c:
+            high = middle
+        else:
+            low = middle
+    return middle * c
+
+
+program(bisection, at=[(1.3,), (0.2,)])
+
+
+def horner(coefficients, x):
+    """A polynomial and its derivative in one loop."""
+    p = 0.0
+    d = 0.0
+    for k in range(len(coefficients) - 1, -1, -1):
+        d = d * x + p
+        p = p * x + coefficients[k]
+    return p * d
+
+
+program(horner, at=[(vector(5), 0.8), (vector(1), 0.8)])
+
+
+def option_price(spot, strike, volatility, n):
+    """A binomial tree with early exercise: in-place, backwards, with `max`."""
+    dt = 1.0 / n
+    up = math.exp(volatility * math.sqrt(dt))
+    probability = (math.exp(0.05 * dt) - 1.0 / up) / (up - 1.0 / up)
+    discount = math.exp(-0.05 * dt)
+    values = np.zeros(n + 1)
+    for i in range(n + 1):
+        values[i] = max(strike - spot * up ** (2 * i - n), 0.0)
+    for step in range(n - 1, -1, -1):
+        for i in range(step + 1):
+            held = discount * (probability * values[i + 1] + (1.0 - probability) * values[i])
+            exercised = strike - spot * up ** (2 * i - step)
+            values[i] = held if held > exercised else exercised
+    return values[0]
+
+
+program(option_price, at=[(1.0, 1.1, 0.3, 5), (1.3, 1.0, 0.2, 3)])
+
+
+def viterbi(scores, transitions):
+    """The best path: comparisons choose, integers remember, only the chosen entries have a gradient."""
+    steps, states = scores.shape
+    best = scores[0].copy()
+    back = np.zeros((steps, states), dtype=np.int64)
+    for t in range(1, steps):
+        fresh = np.empty(states)
+        for s in range(states):
+            top = best[0] + transitions[0, s]
+            for r in range(1, states):
+                if best[r] + transitions[r, s] > top:
+                    top = best[r] + transitions[r, s]
+                    back[t, s] = r
+            fresh[s] = top + scores[t, s]
+        best = fresh
+    last = 0
+    for s in range(states):
+        if best[s] > best[last]:
+            last = s
+    total = 0.0
+    for t in range(steps - 1, -1, -1):
+        total += scores[t, last] ** 2
+        last = back[t, last]
+    return total + best[last]
+
+
+program(viterbi, at=[(grid(4, 3), 0.7 * grid(3, 3))])
+
+
+def gauss_seidel(u, b, sweeps):
+    """A sweep that reads what it has just written, until it no longer changes much."""
+    for _ in range(sweeps):
+        change = 0.0
+        for i in range(1, len(u) - 1):
+            new = 0.5 * (u[i - 1] + u[i + 1] + b[i] * u[i])
+            change = max(change, abs(new - u[i]))
+            u[i] = new
+        if change < 1e-3:
+            break
+    total = 0.0
+    for i in range(len(u)):
+        total += u[i] * b[i]
+    return total
+
+
+program(gauss_seidel, at=[(vector(5), 0.1 * vector(5), 3), (np.full(5, 0.5), np.zeros(5), 3)])
+
+
+def recurrent_cell(w, x):
+    """A recurrent network written as loops over time and units."""
+    units = w.shape[0]
+    h = np.zeros(units)
+    for t in range(len(x)):
+        new = np.empty(units)
+        for i in range(units):
+            s = x[t]
+            for j in range(units):
+                s += w[i, j] * h[j]
+            new[i] = math.tanh(s)
+        h = new
+    return h[0] * h[-1]
+
+
+program(recurrent_cell, at=[(grid(2, 2), vector(3)), (grid(2, 2), np.zeros(0))])
+
+
+def heat_equation_2d(u, steps):
+    """A two-dimensional stencil with row views and swapped buffers."""
+    v = u.copy()
+    for _ in range(steps):
+        for i in range(1, u.shape[0] - 1):
+            above, here, below = u[i - 1], u[i], u[i + 1]
+            out = v[i]
+            for j in range(1, u.shape[1] - 1):
+                out[j] = here[j] + 0.1 * (above[j] + below[j] + here[j - 1] + here[j + 1] - 4.0 * here[j]) * here[j]
+        u, v = v, u
+    total = 0.0
+    for row in u:
+        for value in row:
+            total += value * value
+    return total
+
+
+program(heat_equation_2d, at=[(grid(4, 3), 2), (grid(3, 3), 1)])
+
+
+def random_walk(x, seed, n):
+    """A hand-written random generator steers the branches: integers decide, reals flow."""
+    state = seed
+    for _ in range(n):
+        state = (1103515245 * state + 12345) % 2147483648
+        kind = (state // 65536) % 4
+        if kind == 0:
+            x = x * 1.1
+        elif kind == 1:
+            x = x - 0.3 * x * x
+        elif kind == 2:
+            continue
+        else:
+            if x < 0.1:
+                break
+            x = math.sin(x)
+    return x
+
+
+program(random_walk, at=[(0.7, 1, 12), (0.7, 5, 12), (0.05, 9, 12)])
+
+
+def collatz_weights(x, n):
+    """Integer control, real work."""
+    steps = 0
+    while n != 1:
+        if n % 2 == 0:
+            n //= 2
+            x = x * 0.9 + 0.01 * steps
+        else:
+            n = 3 * n + 1
+            x = x + 0.05 * x * x
+        steps += 1
+    return x
+
+
+program(collatz_weights, at=[(0.7, 7), (0.7, 1)])
+
+
+def ackermann_like(x, depth):
+    """Recursion inside a loop inside recursion."""
+    if depth == 0:
+        return x * 0.5
+    total = 0.0
+    for k in range(depth):
+        total += math.sin(ackermann_like(x + k, depth - 1))
+        if total > 1.4:
+            return total * x
+    return total
+
+
+program(ackermann_like, at=[(0.7, 3), (1.4, 3), (0.7, 0)])
+
+
+def everything(a, x, n, mode="plain"):
+    """Exits, views, lists, closures and swaps in one function."""
+    rows, columns = a.shape
+    items = [x]
+    u = a.copy()
+    v = a
+
+    def weight(k):
+        return x * k + len(items)
+
+    for i in range(rows):
+        row = u[i]
+        for j in range(columns):
+            if row[j] < -0.8:
+                continue
+            row[j] *= weight(j)
+            if len(items) > n:
+                items[-1] += row[j] * items.pop(0)
+                break
+            items.append(math.sin(row[j]) * v[i, j - 1])
+        else:
+            u, v = v, u
+            continue
+        if mode == "short" and items[-1] > 0.0:
+            return items[-1] * u[0, 0]
+    total = sum([item * item for item in items])
+    for k, (p, q) in enumerate(zip(u[0], v[-1])):
+        total += p * q * (k + 1)
+    return total
+
+
+program(
+    everything,
+    at=[(grid(3, 3), 0.7, 2), (grid(3, 3), 0.7, 9), (grid(3, 3), 0.7, 1, "short"), (-grid(3, 2), 0.7, 2, "short")],
+    wrt=[0, 1],
+)

@@ -1,0 +1,85 @@
+"""The layout of the package: imports go one way, and every module says what it does."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parent.parent
+PACKAGE = PROJECT / "srcdiff"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+# From the top to the bottom. A module imports from its own layer and from those below it, also inside of functions.
+ORDER = [
+    "__main__",
+    "cli",
+    "__init__",
+    "api",
+    "pipeline",
+    "backends",
+    "emit",
+    "transforms",
+    "analyses",
+    "rules",
+    "source",
+    "ir",
+    "diagnostics",
+]
+
+
+def layer_of(module: Path) -> str:
+    return module.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def layer_of_name(name: str) -> str:
+    """The layer of `srcdiff.ir.nodes`, or of `srcdiff.grad`, which is a name and not a module."""
+    _, _, rest = name.partition(".")
+    first = rest.partition(".")[0]
+    return first if first in ORDER else "__init__"
+
+
+def imported_names(module: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module.name}:{node.lineno} imports relatively"
+            assert node.module is not None
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def imported_layers(module: Path) -> set[str]:
+    return {layer_of_name(name) for name in imported_names(module) if name.split(".")[0] == "srcdiff"}
+
+
+def module_id(module: Path) -> str:
+    return str(module.relative_to(PROJECT))
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("module", MODULES, ids=module_id)
+def test_module_imports_only_from_its_own_layer_and_below(module):
+    assert layer_of(module) in ORDER, "a new layer has its place in ORDER"
+    own = ORDER.index(layer_of(module))
+    assert [] == [layer for layer in imported_layers(module) if ORDER.index(layer) < own]
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("module", MODULES, ids=module_id)
+def test_module_says_what_it_does(module):
+    assert ast.get_docstring(ast.parse(module.read_text(encoding="utf-8")))
+
+
+def test_public_names_are_re_exported_and_nothing_else_is_done():
+    tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
+    docstring, *statements = tree.body
+    assert isinstance(docstring, ast.Expr)
+    for statement in statements:
+        is_all = isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) in ("__all__", "__version__")
+        assert is_all or isinstance(statement, ast.ImportFrom), ast.unparse(statement)
+
+
+def test_every_package_has_an_init_file():
+    folders = {module.parent for module in MODULES}
+    assert [] == [str(folder) for folder in folders if not (folder / "__init__.py").exists()]
