@@ -35,8 +35,9 @@ class Structure:
         owners = (self.owner.get(b) for b in self.blocks_around(block))
         return [o for o in owners if isinstance(o, Loop)]
 
-    def depth(self, block: Block) -> int:
-        return len(self.loops_around(block))
+    def top_statement(self, block: Block) -> Operation:
+        """The operation at top level that the block is part of."""
+        return self.owner[self.blocks_around(block)[1]]
 
 
 def structure_of(function: Function) -> Structure:

@@ -88,6 +88,15 @@ class Closure:
     defaults: dict[str, Abstract]
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Choice:
+    """One of two functions, by a condition known at run time."""
+
+    condition: Value
+    then: Abstract
+    orelse: Abstract
+
+
 @dataclass(frozen=True, slots=True)
 class Method:
     of: Abstract
@@ -141,6 +150,7 @@ Abstract = (
     | Zip
     | Reversed
     | Closure
+    | Choice
     | Method
     | Text
     | Missing
@@ -182,6 +192,9 @@ def describe(x: Abstract) -> Description:
             return Description("items", None, tuple(describe(i) for i in x.items))
         case Stored():
             return Description("stored", None, (x.element,))
+        case Closure():
+            parts = tuple(describe(d) for d in x.defaults.values())
+            return Description("closure", (x.node, x.frame, tuple(x.defaults)), parts)
         case Missing():
             return Description("missing")
         case Maybe():
@@ -212,7 +225,7 @@ def loosened(d: Description) -> Description:
     scalar = scalar_of(d)
     if scalar is not None:
         return Description("value", scalar)
-    if d.kind in ("tuple", "maybe"):
+    if d.kind in ("tuple", "maybe", "items", "closure", "owned"):
         return Description(d.kind, d.detail, tuple(loosened(p) for p in d.parts))
     return d
 
@@ -232,9 +245,10 @@ def join(a: Description, b: Description, *, flags: bool = True) -> Description:
     left, right = scalar_of(a), scalar_of(b)
     if left is not None and right is not None:
         return Description("value", join_scalars(left, right))
-    if a.kind == b.kind == "tuple" and len(a.parts) == len(b.parts) and a.detail == b.detail:
-        parts = tuple(join(p, q) for p, q in zip(a.parts, b.parts, strict=True))
-        return POISON if POISON in parts else Description("tuple", a.detail, parts)
+    if a.kind == b.kind and a.kind in ("tuple", "items", "closure", "owned"):
+        if len(a.parts) == len(b.parts) and a.detail == b.detail:
+            parts = tuple(join(p, q) for p, q in zip(a.parts, b.parts, strict=True))
+            return POISON if POISON in parts else Description(a.kind, a.detail, parts)
     if a.kind in ("items", "stored") and b.kind in ("items", "stored"):
         parts = a.parts + b.parts
         element = loosened(parts[0])
@@ -250,7 +264,7 @@ def leaf_types(d: Description) -> tuple[Type, ...] | None:
         return (d.detail,)
     if d.kind == "static":
         return ()
-    if d.kind == "tuple":
+    if d.kind in ("tuple", "items", "closure", "owned"):
         parts = [leaf_types(p) for p in d.parts]
         return None if None in parts else tuple(t for part in parts for t in part or ())
     if d.kind == "maybe":
@@ -261,6 +275,4 @@ def leaf_types(d: Description) -> tuple[Type, ...] | None:
         if inner is None or any(isinstance(t, Array) for t in inner):
             return None
         return (*(Array(t.dtype, 1) for t in inner if isinstance(t, Scalar)), INT)
-    if d.kind in ("list", "items", "other", "missing"):
-        return ()
-    return None
+    return () if d.kind in ("list", "missing") else None

@@ -18,6 +18,7 @@ from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_float, is_supported_dtype
 from srcdiff.source.abstract import (
     Abstract,
+    Choice,
     Closure,
     Description,
     Enumerate,
@@ -30,7 +31,6 @@ from srcdiff.source.abstract import (
     Reversed,
     Static,
     Stored,
-    Text,
     Tuple,
     Zip,
     describe,
@@ -103,6 +103,8 @@ class Calls(Expressions):
     ) -> Abstract:
         if isinstance(function, Closure):
             return self.call_closure(function, args, keywords, node)
+        if isinstance(function, Choice):
+            return self.call_choice(function, args, keywords, node)
         if isinstance(function, Method):
             return self.call_method(function, args, keywords, node)
         if not isinstance(function, Static):
@@ -128,6 +130,17 @@ class Calls(Expressions):
         if plain is not None:
             return self.call_plain(plain, args, keywords, node)
         self.no_source(target, args, node)
+
+    def call_choice(
+        self, function: Choice, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+    ) -> Abstract:
+        key = (self.frame.number, "%choice")
+
+        def side(chosen: Abstract) -> None:
+            self.names[key] = self.call_with(chosen, args, keywords, node)
+
+        self.branch_on(function.condition, lambda: side(function.then), lambda: side(function.orelse))
+        return self.checked(self.names.pop(key), "the result", node)
 
     def no_source(self, target: Any, args: list[Abstract], node: ast.AST) -> Abstract:
         name = getattr(target, "__qualname__", None) or getattr(target, "__name__", None) or repr(target)
@@ -733,15 +746,28 @@ class Calls(Expressions):
             popped = items.pop(where.value)
             self.names[list_key(owner)] = Items(tuple(items))
             return popped
-        if not (isinstance(where, Static) and where.value == -1):
-            self.refuse("SD102", node, "`pop` from the middle of a list is outside the language")
         contents = self.stored(owner)
         empty = self.apply("less_equal", contents.length, self.const(0))
         self.raise_if(empty, IndexError, "pop from empty list")
         last = self.apply("subtract", contents.length, self.const(1))
-        values = [self.load(array, (last,)) for array in contents.arrays]
+        at_end = isinstance(where, Static) and where.value == -1
+        position = last if at_end else self.list_position(contents, self.integer(where, node))
+        values = [self.load(array, (position,)) for array in contents.arrays]
+        if not at_end:
+            self.shift_down(contents, position, last, node)
         self.names[list_key(owner)] = Stored(contents.element, contents.arrays, last)
         return self.reassembled(contents, values)
+
+    def shift_down(self, contents: Stored, position: Value, last: Value, node: ast.AST) -> None:
+        """Move the elements behind the position one place to the front."""
+
+        def turn(index: Value | None) -> None:
+            assert index is not None
+            following = self.apply("add", index, self.const(1))
+            for array in contents.arrays:
+                self.store(array, (index,), self.load(array, (following,)))
+
+        self.loop(node, frozenset(), (position, last, self.const(1)), None, turn)
 
     def list_clear(self, node: ast.AST, owner: List) -> Abstract:
         contents = self.names[list_key(owner)]

@@ -17,6 +17,8 @@ from srcdiff.source.abstract import (
     MISSING,
     POISON,
     Abstract,
+    Choice,
+    Closure,
     Description,
     Items,
     List,
@@ -172,7 +174,19 @@ class Environment(Builder):
             length = Value(INT, f"{name}_length")
             return Stored(d.parts[0], arrays, length), [*arrays, length]
         if d.kind == "list":
-            return d.detail, []  # type: ignore[no-any-return]
+            return d.detail, []
+        if d.kind == "items":
+            parts = [self.fresh(p, f"{name}_{k}" if name else "") for k, p in enumerate(d.parts)]
+            return Items(tuple(p for p, _ in parts)), [v for _, values in parts for v in values]
+        if d.kind == "closure":
+            node, frame, names = d.detail
+            parts = [self.fresh(p, n) for n, p in zip(names, d.parts, strict=True)]
+            defaults = dict(zip(names, (p for p, _ in parts), strict=True))
+            return Closure(node, frame, defaults), [v for _, values in parts for v in values]
+        if d.kind == "owned":
+            handle = List()
+            self.names[list_key(handle)], values = self.fresh(d.parts[0], name)
+            return handle, values
         raise InternalError(f"no fresh value of kind {d.kind}")
 
     def leaves(self, x: Abstract, d: Description) -> list[Value]:
@@ -190,6 +204,14 @@ class Environment(Builder):
         if d.kind == "tuple":
             parts = x.items if isinstance(x, Tuple) else (MISSING,) * len(d.parts)
             return [v for p, q in zip(parts, d.parts, strict=True) for v in self.leaves(p, q)]
+        if d.kind == "items":
+            parts = x.items if isinstance(x, Items) else (MISSING,) * len(d.parts)
+            return [v for p, q in zip(parts, d.parts, strict=True) for v in self.leaves(p, q)]
+        if d.kind == "closure":
+            parts = tuple(x.defaults.values()) if isinstance(x, Closure) else (MISSING,) * len(d.parts)
+            return [v for p, q in zip(parts, d.parts, strict=True) for v in self.leaves(p, q)]
+        if d.kind == "owned":
+            return self.leaves(self.names[list_key(x)] if isinstance(x, List) else MISSING, d.parts[0])
         if d.kind == "stored":
             return self.stored_leaves(x, d)
         return []
@@ -264,63 +286,49 @@ class Environment(Builder):
         outs: list[Value] = []
         yields: tuple[list[Value], list[Value]] = ([], [])
         for key in changed:
-            a, b = names_then.get(key, MISSING), names_else.get(key, MISSING)
-            if key[1] == "%exit":
-                a, b = names_then.get(key, Static(GOES_ON)), names_else.get(key, Static(GOES_ON))
-            a, b = self.one_list(key, a, b, names_then, names_else, merged, yields, outs, sides)
-            joined = join(describe(a), describe(b), flags=key[1] != "%return")
-            if leaf_types(joined) is None or joined.kind in ("items", "other"):
-                merged[key] = Poison(self.conflict(key, a, b))
+            absent = Static(GOES_ON) if key[1] == "%exit" else MISSING
+            a, b = names_then.get(key, absent), names_else.get(key, absent)
+            joined = self.joined(key, a, names_then, b, names_else)
+            if joined.kind == "poison":
+                merged[key] = self.choice(condition, a, b) or Poison(self.conflict(key, a, b))
                 continue
+            self.names = merged
             merged[key], values = self.fresh(joined, key[1] if key[0] != LISTS else "items")
             outs += values
-            for x, operations, into in ((a, then_operations, yields[0]), (b, else_operations, yields[1])):
+            for x, (names, operations), into in ((a, sides[0], yields[0]), (b, sides[1], yields[1])):
+                self.names = names
                 with self.into(operations):
                     into += self.leaves(x, joined)
         self.names = merged
         then, orelse = Block(tuple(then_operations), tuple(yields[0])), Block(tuple(else_operations), tuple(yields[1]))
         self.add(If(condition, then, orelse, tuple(outs), span=self.span))
 
-    def one_list(
-        self,
-        key: Key,
-        a: Abstract,
-        b: Abstract,
-        names_then: dict[Key, Abstract],
-        names_else: dict[Key, Abstract],
-        merged: dict[Key, Abstract],
-        yields: tuple[list[Value], list[Value]],
-        outs: list[Value],
-        sides: list[tuple[dict[Key, Abstract], list[Operation]]],
-    ) -> tuple[Abstract, Abstract]:
-        """Two lists that meet under one name become one list, if neither has another name."""
-        inner_a, inner_b = (x.value if isinstance(x, Maybe) else x for x in (a, b))
-        if not (isinstance(inner_a, List) or isinstance(inner_b, List)) or inner_a is inner_b:
-            return a, b
-        if isinstance(inner_a, Missing) or isinstance(inner_b, Missing):
-            return a, b
-        if not (isinstance(inner_a, List) and isinstance(inner_b, List)):
-            return a, b
-        for names, handle in ((names_then, inner_a), (names_else, inner_b), (names_then, inner_b), (names_else, inner_a)):
-            if sum(handle in handles(v) for k, v in names.items() if k != key):
-                return Poison(self.shared(key)), MISSING
-        new = List()
-        state_a, state_b = names_then[list_key(inner_a)], names_else[list_key(inner_b)]
-        joined = join(describe(state_a), describe(state_b))
-        if joined.kind == "items":
-            joined = join(joined, Description("stored", None, (loosened(joined.parts[0]),))) if joined.parts else joined
-        if leaf_types(joined) is None:
-            return Poison(self.conflict(key, a, b)), MISSING
-        if joined.kind == "items":
-            merged[list_key(new)] = state_a
-        else:
-            merged[list_key(new)], values = self.fresh(joined, key[1])
-            outs += values
-            for x, side, into in ((state_a, sides[0], yields[0]), (state_b, sides[1], yields[1])):
-                with self.into(side[1]):
-                    into += self.leaves(x, joined)
-        replace = {inner_a: new, inner_b: new}
-        return tuple(Maybe(x.flag, new) if isinstance(x, Maybe) else replace[x] for x in (a, b))  # type: ignore[return-value, index]
+    def joined(
+        self, key: Key, a: Abstract, names_a: dict[Key, Abstract], b: Abstract, names_b: dict[Key, Abstract]
+    ) -> Description:
+        """What the name is where two paths meet; two lists become one, if neither has another name."""
+        first, second = describe(a), describe(b)
+        lists = [x.value if isinstance(x, Maybe) else x for x in (a, b)]
+        if lists[0] is not lists[1] and any(isinstance(x, List) for x in lists):
+            first = self.owned(key, a, names_a) if not isinstance(a, Missing) else first
+            second = self.owned(key, b, names_b) if not isinstance(b, Missing) else second
+        joined = join(first, second, flags=key[1] != "%return")
+        return POISON if leaf_types(joined) is None else joined
+
+    def owned(self, key: Key, x: Abstract, names: dict[Key, Abstract]) -> Description:
+        """A list by what it holds, if this name is the only one for it."""
+        handle = x.value if isinstance(x, Maybe) else x
+        if not isinstance(handle, List) or any(handle in handles(v) for k, v in names.items() if k != key):
+            return POISON
+        found = Description("owned", None, (describe(names[list_key(handle)]),))
+        return Description("maybe", None, (found,)) if isinstance(x, Maybe) else found
+
+    def choice(self, condition: Value, a: Abstract, b: Abstract) -> Abstract | None:
+        """Two functions: which one is called is decided when it is called."""
+        kinds = (Closure, Choice)
+        if all(isinstance(x, kinds) or (isinstance(x, Static) and callable(x.value)) for x in (a, b)):
+            return Choice(condition, a, b)
+        return None
 
     @contextlib.contextmanager
     def into(self, operations: list[Operation]) -> Iterator[None]:
@@ -336,10 +344,11 @@ class Environment(Builder):
         what = f"`{key[1]}`" if key[0] != LISTS else "the list"
         if key[1] == "%return":
             what = "the result"
+        if isinstance(a, List) and isinstance(b, List):
+            return Problem("SD206", f"{what} may be one of two lists that have other names too", self.span)
+        if key[1] == "%choice":
+            what = "this"
         return Problem("SD202", f"{what} is {self.said(a)} on one path and {self.said(b)} on another", self.span)
-
-    def shared(self, key: Key) -> Problem:
-        return Problem("SD206", f"`{key[1]}` may be one of two lists that have other names too", self.span)
 
     # -- loops -----------------------------------------------------------------------------------------------------------
 
@@ -385,7 +394,7 @@ class Environment(Builder):
         self.names = dict(before)
         params: list[Value] = []
         for key, description in carried.items():
-            if leaf_types(description) is None or description.kind in ("items", "other"):
+            if leaf_types(description) is None:
                 self.names[key] = Poison(self.conflict(key, before.get(key, MISSING), MISSING))
                 continue
             name = key[1] if key[0] != LISTS else "items"
@@ -408,12 +417,17 @@ class Environment(Builder):
         for key, x in after.items():
             if key == self.exit_key or head.get(key) is x or (key not in before and key not in carried and self.inner(key)):
                 continue
-            old = carried.get(key, describe(before.get(key, MISSING)))
-            new = join(old, describe(x), flags=key[1] != "%return")
-            if key not in carried or new != old:
-                found[key] = loosened(new) if new.kind != "poison" else POISON
-            if isinstance(x, List) and found.get(key, old).kind == "poison":
-                found[key] = POISON
+            old = carried.get(key)
+            if old is None:
+                new = self.joined(key, before.get(key, MISSING), before, x, after)
+            elif isinstance(x, List) and old.kind == "owned":
+                new = join(old, self.owned(key, x, after))
+            elif isinstance(x, List) and old.kind == "list":
+                new = self.joined(key, before.get(key, MISSING), before, x, after)
+            else:
+                new = join(old, describe(x), flags=key[1] != "%return")
+            if old is None or new != old:
+                found[key] = loosened(new)
         return _Attempt(problems, found, params, after, operations, index, test_block)
 
     def inner(self, key: Key) -> bool:
@@ -430,13 +444,16 @@ class Environment(Builder):
         yields: list[Value] = []
         names = dict(before)
         for key, description in attempt.carried.items():
-            if leaf_types(description) is None or description.kind in ("items", "other"):
+            if leaf_types(description) is None:
                 a, b = before.get(key, MISSING), attempt.after.get(key, MISSING)
                 names[key] = b if isinstance(b, Poison) else Poison(self.conflict(key, a, b))
                 continue
+            self.names = before
             inits += self.leaves(before.get(key, MISSING), description)
+            self.names = attempt.after
             with self.into(attempt.operations):
                 yields += self.leaves(attempt.after.get(key, MISSING), description)
+            self.names = names
             names[key], values = self.fresh(description, key[1] if key[0] != LISTS else "items")
             outs += values
         params = list(attempt.params)

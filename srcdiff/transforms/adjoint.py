@@ -632,10 +632,10 @@ class Adjoint:
         self.builder.add(
             Loop(loop.index, bounds, tuple(params), tuple(inits), None, body, tuple(outs), span=operation.span)
         )
-        for k, out in zip(slots, outs, strict=False):
-            self.give_back(operation.inits[k], out, mirror)
         for (value, _), out in zip(captured, outs[len(slots) :], strict=False):
             mirror.adjoints[value] = out
+        for k, out in zip(slots, outs, strict=False):  # last: what a loop starts from may also be captured by it
+            self.give_back(operation.inits[k], out, mirror)
 
     def backwards(self, operation: Loop, mirror: Mirror) -> tuple[Value, Value, Value]:
         """The loop's range in reverse."""

@@ -60,10 +60,10 @@ class Keeper:
     # -- storage -----------------------------------------------------------------------------------------------------------
 
     def new_storage(self, value: Value, loops: list[Loop]) -> Storage:
-        outermost = loops[0]
-        into = self.before.setdefault(outermost, [])
+        statement = self.structure.top_statement(self.structure.home[value])
+        into = self.before.setdefault(statement, [])
         name = f"kept_{value.name.strip('%') or 'value'}"
-        sizes = self.sizes(loops, into) if isinstance(value.type, Scalar) else None
+        sizes = self.sizes(loops, statement, into) if isinstance(value.type, Scalar) else None
         if sizes is None:
             assert not isinstance(value.type, Stack)
             stack = Value(Stack(value.type), name)
@@ -73,9 +73,9 @@ class Keeper:
         into.append(Alloc(array, tuple(sizes)))
         return Storage(array, tuple(loops))
 
-    def sizes(self, loops: list[Loop], into: list[Operation]) -> list[Value] | None:
+    def sizes(self, loops: list[Loop], statement: Operation, into: list[Operation]) -> list[Value] | None:
         """The numbers of turns, computed before the outermost loop; None if they are not known there."""
-        limit = self.structure.start[loops[0]]
+        limit = self.structure.start[statement]
         found: list[Value] = []
         self.builder.operations = into
         length = len(into)
