@@ -157,7 +157,6 @@ class Specialisation:
         self.positions = [k for k, n in enumerate(names) if descriptions[n].kind != "static"]
         self.converters = [_converter(descriptions[n]) for n in names]
         self.plain = len(self.positions) == len(names) and not self.outside and not any(self.converters)
-        self.lists = any(d.kind == "stored" for d in descriptions.values())
 
     def is_current(self) -> bool:
         """Whether what the function reads from outside is what it was compiled for."""

@@ -111,6 +111,8 @@ class Builder:
             return args[0]
         if type_ == INT and primitive in ("add", "subtract") and known[1] == 0 and args[0].type == INT:
             return args[0]
+        if type_ == INT and primitive == "add" and known[1] is not None and known[1] < 0:
+            return self.apply("subtract", args[0], self.const(-known[1]))
         if type_ == INT and primitive == "add" and known[0] == 0 and args[1].type == INT:
             return args[1]
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -42,6 +42,7 @@ Key = tuple[int, str]
 GOES_ON, CONTINUES, BREAKS, RETURNS, RAISES = 0, -1, 1, 2, 3
 
 _numbers = itertools.count(1)
+_MOST_READINGS = 25  # of one loop: types only widen, so that a handful is enough
 LISTS = 0  # the frame number under which the contents of lists stand
 
 
@@ -304,21 +305,29 @@ class Environment(Builder):
         self.add(If(condition, then, orelse, tuple(outs), span=self.span))
 
     def joined(
-        self, key: Key, a: Abstract, names_a: dict[Key, Abstract], b: Abstract, names_b: dict[Key, Abstract]
+        self,
+        key: Key,
+        a: Abstract,
+        names_a: dict[Key, Abstract],
+        b: Abstract,
+        names_b: dict[Key, Abstract],
+        earlier: Iterable[Key] = (),
     ) -> Description:
         """What the name is where two paths meet; two lists become one, if neither has another name."""
         first, second = describe(a), describe(b)
         lists = [x.value if isinstance(x, Maybe) else x for x in (a, b)]
         if lists[0] is not lists[1] and any(isinstance(x, List) for x in lists):
-            first = self.owned(key, a, names_a) if not isinstance(a, Missing) else first
-            second = self.owned(key, b, names_b) if not isinstance(b, Missing) else second
+            first = self.owned(key, a, names_a, earlier) if not isinstance(a, Missing) else first
+            second = self.owned(key, b, names_b, earlier) if not isinstance(b, Missing) else second
         joined = join(first, second, flags=key[1] != "%return")
-        return POISON if leaf_types(joined) is None else joined
+        known = all(list_key(h) in names_a and list_key(h) in names_b for h in mentioned(joined))
+        return joined if known and leaf_types(joined) is not None else POISON
 
-    def owned(self, key: Key, x: Abstract, names: dict[Key, Abstract]) -> Description:
-        """A list by what it holds, if this name is the only one for it."""
+    def owned(self, key: Key, x: Abstract, names: dict[Key, Abstract], earlier: Iterable[Key] = ()) -> Description:
+        """A list by what it holds, if this name is the only one for it; names from `earlier` go before new ones."""
         handle = x.value if isinstance(x, Maybe) else x
-        if not isinstance(handle, List) or any(handle in handles(v) for k, v in names.items() if k != key):
+        others = [k for k, v in names.items() if k != key and isinstance(handle, List) and handle in handles(v)]
+        if not isinstance(handle, List) or (others and (key not in earlier or any(k in earlier for k in others))):
             return POISON
         found = Description("owned", None, (describe(names[list_key(handle)]),))
         return Description("maybe", None, (found,)) if isinstance(x, Maybe) else found
@@ -369,10 +378,12 @@ class Environment(Builder):
             if key not in carried and key in before:
                 carried[key] = loosened(describe(before[key]))
         carried = {k: join(d, self.head(k, d, before)) for k, d in carried.items()}
-        while True:
+        for turn in itertools.count():
             attempt = self.one_pass(before, carried, bounds, test, body)
             if attempt.carried == carried:
                 break
+            if turn > _MOST_READINGS:
+                raise InternalError("the types that a loop carries do not settle")
             carried = attempt.carried
             del self.problems[attempt.problems :]
         self.learned[place] = carried
@@ -419,11 +430,12 @@ class Environment(Builder):
                 continue
             old = carried.get(key)
             if old is None:
-                new = self.joined(key, before.get(key, MISSING), before, x, after)
-            elif isinstance(x, List) and old.kind == "owned":
-                new = join(old, self.owned(key, x, after))
-            elif isinstance(x, List) and old.kind == "list":
-                new = self.joined(key, before.get(key, MISSING), before, x, after)
+                new = self.joined(key, before.get(key, MISSING), before, x, after, before)
+            elif any(d.kind == "owned" for d in (old, *old.parts[:1])) and handles(x):
+                owned = self.owned(key, x, after, before)
+                new = join(old, owned)
+            elif handles(x):
+                new = self.joined(key, before.get(key, MISSING), before, x, after, before)
             else:
                 new = join(old, describe(x), flags=key[1] != "%return")
             if old is None or new != old:
@@ -431,8 +443,8 @@ class Environment(Builder):
         return _Attempt(problems, found, params, after, operations, index, test_block)
 
     def inner(self, key: Key) -> bool:
-        """Whether the name belongs to a call inside the loop's body, so that no turn sees it again."""
-        return key[0] > self.frame.number
+        """Whether the name belongs to a call, or to a list made, inside the loop's body: no turn sees it again."""
+        return key[0] > self.frame.number or key[0] == LISTS
 
     def finish_loop(
         self, before: dict[Key, Abstract], attempt: _Attempt, bounds: tuple[Value, Value, Value] | None
@@ -506,6 +518,12 @@ _SAME_ELEMENTS = "make all elements of a list numbers of one type, or tuples of 
 
 def list_key(handle: List) -> Key:
     return (LISTS, str(handle.number))
+
+
+def mentioned(d: Description) -> set[List]:
+    """The lists that a description names by their identity."""
+    found = {d.detail} if d.kind == "list" else set()
+    return found.union(*(mentioned(p) for p in d.parts)) if d.parts else found
 
 
 def handles(x: Abstract) -> set[List]:

@@ -609,7 +609,10 @@ class Expressions(Environment):
                 parts = [None if p is None else self.static(p) for p in (where.lower, where.upper, where.step)]
                 return self.new_list(contents.items[slice(*parts)])
             self.refuse("SD102", node, "slices of lists are outside the language", help_="copy the elements in a loop")
-        position = self.expr(where)
+        return self.read_position(base, self.expr(where), node)
+
+    def read_position(self, base: List, position: Abstract, node: ast.AST) -> Abstract:
+        contents = self.names[list_key(base)]
         if isinstance(contents, Items) and isinstance(position, Static):
             if not -len(contents.items) <= position.value < len(contents.items):
                 self.refuse("SD203", node, f"index {position.value} is outside a list of {len(contents.items)}")

@@ -57,6 +57,7 @@ class Reader(Calls):
     def __init__(self) -> None:
         super().__init__()
         self.units: dict[Any, Unit] = {}
+        self.loop_depth = 0
 
     # -- bodies ------------------------------------------------------------------------------------------------------------
 
@@ -66,7 +67,11 @@ class Reader(Calls):
             return self.expr(node.body)
         key = (self.frame.number, "%return")
         self.names[self.exit_key] = Static(GOES_ON)
-        self.statements(node.body)
+        outer_depth, self.loop_depth = self.loop_depth, 0
+        try:
+            self.statements(node.body)
+        finally:
+            self.loop_depth = outer_depth
         code = self.names.pop(self.exit_key, Static(GOES_ON))
         result = self.names.pop(key, MISSING)
         if self.dead:
@@ -92,9 +97,23 @@ class Reader(Calls):
                 if code.value != GOES_ON:
                     return
                 continue
-            goes_on = self.apply("equal", self.value(code), self.const(GOES_ON))
-            self.branch_on(goes_on, lambda r=rest: self.after_exit(r), lambda: None)  # type: ignore[misc]
+            if rest:
+                self.go_on(code, rest)
             return
+
+    def go_on(self, code: Abstract, rest: list[ast.stmt]) -> None:
+        """Read the statements behind one that may have left: they run if it has not."""
+        goes_on = self.apply("equal", self.value(code), self.const(GOES_ON))
+        reached: list[Abstract] = []
+
+        def then() -> None:
+            self.names[self.exit_key] = Static(GOES_ON)
+            self.statements(rest)
+            reached.append(self.exit)
+
+        self.branch_on(goes_on, then, lambda: None)
+        if self.loop_depth == 0 and reached and reached[0] == Static(RETURNS):
+            self.leave(RETURNS)  # outside of loops, the other way out is to have returned already
 
     def after_exit(self, rest: list[ast.stmt]) -> None:
         self.names[self.exit_key] = Static(GOES_ON)
@@ -303,7 +322,9 @@ class Reader(Calls):
         return tuple(i.value for i in items if isinstance(i, Index))
 
     def assign_list_element(self, base: List, target: ast.Subscript, value: Abstract) -> None:
-        position = self.expr(target.slice)
+        self.write_position(base, self.expr(target.slice), value, target)
+
+    def write_position(self, base: List, position: Abstract, value: Abstract, target: ast.AST) -> None:
         contents = self.names[list_key(base)]
         if isinstance(contents, Items) and isinstance(position, Static):
             items = list(contents.items)
@@ -334,23 +355,13 @@ class Reader(Calls):
     def augment_element(self, node: ast.AugAssign, target: ast.Subscript) -> None:
         base = self.expr(target.value)
         if isinstance(base, List):
-            position = self.expr(target.slice)
-            contents = self.names[list_key(base)]
-            if isinstance(contents, Items) and isinstance(position, Static):
-                old = self.list_item(base, target.slice, target)
-                new = self.binary(type(node.op), old, self.expr(node.value), node)
-                self.assign_list_element(base, target, new)
-                return
-            stored = self.stored(base)
-            base, place = stored.arrays[0], (self.list_position(stored, self.integer(position, target)),)
-            if len(stored.arrays) != 1:
-                self.refuse("SD203", node, "elements of this list are tuples")
-        elif isinstance(base, Value) and isinstance(base.type, Array):
-            place = self.element_place(base, target)
-        else:
+            self.augment_list(node, target, base)
+            return
+        if not (isinstance(base, Value) and isinstance(base.type, Array)):
             self.refuse("SD203", target, f"elements of {self.said(base)} cannot be assigned")
+        place = self.element_place(base, target)
         if isinstance(node.op, ast.Add | ast.Sub) and is_float(base.type):
-            before = len(self.operations)
+            names, before = dict(self.names), len(self.operations)
             amount = self.number(self.expr(node.value), node)
             if not any(o.blocks() or not o.defines() for o in self.operations[before:]):
                 amount = amount if is_float(amount.type) else self.cast(amount, FLOAT)
@@ -358,10 +369,17 @@ class Reader(Calls):
                     amount = self.apply("negative", amount)
                 self.write_element(base, place, amount, adds=True)
                 return
+            self.names = names  # the right side may change the element: read it first, as Python does
             del self.operations[before:]
-        old_value = self.load(base, place)
-        new = self.binary(type(node.op), old_value, self.expr(node.value), node)
+        old = self.load(base, place)
+        new = self.binary(type(node.op), old, self.expr(node.value), node)
         self.write_element(base, place, self.number(new, node))
+
+    def augment_list(self, node: ast.AugAssign, target: ast.Subscript, base: List) -> None:
+        position = self.expr(target.slice)
+        old = self.read_position(base, position, target)
+        new = self.binary(type(node.op), old, self.expr(node.value), node)
+        self.write_position(base, position, new, target)
 
     # -- branches and loops ------------------------------------------------------------------------------------------------
 
@@ -408,7 +426,7 @@ class Reader(Calls):
             leave = ast.copy_location(ast.Break(), node.test)
             stop = ast.If(ast.UnaryOp(ast.Not(), node.test), [leave], [])
             body = [ast.fix_missing_locations(ast.copy_location(stop, node.test)), *body]
-        code = self.loop(node, assigned, None, test, lambda _: self.statements(body))
+        code = self.loop(node, assigned, None, test, lambda _: self.loop_body(body))
         if forever and not _breaks(node.body):
             if _returns(node.body):
                 self.leave(RETURNS)
@@ -419,6 +437,13 @@ class Reader(Calls):
             self.after_loop(Static(GOES_ON) if not _breaks(node.body) else code, node)
         else:
             self.after_loop(code, node)
+
+    def loop_body(self, body: list[ast.stmt]) -> None:
+        self.loop_depth += 1
+        try:
+            self.statements(body)
+        finally:
+            self.loop_depth -= 1
 
     def statement_For(self, node: ast.For) -> None:
         source = self.expr(node.iter)
@@ -435,7 +460,7 @@ class Reader(Calls):
         def turn(index: Value | None) -> None:
             assert index is not None
             self.assign(node.target, found.element(index))
-            self.statements(node.body)
+            self.loop_body(node.body)
             if watched is not None and self.names[list_key(watched)] is not before:
                 contents = self.names[list_key(watched)]
                 if not (isinstance(contents, Stored) and isinstance(before, Stored)):
@@ -459,7 +484,7 @@ class Reader(Calls):
             assert index is not None
             index.name = ""
             self.assign(node.target, index)
-            self.statements(node.body)
+            self.loop_body(node.body)
 
         code = self.loop(node, assigned_names(node), (bounds[0], bounds[1], bounds[2]), None, turn)
         new = self.problems[state[2] :]
@@ -481,7 +506,7 @@ class Reader(Calls):
             self.path = (*outer_path, k)
             self.names[self.exit_key] = Static(GOES_ON)
             self.assign(node.target, items[k])
-            self.statements(node.body)
+            self.loop_body(node.body)
             code = self.exit
             if isinstance(code, Static):
                 if code.value in (GOES_ON, CONTINUES):

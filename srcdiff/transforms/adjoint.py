@@ -285,12 +285,14 @@ class Adjoint:
                     self.builder.add(replace(items, out=out))  # type: ignore[call-arg]
                 at.adjoints[key] = out
             return at.adjoints[key]
+        seen: Mirror | None = mirror
+        while seen is not None and seen is not at:
+            if array in seen.adjoints:  # the storage of a list, handed back inside a branch
+                return seen.adjoints[array]
+            seen = seen.parent
         if array not in at.adjoints:
             with self.into(at):
                 at.adjoints[array] = self.zeros(array, at)
-        return at.adjoints[array] if not self.belongs_to_list(array) else self.list_shadow(array, mirror, at)
-
-    def list_shadow(self, array: Value, mirror: Mirror, at: Mirror) -> Value:
         return at.adjoints[array]
 
     def belongs_to_list(self, array: Value) -> bool:

@@ -30,7 +30,7 @@ from tests.numerical import Derivative, Line, clone, derivative, numbers_in, siz
 Differentiate = Callable[..., Callable[..., Any]]
 
 #: A program is expected to take milliseconds; this long is a failure of its own.
-SECONDS = {"python": 30.0, "numba": 300.0}
+SECONDS = {"python": 15.0, "numba": 300.0}
 
 #: How far a value may be from the plain function's, relative: the same operations, perhaps in another order.
 VALUE_TOLERANCE = {False: 1e-9, True: 1e-3}
@@ -65,7 +65,9 @@ class Failure(Exception):  # noqa: N818 - it is an answer, not an error of ours
         self.detail = f"{detail}\n(point {point})"
 
 
-def check(case: Case, backend: str = "python", differentiate: Differentiate | None = None) -> Outcome:
+def check(
+    case: Case, backend: str = "python", differentiate: Differentiate | None = None, seconds: float | None = None
+) -> Outcome:
     """Runs a program on srcdiff and on its own, and compares."""
     if differentiate is None:
         import srcdiff
@@ -73,7 +75,7 @@ def check(case: Case, backend: str = "python", differentiate: Differentiate | No
         differentiate = srcdiff.value_and_grad
     counts = {"compared": 0, "skipped": 0, "raised": 0}
     try:
-        with quiet(), time_limit(SECONDS[backend]), loaded(case) as module:
+        with quiet(), time_limit(seconds or SECONDS[backend]), loaded(case) as module:
             expected = [expect(case, module, number) for number in range(len(case.points))]
             compare(case, module, expected, backend, differentiate, counts)
     except Failure as failure:
@@ -261,8 +263,11 @@ class TooManyLinesError(Exception):
     """A program ran longer than a program of the writer does."""
 
 
-def terminates(case: Case, lines: int = 30000) -> bool:
-    """Whether the plain function ends soon at every point; a shrunk program may have lost its fuel."""
+def exceptions_of(case: Case, lines: int = 30000) -> set[str] | None:
+    """What the plain function raises at its points, or None where it is no function or does not end soon.
+
+    A program being shrunk may have lost its fuel, its name or a definition.
+    """
     remaining = lines
 
     def trace(frame: types.FrameType, event: str, argument: Any) -> Any:
@@ -275,18 +280,24 @@ def terminates(case: Case, lines: int = 30000) -> bool:
         return trace
 
     before = sys.gettrace()
-    try:
-        with quiet(), loaded(case) as module:
-            for point in case.points:
-                sys.settrace(trace)
-                try:
-                    getattr(module, ENTRY)(*clone(arguments_of(point, module)))
-                except (TooManyLinesError, RecursionError):
-                    return False
-                except Exception:
-                    continue
-                finally:
-                    sys.settrace(before)
-    except Exception:
-        return False  # it does not compile
-    return True
+    raised: set[str] = set()
+    with quiet():
+        try:
+            loading = loaded(case)
+            module = loading.__enter__()
+            function = getattr(module, ENTRY)
+            points = [clone(arguments_of(point, module)) for point in case.points]
+        except Exception:
+            return None
+        for point in points:
+            sys.settrace(trace)
+            try:
+                function(*point)
+            except (TooManyLinesError, RecursionError):
+                return None
+            except Exception as exception:
+                raised.add(type(exception).__name__)
+            finally:
+                sys.settrace(before)
+        loading.__exit__(None, None, None)
+    return raised

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -55,7 +56,9 @@ def edited(case: Case, edit: tuple[tuple[Any, ...], Edit]) -> Case | None:
     edit[1](tree)
     try:
         source = "\n\n".join(ast.unparse(node) for node in ast.fix_missing_locations(tree).body) + "\n"
-        compile(source, "<shrunk>", "exec")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(source, "<shrunk>", "exec")
     except (SyntaxError, ValueError):
         return None
     return replace(case, source=source) if source != case.source else None

@@ -438,10 +438,10 @@ class Writer:
         if kind == 2:
             return Expression(f"(({self.tamed(inner)}) // {self.pick((0.7, 1.1))})", 6.0)
         if kind == 3:
-            return Expression(f"round({self.tamed(inner)})", 4.0)
-        if self.chance(0.7):
-            return Expression(f"float(int({self.tamed(inner)}))", 4.0)
-        return Expression(f"int({self.tamed(inner)})", 4.0)
+            return Expression(f"(round({self.tamed(inner)}) * {self.constant()})", 6.0)
+        if self.chance(0.6):
+            return Expression(f"float({self.pick(('int', 'round'))}({self.tamed(inner)}))", 4.0)
+        return Expression(f"(int({self.tamed(inner)}) + {self.leaf().text})", 8.0)
 
     def list_expression(self, depth: int) -> Expression:
         name = self.pick(self.lists())
@@ -467,6 +467,10 @@ class Writer:
         count = len(function.parameters)
         if function.optional and self.chance(0.5):
             count -= self.random.randint(1, function.optional)
+        pairs = [known for known, kind in self.variables.items() if kind in (PAIR, NAMED_PAIR)]
+        if pairs and function.parameters[-2:] == (Real(), Real()) and self.chance(0.3):
+            first = [self.argument(kind, depth) for kind in function.parameters[:-2]]
+            return f"{name}({', '.join([*first, f'*{self.pick(pairs)}'])})"
         arguments = [self.argument(kind, depth) for kind in function.parameters[:count]]
         if function.names and self.chance(0.2):
             start = self.random.randint(0, count)
@@ -846,7 +850,7 @@ class Writer:
             return self.assign_real()
         else:
             name = self.fresh("total", LARGE)
-            self.emit(f"{name} = {self.pick(('0.0', self.real(1)))}")
+            self.emit(f"{name} = {self.pick(('0.0', '0.0', '0', self.real(1)))}")
             self.bind(name, LARGE)
         return None
 
