@@ -164,7 +164,7 @@ class _Intervals:
         if operation.defines() and all(v in self.layout.inlined for v in operation.defines()):
             return
         start = self.tick()
-        for value in operation.uses():
+        for value in operation.inits if isinstance(operation, Loop) else operation.uses():
             self.use(value, start)
         if isinstance(operation, Custom):
             for param in operation.params:
@@ -184,6 +184,9 @@ class _Intervals:
     def loop(self, operation: Loop, start: int) -> None:
         for value in operation.inner():
             self.defined[value] = start
+        evaluated = self.tick()  # the variables are set before the range is evaluated
+        for value in operation.bounds or ():
+            self.use(value, evaluated)
         inside: list[Value] = []
         self.loops.append((start, inside))
         for inner in operation.blocks():

@@ -82,7 +82,7 @@ class _Namer:
 
     def name_class(self, value: Value, exact: bool = False) -> None:
         members = self.classes.of(value)
-        named = [m.name for m in members if m.name and not m.name.startswith("%")]
+        named = [m.name for m in members if m.name.strip("_") and not m.name.startswith("%")]
         hint = value.name if exact else named[0] if named else "t"
         name, number = hint, 0
         while name in self.taken or not (exact or self.free(name, members)):
