@@ -32,14 +32,14 @@ from srcdiff.source.abstract import (
     join,
     leaf_types,
     loosened,
-    scalar_of,
 )
 from srcdiff.source.capture import Captured
 
 Key = tuple[int, str]
 
 # How a block of statements was left. The reverse sweep then knows only `if` and loops (TRIAL: exits become numbers).
-GOES_ON, CONTINUES, BREAKS, RETURNS, RAISES = 0, -1, 1, 2, 3
+# ENDS is the end of a `while` whose condition is part of its body.
+GOES_ON, CONTINUES, BREAKS, RETURNS, RAISES, ENDS = 0, -1, 1, 2, 3, 4
 
 _numbers = itertools.count(1)
 _MOST_READINGS = 25  # of one loop: types only widen, so that a handful is enough
@@ -418,6 +418,7 @@ class Environment(Builder):
             with self.block() as test_operations:
                 condition = test()
             test_block = (test_operations, condition)
+            self.names = dict(head)  # what the test computes is not seen by the body
         index = Value(INT, "i") if bounds is not None else None
         with self.block() as operations:
             body(index)
@@ -538,4 +539,3 @@ def handles(x: Abstract) -> set[List]:
     return set()
 
 
-__all__ = ["BREAKS", "CONTINUES", "GOES_ON", "RAISES", "RETURNS", "Environment", "Frame", "UnknownResult", "scalar_of"]

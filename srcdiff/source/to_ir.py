@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 import importlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal
@@ -22,12 +22,12 @@ from srcdiff.source.abstract import (
     Items,
     Iteration,
     List,
+    Maybe,
     Method,
     Poison,
     Range,
     Static,
     Stored,
-    Text,
     Tuple,
     describe,
     leaf_types,
@@ -36,7 +36,7 @@ from srcdiff.source.abstract import (
 from srcdiff.source.accepted import refused_syntax
 from srcdiff.source.calls import Calls, RecursionFound
 from srcdiff.source.capture import Captured
-from srcdiff.source.environment import BREAKS, CONTINUES, GOES_ON, RETURNS, Frame, UnknownResult, list_key
+from srcdiff.source.environment import BREAKS, CONTINUES, ENDS, GOES_ON, RETURNS, Frame, UnknownResult, list_key
 from srcdiff.source.expressions import Outside
 from srcdiff.source.scopes import assigned_names, nonlocal_names
 
@@ -406,37 +406,44 @@ class Reader(Calls):
 
     def statement_While(self, node: ast.While) -> None:
         forever = isinstance(node.test, ast.Constant) and bool(node.test.value)
-        plain = not any(isinstance(n, ast.NamedExpr) for n in ast.walk(node.test))
-        assigned = assigned_names(node)
-        test: Callable[[], Value] | None = None
-        if not forever and plain:
-            probe = dict(self.names), len(self.operations)
-            static = self.truth(self.expr(node.test), node.test)
-            self.names = probe[0]
-            del self.operations[probe[1] :]
-            if isinstance(static, Static) and not static.value:
+        if not forever:
+            names, length = dict(self.names), len(self.operations)
+            truth = self.truth(self.expr(node.test), node.test)
+            changed = [k for k, x in self.names.items() if x is not names.get(k) and not isinstance(names.get(k), Maybe)]
+            self.names = names
+            del self.operations[length:]
+            if isinstance(truth, Static) and not truth.value and not changed:
                 self.statements(node.orelse)
                 return
+            if changed:
+                self.while_with_assignments(node)
+                return
 
-            def test() -> Value:
-                return self.value(self.truth(self.expr(node.test), node.test))
+        def test() -> Value:
+            return self.value(self.truth(self.expr(node.test), node.test))
 
-        body = node.body
-        if not forever and not plain:
-            leave = ast.copy_location(ast.Break(), node.test)
-            stop = ast.If(ast.UnaryOp(ast.Not(), node.test), [leave], [])
-            body = [ast.fix_missing_locations(ast.copy_location(stop, node.test)), *body]
-        code = self.loop(node, assigned, None, test, lambda _: self.loop_body(body))
+        code = self.loop(
+            node, assigned_names(node), None, None if forever else test, lambda _: self.loop_body(node.body)
+        )
         if forever and not _breaks(node.body):
             if _returns(node.body):
                 self.leave(RETURNS)
             else:
                 self.die()
             return
-        if not plain:
-            self.after_loop(Static(GOES_ON) if not _breaks(node.body) else code, node)
-        else:
-            self.after_loop(code, node)
+        self.after_loop(code, node)
+
+    def while_with_assignments(self, node: ast.While) -> None:
+        """A condition that assigns (`:=`, or a call that changes something) is part of the body."""
+
+        def turn(_: Value | None) -> None:
+            truth = self.truth(self.expr(node.test), node.test)
+            if isinstance(truth, Static):
+                self.loop_body(node.body) if truth.value else self.leave(ENDS)
+                return
+            self.branch_on(truth, lambda: self.loop_body(node.body), lambda: self.leave(ENDS))
+
+        self.after_loop(self.loop(node, assigned_names(node), None, None, turn), node)
 
     def loop_body(self, body: list[ast.stmt]) -> None:
         self.loop_depth += 1
@@ -531,17 +538,13 @@ class Reader(Calls):
             return
         if _returns(node.body):
             returned = self.apply("equal", self.value(code), self.const(RETURNS))
-            if not _breaks(node.body):
-                if node.orelse:
-                    self.branch_on(returned, lambda: self.leave(RETURNS), lambda: self.statements(node.orelse))
-                else:
-                    self.names[self.exit_key] = code
-                    self.names[self.exit_key] = self.apply("where", returned, self.const(RETURNS), self.const(GOES_ON))
-                return
             self.names[self.exit_key] = self.apply("where", returned, self.const(RETURNS), self.const(GOES_ON))
-        if node.orelse:
-            finished = self.apply("less_equal", self.value(code), self.const(GOES_ON))
-            self.branch_on(finished, lambda: self.after_exit(node.orelse), lambda: None)
+        if not node.orelse:
+            return
+        left = self.apply("equal", self.value(code), self.const(BREAKS))
+        if _returns(node.body):
+            left = self.apply("logical_or", left, self.apply("equal", self.value(code), self.const(RETURNS)))
+        self.branch_on(left, lambda: None, lambda: self.after_exit(node.orelse))
 
     # -- comprehensions ----------------------------------------------------------------------------------------------------
 
@@ -610,7 +613,7 @@ class Reader(Calls):
         return result
 
     def read_unit(self, unit: Unit, captured: Captured, descriptions: dict[str, Description], node: ast.AST) -> None:
-        outer = (self.names, self.frame, self.span, self.path, self.active_calls, len(self.outside))
+        outer = (self.names, self.frame, self.span, self.path, self.active_calls, self.loop_depth)
         for _ in range(8):
             del self.problems[len(self.problems) :]
             self.names, self.active_calls = {}, []
@@ -623,16 +626,16 @@ class Reader(Calls):
                 try:
                     result: Abstract = self.run_body(captured.node)
                 except UnknownResult:
-                    self.names, self.frame, self.span, self.path, self.active_calls, _ = outer
+                    self.names, self.frame, self.span, self.path, self.active_calls, self.loop_depth = outer
                     self.refuse("SD305", node, f"`{captured.name}` never returns without calling itself")
                 found = loosened(describe(result))
                 if isinstance(result, Poison):
-                    self.names, self.frame, self.span, self.path, self.active_calls, _ = outer
+                    self.names, self.frame, self.span, self.path, self.active_calls, self.loop_depth = outer
                     raise Refusal(result.problem)
                 types = leaf_types(found)
                 yields = self.leaves(result, found) if types is not None else []
             if types is None or any(isinstance(t, Array) for t in types) or found.kind in ("list", "other"):
-                self.names, self.frame, self.span, self.path, self.active_calls, _ = outer
+                self.names, self.frame, self.span, self.path, self.active_calls, self.loop_depth = outer
                 self.refuse("SD305", node, f"the recursive function `{captured.name}` must return numbers")
             stable = found == unit.result
             unit.result = found
@@ -640,10 +643,7 @@ class Reader(Calls):
                 break
         unit.params = tuple(params)
         unit.function = Function(unit.name, unit.params, Block(tuple(operations), tuple(yields)))
-        if len(self.outside) > outer[5]:
-            self.names, self.frame, self.span, self.path, self.active_calls, _ = outer
-            self.refuse("SD305", node, f"`{captured.name}` reads variables from outside", help_="pass them as arguments")
-        self.names, self.frame, self.span, self.path, self.active_calls, _ = outer
+        self.names, self.frame, self.span, self.path, self.active_calls, self.loop_depth = outer
 
 
 _NO_ARGUMENTS = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
@@ -738,9 +738,33 @@ def read(captured: Captured, arguments: dict[str, Description]) -> Reading:
     params += [o.value for o in reader.outside]
     main = Function(captured.name, tuple(params), Block(tuple(operations), tuple(outputs)))
     callees = tuple(u.function for u in reader.units.values() if u.function is not None)
+    program = pass_outside_values(Program(main, callees), [o.value for o in reader.outside])
     return Reading(
-        Program(main, callees), bound, result, tuple(reader.outside), tuple(reader.guards), captured, lists
+        program, bound, result, tuple(reader.outside), tuple(reader.guards), captured, lists
     )
+
+
+def pass_outside_values(program: Program, outside: Sequence[Value]) -> Program:
+    """Recursive functions get what they read from outside as further arguments, all of them alike."""
+    if not program.callees or not outside:
+        return program
+
+    def closed(block: Block, known: dict[Value, Value]) -> Block:
+        operations = []
+        for operation in block.operations:
+            operation = operation.replaced(lambda v: known.get(v, v))
+            if isinstance(operation, Call):
+                operation = replace(operation, args=(*operation.args, *(known.get(v, v) for v in outside)))
+            names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
+            operations.append(replace(operation, **{n: closed(getattr(operation, n), known) for n in names}))
+        return Block(tuple(operations), tuple(known.get(v, v) for v in block.yields))
+
+    def function(callee: Function) -> Function:
+        known = {v: Value(v.type, v.name) for v in outside}
+        return replace(callee, params=(*callee.params, *known.values()), body=closed(callee.body, known))
+
+    main = replace(program.main, body=closed(program.main.body, {}))
+    return Program(main, tuple(function(c) for c in program.callees))
 
 
 def _result_values(reader: Reader, result: Abstract) -> tuple[list[Value], list[Operation]]:
@@ -751,6 +775,3 @@ def _result_values(reader: Reader, result: Abstract) -> tuple[list[Value], list[
     raise DifferentiationError(
         [Problem("SD401", f"the result is {reader.said(result)}", reader.span, help="return a float")]
     )
-
-
-__all__ = ["Reader", "Reading", "Text", "read"]
