@@ -1,11 +1,25 @@
 """srcdiff: derivatives of ordinary Python functions, as source code, compiled by Numba."""
 
-from srcdiff.api import Derivative, differentiable, grad, source, stop_gradient, value_and_grad
-from srcdiff.diagnostics import DifferentiationError
+from srcdiff.api import (
+    Derivative,
+    check,
+    custom_rule,
+    differentiable,
+    grad,
+    source,
+    stop_gradient,
+    value_and_grad,
+)
+from srcdiff.diagnostics import DifferentiationError, ZeroGradientWarning
+
+__version__ = "0.1.0"
 
 __all__ = [
     "Derivative",
     "DifferentiationError",
+    "ZeroGradientWarning",
+    "check",
+    "custom_rule",
     "differentiable",
     "grad",
     "source",

@@ -5,16 +5,20 @@ from __future__ import annotations
 import functools
 import inspect
 import types
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
+from srcdiff.check import Report, compare
+from srcdiff.diagnostics import DifferentiationError, Refusal, Span, ZeroGradientWarning
+from srcdiff.ir.types import FLOAT
 from srcdiff.pipeline import Compiled, Request, compile_request
 from srcdiff.source.abstract import Description
 from srcdiff.source.capture import Captured, capture, plain_function, read_variable
 from srcdiff.source.signature import describe_argument, floats_for_integers
+from srcdiff.transforms.custom import CustomRule
 
 Wrt = int | str | Sequence[int | str]
 
@@ -82,7 +86,7 @@ class Derivative:
             args = self._bound(args, kwargs)
         key = tuple([_key(a) for a in args])
         specialisation = self.specialisations.get(key)
-        if specialisation is None or not specialisation.is_current():
+        if specialisation is None or (specialisation.watches and not specialisation.is_current()):
             specialisation = self._specialise(key, args)
         return specialisation(args)
 
@@ -118,9 +122,14 @@ class Derivative:
             self.captured, descriptions, self.wrt, self.mode, self.with_value, self.has_aux, self.single
         )
         compiled = compile_request(request, self.backend, self.options)
-        specialisation = Specialisation(compiled, descriptions, self.names)
+        self._warn(compiled)
+        specialisation = Specialisation(compiled, descriptions, self, args)
         self.specialisations[key] = self.latest = specialisation
         return specialisation
+
+    def _warn(self, compiled: Compiled) -> None:
+        for message in compiled.warnings:
+            warnings.warn(message, ZeroGradientWarning, stacklevel=4)
 
     # -- looking -------------------------------------------------------------------------------------------------------------
 
@@ -148,15 +157,21 @@ class Derivative:
 class Specialisation:
     """A derivative for certain argument types: the compiled function, and what has to be done around it."""
 
-    def __init__(self, compiled: Compiled, descriptions: dict[str, Description], names: tuple[str, ...]) -> None:
-        self.compiled, self.descriptions = compiled, descriptions
+    def __init__(
+        self, compiled: Compiled, descriptions: dict[str, Description], owner: Derivative, args: tuple[Any, ...]
+    ) -> None:
+        self.compiled = compiled
         self.function = compiled.function
         self.outside = compiled.reading.outside
         self.guards = compiled.reading.guards
         self.outside_keys = [_key(o.read()) for o in self.outside]
+        self.watches = bool(self.outside or self.guards)
+        names = owner.names
         self.positions = [k for k, n in enumerate(names) if descriptions[n].kind != "static"]
-        self.converters = [_converter(descriptions[n]) for n in names]
+        self.converters = [_converter(descriptions[n], a) for n, a in zip(names, args, strict=True)]
         self.plain = len(self.positions) == len(names) and not self.outside and not any(self.converters)
+        self.lists = [(k, names.index(n)) for k, n in enumerate(owner.wrt) if descriptions[n].kind == "stored"]
+        self.owner = owner
 
     def is_current(self) -> bool:
         """Whether what the function reads from outside is what it was compiled for."""
@@ -169,7 +184,8 @@ class Specialisation:
     def __call__(self, args: tuple[Any, ...]) -> Any:
         if self.plain:
             return self.function(*args)
-        return self.function(*self.converted(args))
+        result = self.function(*self.converted(args))
+        return self.with_lists(result, args) if self.lists else result
 
     def converted(self, args: tuple[Any, ...]) -> list[Any]:
         values = []
@@ -177,6 +193,20 @@ class Specialisation:
             convert = self.converters[k]
             values.append(args[k] if convert is None else convert(args[k]))
         return values + [o.read() for o in self.outside]
+
+    def with_lists(self, result: Any, args: tuple[Any, ...]) -> Any:
+        """The gradient of a list is a list."""
+        owner = self.owner
+        place = 1 if owner.with_value else 0
+        alone = not owner.with_value and not owner.has_aux
+        gradient = result if alone else result[place]
+        parts = [gradient] if owner.single else list(gradient)
+        for k, position in self.lists:
+            parts[k] = parts[k][: len(args[position])].tolist()
+        gradient = parts[0] if owner.single else tuple(parts)
+        if alone:
+            return gradient
+        return (result[0], gradient) if place else (gradient, result[1])
 
     def compile(self, args: tuple[Any, ...]) -> None:
         """Compile without running."""
@@ -193,16 +223,23 @@ def _read(place: Any, name: str) -> Any:
         return None
 
 
-def _converter(description: Description) -> Callable[[Any], Any] | None:
+def _converter(description: Description, example: Any) -> Callable[[Any], Any] | None:
+    """What has to be done to an argument before the call: lists become arrays, integers to differentiate by floats."""
     if description.kind == "stored":
-        return np.asarray if description.parts[0].detail.dtype != "float64" else _float_array
-    if description.kind == "value" and str(description.detail) == "float64":
-        return None
+        dtype = np.dtype(description.parts[0].detail.dtype)
+        return lambda values: np.array(values, dtype=dtype)
+    if description.kind == "value" and description.detail == FLOAT and isinstance(example, int | np.integer):
+        return float
+    if description.kind == "tuple":
+        inner = [_converter(d, e) for d, e in zip(description.parts, example, strict=True)]
+        if any(inner):
+
+            def convert(values: Any) -> Any:
+                items = [v if c is None else c(v) for c, v in zip(inner, values, strict=True)]
+                return type(values)(*items) if hasattr(values, "_fields") else tuple(items)
+
+            return convert
     return None
-
-
-def _float_array(values: Any) -> Any:
-    return np.array(values, dtype=float)
 
 
 def _key(value: Any) -> Any:
@@ -300,4 +337,36 @@ def stop_gradient(x: Any) -> Any:
 stop_gradient.__srcdiff_stop_gradient__ = True  # type: ignore[attr-defined]
 
 
-__all__ = ["Problem"]
+def custom_rule(f: Callable[..., Any] | None = None, *, adjoint: Callable[..., Any]) -> Any:
+    """Declare the derivative of a function: `adjoint(*arguments, out, out_bar)` gives one adjoint for each argument.
+
+    As a decorator, `@custom_rule(adjoint=g)`, or called with the function. The function's body is not differentiated.
+    """
+    if f is None:
+        return lambda function: CustomRule(function, adjoint)
+    return CustomRule(f, adjoint)
+
+
+def check(f: Callable[..., Any], *args: Any, wrt: Wrt | None = None, backend: str = "numba", **options: Any) -> Report:
+    """Compare the gradient with finite differences; raises `AssertionError` that says where they differ.
+
+    Without `wrt`, all arguments that hold floats are checked.
+    """
+    plain = plain_function(f)
+    if plain is None:
+        raise TypeError(f"{f!r} is not a Python function")
+    names = tuple(inspect.signature(plain, follow_wrapped=False).parameters)
+    if wrt is None:
+        wrt = tuple(k for k, a in enumerate(args) if _has_floats(a))
+    asked = (wrt,) if isinstance(wrt, int | str) else tuple(wrt)
+    gradients = grad(f, asked, backend=backend, **options)(*args)
+    chosen = [(names.index(w) if isinstance(w, str) else w, w if isinstance(w, str) else names[w]) for w in asked]
+    return compare(plain, args, chosen, gradients)
+
+
+def _has_floats(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind == "f"
+    if isinstance(value, tuple | list):
+        return bool(value) and all(_has_floats(v) for v in value)
+    return isinstance(value, float | np.floating)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from srcdiff.analyses.aliasing import points_to, written_sites
+from srcdiff.analyses.zero_gradients import zero_gradient
 from srcdiff.backends import numba_cpu, python
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.emit.module import Module, write_module
@@ -53,6 +54,7 @@ class Work:
     main: Function
     callees: tuple[Function, ...]
     module: Module = field(default_factory=Module)
+    warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ class Compiled:
     text: str
     reading: Reading
     function: Callable[..., Any]
+    warnings: tuple[str, ...] = ()
 
 
 def compile_request(request: Request, backend: str, options: dict[str, Any]) -> Compiled:
@@ -71,7 +74,7 @@ def compile_request(request: Request, backend: str, options: dict[str, Any]) -> 
     for name, step in STEPS:
         step(work)
         _look(name, work.main)
-    return Compiled(work.module.text, reading, _load(work, backend, options))
+    return Compiled(work.module.text, reading, _load(work, backend, options), tuple(work.warnings))
 
 
 def _simplify(work: Work) -> None:
@@ -85,6 +88,11 @@ def _reverse(work: Work) -> None:
         return
     output = _output_of(work)
     wrt = [k for name in request.wrt for k in _parameters(work, name)]
+    work.warnings += [
+        text
+        for name in request.wrt
+        for text in zero_gradient(work.main, name, [work.main.params[k] for k in _parameters(work, name)], output)
+    ]
     callees, written = adjoints_of_callees(work.callees)
     name = f"{work.main.name}_{'value_and_grad' if request.with_value else 'grad'}"
     keep_results = request.with_value or request.has_aux

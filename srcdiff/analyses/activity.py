@@ -162,9 +162,16 @@ class _Flow:
 
 def differentiable_arguments(operation: Apply) -> list[Value]:
     """The arguments that the primitive's derivative is not zero for everywhere; a primitive without a rule has all."""
+    if operation.primitive == "stop_gradient":
+        return []
     rule = derivative_rule(operation.primitive)
     if rule is None:
         return [a for a in operation.args if is_float(a.type)]
     return [
         a for name, a in zip(rule.parameters, operation.args, strict=True) if name in rule.partials and is_float(a.type)
     ]
+
+
+def varied_values(function: Function, inputs: Iterable[Value], sites: dict[Value, Sites]) -> set[Value]:
+    """What depends on the inputs."""
+    return _Flow(list(walk(function.body)), sites, forward=True).run(inputs)

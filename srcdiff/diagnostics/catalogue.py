@@ -110,6 +110,13 @@ _kind(
     "def f(x, a):\n    return fill(a, 2, x)\n",
     "1.5, np.ones(3)",
 )
+_kind(
+    "SD306",
+    "a custom rule does not fit its function",
+    "write `adjoint(*arguments, out, out_bar)` that returns one adjoint for each argument",
+    "import srcdiff\n\ndef wrong(x, out_bar):\n    return (out_bar,)\n\n@srcdiff.custom_rule(adjoint=wrong)\ndef g(x):\n"
+    "    return x * x\n\ndef f(x):\n    return g(x)\n",
+)
 # SD4xx: the derivative asked for
 _kind(
     "SD401",

@@ -47,6 +47,10 @@ class DifferentiationError(Exception):
         return "\n" + head + "\n\n".join(str(p) for p in self.problems)
 
 
+class ZeroGradientWarning(UserWarning):
+    """A chosen argument cannot reach the result: its gradient is zero, and this says why."""
+
+
 class Refusal(Exception):  # noqa: N818 -- it never reaches the user; it carries a problem to where they are gathered
     """Raised inside the compiler; `None` means that the problem has been reported already."""
 

@@ -413,9 +413,20 @@ def augmented(name: str, text: str) -> str:
     """`x = x + y` as `x += y`."""
     for operator in ("+", "-"):
         head = f"{name} {operator} "
-        if text.startswith(head) and _one_term(text[len(head) :]):
-            return f"{name} {operator}= {text[len(head) :]}"
+        rest = text[len(head) :]
+        if text.startswith(head) and _one_term(rest):
+            return f"{name} {operator}= {rest[1:-1] if _in_parentheses(rest) else rest}"
     return f"{name} = {text}"
+
+
+def _in_parentheses(text: str) -> bool:
+    """Whether one pair of parentheses holds all of the text."""
+    depth = 0
+    for k, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0:
+            return k > 0 and k == len(text) - 1
+    return False
 
 
 def _one_term(text: str) -> bool:

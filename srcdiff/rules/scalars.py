@@ -147,3 +147,5 @@ constant("isclose(x, y)", "isnan(x)", "isinf(x)", "isfinite(x)", "isposinf(x)", 
 constant("logical_and(x, y)", "logical_or(x, y)", "logical_xor(x, y)", "logical_not(x)", on=BOOLEAN)
 constant("bitwise_and(x, y)", "bitwise_or(x, y)", "bitwise_xor(x, y)", "invert(x)", on=INTEGER)
 constant("left_shift(x, y)", "right_shift(x, y)", "gcd(x, y)", "lcm(x, y)", on=INTEGER)
+constant("round(x, n)", on={"n": INTEGER})
+constant("range_length(x, y, z)", on=ORDER)

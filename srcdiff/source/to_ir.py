@@ -409,7 +409,9 @@ class Reader(Calls):
         if not forever:
             names, length = dict(self.names), len(self.operations)
             truth = self.truth(self.expr(node.test), node.test)
-            changed = [k for k, x in self.names.items() if x is not names.get(k) and not isinstance(names.get(k), Maybe)]
+            changed = any(isinstance(n, ast.NamedExpr) for n in ast.walk(node.test)) or any(
+                x is not names.get(k) and not isinstance(names.get(k), Maybe) for k, x in self.names.items()
+            )
             self.names = names
             del self.operations[length:]
             if isinstance(truth, Static) and not truth.value and not changed:

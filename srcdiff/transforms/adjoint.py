@@ -104,6 +104,7 @@ class Adjoint:
         self.demands: dict[Value, set[int]] = {}
         self.position = 10**9
         self.problems: list[Problem] = []
+        self.had_again: set[Value] = set()
         self.uses: dict[Value, int] = {}
         self.top = Mirror(structure.top, None)
 
@@ -164,7 +165,8 @@ class Adjoint:
             return
         so_far = self.current(mirror, value)
         total = amount if so_far is None else self.builder.apply("add", so_far, amount)
-        if value.name and not total.name and total not in self.builder.constants:
+        is_new = total not in self.structure.home and total not in self.had_again and total not in self.builder.constants
+        if value.name and not total.name and is_new:
             total.name = bar(value)
         mirror.adjoints[value] = total
 
@@ -191,6 +193,7 @@ class Adjoint:
             self.demands.setdefault(value, set()).add(self.position)
             with self.into(at):
                 at.known[value] = self.again(value, at)
+                self.had_again.add(at.known[value])
         elif self.plan is None:
             self.demands[value].add(self.position)
         return at.known[value]

@@ -1,0 +1,121 @@
+"""Compares a gradient with finite differences and says where they differ."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+# Weights of the fourth-order central difference, for steps of -2, -1, 1 and 2.
+_WEIGHTS = ((-2, 1.0 / 12.0), (-1, -2.0 / 3.0), (1, 2.0 / 3.0), (2, -1.0 / 12.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One number of one argument: the derivative, the differences, and how far to trust them."""
+
+    place: str
+    derivative: float
+    differences: float
+    uncertainty: float
+
+    @property
+    def differs(self) -> bool:
+        if np.isnan(self.derivative) or np.isnan(self.differences):
+            return bool(np.isnan(self.derivative) != np.isnan(self.differences))
+        return abs(self.derivative - self.differences) > self.uncertainty
+
+    def __str__(self) -> str:
+        return f"{self.place}: derivative {self.derivative:.10g}, differences {self.differences:.10g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was compared; `worst` is the entry with the largest difference."""
+
+    entries: tuple[Entry, ...]
+
+    @property
+    def worst(self) -> Entry | None:
+        return max(self.entries, key=lambda e: abs(e.derivative - e.differences), default=None)
+
+    def __str__(self) -> str:
+        count = len(self.entries)
+        return f"{count} derivatives agree with finite differences" + (f"; worst {self.worst}" if count else "")
+
+
+def compare(
+    function: Callable[..., Any], arguments: tuple[Any, ...], chosen: list[tuple[int, str]], gradients: tuple[Any, ...]
+) -> Report:
+    """Compare the gradients with differences of the function, one number at a time; raise where they differ."""
+    entries: list[Entry] = []
+    for (position, name), gradient in zip(chosen, gradients, strict=True):
+        for place, value, put, got in _numbers(arguments, position, name, gradient):
+            differences, uncertainty = _difference(function, arguments, position, value, put)
+            entries.append(Entry(place, got, differences, uncertainty))
+    wrong = [e for e in entries if e.differs]
+    if wrong:
+        lines = "\n".join(f"  {e}" for e in wrong[:20])
+        more = f"\n  and {len(wrong) - 20} more" if len(wrong) > 20 else ""
+        raise AssertionError(f"{len(wrong)} of {len(entries)} derivatives differ from finite differences\n{lines}{more}")
+    return Report(tuple(entries))
+
+
+Put = Callable[[Any, float], Any]
+
+
+def _numbers(
+    arguments: tuple[Any, ...], position: int, name: str, gradient: Any
+) -> Iterator[tuple[str, float, Put, float]]:
+    """Every number of an argument: its name, its value, how to put another in its place, and its derivative."""
+
+    def visit(value: Any, bar: Any, place: str, put: Put) -> Iterator[tuple[str, float, Put, float]]:
+        if isinstance(value, np.ndarray):
+            for index in np.ndindex(value.shape):
+
+                def put_element(whole: Any, number: float, index: tuple[int, ...] = index) -> Any:
+                    whole = np.array(whole)
+                    whole[index] = number
+                    return whole
+
+                label = f"{place}[{', '.join(map(str, index))}]"
+                yield label, float(value[index]), _inside(put, value, put_element), float(bar[index])
+        elif isinstance(value, tuple | list):
+            for k, item in enumerate(value):
+
+                def put_item(whole: Any, inner: Any, k: int = k) -> Any:
+                    items = [*whole[:k], inner, *whole[k + 1 :]]
+                    return type(whole)(*items) if hasattr(whole, "_fields") else type(whole)(items)
+
+                yield from visit(item, bar[k], f"{place}[{k}]", _inside(put, value, put_item))
+        else:
+            yield place, float(value), put, float(bar)
+
+    yield from visit(arguments[position], gradient, name, lambda _, number: number)
+
+
+def _inside(outer: Put, whole: Any, inner: Callable[[Any, Any], Any]) -> Put:
+    return lambda _, number: outer(None, inner(whole, number))
+
+
+def _difference(
+    function: Callable[..., Any], arguments: tuple[Any, ...], position: int, value: float, put: Put
+) -> tuple[float, float]:
+    """The difference quotient, and how far it can be off: the change between two steps, and rounding."""
+
+    def at(number: float) -> float:
+        given = copy.deepcopy(list(arguments))
+        given[position] = put(None, number)
+        with np.errstate(all="ignore"):
+            return float(function(*given))
+
+    found = []
+    scale = max(1.0, abs(value))
+    size = abs(at(value))
+    for step in (1e-3 * scale, 5e-4 * scale):
+        found.append(sum(w * at(value + k * step) for k, w in _WEIGHTS) / step)
+    rounding = 1e-12 * max(size, 1.0) / (5e-4 * scale)
+    return found[1], 2.0 * abs(found[1] - found[0]) + rounding + 1e-7 * abs(found[1])

@@ -1,0 +1,66 @@
+"""Functions whose derivative the user declares."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
+from srcdiff.ir.builder import Builder
+from srcdiff.ir.nodes import Value
+from srcdiff.source.abstract import Abstract, Description, Static, Tuple
+from srcdiff.source.capture import capture, plain_function
+from srcdiff.source.to_ir import read
+from srcdiff.transforms.clone import inline
+
+
+class CustomRule:
+    """A function together with its adjoint: `adjoint(*arguments, out, out_bar)` gives one adjoint per argument."""
+
+    def __init__(self, function: Callable[..., Any], adjoint: Callable[..., Any]) -> None:
+        for given in (function, adjoint):
+            if plain_function(given) is None:
+                raise TypeError(f"{given!r} is not a Python function")
+        self.function, self.adjoint = function, adjoint
+        functools.update_wrapper(self, function, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    @property
+    def __srcdiff_rule__(self) -> CustomRule:
+        return self
+
+    def adjoint_values(
+        self, builder: Builder, args: Sequence[Value], outs: Sequence[Value], seeds: Sequence[Value], span: Span | None
+    ) -> list[Value | None]:
+        """Write the adjoint function's body; gives the adjoint of each argument, or None for zero."""
+        name = getattr(self.adjoint, "__name__", "adjoint")
+        values = [*args, *outs, *seeds]
+        try:
+            captured = capture(self.adjoint)
+        except Refusal as refusal:
+            raise DifferentiationError([refusal.problem] if refusal.problem is not None else []) from None
+        names = [a.arg for a in (*captured.node.args.posonlyargs, *captured.node.args.args)]
+        if len(names) != len(values):
+            message = f"`{name}` takes {len(names)} arguments; it gets {len(values)}: arguments, result, its adjoint"
+            raise DifferentiationError([Problem("SD306", message, span)])
+        reading = read(captured, {n: Description("value", v.type) for n, v in zip(names, values, strict=True)})
+        if reading.outside:
+            message = f"`{name}` reads `{reading.outside[0].name}` from outside"
+            raise DifferentiationError([Problem("SD306", message, span)])
+        result = reading.result
+        items = list(result.items) if isinstance(result, Tuple) else [result]
+        if len(items) != len(args):
+            message = f"`{name}` returns {len(items)} adjoints for {len(args)} arguments"
+            raise DifferentiationError([Problem("SD306", message, span)])
+        yields = iter(inline(reading.program.main, values, builder))
+        return [_adjoint(item, yields) for item in items]
+
+
+def _adjoint(item: Abstract, yields: Any) -> Value | None:
+    if isinstance(item, Static) and item.value is None:
+        return None
+    value: Value = next(yields)
+    return value
