@@ -16,10 +16,10 @@ def square_root(a):
 
 
 def first_crossing(position, velocity, wall):
-    """The speed of a falling body where it hits the wall, or its speed at the end if it never does."""
+    """The velocity of a falling body where it meets the wall, or half of the last one if it never does."""
     for _ in range(1000):
         position = position + 0.001 * velocity
-        velocity = velocity - 0.001 * (9.81 + 0.1 * velocity * abs(velocity))
+        velocity = velocity - 0.001 * (9.81 - 0.5 * position + 0.1 * velocity * abs(velocity))
         if position < wall:
             break
     else:
@@ -48,8 +48,8 @@ for a in (2.0, 100.0, 1e-6):
 # One gradient serves both exits of the loop.
 fall = srcdiff.value_and_grad(first_crossing, wrt=("position", "velocity"))
 for wall in (-2.0, -50.0):
-    speed, (position_bar, velocity_bar) = fall(0.0, 1.0, wall)
-    print(f"wall at {wall:g}: speed {speed:.6f}, its derivatives {position_bar:.6f} and {velocity_bar:.6f}")
+    last, (position_bar, velocity_bar) = fall(0.0, 1.0, wall)
+    print(f"wall at {wall:g}: velocity {last:.6f}, its derivatives {position_bar:.6f} and {velocity_bar:.6f}")
     step = 1e-7
     difference = (first_crossing(0.0, 1.0 + step, wall) - first_crossing(0.0, 1.0 - step, wall)) / (2.0 * step)
     assert math.isclose(velocity_bar, difference, rel_tol=1e-6)  # what the differences are good for

@@ -33,7 +33,7 @@ print("d cost / d x =", x_bar)
 assert math.isclose(y, 2.0, rel_tol=1e-15)
 assert math.isclose(x_bar, 2.0 * 2.0 / 13.0 + 1.0, rel_tol=1e-15)
 
-print("\nThe generated code calls the rule:\n")
+print("\nThe generated code uses the rule:\n")
 print(srcdiff.source(cost, 10.0))
 
 

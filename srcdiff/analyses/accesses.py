@@ -1,11 +1,192 @@
-"""Questions about the elements that loads and stores touch, asked of isl."""
+"""Questions about the elements that loads and stores touch, asked of isl.
+
+An access runs once for every turn of the loops around it. If its indices are affine in the loops' counters, the turns of
+one access that come after a turn of another and touch the same element are a set of integers, and isl can tell whether
+it is empty (Verdoolaege 2010). Whatever is not affine may be anything.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
 from srcdiff.analyses.structure import Structure
-from srcdiff.ir.nodes import Load, Store
+from srcdiff.ir.nodes import Alloc, Apply, Copy, Dim, Index, Load, Loop, Slice, Store, Transpose, Value, View
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """A sum of loop counters and of values that no loop changes, with whole factors."""
+
+    constant: int = 0
+    terms: tuple[tuple[Value, int], ...] = ()
+
+    def plus(self, other: Affine, factor: int = 1) -> Affine:
+        terms = dict(self.terms)
+        for value, count in other.terms:
+            terms[value] = terms.get(value, 0) + factor * count
+        kept = tuple((v, c) for v, c in terms.items() if c)
+        return Affine(self.constant + factor * other.constant, kept)
+
+    def times(self, factor: int) -> Affine:
+        return Affine(0).plus(self, factor)
+
+
+@dataclass(slots=True)
+class _Names:
+    """Names for isl: counters of one access or the other are variables, all else are parameters."""
+
+    parameters: dict[Value, str] = field(default_factory=dict)
+
+    def text(self, expression: Affine, counters: dict[Value, str]) -> str:
+        parts = [str(expression.constant)]
+        for value, count in expression.terms:
+            name = counters.get(value) or self.parameters.setdefault(value, f"p{len(self.parameters)}")
+            parts.append(f"{count}*{name}")
+        return " + ".join(parts)
 
 
 def never_overwrites(store: Store, access: Load | Store, structure: Structure) -> bool:
     """Whether no run of the store, after a run of the access, touches the same element."""
-    return False
+    first, second = element(access.array, access.indices, structure), element(store.array, store.indices, structure)
+    if first is None or second is None or first[0] is not second[0]:
+        return False
+    a_loops = structure.loops_around(structure.block_of[access])
+    b_loops = structure.loops_around(structure.block_of[store])
+    common = 0
+    while common < min(len(a_loops), len(b_loops)) and a_loops[common] is b_loops[common]:
+        common += 1
+    names = _Names()
+    a_names = {loop: f"a{k}" for k, loop in enumerate(a_loops)}
+    b_names = {loop: f"b{k}" for k, loop in enumerate(b_loops)}
+    a_counters, b_counters = _counters(a_names), _counters(b_names)
+    constraints = [*_domain(a_names, structure, names), *_domain(b_names, structure, names)]
+    for x, y in zip(first[1], second[1], strict=True):
+        if x is None or y is None:
+            continue
+        for index, counters, loops in ((x, a_counters, a_names), (y, b_counters, b_names)):
+            if not _is_negative_nowhere(index, loops, structure):
+                return False
+        constraints.append(f"{names.text(x, a_counters)} = {names.text(y, b_counters)}")
+    variables = [*a_names.values(), *b_names.values()]
+    later = structure.start[store] > structure.start[access]
+    orders = [[f"a{k} = b{k}" for k in range(level)] + [_before(a_loops[level], level, structure)] for level in range(common)]
+    if later:
+        orders.append([f"a{k} = b{k}" for k in range(common)])
+    return all(_is_empty(variables, [*constraints, *order], names) for order in orders)
+
+
+def element(
+    array: Value, indices: Sequence[Value], structure: Structure
+) -> tuple[Value, list[Affine | None]] | None:
+    """The allocation or parameter at top level that an access touches, and the element of it."""
+    found: list[Affine | None] = [affine(i, structure) for i in indices]
+    definition = structure.definition.get(array)
+    while isinstance(definition, View | Transpose):
+        if isinstance(definition, Transpose):
+            turned: list[Affine | None] = [None] * len(found)
+            for position, axis in enumerate(definition.axes):
+                turned[axis] = found[position]
+            found = turned
+        else:
+            inner, rest = list[Affine | None](), iter(found)
+            for item in definition.items:
+                if isinstance(item, Index):
+                    inner.append(affine(item.value, structure))
+                elif isinstance(item, Slice):
+                    inner.append(_sliced(item, next(rest), structure))
+                else:
+                    next(rest)
+            found = [*inner, *rest]
+        array = definition.array
+        definition = structure.definition.get(array)
+    at_top = structure.home.get(array, structure.top) is structure.top
+    is_own = definition is None or isinstance(definition, Alloc | Copy)
+    return (array, found) if at_top and is_own else None
+
+
+def _sliced(item: Slice, index: Affine | None, structure: Structure) -> Affine | None:
+    if index is None or (item.step is not None and structure.constants.get(item.step) != 1):
+        return None
+    if item.start is None:
+        return index
+    start = affine(item.start, structure)
+    return None if start is None or start.terms or start.constant < 0 else index.plus(start)
+
+
+def affine(value: Value, structure: Structure) -> Affine | None:
+    """The value in terms of counters and what is computed at top level."""
+    if value in structure.constants:
+        known = structure.constants[value]
+        return Affine(known) if isinstance(known, int) else None
+    definition = structure.definition.get(value)
+    if isinstance(definition, Apply):
+        args = [affine(a, structure) for a in definition.args]
+        if all(a is not None for a in args):
+            known_args = [a for a in args if a is not None]
+            match definition.primitive:
+                case "add":
+                    return known_args[0].plus(known_args[1])
+                case "subtract":
+                    return known_args[0].plus(known_args[1], -1)
+                case "negative":
+                    return known_args[0].times(-1)
+                case "multiply":
+                    for x, y in (known_args, known_args[::-1]):
+                        if not x.terms:
+                            return y.times(x.constant)
+    if structure.home.get(value, structure.top) is structure.top:
+        return Affine(0, ((value, 1),))
+    if isinstance(definition, Dim) and structure.home.get(definition.array, structure.top) is structure.top:
+        return Affine(0, ((value, 1),))
+    if isinstance(definition, Loop) and definition.index is value and definition.counted:
+        return Affine(0, ((value, 1),))
+    return None
+
+
+def _counters(names: dict[Loop, str]) -> dict[Value, str]:
+    return {loop.index: name for loop, name in names.items() if loop.index is not None}
+
+
+def _step(loop: Loop, structure: Structure) -> int | None:
+    step = structure.constants.get(loop.bounds[2]) if loop.bounds is not None and loop.counted else None
+    return step if isinstance(step, int) and step != 0 else None
+
+
+def _domain(loops: dict[Loop, str], structure: Structure, names: _Names) -> list[str]:
+    """The turns of the loops; a bound that is not affine bounds nothing."""
+    counters, found = _counters(loops), []
+    for loop, name in loops.items():
+        step = _step(loop, structure)
+        if step is None or loop.bounds is None:
+            continue
+        start, stop = (affine(b, structure) for b in loop.bounds[:2])
+        low, high = (start, stop) if step > 0 else (stop, start)
+        if low is not None:
+            found.append(f"{name} {'>=' if step > 0 else '>'} {names.text(low, counters)}")
+        if high is not None:
+            found.append(f"{name} {'<' if step > 0 else '<='} {names.text(high, counters)}")
+    return found
+
+
+def _before(loop: Loop, level: int, structure: Structure) -> str:
+    step = _step(loop, structure)
+    if step is None:
+        return "0 = 0"  # turns of which nothing is known: any may come first
+    return f"a{level} < b{level}" if step > 0 else f"a{level} > b{level}"
+
+
+def _is_negative_nowhere(index: Affine, loops: dict[Loop, str], structure: Structure) -> bool:
+    """A negative index would count from the end."""
+    names = _Names()
+    constraints = [*_domain(loops, structure, names), f"{names.text(index, _counters(loops))} < 0"]
+    sizes = [v for v, _ in index.terms if isinstance(structure.definition.get(v), Dim)]
+    constraints += [f"{names.parameters.setdefault(v, f'p{len(names.parameters)}')} >= 0" for v in sizes]
+    return _is_empty(list(loops.values()), constraints, names)
+
+
+def _is_empty(variables: list[str], constraints: list[str], names: _Names) -> bool:
+    import islpy
+
+    text = f"[{', '.join(names.parameters.values())}] -> {{ [{', '.join(variables)}] : {' and '.join(constraints) or '0 = 0'} }}"
+    return bool(islpy.Set(text).is_empty())
