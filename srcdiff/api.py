@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from srcdiff.backends import numba_cpu
 from srcdiff.check import Report, compare
 from srcdiff.diagnostics import DifferentiationError, Refusal, Span, ZeroGradientWarning
 from srcdiff.ir.types import FLOAT
@@ -23,6 +24,8 @@ from srcdiff.transforms.custom import CustomRule
 Wrt = int | str | Sequence[int | str]
 
 _BACKENDS = ("numba", "python")
+_ARRAY = np.ndarray
+_PLAIN = frozenset({float, int, bool})
 
 
 class Derivative:
@@ -59,6 +62,7 @@ class Derivative:
         self.wrt = self._chosen(wrt) if mode != "primal" else ()
         self.specialisations: dict[Any, Specialisation] = {}
         self.latest: Specialisation | None = None
+        self.entry: Any = None
         self._captured: Captured | None = None
         functools.update_wrapper(self, plain, updated=())
 
@@ -84,11 +88,13 @@ class Derivative:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs or len(args) != len(self.names) or self.variadic:
             args = self._bound(args, kwargs)
-        key = tuple([_key(a) for a in args])
+        key = tuple(
+            [a.dtype.num * 64 + a.ndim if type(a) is _ARRAY else type(a) if type(a) in _PLAIN else _key(a) for a in args]
+        )
         specialisation = self.specialisations.get(key)
         if specialisation is None or (specialisation.watches and not specialisation.is_current()):
             specialisation = self._specialise(key, args)
-        return specialisation(args)
+        return specialisation.function(*args) if specialisation.plain else specialisation(args)
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         bound = self.signature.bind(*args, **kwargs)
@@ -111,6 +117,17 @@ class Derivative:
                 assert refusal.problem is not None
                 raise DifferentiationError([refusal.problem]) from None
         return self._captured
+
+    def compiled_for(self, descriptions: tuple[Description, ...]) -> Any:
+        """The compiled function, for a call from compiled code."""
+        if self.backend != "numba":
+            raise TypeError(f"{self!r} runs on the backend {self.backend!r}; compiled code needs 'numba'")
+        defaults = [p.default for p in list(self.signature.parameters.values())[len(descriptions) :]]
+        specialisation = self._specialise(("compiled", descriptions), (*descriptions, *defaults))
+        if specialisation.outside or len(specialisation.positions) != len(descriptions):
+            raise TypeError(f"{self!r} cannot be called from compiled code: it reads variables from outside, or takes "
+                            "strings or functions")
+        return specialisation.function
 
     def _specialise(self, key: Any, args: tuple[Any, ...]) -> Specialisation:
         node = self.captured.node
@@ -245,9 +262,9 @@ def _converter(description: Description, example: Any) -> Callable[[Any], Any] |
 def _key(value: Any) -> Any:
     """What distinguishes specialisations."""
     kind = type(value)
-    if kind is np.ndarray:
-        return (value.dtype.char, value.ndim)
-    if kind is float or kind is int or kind is bool:
+    if isinstance(value, np.ndarray):
+        return value.dtype.num * 64 + value.ndim
+    if kind in _PLAIN:
         return kind
     if kind is tuple or isinstance(value, tuple):
         return (kind, *[_key(v) for v in value])
@@ -255,7 +272,7 @@ def _key(value: Any) -> Any:
         return (list, *{type(v) for v in value})
     if value is None or isinstance(value, str | np.generic):
         return value if not isinstance(value, np.generic) else kind
-    return (kind, id(value)) if not isinstance(value, np.ndarray) else (value.dtype.char, value.ndim)
+    return (kind, id(value))
 
 
 def _without_star(signature: inspect.Signature) -> inspect.Signature:
@@ -275,6 +292,9 @@ def _stand_in(value: Any) -> Any:
     if module.startswith("numba.core.types"):
         return _stand_in(str(value)) if not hasattr(value, "ndim") else np.zeros((1,) * value.ndim, str(value.dtype))
     return value
+
+
+numba_cpu.callable_from_compiled_code(Derivative, Derivative.compiled_for)
 
 
 # -- the public functions -------------------------------------------------------------------------------------------------

@@ -1,16 +1,21 @@
-"""README.md is run: its programs, the outputs that it shows, and the commands that it promises."""
+"""README.md is run: its programs, the outputs that it shows, and the commands that it promises.
+
+`python -m tests.test_readme` writes the outputs into it anew, when they have changed and are right.
+"""
 
 import os
 import re
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 PROJECT = Path(__file__).parent.parent
-README = (PROJECT / "README.md").read_text(encoding="utf-8")
+FILE = PROJECT / "README.md"
+README = FILE.read_text(encoding="utf-8")
 PRINTS = "<!-- prints -->"
 """Stands before a block that is exactly what the program before it prints."""
 
@@ -21,7 +26,7 @@ class Program:
 
     line: int
     text: str
-    prints: str | None
+    prints: str | None = None
 
 
 def programs() -> list[Program]:
@@ -31,15 +36,15 @@ def programs() -> list[Program]:
         if README[: fence.start()].rstrip().endswith(PRINTS):
             found[-1] = Program(found[-1].line, found[-1].text, text)
         elif language == "python":
-            found.append(Program(README.count("\n", 0, fence.start(2)) + 1, text, None))
+            found.append(Program(README.count("\n", 0, fence.start(2)) + 1, text))
     return found
 
 
-def run(text: str, folder: Path) -> str:
-    file = folder / "readme_program.py"  # a real file, because srcdiff reads the source of functions
-    file.write_text(text, encoding="utf-8")
+def run(program: Program, folder: Path) -> str:
+    file = folder / "readme.py"  # a real file, because srcdiff reads the source of functions
+    file.write_text(program.text, encoding="utf-8")
     finished = subprocess.run(
-        [sys.executable, file],
+        [sys.executable, file.name],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(PROJECT)},
         capture_output=True,
@@ -47,14 +52,13 @@ def run(text: str, folder: Path) -> str:
         timeout=120,
     )
     assert finished.returncode == 0, finished.stderr
-    return finished.stdout
+    return finished.stdout.replace(f"{folder}{os.sep}", "").strip("\n") + "\n"
 
 
 @pytest.mark.parametrize("program", programs(), ids=lambda program: f"line {program.line}")
 def test_readme_program_runs_and_prints_what_the_readme_shows(program, tmp_path):
-    printed = run(program.text, tmp_path)
-    if program.prints is not None:
-        assert program.prints.strip() == printed.strip()
+    printed = run(program, tmp_path)
+    assert program.prints in (None, printed)
 
 
 def test_readme_shows_programs_and_outputs():
@@ -70,3 +74,16 @@ def test_ci_runs_the_tests_as_the_readme_does():
 
 def test_readme_knows_no_machine():
     assert not re.findall(r"(?<![\w.])/(?:home|root|work|Users|tmp|opt)/\S*", README)
+
+
+def write_outputs() -> None:
+    readme = README
+    with tempfile.TemporaryDirectory() as folder:
+        for program in programs():
+            if program.prints is not None:
+                readme = readme.replace(program.prints, run(program, Path(folder)))
+    FILE.write_text(readme, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_outputs()

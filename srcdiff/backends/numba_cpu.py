@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from srcdiff.backends import python
+from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar
+from srcdiff.source.abstract import Description
 
 # Keeps NaN and infinity; lets sums be reordered and products be fused with sums.
 FASTMATH = frozenset({"reassoc", "contract", "nsz", "arcp"})
@@ -27,3 +29,73 @@ def load(
     for name in functions:
         namespace[name] = compile_(namespace[name])
     return namespace[functions[-1]]
+
+
+def callable_from_compiled_code(kind: type, specialise: Callable[[Any, tuple[Description, ...]], Any]) -> None:
+    """Let users' own compiled functions call objects of the kind: Numba asks for the function at its argument types."""
+    from numba.core import types
+    from numba.extending import typeof_impl
+
+    def entry_of(derivative: Any) -> Any:
+        if derivative.entry is None:
+            derivative.entry = _entry(derivative, specialise)
+        return derivative.entry
+
+    @typeof_impl.register(kind)  # type: ignore[untyped-decorator]
+    def _type_of(derivative: Any, context: Any) -> Any:
+        return types.Dispatcher(entry_of(derivative))
+
+
+def _entry(derivative: Any, specialise: Callable[[Any, tuple[Description, ...]], Any]) -> Any:
+    import numba
+    from numba.extending import overload
+
+    def target(*args: Any) -> Any:
+        """Stands for the derivative until the argument types are known."""
+
+    @overload(target)  # type: ignore[untyped-decorator]
+    def choose(*args: Any) -> Any:
+        compiled = specialise(derivative, tuple(described(a) for a in args))
+
+        def call(*args: Any) -> Any:
+            return compiled(*args)
+
+        return call
+
+    def entry(*args: Any) -> Any:
+        return target(*args)
+
+    return numba.njit(entry)
+
+
+def described(type_: Any) -> Description:
+    """What the compiler has to know about an argument of this Numba type."""
+    from numba.core import types
+
+    match type_:
+        case types.Array():
+            return Description("value", Array(str(type_.dtype), type_.ndim))
+        case types.Boolean():
+            return Description("value", BOOL)
+        case types.Integer():
+            return Description("value", INT)
+        case types.Float():
+            return Description("value", Scalar(str(type_)))
+        case types.NoneType():
+            return Description("static", (type(None), None))
+        case types.Omitted():
+            return described_value(type_.value)
+        case types.BaseNamedTuple():
+            return Description("tuple", type_.instance_class, tuple(described(t) for t in type_.types))
+        case types.BaseTuple():
+            return Description("tuple", None, tuple(described(t) for t in type_))
+        case types.Dispatcher():
+            return Description("static", (type(type_.dispatcher), type_.dispatcher))
+    raise TypeError(f"an argument of the Numba type {type_} cannot be passed to a derivative in compiled code")
+
+
+def described_value(value: Any) -> Description:
+    scalar = BOOL if isinstance(value, bool) else INT if isinstance(value, int) else FLOAT
+    return Description("value", scalar) if isinstance(value, bool | int | float) else Description(
+        "static", (type(value), value)
+    )
