@@ -43,7 +43,7 @@ def descend(w, x, y, rate, steps):
 
 random = np.random.default_rng(0)
 x = random.standard_normal((500, 2))
-y = (x[:, 0] - 2.0 * x[:, 1] + 0.5 + 0.5 * random.standard_normal(500) > 0.0).astype(np.float64)
+y = (x[:, 0] - 2.0 * x[:, 1] + 0.5 + 1.5 * random.standard_normal(500) > 0.0).astype(np.float64)
 
 w = np.zeros(3)
 first = loss(w, x, y)

@@ -13,7 +13,7 @@ import numpy as np
 
 from srcdiff.backends import numba_cpu
 from srcdiff.check import Report, compare
-from srcdiff.diagnostics import DifferentiationError, Refusal, Span, ZeroGradientWarning
+from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span, ZeroGradientWarning
 from srcdiff.ir.types import FLOAT
 from srcdiff.pipeline import Compiled, Request, compile_request
 from srcdiff.source.abstract import Description
@@ -118,6 +118,11 @@ class Derivative:
                 raise DifferentiationError([refusal.problem]) from None
         return self._captured
 
+    @property
+    def span(self) -> Span:
+        node = self.captured.node
+        return Span(self.captured.file, node.lineno, node.col_offset, node.col_offset + 3, self.captured.name)
+
     def compiled_for(self, descriptions: tuple[Description, ...]) -> Any:
         """The compiled function, for a call from compiled code."""
         if self.backend != "numba":
@@ -127,12 +132,10 @@ class Derivative:
         if specialisation.outside or len(specialisation.positions) != len(descriptions):
             raise TypeError(f"{self!r} cannot be called from compiled code: it reads variables from outside, or takes "
                             "strings or functions")
-        return specialisation.function
+        return specialisation.function, specialisation.apart
 
     def _specialise(self, key: Any, args: tuple[Any, ...]) -> Specialisation:
-        node = self.captured.node
-        span = Span(self.captured.file, node.lineno, node.col_offset, node.col_offset + 3, self.captured.name)
-        descriptions = {n: describe_argument(a, n, span) for n, a in zip(self.names, args, strict=True)}
+        descriptions = {n: describe_argument(a, n, self.span) for n, a in zip(self.names, args, strict=True)}
         for name in self.wrt:
             descriptions[name] = floats_for_integers(descriptions[name])
         request = Request(
@@ -186,7 +189,10 @@ class Specialisation:
         names = owner.names
         self.positions = [k for k, n in enumerate(names) if descriptions[n].kind != "static"]
         self.converters = [_converter(descriptions[n], a) for n, a in zip(names, args, strict=True)]
-        self.plain = len(self.positions) == len(names) and not self.outside and not any(self.converters)
+        self.apart = compiled.apart
+        self.plain = (
+            len(self.positions) == len(names) and not self.outside and not any(self.converters) and not self.apart
+        )
         self.lists = [(k, names.index(n)) for k, n in enumerate(owner.wrt) if descriptions[n].kind == "stored"]
         self.owner = owner
 
@@ -199,9 +205,10 @@ class Specialisation:
         return all(_key(o.read()) == k for o, k in zip(self.outside, self.outside_keys, strict=True))
 
     def __call__(self, args: tuple[Any, ...]) -> Any:
-        if self.plain:
-            return self.function(*args)
-        result = self.function(*self.converted(args))
+        values = self.converted(args)
+        if self.apart:
+            self.keep_apart(values)
+        result = self.function(*values)
         return self.with_lists(result, args) if self.lists else result
 
     def converted(self, args: tuple[Any, ...]) -> list[Any]:
@@ -210,6 +217,18 @@ class Specialisation:
             convert = self.converters[k]
             values.append(args[k] if convert is None else convert(args[k]))
         return values + [o.read() for o in self.outside]
+
+    def keep_apart(self, values: list[Any]) -> None:
+        """Arrays that share memory are refused where one of them is written: which element moves when the other does?"""
+        parts: list[Any] = []
+        for value in values:
+            parts += _parts(value)
+        params = self.compiled.reading.program.main.params
+        for a, b in self.apart:
+            if np.may_share_memory(parts[a], parts[b]) and np.shares_memory(parts[a], parts[b]):
+                names = f"`{params[a].name}` and `{params[b].name}`"
+                message = f"the arguments {names} share memory, and `{self.owner.function.__name__}` writes into one of them"
+                raise DifferentiationError([Problem("SD403", message, self.owner.span)])
 
     def with_lists(self, result: Any, args: tuple[Any, ...]) -> Any:
         """The gradient of a list is a list."""
@@ -231,6 +250,12 @@ class Specialisation:
             import numba
 
             self.function.compile(tuple(numba.typeof(a) for a in self.converted(args)))
+
+
+def _parts(value: Any) -> list[Any]:
+    if isinstance(value, tuple):
+        return [p for v in value for p in _parts(v)]
+    return [] if value is None or isinstance(value, str) or callable(value) else [value]
 
 
 def _read(place: Any, name: str) -> Any:
@@ -286,7 +311,7 @@ def _stand_in(value: Any) -> Any:
         if dimensions:
             return np.zeros((1,) * (dimensions.count(",") + 1), dtype=name)
         return np.dtype(name).type(0).item() if name in ("float64", "int64", "bool") else np.dtype(name).type(0)
-    if value in (float, int, bool) and isinstance(value, type):
+    if isinstance(value, type) and value in (float, int, bool):
         return value()
     module = type(value).__module__
     if module.startswith("numba.core.types"):

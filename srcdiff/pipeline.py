@@ -64,7 +64,9 @@ class Compiled:
     text: str
     reading: Reading
     function: Callable[..., Any]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...]
+    apart: tuple[tuple[int, int], ...]
+    """Pairs of values, counted as the function's parts, that must not share memory."""
 
 
 def compile_request(request: Request, backend: str, options: dict[str, Any]) -> Compiled:
@@ -74,7 +76,7 @@ def compile_request(request: Request, backend: str, options: dict[str, Any]) -> 
     for name, step in STEPS:
         step(work)
         _look(name, work.main)
-    return Compiled(work.module.text, reading, _load(work, backend, options), tuple(work.warnings))
+    return Compiled(work.module.text, reading, _load(work, backend, options), tuple(work.warnings), _apart(work))
 
 
 def _simplify(work: Work) -> None:
@@ -101,7 +103,7 @@ def _reverse(work: Work) -> None:
 
 
 def _emit(work: Work) -> None:
-    work.module = write_module(work.main, work.callees, work.reading, _shape_of_result(work), _shared_memory(work))
+    work.module = write_module(work.main, work.callees, work.reading, _shape_of_result(work))
 
 
 STEPS: Sequence[tuple[str, Callable[[Work], None]]] = (
@@ -221,19 +223,13 @@ def _shape_of_result(work: Work) -> str:
     return f"{result}, {gradient}" if request.with_value else gradient
 
 
-def _shared_memory(work: Work) -> list[tuple[str, str]]:
-    """Pairs of arguments that must not share memory, because one of them is written."""
-    if work.request.mode == "primal":
-        return []
+def _apart(work: Work) -> tuple[tuple[int, int], ...]:
+    """Pairs of the function's values that must not share memory, because one of them is written."""
     main = work.reading.program.main
     written = written_sites(main.body, points_to(main))
-    arrays = [p for p in main.params if isinstance(p.type, Array)]
-    pairs = []
-    for k, a in enumerate(arrays):
-        for b in arrays[k + 1 :]:
-            if a in written or b in written:
-                pairs.append((a.name, b.name))
-    return pairs
+    arrays = [k for k, p in enumerate(main.params) if isinstance(p.type, Array)]
+    pairs = [(a, b) for n, a in enumerate(arrays) for b in arrays[n + 1 :]]
+    return tuple((a, b) for a, b in pairs if main.params[a] in written or main.params[b] in written)
 
 
 def _look(name: str, function: Function) -> None:

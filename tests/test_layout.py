@@ -16,6 +16,7 @@ ORDER = [
     "cli",
     "__init__",
     "api",
+    "check",
     "pipeline",
     "backends",
     "emit",

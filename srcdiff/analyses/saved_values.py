@@ -35,6 +35,8 @@ class Decision:
 class Plan:
     decisions: dict[Value, Decision]
     cost: float
+    idle: frozenset[Operation] = frozenset()
+    """Branches that have nothing to do in reverse."""
 
     @property
     def kept(self) -> list[Value]:

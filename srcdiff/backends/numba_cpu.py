@@ -55,17 +55,36 @@ def _entry(derivative: Any, specialise: Callable[[Any, tuple[Description, ...]],
 
     @overload(target)  # type: ignore[untyped-decorator]
     def choose(*args: Any) -> Any:
-        compiled = specialise(derivative, tuple(described(a) for a in args))
-
-        def call(*args: Any) -> Any:
-            return compiled(*args)
-
-        return call
+        compiled, apart = specialise(derivative, tuple(described(a) for a in args))
+        lines = ["def call(*args: Any) -> Any:"]  # Numba compares the signature with that of `choose`
+        for a, b in apart:
+            lines += [f"    if overlap(args[{a}], args[{b}]):", "        raise ValueError('arguments share memory')"]
+        lines.append("    return compiled(*args)")
+        namespace = {"compiled": compiled, "overlap": numba.njit(overlap)}
+        exec("\n".join(lines), namespace)
+        return namespace["call"]
 
     def entry(*args: Any) -> Any:
         return target(*args)
 
     return numba.njit(entry)
+
+
+def overlap(a: Any, b: Any) -> Any:
+    """Whether the memory of two arrays may overlap."""
+    if a.size == 0 or b.size == 0:
+        return False
+    a_low = a_high = a.ctypes.data
+    for axis in range(a.ndim):
+        reach = (a.shape[axis] - 1) * a.strides[axis]
+        a_high += max(reach, 0)
+        a_low += min(reach, 0)
+    b_low = b_high = b.ctypes.data
+    for axis in range(b.ndim):
+        reach = (b.shape[axis] - 1) * b.strides[axis]
+        b_high += max(reach, 0)
+        b_low += min(reach, 0)
+    return a_low < b_high + b.itemsize and b_low < a_high + a.itemsize
 
 
 def described(type_: Any) -> Description:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,9 +27,9 @@ class Module:
 
 
 def write_module(
-    main: Function, callees: Sequence[Function], reading: Reading, result: str, apart: Sequence[tuple[str, str]]
+    main: Function, callees: Sequence[Function], reading: Reading, result: str
 ) -> Module:
-    """The text of the module; `apart` are pairs of arrays that must not share memory."""
+    """The text of the module; `result` is a template of what the function returns."""
     module = Module(main.name)
     reserved = {c.name for c in callees}
     texts: list[Text] = [
@@ -36,15 +37,11 @@ def write_module(
         for c in callees
     ]
     parameters, unpack = _parameters(reading)
-    checks = []
-    for a, b in apart:
-        checks += [f"if overlap({a}, {b}):", f'    raise ValueError("`{a}` and `{b}` share memory, and one is written")']
-        module.support.add("overlap")
     for name in _namedtuples(reading):
         module.objects[name.__name__] = name
     texts.append(
         write_function(
-            main, parameters=parameters, unpack=[*unpack, *checks], result=result, reserved=sorted({*reserved, *module.objects})
+            main, parameters=parameters, unpack=unpack, result=result, reserved=sorted({*reserved, *module.objects})
         )
     )
     lines: list[str] = []
@@ -53,12 +50,23 @@ def write_module(
         module.objects |= text.objects
         lines += ["", "", *text.lines]
     for name in sorted(module.support, reverse=True):
-        lines = ["", "", *inspect.getsource(support_function(name)).rstrip().split("\n"), *lines]
+        lines = ["", "", *plain_source(support_function(name)), *lines]
     body = "\n".join(lines)
     imports = ["import math", ""] if "math." in body else []
     module.text = "\n".join([*imports, "import numpy as np", body]) + "\n"
     module.functions = [*sorted(module.support), *(c.name for c in callees), main.name]
     return module
+
+
+def plain_source(function: Any) -> list[str]:
+    """The text of a support function, without its annotations."""
+    tree = ast.parse(inspect.getsource(function))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            node.returns = None
+        if isinstance(node, ast.arg):
+            node.annotation = None
+    return ast.unparse(tree).split("\n")
 
 
 def support_function(name: str) -> Any:

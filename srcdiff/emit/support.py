@@ -16,23 +16,3 @@ def grown(array: Any, position: Any) -> Any:
         larger[k] = array[k]
     return larger
 
-
-def overlap(a: Any, b: Any) -> Any:
-    """Whether the memory of two arrays may overlap."""
-    if a.size == 0 or b.size == 0:
-        return False
-    a_low = a_high = a.ctypes.data
-    for axis in range(a.ndim):
-        reach = (a.shape[axis] - 1) * a.strides[axis]
-        if reach > 0:
-            a_high += reach
-        else:
-            a_low += reach
-    b_low = b_high = b.ctypes.data
-    for axis in range(b.ndim):
-        reach = (b.shape[axis] - 1) * b.strides[axis]
-        if reach > 0:
-            b_high += reach
-        else:
-            b_low += reach
-    return a_low <= b_high + b.itemsize - 1 and b_low <= a_high + a.itemsize - 1

@@ -221,6 +221,7 @@ class Calls(Expressions):
         self, identity: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST, captured: Captured | None
     ) -> Abstract:
         """Read the function's body in its own frame; what it returns is the value of the call."""
+        identity = (identity, tuple(loosened(describe(x)) for x in bound.values()))
         if captured is not None and identity in self.recursive:
             return self.call_recursive(captured, bound, node)
         if identity in self.active_calls:
@@ -233,7 +234,7 @@ class Calls(Expressions):
         try:
             return self.read_inline(identity, frame, bound, node)
         except RecursionFound as found:
-            if found.identity is not identity or captured is None:
+            if found.identity != identity or captured is None:
                 raise
         self.names = before
         del self.operations[length:], self.problems[problems:]

@@ -60,8 +60,12 @@ class Frame:
     number: int = field(default_factory=lambda: next(_numbers))
 
 
-class UnknownResult(Exception):  # noqa: N818 -- a signal, not an error: the result type of a recursion is not known yet
-    """A recursive call was reached before the type of its result is known."""
+class UnknownResult(Exception):  # noqa: N818 -- a signal, not an error
+    """A recursive call was reached before the type of its result is known: the function will be read again."""
+
+
+class NeverReturns(Exception):  # noqa: N818 -- a signal, not an error
+    """A function that was called raises on every path."""
 
 
 class Environment(Builder):

@@ -36,7 +36,7 @@ from srcdiff.source.abstract import (
 from srcdiff.source.accepted import refused_syntax
 from srcdiff.source.calls import Calls, RecursionFound
 from srcdiff.source.capture import Captured
-from srcdiff.source.environment import BREAKS, CONTINUES, ENDS, GOES_ON, RETURNS, Frame, UnknownResult, list_key
+from srcdiff.source.environment import BREAKS, CONTINUES, ENDS, GOES_ON, RETURNS, Frame, NeverReturns, UnknownResult, list_key
 from srcdiff.source.expressions import Outside
 from srcdiff.source.scopes import assigned_names, nonlocal_names
 
@@ -57,6 +57,9 @@ class Reader(Calls):
     def __init__(self) -> None:
         super().__init__()
         self.units: dict[Any, Unit] = {}
+        self.units_in_progress: list[Unit] = []
+        self.unknown: set[str] = set()
+        """Recursive functions that were called before the type of their result was known."""
         self.loop_depth = 0
 
     # -- bodies ------------------------------------------------------------------------------------------------------------
@@ -75,7 +78,7 @@ class Reader(Calls):
         code = self.names.pop(self.exit_key, Static(GOES_ON))
         result = self.names.pop(key, MISSING)
         if self.dead:
-            raise UnknownResult
+            raise NeverReturns
         if isinstance(code, Static):
             return result if code.value == RETURNS else Static(None)
         if not isinstance(result, Static):
@@ -134,7 +137,11 @@ class Reader(Calls):
             if isinstance(statement, ast.Return | ast.If | ast.For | ast.While):
                 self.names[(self.frame.number, "%return")] = Poison(None)
                 self.leave(RETURNS)
+        except NeverReturns:
+            self.die()
         except UnknownResult:
+            if not self.units_in_progress:
+                raise
             self.die()
         return False
 
@@ -600,7 +607,7 @@ class Reader(Calls):
         """A call of a function that calls itself: it becomes a function of the program, once for each argument types."""
         descriptions = {name: loosened(describe(x)) for name, x in bound.items()}
         for name, d in descriptions.items():
-            if leaf_types(d) is None or d.kind in ("list", "other", "items", "stored"):
+            if leaf_types(d) is None or d.kind in ("list", "owned", "items", "stored", "closure"):
                 self.refuse("SD305", node, f"`{name}` cannot be passed to a recursive function")
         key = (captured.function, tuple(descriptions.items()))
         if key not in self.units:
@@ -608,7 +615,10 @@ class Reader(Calls):
             self.read_unit(self.units[key], captured, descriptions, node)
         unit = self.units[key]
         if unit.result is None:
+            self.unknown.add(unit.name)
             raise UnknownResult
+        if self.unknown - {unit.name} and unit not in self.units_in_progress:
+            del self.units[key]  # it called one that is not known yet: it will be read again with that one
         args = tuple(v for name, x in bound.items() for v in self.leaves(x, descriptions[name]))
         result, outs = self.fresh(unit.result, captured.name)
         self.add(Call(tuple(outs), unit.name, args, span=self.span))
@@ -616,36 +626,47 @@ class Reader(Calls):
 
     def read_unit(self, unit: Unit, captured: Captured, descriptions: dict[str, Description], node: ast.AST) -> None:
         outer = (self.names, self.frame, self.span, self.path, self.active_calls, self.loop_depth)
-        for _ in range(8):
-            del self.problems[len(self.problems) :]
-            self.names, self.active_calls = {}, []
-            self.frame = Frame(captured, captured.node, captured.file, captured.name, None, *_scopes(captured.node))
-            params: list[Value] = []
-            for name, d in descriptions.items():
-                self.names[(self.frame.number, name)], values = self.fresh(d, name)
-                params += values
-            with self.block() as operations:
-                try:
-                    result: Abstract = self.run_body(captured.node)
-                except UnknownResult:
-                    self.names, self.frame, self.span, self.path, self.active_calls, self.loop_depth = outer
-                    self.refuse("SD305", node, f"`{captured.name}` never returns without calling itself")
-                found = loosened(describe(result))
-                if isinstance(result, Poison):
-                    self.names, self.frame, self.span, self.path, self.active_calls, self.loop_depth = outer
-                    raise Refusal(result.problem)
-                types = leaf_types(found)
-                yields = self.leaves(result, found) if types is not None else []
-            if types is None or any(isinstance(t, Array) for t in types) or found.kind in ("list", "other"):
-                self.names, self.frame, self.span, self.path, self.active_calls, self.loop_depth = outer
-                self.refuse("SD305", node, f"the recursive function `{captured.name}` must return numbers")
-            stable = found == unit.result
-            unit.result = found
-            if stable:
-                break
+        unknown_before = self.unknown
+        self.units_in_progress.append(unit)
+        try:
+            for _ in range(12):
+                self.unknown = set()
+                if self.read_unit_once(unit, captured, descriptions, node) and unit.name not in self.unknown:
+                    break
+        finally:
+            self.units_in_progress.pop()
+            self.unknown = unknown_before | (self.unknown - {unit.name})
+            self.names, self.frame, self.span, self.path, self.active_calls, self.loop_depth = outer
+
+    def read_unit_once(
+        self, unit: Unit, captured: Captured, descriptions: dict[str, Description], node: ast.AST
+    ) -> bool:
+        """Read the function; true if the type of its result is what was assumed."""
+        calling_span = self.span
+        self.names, self.active_calls = {}, []
+        self.frame = Frame(captured, captured.node, captured.file, captured.name, None, *_scopes(captured.node))
+        params: list[Value] = []
+        for name, d in descriptions.items():
+            self.names[(self.frame.number, name)], values = self.fresh(d, name)
+            params += values
+        with self.block() as operations:
+            try:
+                result: Abstract = self.run_body(captured.node)
+            except NeverReturns:
+                self.span = calling_span
+                self.refuse("SD305", node, f"`{captured.name}` never returns without calling itself")
+            found = loosened(describe(result))
+            if isinstance(result, Poison):
+                raise Refusal(result.problem)
+            types = leaf_types(found)
+            yields = self.leaves(result, found) if types is not None else []
+        if types is None or any(isinstance(t, Array) for t in types) or found.kind in ("list", "owned", "closure"):
+            self.refuse("SD305", captured.node, f"the recursive function `{captured.name}` must return numbers")
+        stable = found == unit.result
+        unit.result = found
         unit.params = tuple(params)
         unit.function = Function(unit.name, unit.params, Block(tuple(operations), tuple(yields)))
-        self.names, self.frame, self.span, self.path, self.active_calls, self.loop_depth = outer
+        return stable
 
 
 _NO_ARGUMENTS = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
@@ -727,7 +748,7 @@ def read(captured: Captured, arguments: dict[str, Description]) -> Reading:
         if refusal.problem is not None:
             reader.problems.append(refusal.problem)
         result = MISSING
-    except UnknownResult:
+    except NeverReturns:
         if not reader.problems:
             result = Static(0.0)  # every path raises: the program has no value, and raises before it needs one
         else:

@@ -105,6 +105,8 @@ class Adjoint:
         self.position = 10**9
         self.problems: list[Problem] = []
         self.had_again: set[Value] = set()
+        self.idle: set[Operation] = set()
+        """Branches that have nothing to do in reverse, found by the first run."""
         self.uses: dict[Value, int] = {}
         self.top = Mirror(structure.top, None)
 
@@ -330,6 +332,8 @@ class Adjoint:
                 self.problems += error.problems
 
     def reverse(self, operation: Operation, mirror: Mirror) -> None:
+        if self.plan is not None and operation in self.plan.idle:
+            return
         match operation:
             case Apply():
                 self.reverse_apply(operation, mirror)
@@ -399,7 +403,8 @@ class Adjoint:
         self.builder.store(shadow, indices, out_bar, adds=True)
 
     def reverse_store(self, operation: Store, mirror: Mirror) -> None:
-        if self.active.memory(operation.array):
+        matters = operation.value in self.active or not operation.adds
+        if matters and self.active.memory(operation.array):
             shadow = self.shadow(operation.array, mirror)
             indices = tuple(self.value(i, mirror) for i in operation.indices)
             if operation.value in self.active:
@@ -408,7 +413,7 @@ class Adjoint:
                 if not operation.adds:
                     self.builder.store(shadow, indices, self.builder.const(0.0))
                 self.add(mirror, operation.value, adjoint)
-            elif not operation.adds:
+            else:
                 self.builder.store(shadow, indices, self.builder.const(0.0))
         if operation in self.restores:
             array = self.value(operation.array, mirror)
@@ -510,6 +515,7 @@ class Adjoint:
         self.position = self.structure.end[operation]
         changed = [v for v in {**sides[0].adjoints, **sides[1].adjoints} if self.outlives(v, sides)]
         if not changed and not any(side.operations for side in sides):
+            self.idle.add(operation)
             return
         condition = self.value(operation.condition, mirror)
         yields: tuple[list[Value], list[Value]] = ([], [])

@@ -169,7 +169,8 @@ class Reverse:
             self.gradient(value, adjoint)
         still_there = StillThere(structure, self.sites)
         planner = Planner(structure, self.sites, adjoint.demands, restored, restores.values(), still_there)
-        return _Attempt(function, structure, restores, planner.plan())
+        plan = replace(planner.plan(), idle=frozenset(adjoint.idle))
+        return _Attempt(function, structure, restores, plan)
 
 
 def gradient_of(

@@ -19,6 +19,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--backend", choices=("python", "numba"), default="python")
     parser.add_argument("--seconds", type=float, default=None, help="stop after this time")
     parser.add_argument("--most", type=int, default=10, help="how many failures to shrink and print")
+    parser.add_argument("--refusals", type=int, default=4, help="how many refusals to shrink and print")
     parser.add_argument("--shrink-seconds", type=float, default=30.0, help="time for shrinking one failure")
     parser.add_argument(
         "--strict", action="store_true", help="a refusal is a failure: all that is written is in the language"
@@ -34,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{number / chosen.count:7.1%}  {name}")
         return 0
     report = campaign(seeds, chosen.backend, chosen.jobs, chosen.seconds, sys.stderr)
-    tell(report, chosen.backend, chosen.most, chosen.shrink_seconds)
+    tell(report, chosen.backend, chosen.most, chosen.shrink_seconds, chosen.refusals)
     return 1 if report.failures or (chosen.strict and report.refusals) else 0
 
 

@@ -184,16 +184,16 @@ def indent(text: str) -> str:
     return "\n".join("    " + line for line in text.splitlines())
 
 
-def tell(report: Report, backend: str, most: int, seconds: float, out: TextIO | None = None) -> None:
-    """Prints what was found, failures with minimal programs: the labels in turn, `most` programs in all."""
+def tell(report: Report, backend: str, most: int, seconds: float, refusals: int = 0, out: TextIO | None = None) -> None:
+    """Prints what was found, with minimal programs: `most` failures and some `refusals`, the labels in turn."""
     out = out or sys.stdout
     for label, found in sorted(report.failures.items(), key=lambda entry: -len(entry[1])):
         seeds = ", ".join(str(outcome.seed) for outcome in found[:12])
         print(f"FAILED {len(found):5}  {label}  (seeds {seeds}{' ...' if len(found) > 12 else ''})", file=out)
     for label, found in sorted(report.refusals.items(), key=lambda entry: -len(entry[1])):
         print(f"REFUSED {len(found):4}  {label}  (seed {found[0].seed})", file=out)
-        print(indent(found[0].detail), file=out)
-    for outcome in in_turn(list(report.failures.values()), most):
+    chosen = in_turn(list(report.failures.values()), most) + in_turn(list(report.refusals.values()), refusals)
+    for outcome in chosen:
         case, last = shrunk(outcome, backend, seconds)
         print(f"\n{describe(case, last)}", file=out, flush=True)
     print(f"\n{report.summary()}", file=out)

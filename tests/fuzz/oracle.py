@@ -103,7 +103,7 @@ class Expected:
 
 def expect(case: Case, module: types.ModuleType, number: int) -> Expected:
     """The plain function at a point of a case."""
-    function = getattr(module, ENTRY)
+    function = widened(getattr(module, ENTRY)) if case.single_precision else getattr(module, ENTRY)
     arguments = arguments_of(case.points[number], module)
     try:
         value = float(function(*clone(arguments)))
@@ -126,13 +126,18 @@ def expect(case: Case, module: types.ModuleType, number: int) -> Expected:
     return Expected(value, None, tuple(lines))
 
 
+def widened(function: Callable[..., Any]) -> Callable[..., Any]:
+    """With NumPy a Python float beside a float32 is rounded to it, which no difference survives; a float64 is not."""
+    return lambda *args: function(*(np.float64(a) if type(a) is float else a for a in args))
+
+
 class Refused(Exception):  # noqa: N818 - it is an answer, not an error of ours
-    """srcdiff does not differentiate the program and says so."""
+    """srcdiff does not differentiate the program and says so; `code` is its first reason, without names."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        codes = re.findall(r"\bSD\d+\b", text)
-        self.code = " ".join(dict.fromkeys(codes)) or "no code"
+        found = re.search(r"\b(SD\d+)\]?:? (.*)", text)
+        self.code = f"{found[1]}: {re.sub('`[^`]*`', '`...`', found[2])}" if found else text.strip()[:80]
         self.text = text
 
 
@@ -264,7 +269,7 @@ class TooManyLinesError(Exception):
 
 
 def exceptions_of(case: Case, lines: int = 30000) -> set[str] | None:
-    """What the plain function raises at its points, or None where it is no function or does not end soon.
+    """What the plain function raises at its points, or None where it gives no float or does not end soon.
 
     A program being shrunk may have lost its fuel, its name or a definition.
     """
@@ -292,7 +297,8 @@ def exceptions_of(case: Case, lines: int = 30000) -> set[str] | None:
         for point in points:
             sys.settrace(trace)
             try:
-                function(*point)
+                if not isinstance(function(*point), (float, np.floating)):
+                    return None
             except (TooManyLinesError, RecursionError):
                 return None
             except Exception as exception:

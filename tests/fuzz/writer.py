@@ -117,6 +117,10 @@ SCALE = 0.7
 TABLE = np.array([0.4, -0.9, 0.6])
 """
 
+#: How often a loop's variable takes a name that stood for another type: where the loop may not run, that name is
+#: either of the two afterwards, which a compiler may refuse.
+LOOP_REUSE = 0.01
+
 #: Functions of one real whose result stays within one or two whatever the argument.
 BOUNDED = ("math.sin", "math.cos", "math.tanh", "math.atan", "np.sin", "np.cos", "np.tanh", "np.arctan")
 
@@ -178,7 +182,8 @@ class Writer:
         self.depth = 0
         self.nested = nested
         self.may_raise = may_raise
-        self.defined_names = 0
+        self.unsure: dict[str, Type] = {}  # names that some path leaves undefined, and all others define as this
+        self.ever: dict[str, set[Type]] = {name: {kind} for name, kind in self.variables.items()}
 
     # ------------------------------------------------------------------------------------------------- small tools
 
@@ -257,9 +262,9 @@ class Writer:
             return name not in self.pinned or old == kind
         return self.homes.get(name, -1) == self.loop and name not in self.pinned and not isinstance(old, Function)
 
-    def fresh(self, family: str, kind: Type) -> str:
+    def fresh(self, family: str, kind: Type, reuse: float = 0.12) -> str:
         """A name to bind: mostly new, at times one that stood for something else."""
-        if self.chance(0.12):
+        if self.chance(reuse):
             others = [name for name in self.variables if self.bindable(name, kind) and self.variables[name] != kind]
             if others:
                 return str(self.pick(others))
@@ -283,6 +288,15 @@ class Writer:
         if self.variables.get(name) != kind or name not in self.homes:
             self.homes[name] = self.loop
         self.variables[name] = kind
+        self.ever.setdefault(name, set()).add(kind)
+        self.unsure.pop(name, None)
+
+    def forget(self, *scopes: dict[str, Type]) -> None:
+        """Remembers the names that the known ones lost at a join: reading them may raise."""
+        for scope in scopes:
+            for name, kind in scope.items():
+                if name not in self.variables and self.ever.get(name) == {kind}:
+                    self.unsure[name] = kind
 
     # -------------------------------------------------------------------------------------------------- expressions
 
@@ -493,12 +507,14 @@ class Writer:
         names = [name for name in self.of(lambda known: fits(known, kind)) if self.may_pass(name)]
         if names:
             return str(self.pick(names))
+        if isinstance(kind, List):
+            return f"[{self.real(1)}]"
         assert isinstance(kind, Array)
         return self.new_array(tuple(length or 2 for length in kind.shape))
 
     def may_pass(self, name: str) -> bool:
         kind = self.variables[name]
-        return not isinstance(kind, List) or kind.group not in self.frozen_groups
+        return not isinstance(kind, List) or (kind.group not in self.frozen_groups and not self.nested)
 
     def function_value(self, kind: Function) -> str:
         """A function of the wanted type: a helper, a nested function, a lambda or one of `math`."""
@@ -784,6 +800,7 @@ class Writer:
             simple.append((0.6, self.write_integer_element))
         if self.lists():
             simple += [(2.5, self.append), (1.5, self.pop), (1.0, self.write_list_element)]
+            simple.append((0.3, self.alias_list))
         if self.tuples():
             simple.append((0.8, self.unpack))
         if self.functions(lambda result: not isinstance(result, Real)):
@@ -793,11 +810,15 @@ class Writer:
         if self.loops:
             simple.append((1.8, self.leave_turn))
         simple.append((0.35, self.leave_function))
+        if self.may_raise and self.unsure:
+            simple.append((6.0, self.use_unsure))
         if self.depth < 4 and self.budget >= 2 and self.chance(0.38):
             compound: list[tuple[float, Callable[[], bool | None]]] = [
                 (3.0, self.branch),
                 (0.5, self.guarded_definition),
             ]
+            if self.turns <= 8 and not self.nested:
+                compound.append((1.2, self.time_loop))
             if self.turns <= 16:
                 compound += [(3.0, self.for_loop), (1.4, self.while_loop), (0.8, self.fill_loop)]
             return self.weighted(compound)() is not False
@@ -962,6 +983,13 @@ class Writer:
         self.bind(name, Real())
         self.emit(f"{other} = ({name} := {inner}) * {self.real(0, 1.6)} + {self.pick(BOUNDED[:4])}({name})")
         self.bind(other, Real())
+
+    def use_unsure(self) -> None:
+        """Reads a name that may be undefined: then the gradient raises what the program raises."""
+        names = [name for name, kind in self.unsure.items() if kind == Real() and name not in self.variables]
+        places = [name for name in self.reals() if self.bindable(name, self.variables[name])]
+        if names and places:
+            self.emit(f"{self.pick(places)} += 0.5 * {self.pick(names)}")
 
     def noise(self) -> None:
         """Statements that do nothing to the result."""
@@ -1179,6 +1207,15 @@ class Writer:
             return []  # a closure may be called while the list is iterated over
         return [name for name in self.lists() if self.variables[name].group not in self.frozen_groups]  # type: ignore[union-attr]
 
+    def alias_list(self) -> None:
+        """Another name for the same list."""
+        source = self.pick(self.lists())
+        kind = self.variables[source]
+        name = self.target("list", kind)
+        if name != source and kind.group not in self.frozen_groups:  # type: ignore[union-attr]
+            self.emit(f"{name} = {source}")
+            self.bind(name, kind)
+
     def append(self) -> None:
         names = self.changeable_lists()
         if not names or self.turns > 16:
@@ -1264,6 +1301,12 @@ class Writer:
             self.emit(f"{first}, {second} = {text}")
             self.bind(first, Real())
             self.bind(second, Real())
+        elif isinstance(result, List):
+            self.groups += 1
+            fresh = List(result.least, self.groups)
+            target = self.fresh("list", fresh)
+            self.emit(f"{target} = {text}")
+            self.bind(target, fresh)
         else:
             target = self.target("array" if isinstance(result, Array) else "tuple", result)
             self.emit(f"{target} = {text}")
@@ -1283,20 +1326,24 @@ class Writer:
         self.emit(f"if {condition}:")
         scopes: list[dict[str, Type]] = []
         self.depth += 1
+        unsure = dict(self.unsure)
         reached = [self.arm(before, scopes)]
         if self.chance(0.25):
-            self.variables = dict(before)
+            self.variables, self.unsure = dict(before), dict(unsure)
             self.emit(f"elif {self.condition(1)}:")
             reached.append(self.arm(before, scopes))
         if self.chance(0.55):
+            self.unsure = dict(unsure)
             self.emit("else:")
             reached.append(self.arm(before, scopes))
         else:
             scopes.append(before)
             reached.append(True)
         self.depth -= 1
+        self.unsure = {name: kind for name, kind in unsure.items() if self.ever[name] == {kind}}
         if scopes:
             self.variables = common(*scopes)
+            self.forget(*scopes)
         return any(reached)
 
     def arm(self, before: dict[str, Type], scopes: list[dict[str, Type]]) -> bool:
@@ -1410,7 +1457,7 @@ class Writer:
         ]
         if reusable and self.chance(0.12):
             return str(self.pick(reusable))
-        return self.fresh("counter", kind)
+        return self.fresh("counter", kind, LOOP_REUSE)
 
     def over_range(self) -> tuple[str, list[tuple[str, Type]], int, bool, list[int], list[str]]:
         way = self.random.randrange(10)
@@ -1457,12 +1504,19 @@ class Writer:
 
     def over_unknown_length(self, array: str) -> tuple[str, list[tuple[str, Type]], int, bool, list[int], list[str]]:
         kind = Integer(0, 63)
-        name = self.fresh("counter", kind)
+        name = self.fresh("counter", kind, LOOP_REUSE)
         return f"{name} in range(len({array}))", [(name, kind)], 4, True, [], []
 
     def over_display(self) -> tuple[str, list[tuple[str, Type]], int, bool, list[int], list[str]]:
+        if self.chance(0.35):
+            numbers = [self.random.randint(0, 3) for _ in range(self.random.randint(1, 4))]
+            within = Integer(min(numbers), max(numbers))
+            counter = self.fresh("counter", within, LOOP_REUSE)
+            text = ", ".join(map(str, numbers))
+            text = f"[{text}]" if self.chance(0.5) else f"({text},)"
+            return f"{counter} in {text}", [(counter, within)], len(numbers), True, [], []
         items = [self.real(1) for _ in range(self.random.randint(1, 3))]
-        name = self.fresh("real", Real())
+        name = self.fresh("real", Real(), LOOP_REUSE)
         display = f"({', '.join(items)},)"
         if self.chance(0.2):
             kind = Integer(0, len(items) - 1)
@@ -1483,7 +1537,7 @@ class Writer:
         kind = self.variables[array]
         assert isinstance(kind, Array)
         item: Type = Real() if kind.rank == 1 else Array(kind.shape[1:])
-        name = self.fresh("real" if kind.rank == 1 else "view", item)
+        name = self.fresh("real" if kind.rank == 1 else "view", item, LOOP_REUSE)
         turns = kind.shape[0] or 4
         way = self.random.randrange(5)
         if way == 0 and kind.rank == 1:
@@ -1491,7 +1545,7 @@ class Writer:
         if way <= 2:
             start = self.pick((0, 0, 1))
             count = Integer(start, (kind.shape[0] or 64) - 1 + start)
-            counter = self.fresh("counter", count)
+            counter = self.fresh("counter", count, LOOP_REUSE)
             if counter != name:
                 text = f"enumerate({array}, {start})" if start else f"enumerate({array})"
                 return f"{counter}, {name} in {text}", [(counter, count), (name, item)], turns, True, [], []
@@ -1502,14 +1556,14 @@ class Writer:
         if not vectors:
             return self.over_array()
         first, second = self.pick(vectors), self.pick(vectors)
-        p, q = self.fresh("real", Real()), self.fresh("real", Real())
+        p, q = self.fresh("real", Real(), LOOP_REUSE), self.fresh("real", Real(), LOOP_REUSE)
         if p == q:
             return self.over_array()
         turns = self.variables[first].shape[0] or 4  # type: ignore[union-attr]
         names: list[tuple[str, Type]] = [(p, Real()), (q, Real())]
         if self.chance(0.3):
             count = Integer(0, 63)
-            counter = self.fresh("counter", count)
+            counter = self.fresh("counter", count, LOOP_REUSE)
             if counter not in (p, q):
                 text = f"{counter}, ({p}, {q}) in enumerate(zip({first}, {second}))"
                 return text, [(counter, count), *names], turns, True, [], []
@@ -1519,14 +1573,14 @@ class Writer:
         source = self.pick(self.lists())
         kind = self.variables[source]
         assert isinstance(kind, List)
-        name = self.fresh("real", Real())
+        name = self.fresh("real", Real(), LOOP_REUSE)
         runs = kind.least > 0
         way = self.random.randrange(4)
         if way == 0:
             return f"{name} in reversed({source})", [(name, Real())], 6, runs, [kind.group], [source]
         if way == 1:
             count = Integer(0, 63)
-            counter = self.fresh("counter", count)
+            counter = self.fresh("counter", count, LOOP_REUSE)
             if counter != name:
                 names: list[tuple[str, Type]] = [(counter, count), (name, Real())]
                 return f"{counter}, {name} in enumerate({source})", names, 6, runs, [kind.group], [source]
@@ -1595,6 +1649,7 @@ class Writer:
                 self.variables = common(outer, self.variables)
             return True
         self.variables = dict(after)
+        self.forget(*loop.breaks, *loop.ends)
         if runs and not loop.breaks and not loop.ends:
             return False
         return True
@@ -1673,6 +1728,55 @@ class Writer:
             self.emit(text)
         return True
 
+    def time_loop(self) -> bool:
+        """Time stepping: a sweep from one buffer into another, the buffers swapped or replaced, exits around that."""
+        vectors = [name for name in self.arrays(rank=1) if self.bindable(name, self.variables[name])]
+        vectors = [name for name in vectors if (self.variables[name].shape[0] or 0) >= 2]  # type: ignore[union-attr]
+        if not vectors:
+            return self.for_loop()
+        u = self.pick(vectors)
+        kind = self.variables[u]
+        assert isinstance(kind, Array)
+        partners = [name for name in vectors if self.variables[name] == kind and name != u]
+        if partners and self.chance(0.6):
+            v = self.pick(partners)
+        else:
+            v = self.fresh("array", kind)
+            if v in self.variables:
+                return True
+            self.emit(f"{v} = {self.pick((f'{u}.copy()', f'np.zeros_like({u})', f'np.ones({kind.shape[0]})'))}")
+            self.bind(v, kind)
+        counter = self.fresh("counter", Integer(0, 3))
+        turns = self.random.randint(0, 4)
+        if counter in self.variables:
+            return True
+
+        def sweep() -> None:
+            inner = next(c for c in (*NAMES["counter"], "cell") if c not in self.variables and c not in self.reserved)
+            before = self.variables
+            self.variables = {**before, inner: Integer(1, (kind.shape[0] or 2) - 1)}
+            self.emit(f"for {inner} in range(1, {kind.shape[0]}):")
+            with self.indented():
+                new = self.pick(
+                    (
+                        f"{v}[{inner}] = 0.7 * {u}[{inner}] + 0.4 * math.sin({u}[{inner} - 1])",
+                        f"{v}[{inner}] = {u}[{inner}] * math.cos({u}[{inner} - 1]) + 0.2 * {v}[{inner}]",
+                        f"{v}[{inner} - 1] = math.tanh({u}[{inner}] + {self.real(1)})",
+                        f"{v}[{inner}] += 0.3 * {u}[{inner}] * {u}[{inner} - 1]",
+                    )
+                )
+                self.emit(new)
+            self.variables = before
+            if self.chance(0.4):
+                self.leave_turn()
+            if self.chance(0.75):
+                self.emit(f"{u}, {v} = {v}, {u}")
+            else:
+                self.emit(f"{u} = {v}" + self.pick(("", ".copy()")))
+
+        bound: list[tuple[str, Type]] = [(counter, Integer(0, max(turns - 1, 0)))]
+        return self.loop_body(f"for {counter} in range({turns}):", bound, max(turns, 1), turns > 0, [], [], sweep)
+
     # ends ----------------------------------------------------------------------------------------------------------
 
     def write_return(self) -> None:
@@ -1685,6 +1789,9 @@ class Writer:
         elif isinstance(self.result, Array):
             same = [name for name in self.arrays() if self.variables[name] == self.result]
             self.emit(f"return {self.pick(same) if same and self.chance(0.7) else self.new_array(self.result.shape)}")
+        elif isinstance(self.result, List):
+            names = self.lists(self.result.least)
+            self.emit(f"return {self.pick(names) if names else f'[{self.real(1)}, {self.real(1)}]'}")
         else:
             raise AssertionError(self.result)
 
@@ -1743,7 +1850,7 @@ def fits(known: Type, wanted: Type) -> bool:
             w is None or k == w for k, w in zip(known.shape, wanted.shape, strict=True)
         )
     if isinstance(known, List) and isinstance(wanted, List):
-        return known.least >= wanted.least
+        return known.least == wanted.least == 0  # a function may empty the list it is given
     return known == wanted
 
 
@@ -1752,7 +1859,7 @@ def fits(known: Type, wanted: Type) -> bool:
 
 def write_helper(random: Random, name: str, known: dict[str, Type]) -> tuple[list[str], dict[str, Type]]:
     """A function for the program to call, and its type."""
-    way = random.choices(range(9), (4, 2, 2, 2, 1.5, 1.2, 1, 0.8, 1))[0]
+    way = random.choices(range(12), (4, 2, 2, 2, 1.5, 1.2, 1, 0.8, 1, 0.8, 0.8, 1))[0]
     names: dict[str, Type]
     result: Type | None
     if way == 0:
@@ -1772,6 +1879,14 @@ def write_helper(random: Random, name: str, known: dict[str, Type]) -> tuple[lis
         return function_taking_helper(random, name)
     elif way == 7:
         return star_helper(random, name)
+    elif way == 9:
+        names, result = {"items": List(0, -1), "x": Real()}, random.choice((Real(), None))
+    elif way == 10:
+        names, result = {"x": Real(), "k": Integer(0, 3)}, List(1, -1)
+    elif way == 11:
+        length = random.choice((2, 3, 4))
+        names = {"u": Array((length,)), "v": Array((length,)), "x": Real()}
+        result = random.choice((Array((length,)), Real(), None))
     else:
         names, result = {"x": Real()}, Real()
     optional = 1 if way in (0, 1) and random.random() < 0.4 else 0
@@ -1961,7 +2076,7 @@ def write_case(seed: int, points: int = 4) -> Case:
         known.update(added)
         text += ["", "", *lines]
     parameters = parameters_of(random, known)
-    may_raise = random.random() < 0.06
+    may_raise = random.random() < 0.08
     body = Writer(random, parameters, Real(), random.choice((5, 8, 12, 18, 26)), known, may_raise=may_raise)
     if body.block(100):
         body.write_program_end()
