@@ -20,8 +20,10 @@ from srcdiff.ir.nodes import (
     Value,
     walk,
 )
+from srcdiff.ir.types import INT
 
-_LONGEST = 12  # operations in one expression; longer ones get a name in between
+_LONGEST = 16  # operations in one expression; longer ones get a name in between
+_LONGEST_TWICE = 3  # the same, for what is written more than once
 
 
 @dataclass(slots=True)
@@ -43,13 +45,15 @@ def lay_out(function: Function) -> Layout:
 
 
 class _Inline:
-    """Unnamed values that are used once, in the same block, stand where they are used."""
+    """Unnamed values stand where they are used, if that is in the same block and their memory does not change before.
+
+    One that is used several times may be written several times if it is an element or a counter plus a constant.
+    """
 
     def __init__(self, function: Function, layout: Layout) -> None:
         self.function, self.layout = function, layout
         self.sites: dict[Value, Sites] = points_to(function)
         self.uses: dict[Value, int] = {}
-        self.size: dict[Value, int] = {}
 
     def run(self) -> None:
         self.count(self.function.body)
@@ -65,38 +69,43 @@ class _Inline:
             self.uses[value] = self.uses.get(value, 0) + 1
 
     def block(self, block: Block) -> None:
-        candidates: dict[Value, tuple[int, Operation]] = {}
-        pending_loads: dict[Value, set[Value]] = {}
-        for k, operation in enumerate(block.operations):
+        operations = block.operations
+        users: dict[Value, list[int]] = {}
+        for k, operation in enumerate(operations):
+            for value in operation.uses():
+                users.setdefault(value, []).append(k)
+        for value in block.yields:
+            users.setdefault(value, []).append(len(operations))
+        written = [self.writes(o) for o in operations]
+        evaluated = list(range(len(operations) + 1))  # where the text of an operation ends up
+        chosen: dict[Value, int] = {}
+        for k in range(len(operations) - 1, -1, -1):
+            operation = operations[k]
+            if isinstance(operation, Const) or (isinstance(operation, Dim) and not operation.out.name):
+                self.layout.inlined[operation.out] = operation
+            elif self.may_stand_inside(operation, users):
+                out = operation.defines()[0]
+                last = max(evaluated[j] for j in users[out])
+                if isinstance(operation, Load) and not self.unchanged(operation, written[k + 1 : last]):
+                    continue
+                evaluated[k] = last
+                chosen[out] = k
+        self.limit_length(operations, chosen)
+        for operation in operations:
             for inner in operation.blocks():
                 self.block(inner)
-            used = set(operation.uses())
-            mine: set[Value] = set()
-            for value in used & candidates.keys():
-                self.layout.inlined[value] = candidates.pop(value)[1]
-                mine |= pending_loads.pop(value, set())
-            written = self.writes(operation)
-            if written is None:
-                candidates = {v: c for v, c in candidates.items() if v not in pending_loads}
-                pending_loads = {}
-            elif written:
-                for value in [v for v, sites in pending_loads.items() if sites & written]:
-                    candidates.pop(value)
-                    pending_loads.pop(value)
-            if isinstance(operation, Const):
-                self.layout.inlined[operation.out] = operation
-            elif isinstance(operation, Dim) and not operation.out.name:
-                self.layout.inlined[operation.out] = operation
-            elif self.may_stand_inside(operation):
-                out = operation.defines()[0]
-                if isinstance(operation, Load):
-                    mine |= self.sites.get(operation.array, frozenset((operation.array,)))
-                candidates[out] = (k, operation)
-                if mine:
-                    pending_loads[out] = mine
-        for value in block.yields:
-            if value in candidates:
-                self.layout.inlined[value] = candidates.pop(value)[1]
+
+    def limit_length(self, operations: tuple[Operation, ...], chosen: dict[Value, int]) -> None:
+        size: dict[Value, int] = {}
+        for out, k in sorted(chosen.items(), key=lambda item: item[1]):
+            operation = operations[k]
+            size[out] = 1 + sum(size.get(v, 0) for v in operation.uses() if v in self.layout.inlined)
+            if size[out] <= (_LONGEST if self.uses[out] == 1 else _LONGEST_TWICE):
+                self.layout.inlined[out] = operation
+
+    def unchanged(self, load: Load, written: list[set[Value] | None]) -> bool:
+        memory = self.sites.get(load.array, frozenset((load.array,)))
+        return all(w is not None and not w & memory for w in written)
 
     def writes(self, operation: Operation) -> set[Value] | None:
         """The memory it may write; None if that is not known."""
@@ -111,15 +120,17 @@ class _Inline:
             found |= written_sites(inner, self.sites)
         return found
 
-    def may_stand_inside(self, operation: Operation) -> bool:
-        if not isinstance(operation, Apply | Load):
+    def may_stand_inside(self, operation: Operation, users: dict[Value, list[int]]) -> bool:
+        if not isinstance(operation, Apply | Load) or operation.out.name:
             return False
-        out = operation.out
-        if out.name or self.uses.get(out, 0) != 1:
+        here, everywhere = len(users.get(operation.out, ())), self.uses.get(operation.out, 0)
+        if here != everywhere or here == 0:
             return False
-        size = 1 + sum(self.size.get(v, 0) for v in operation.uses() if v in self.layout.inlined)
-        self.size[out] = size
-        return size <= _LONGEST
+        return here == 1 or (isinstance(operation, Load) and here <= 4) or self.is_offset(operation)
+
+    @staticmethod
+    def is_offset(operation: Operation) -> bool:
+        return isinstance(operation, Apply) and operation.primitive in ("add", "subtract") and operation.out.type == INT
 
 
 class _Intervals:

@@ -136,6 +136,8 @@ class _Writer:
         row = PRIMITIVES[operation.primitive]
         if row.support:
             self.text.support.add(row.support)
+        if operation.primitive == "range_length":
+            return f"len({self.range(operation.args)})", ATOM
         if row.strength == ATOM:
             return row.spelling.format(*(self.expression(a) for a in operation.args)), ATOM
         texts = []
@@ -397,7 +399,7 @@ class _Writer:
         operation = self.layout.inlined.get(value)
         return isinstance(operation, Const) and operation.value is False
 
-    def range(self, bounds: tuple[Value, Value, Value]) -> str:
+    def range(self, bounds: Sequence[Value]) -> str:
         start, stop, step = (self.expression(b) for b in bounds)
         if step != "1":
             return f"range({start}, {stop}, {step})"

@@ -39,6 +39,8 @@ class Builder:
         self.operations: list[Operation] = []
         self.constants: dict[Value, Any] = {}
         self.negated: dict[Value, Value] = {}
+        self.offsets: dict[Value, tuple[Value, int]] = {}
+        """Integers that are another integer plus a constant."""
         self.span: Span | None = None
         self.stack: list[list[Operation]] = []
 
@@ -66,16 +68,25 @@ class Builder:
     def apply(self, primitive: str, *args: Value, name: str = "") -> Value:
         """The primitive on the arguments; exact identities and constants are folded."""
         type_ = result_type(primitive, args)
-        folded = self._folded(primitive, args, type_)
+        folded = self.folded(primitive, args, type_)
         if folded is not None:
             return folded
-        out = Value(type_, name)
-        if primitive == "negative":
-            self.negated[out] = args[0]
-        self.add(Apply(out, primitive, args, span=self.span))
-        return out
+        operation = Apply(Value(type_, name), primitive, args, span=self.span)
+        self.note(operation)
+        self.add(operation)
+        return operation.out
 
-    def _folded(self, primitive: str, args: tuple[Value, ...], type_: Scalar) -> Value | None:
+    def note(self, operation: Apply) -> None:
+        """Remember what later operations can be folded with."""
+        if operation.primitive == "negative":
+            self.negated[operation.out] = operation.args[0]
+        if operation.primitive in ("add", "subtract") and operation.out.type == INT:
+            amount = self.constants.get(operation.args[1])
+            if amount is not None:
+                self.offsets[operation.out] = (operation.args[0], amount if operation.primitive == "add" else -amount)
+
+    def folded(self, primitive: str, args: tuple[Value, ...], type_: Scalar) -> Value | None:
+        """What the primitive comes to without computing it, if that is exact: constants, factors of one, and the like."""
         known = [self.constants.get(a) for a in args]
         if primitive in _FOLDABLE and all(k is not None for k in known):
             try:
@@ -111,8 +122,13 @@ class Builder:
             return args[0]
         if type_ == INT and primitive in ("add", "subtract") and known[1] == 0 and args[0].type == INT:
             return args[0]
-        if type_ == INT and primitive == "add" and known[1] is not None and known[1] < 0:
-            return self.apply("subtract", args[0], self.const(-known[1]))
+        if type_ == INT and primitive in ("add", "subtract") and known[1] is not None:
+            base, amount = self.offsets.get(args[0], (args[0], 0))
+            total = amount + (known[1] if primitive == "add" else -known[1])
+            if total == 0:
+                return base
+            if base is not args[0] or known[1] < 0:
+                return self.apply("add" if total > 0 else "subtract", base, self.const(abs(total)))
         if type_ == INT and primitive == "add" and known[0] == 0 and args[1].type == INT:
             return args[1]
         return None

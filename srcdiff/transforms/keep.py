@@ -62,7 +62,9 @@ class Keeper:
     def new_storage(self, value: Value, loops: list[Loop]) -> Storage:
         statement = self.structure.top_statement(self.structure.home[value])
         into = self.before.setdefault(statement, [])
-        name = f"kept_{value.name.strip('%') or 'value'}"
+        definition = self.structure.definition.get(value)
+        hint = value.name or (definition.array.name if isinstance(definition, Load) else "")
+        name = f"kept_{hint.strip('%') or 'value'}"
         sizes = self.sizes(loops, statement, into) if isinstance(value.type, Scalar) else None
         if sizes is None:
             assert not isinstance(value.type, Stack)
@@ -209,7 +211,7 @@ def save_overwritten(block: Block, arrays: Iterable[Value], restores: dict[Store
         for operation in inner.operations:
             if isinstance(operation, Store) and operation.array in chosen:
                 kind = operation.array.array.dtype
-                old = Value(Scalar(kind) if kind in ("float64", "float32", "bool") else INT, operation.array.name)
+                old = Value(Scalar(kind) if kind in ("float64", "float32", "bool") else INT)
                 into.append(Load(old, operation.array, operation.indices, span=operation.span))
                 restores[operation] = old
             match operation:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from srcdiff.analyses.aliasing import Sites, points_to
+from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
+    Apply,
     Block,
     Call,
     Comment,
@@ -44,11 +46,12 @@ def _size(function: Function) -> int:
 
 
 class _Forward:
-    """Loop parameters that never change and branches that yield the same on both sides are replaced by their source."""
+    """Loop parameters that never change and branches that yield the same on both sides are replaced by their source;
+    constants are folded."""
 
     def __init__(self) -> None:
         self.known: dict[Value, Value] = {}
-        self.constants: dict[Value, object] = {}
+        self.builder = Builder()
 
     def resolve(self, value: Value) -> Value:
         while value in self.known:
@@ -67,8 +70,10 @@ class _Forward:
     def operation(self, operation: Operation, into: list[Operation]) -> None:
         match operation:
             case Const():
-                self.constants[operation.out] = operation.value
+                self.builder.constants[operation.out] = operation.value
                 into.append(operation)
+            case Apply():
+                self.apply(operation, into)
             case If():
                 self.branch(operation, into)
             case Loop():
@@ -78,9 +83,20 @@ class _Forward:
             case _:
                 into.append(operation)
 
+    def apply(self, operation: Apply, into: list[Operation]) -> None:
+        self.builder.operations = into
+        folded = self.builder.folded(operation.primitive, operation.args, operation.out.scalar)
+        if folded is None:
+            self.builder.note(operation)
+            into.append(operation)
+        else:
+            if operation.out.name and not folded.name and folded not in self.builder.constants:
+                folded.name = operation.out.name
+            self.known[operation.out] = folded
+
     def branch(self, operation: If, into: list[Operation]) -> None:
-        if operation.condition in self.constants:
-            taken = operation.then if self.constants[operation.condition] else operation.orelse
+        if operation.condition in self.builder.constants:
+            taken = operation.then if self.builder.constants[operation.condition] else operation.orelse
             for inner in taken.operations:
                 self.operation(inner.replaced(self.resolve), into)
             for out, source in zip(operation.outs, taken.yields, strict=True):
