@@ -81,8 +81,8 @@ class _Inline:
         chosen: dict[Value, int] = {}
         for k in range(len(operations) - 1, -1, -1):
             operation = operations[k]
-            if isinstance(operation, Const) or (isinstance(operation, Dim) and not operation.out.name):
-                self.layout.inlined[operation.out] = operation
+            if isinstance(operation, Const) or self.is_size(operation):
+                self.layout.inlined[operation.defines()[0]] = operation
             elif self.may_stand_inside(operation, users):
                 out = operation.defines()[0]
                 last = max(evaluated[j] for j in users[out])
@@ -126,11 +126,14 @@ class _Inline:
         here, everywhere = len(users.get(operation.out, ())), self.uses.get(operation.out, 0)
         if here != everywhere or here == 0:
             return False
-        return here == 1 or (isinstance(operation, Load) and here <= 4) or self.is_offset(operation)
+        return here == 1 or (isinstance(operation, Load) and here <= 4)
 
     @staticmethod
-    def is_offset(operation: Operation) -> bool:
-        return isinstance(operation, Apply) and operation.primitive in ("add", "subtract") and operation.out.type == INT
+    def is_size(operation: Operation) -> bool:
+        """The length of an axis, or an integer plus a constant: as short as a name."""
+        if isinstance(operation, Apply) and operation.primitive in ("add", "subtract") and operation.out.type == INT:
+            return not operation.out.name and any(not a.name for a in operation.args)
+        return isinstance(operation, Dim) and not operation.out.name
 
 
 class _Intervals:

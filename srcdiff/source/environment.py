@@ -353,7 +353,11 @@ class Environment(Builder):
         finally:
             self.operations = self.stack.pop()
 
-    def conflict(self, key: Key, a: Abstract, b: Abstract) -> Problem:
+    def conflict(self, key: Key, a: Abstract, b: Abstract) -> Problem | None:
+        """Why the name cannot be used where two paths meet; what was wrong with it before comes first."""
+        for x in (a, b):
+            if isinstance(x, Poison):
+                return x.problem
         what = f"`{key[1]}`" if key[0] != LISTS else "the list"
         if key[1] == "%return":
             what = "the result"
@@ -394,7 +398,8 @@ class Environment(Builder):
         return self.finish_loop(before, attempt, bounds)
 
     def head(self, key: Key, d: Description, before: dict[Key, Abstract]) -> Description:
-        there = describe(before.get(key, MISSING))
+        x = before.get(key, MISSING)
+        there = self.owned(key, x, before, before) if handles(x) and is_owned(d) else describe(x)
         return d if key[1] == "%return" and there.kind == "missing" else loosened(there)
 
     def one_pass(
@@ -436,7 +441,7 @@ class Environment(Builder):
             old = carried.get(key)
             if old is None:
                 new = self.joined(key, before.get(key, MISSING), before, x, after, before)
-            elif any(d.kind == "owned" for d in (old, *old.parts[:1])) and handles(x):
+            elif is_owned(old) and handles(x):
                 owned = self.owned(key, x, after, before)
                 new = join(old, owned)
             elif handles(x):
@@ -523,6 +528,11 @@ _SAME_ELEMENTS = "make all elements of a list numbers of one type, or tuples of 
 
 def list_key(handle: List) -> Key:
     return (LISTS, str(handle.number))
+
+
+def is_owned(d: Description) -> bool:
+    """Whether a list is described by what it holds."""
+    return d.kind == "owned" or (d.kind == "maybe" and d.parts[0].kind == "owned")
 
 
 def mentioned(d: Description) -> set[List]:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import linecache
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 
@@ -27,15 +29,24 @@ class Golden:
     primal: str
     output: str
 
-    def generated(self) -> str:
-        """What srcdiff writes today; the function asked for is the last one that the file defines."""
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function asked for: the last one that the upper half defines."""
         name = re.findall(r"^def (\w+)", self.primal, re.MULTILINE)[-1]
-        arguments = re.findall(r"^# arguments: (.*)$", self.primal, re.MULTILINE)[-1]
         file = f"tests/golden/{self.path.name}"  # without the folder of this machine: it may show in what is written
         linecache.cache[file] = (len(self.primal), None, self.primal.splitlines(keepends=True), file)
-        namespace: dict[str, object] = {"__name__": f"tests.golden.{self.path.stem}"}
+        namespace: dict[str, Any] = {"__name__": f"tests.golden.{self.path.stem}"}
         exec(compile(self.primal, file, "exec"), namespace)
-        return srcdiff.source(namespace[name], *eval(f"({arguments},)", {"np": np}))  # type: ignore[arg-type]
+        return cast(Callable[..., Any], namespace[name])
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        written = re.findall(r"^# arguments: (.*)$", self.primal, re.MULTILINE)[-1]
+        return cast(tuple[Any, ...], eval(f"({written},)", {"np": np}))
+
+    def generated(self) -> str:
+        """What srcdiff writes today."""
+        return srcdiff.source(self.function, *self.arguments)
 
     def text(self, output: str) -> str:
         return self.primal + OUTPUT + output

@@ -1,0 +1,245 @@
+"""Every row of the catalogue of problems by its failing example; how problems are shown, gathered and carried."""
+
+from __future__ import annotations
+
+import linecache
+import pickle
+import re
+import traceback
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import srcdiff
+from srcdiff.diagnostics import InternalError, Problem, Span
+from srcdiff.diagnostics.catalogue import CATALOGUE
+
+CODES = sorted(CATALOGUE)
+
+#: A function made by `eval` has no file, so that there is no line to show.
+WITHOUT_A_PLACE = {"SD103"}
+
+
+def with_defects(code: str) -> Any:
+    reason = "a generator is refused without its line, though its source can be read"
+    return pytest.param(code, marks=pytest.mark.xfail(reason=reason)) if code == "SD104" else code
+
+
+def function_of(text: str, folder: Path) -> FunctionType:
+    """The function `f` of a module that stands in a file."""
+    file = folder / "model.py"
+    file.write_text(text, encoding="utf-8")
+    linecache.checkcache(str(file))
+    namespace: dict[str, Any] = {"__name__": "model"}
+    exec(compile(text, str(file), "exec"), namespace)
+    function = namespace["f"]
+    assert isinstance(function, FunctionType)
+    return function
+
+
+def refusal_of(text: str, folder: Path, *arguments: Any, backend: str = "python") -> srcdiff.DifferentiationError:
+    function = function_of(text, folder)
+    with pytest.raises(srcdiff.DifferentiationError) as caught:
+        srcdiff.grad(function, backend=backend)(*arguments)
+    return caught.value
+
+
+def refusal_of_row(code: str, folder: Path, backend: str = "python") -> srcdiff.DifferentiationError:
+    row = CATALOGUE[code]
+    return refusal_of(row.example, folder, *eval(f"({row.arguments})", {"np": np}), backend=backend)
+
+
+def generated_files() -> set[str]:
+    return {file for file in linecache.cache if file.startswith("<srcdiff")}
+
+
+# ------------------------------------------------------------------------------------------------------ the catalogue
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_example_is_refused_with_its_code(code: str, tmp_path: Path) -> None:
+    error = refusal_of_row(code, tmp_path)
+
+    assert [code] == [problem.code for problem in error.problems]
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_example_is_refused_by_numba_without_a_word_of_numba(code: str, tmp_path: Path) -> None:
+    error = refusal_of_row(code, tmp_path, backend="numba")
+
+    assert [code] == [problem.code for problem in error.problems]
+    assert "numba" not in "".join(traceback.format_exception(error)).replace('backend="numba"', "").lower()
+
+
+@pytest.mark.parametrize("code", [c for c in CODES if c != "SD403"])  # whether memory is shared is seen at each call
+def test_example_is_refused_before_anything_is_generated(code: str, tmp_path: Path) -> None:
+    before = generated_files()
+
+    refusal_of_row(code, tmp_path)
+
+    assert before == generated_files()
+
+
+@pytest.mark.parametrize("code", [with_defects(c) for c in CODES if c not in WITHOUT_A_PLACE])
+def test_message_shows_the_users_line_with_a_caret(code: str, tmp_path: Path) -> None:
+    shown = str(refusal_of_row(code, tmp_path))
+
+    found = re.search(r"^ *--> (.*):(\d+):(\d+)$", shown, re.MULTILINE)
+    assert found is not None, shown
+    file, line, column = found[1], int(found[2]), int(found[3])
+    written = CATALOGUE[code].example.splitlines()[line - 1]
+    assert str(tmp_path / "model.py") == file
+    assert f"\n{line} | {written}\n" in shown
+    caret = next(text for text in shown.splitlines() if "^" in text).partition("| ")[2]
+    assert column - 1 == caret.index("^")
+    assert caret.rindex("^") < len(written)
+    assert not written[column - 1].isspace()
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_message_ends_with_help(code: str, tmp_path: Path) -> None:
+    shown = str(refusal_of_row(code, tmp_path))
+
+    assert re.fullmatch(r" += help: .+", shown.splitlines()[-1])
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_error_survives_pickling(code: str, tmp_path: Path) -> None:
+    error = refusal_of_row(code, tmp_path)
+
+    copy = pickle.loads(pickle.dumps(error))
+
+    assert error.problems == copy.problems
+    assert str(error) == str(copy)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_row_says_what_it_means_and_what_to_write(code: str) -> None:
+    row = CATALOGUE[code]
+
+    assert re.fullmatch(r"SD[1-4]\d\d", code)
+    assert row.title
+    assert row.help
+    assert not row.title.endswith(".")
+
+
+def test_problem_without_a_row_cannot_be_made() -> None:
+    with pytest.raises(KeyError, match="SD999"):
+        Problem("SD999", "something", None)
+
+
+# ------------------------------------------------------------------------------------------------- all problems at once
+
+
+def codes_and_lines(error: srcdiff.DifferentiationError) -> list[tuple[str, int | None]]:
+    return [(p.code, None if p.span is None else p.span.line) for p in error.problems]
+
+
+def test_three_statements_outside_the_language_are_reported_together(tmp_path: Path) -> None:
+    text = "def f(x):\n    try:\n        y = x\n    except ValueError:\n        y = 1.0\n    z = {1, 2}\n    global w\n    return y\n"
+
+    error = refusal_of(text, tmp_path, 1.5)
+
+    assert [("SD101", 2), ("SD102", 6), ("SD101", 7)] == sorted(codes_and_lines(error), key=lambda found: found[1] or 0)
+    assert str(error).startswith("\n3 problems")
+
+
+def test_three_names_that_are_not_defined_are_reported_together(tmp_path: Path) -> None:
+    error = refusal_of("def f(x):\n    a = x * one\n    b = x * two\n    return x * three\n", tmp_path, 1.5)
+
+    assert [("SD204", 2), ("SD204", 3), ("SD204", 4)] == codes_and_lines(error)
+
+
+@pytest.mark.xfail(reason="what the types show is not looked for once a statement is refused")
+def test_problems_of_different_kinds_are_reported_together(tmp_path: Path) -> None:
+    text = "def f(x):\n    s = {1, 2}\n    y = x * nowhere\n    z = x[0]\n    return y * z\n"
+
+    error = refusal_of(text, tmp_path, 1.5)
+
+    assert [("SD102", 2), ("SD204", 3), ("SD203", 4)] == codes_and_lines(error)
+
+
+@pytest.mark.xfail(reason="says that `x` is a float on one path and `a missing` on another, instead")
+def test_problem_in_a_loop_is_reported_once_and_nothing_follows_from_it(tmp_path: Path) -> None:
+    text = "def f(x, n):\n    for _ in range(n):\n        x = x * nowhere\n    return x\n"
+
+    error = refusal_of(text, tmp_path, 1.5, 3)
+
+    assert [("SD204", 3)] == codes_and_lines(error)
+
+
+@pytest.mark.xfail(reason="a third follows: `y` is a poison on one path and a poison on another")
+def test_problem_in_both_branches_is_reported_twice(tmp_path: Path) -> None:
+    text = "def f(x):\n    if x > 1.0:\n        y = x * here\n    else:\n        y = x * there\n    return y\n"
+
+    error = refusal_of(text, tmp_path, 1.5)
+
+    assert [("SD204", 3), ("SD204", 5)] == codes_and_lines(error)
+
+
+def test_problem_of_a_helper_is_shown_in_the_helper_once(tmp_path: Path) -> None:
+    text = "def helper(x):\n    return x * nowhere\n\ndef f(x):\n    return helper(x) + helper(2.0 * x)\n"
+
+    error = refusal_of(text, tmp_path, 1.5)
+
+    assert [("SD204", 2)] == codes_and_lines(error)
+
+
+def test_nothing_is_printed_before_a_refusal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    refusal_of("def f(x):\n    print(x)\n    return x * nowhere\n", tmp_path, 1.5)
+
+    assert capsys.readouterr().out == ""
+
+
+# ------------------------------------------------------------------------------------------- what a message looks like
+
+
+def test_message_of_the_style_guide(tmp_path: Path) -> None:
+    text = "import numpy as np\n\ndef f(x):\n    return np.i0(x)\n"
+
+    shown = str(refusal_of(text, tmp_path, 1.5))
+
+    assert shown.splitlines() == [
+        "",
+        "error[SD301]: `np.i0` has no derivative rule",
+        f" --> {tmp_path / 'model.py'}:4:12",
+        "  |",
+        "4 |     return np.i0(x)",
+        "  |            ^^^^^^^^",
+        "  |",
+        "  = help: declare one with `srcdiff.custom_rule`",
+    ]
+
+
+def test_caret_stays_on_the_line_where_an_expression_goes_on(tmp_path: Path) -> None:
+    shown = str(refusal_of("def f(x):\n    return x[\n        0\n    ]\n", tmp_path, 1.5))
+
+    assert "2 |     return x[\n  |            ^^\n" in shown
+
+
+@pytest.mark.xfail(reason="the first line of the recursive function is shown")
+def test_problem_of_a_recursive_function_points_at_the_write(tmp_path: Path) -> None:
+    error = refusal_of_row("SD305", tmp_path)
+
+    assert [4] == [p.span.line for p in error.problems if p.span is not None]
+
+
+def test_span_whose_file_is_gone_shows_no_line() -> None:
+    problem = Problem("SD204", "`y` is not defined", Span("<nowhere>", 3, 4, 5))
+
+    assert str(problem).splitlines() == [
+        "error[SD204]: `y` is not defined",
+        " --> <nowhere>:3:5",
+        "  = help: define it before it is used",
+    ]
+
+
+def test_defect_of_srcdiff_says_that_it_is_one() -> None:
+    shown = str(InternalError("two values have one name"))
+
+    assert "two values have one name" in shown
+    assert "defect of srcdiff, not of your program" in shown
+    assert "report" in shown
