@@ -54,7 +54,13 @@ class Derivative:
         if plain is None:
             raise TypeError(f"{function!r} is not a Python function")
         self.function: types.FunctionType = plain
-        self.mode, self.with_value, self.has_aux, self.backend, self.options = mode, with_value, has_aux, backend, options
+        self.mode, self.with_value, self.has_aux, self.backend, self.options = (
+            mode,
+            with_value,
+            has_aux,
+            backend,
+            options,
+        )
         self.signature = _without_star(inspect.signature(plain, follow_wrapped=False))
         self.names = tuple(self.signature.parameters)
         self.variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in self.signature.parameters.values())
@@ -73,7 +79,9 @@ class Derivative:
         for one in asked:
             if isinstance(one, str):
                 if one not in self.names:
-                    raise ValueError(f"`{self.function.__name__}` has no argument `{one}`; it has {', '.join(self.names)}")
+                    raise ValueError(
+                        f"`{self.function.__name__}` has no argument `{one}`; it has {', '.join(self.names)}"
+                    )
                 names.append(one)
             else:
                 if not -len(self.names) <= one < len(self.names):
@@ -83,13 +91,16 @@ class Derivative:
             raise ValueError("`wrt` names an argument twice")
         return tuple(names)
 
-    # -- calling -------------------------------------------------------------------------------------------------------------
+    # -- calling -----------------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs or len(args) != len(self.names) or self.variadic:
             args = self._bound(args, kwargs)
         key = tuple(
-            [a.dtype.num * 64 + a.ndim if type(a) is _ARRAY else type(a) if type(a) in _PLAIN else _key(a) for a in args]
+            [
+                a.dtype.num * 64 + a.ndim if type(a) is _ARRAY else type(a) if type(a) in _PLAIN else _key(a)
+                for a in args
+            ]
         )
         specialisation = self.specialisations.get(key)
         if specialisation is None or (specialisation.watches and not specialisation.is_current()):
@@ -130,17 +141,17 @@ class Derivative:
         defaults = [p.default for p in list(self.signature.parameters.values())[len(descriptions) :]]
         specialisation = self._specialise(("compiled", descriptions), (*descriptions, *defaults))
         if specialisation.outside or len(specialisation.positions) != len(descriptions):
-            raise TypeError(f"{self!r} cannot be called from compiled code: it reads variables from outside, or takes "
-                            "strings or functions")
+            raise TypeError(
+                f"{self!r} cannot be called from compiled code: it reads variables from outside, or takes "
+                "strings or functions"
+            )
         return specialisation.function, specialisation.apart
 
     def _specialise(self, key: Any, args: tuple[Any, ...]) -> Specialisation:
         descriptions = {n: describe_argument(a, n, self.span) for n, a in zip(self.names, args, strict=True)}
         for name in self.wrt:
             descriptions[name] = floats_for_integers(descriptions[name])
-        request = Request(
-            self.captured, descriptions, self.wrt, self.mode, self.with_value, self.has_aux, self.single
-        )
+        request = Request(self.captured, descriptions, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
         compiled = compile_request(request, self.backend, self.options)
         self._warn(compiled)
         specialisation = Specialisation(compiled, descriptions, self, args)
@@ -151,7 +162,7 @@ class Derivative:
         for message in compiled.warnings:
             warnings.warn(message, ZeroGradientWarning, stacklevel=4)
 
-    # -- looking -------------------------------------------------------------------------------------------------------------
+    # -- looking -----------------------------------------------------------------------------------------------------
 
     @property
     def source(self) -> str:
@@ -219,7 +230,7 @@ class Specialisation:
         return values + [o.read() for o in self.outside]
 
     def keep_apart(self, values: list[Any]) -> None:
-        """Arrays that share memory are refused where one of them is written: which element moves when the other does?"""
+        """Arrays that share memory are refused where one is written: a derivative by one of them has no meaning."""
         parts: list[Any] = []
         for value in values:
             parts += _parts(value)
@@ -227,7 +238,9 @@ class Specialisation:
         for a, b in self.apart:
             if np.may_share_memory(parts[a], parts[b]) and np.shares_memory(parts[a], parts[b]):
                 names = f"`{params[a].name}` and `{params[b].name}`"
-                message = f"the arguments {names} share memory, and `{self.owner.function.__name__}` writes into one of them"
+                message = (
+                    f"the arguments {names} share memory, and `{self.owner.function.__name__}` writes into one of them"
+                )
                 raise DifferentiationError([Problem("SD403", message, self.owner.span)])
 
     def with_lists(self, result: Any, args: tuple[Any, ...]) -> Any:
@@ -322,7 +335,7 @@ def _stand_in(value: Any) -> Any:
 numba_cpu.callable_from_compiled_code(Derivative, Derivative.compiled_for)
 
 
-# -- the public functions -------------------------------------------------------------------------------------------------
+# -- the public functions --------------------------------------------------------------------------------------------
 
 
 def grad(
@@ -411,7 +424,7 @@ def check(f: Callable[..., Any], *args: Any, wrt: Wrt | None = None, backend: st
 
 def _has_floats(value: Any) -> bool:
     if isinstance(value, np.ndarray):
-        return value.dtype.kind == "f"
+        return bool(value.dtype.kind == "f")
     if isinstance(value, tuple | list):
         return bool(value) and all(_has_floats(v) for v in value)
     return isinstance(value, float | np.floating)

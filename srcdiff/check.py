@@ -60,7 +60,9 @@ def compare(
     if wrong:
         lines = "\n".join(f"  {e}" for e in wrong[:20])
         more = f"\n  and {len(wrong) - 20} more" if len(wrong) > 20 else ""
-        raise AssertionError(f"{len(wrong)} of {len(entries)} derivatives differ from finite differences\n{lines}{more}")
+        raise AssertionError(
+            f"{len(wrong)} of {len(entries)} derivatives differ from finite differences\n{lines}{more}"
+        )
     return Report(tuple(entries))
 
 
@@ -112,10 +114,9 @@ def _difference(
         with np.errstate(all="ignore"):
             return float(function(*given))
 
-    found = []
     scale = max(1.0, abs(value))
     size = abs(at(value))
-    for step in (1e-3 * scale, 5e-4 * scale):
-        found.append(sum(w * at(value + k * step) for k, w in _WEIGHTS) / step)
+    steps = (1e-3 * scale, 5e-4 * scale)
+    found = [sum(w * at(value + k * step) for k, w in _WEIGHTS) / step for step in steps]
     rounding = 1e-12 * max(size, 1.0) / (5e-4 * scale)
     return found[1], 2.0 * abs(found[1] - found[0]) + rounding + 1e-7 * abs(found[1])

@@ -127,12 +127,12 @@ _count = 0
 
 
 def _serial() -> int:
-    global _count  # noqa: PLW0603 -- file names in tracebacks must differ
+    global _count
     _count += 1
     return _count
 
 
-# -- what the user asked for, in terms of the function's values -----------------------------------------------------------
+# -- what the user asked for, in terms of the function's values ------------------------------------------------------
 
 
 def _span(work: Work) -> Span:
@@ -161,7 +161,9 @@ def _parameters(work: Work, name: str) -> list[int]:
         what = f"`{name}` holds no floats"
         if isinstance(argument, Value) and isinstance(argument.type, Array):
             what = f"`{name}` is an array of {argument.type.dtype}"
-        help_ = f"pass `{name}` as floats: `.astype(float)`" if "array" in what else "choose another argument with `wrt=`"
+        help_ = (
+            f"pass `{name}` as floats: `.astype(float)`" if "array" in what else "choose another argument with `wrt=`"
+        )
         raise DifferentiationError([Problem("SD402", what, _span(work), help=help_)])
     return [work.main.params.index(v) for v in values]
 

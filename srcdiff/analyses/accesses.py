@@ -1,8 +1,8 @@
 """Questions about the elements that loads and stores touch, asked of isl.
 
-An access runs once for every turn of the loops around it. If its indices are affine in the loops' counters, the turns of
-one access that come after a turn of another and touch the same element are a set of integers, and isl can tell whether
-it is empty (Verdoolaege 2010). Whatever is not affine may be anything.
+An access runs once for every turn of the loops around it. If its indices are affine in the loops' counters, the turns
+of one access that come after a turn of another and touch the same element are a set of integers, and isl can tell
+whether it is empty (Verdoolaege 2010). Whatever is not affine may be anything.
 """
 
 from __future__ import annotations
@@ -64,21 +64,21 @@ def never_overwrites(store: Store, access: Load | Store, structure: Structure) -
     for x, y in zip(first[1], second[1], strict=True):
         if x is None or y is None:
             continue
-        for index, counters, loops in ((x, a_counters, a_names), (y, b_counters, b_names)):
+        for index, loops in ((x, a_names), (y, b_names)):
             if not _is_negative_nowhere(index, loops, structure):
                 return False
         constraints.append(f"{names.text(x, a_counters)} = {names.text(y, b_counters)}")
     variables = [*a_names.values(), *b_names.values()]
     later = structure.start[store] > structure.start[access]
-    orders = [[f"a{k} = b{k}" for k in range(level)] + [_before(a_loops[level], level, structure)] for level in range(common)]
+    orders = [
+        [f"a{k} = b{k}" for k in range(level)] + [_before(a_loops[level], level, structure)] for level in range(common)
+    ]
     if later:
         orders.append([f"a{k} = b{k}" for k in range(common)])
     return all(_is_empty(variables, [*constraints, *order], names) for order in orders)
 
 
-def element(
-    array: Value, indices: Sequence[Value], structure: Structure
-) -> tuple[Value, list[Affine | None]] | None:
+def element(array: Value, indices: Sequence[Value], structure: Structure) -> tuple[Value, list[Affine | None]] | None:
     """The allocation or parameter at top level that an access touches, and the element of it."""
     found: list[Affine | None] = [affine(i, structure) for i in indices]
     definition = structure.definition.get(array)
@@ -188,5 +188,6 @@ def _is_negative_nowhere(index: Affine, loops: dict[Loop, str], structure: Struc
 def _is_empty(variables: list[str], constraints: list[str], names: _Names) -> bool:
     import islpy
 
-    text = f"[{', '.join(names.parameters.values())}] -> {{ [{', '.join(variables)}] : {' and '.join(constraints) or '0 = 0'} }}"
+    parameters = ", ".join(names.parameters.values())
+    text = f"[{parameters}] -> {{ [{', '.join(variables)}] : {' and '.join(constraints) or '0 = 0'} }}"
     return bool(islpy.Set(text).is_empty())

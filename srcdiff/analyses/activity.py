@@ -40,7 +40,9 @@ class Activity:
         return bool(self.sites.get(array, frozenset((array,))) & self.values)
 
 
-def activity(function: Function, inputs: Iterable[Value], outputs: Iterable[Value], sites: dict[Value, Sites]) -> Activity:
+def activity(
+    function: Function, inputs: Iterable[Value], outputs: Iterable[Value], sites: dict[Value, Sites]
+) -> Activity:
     operations = list(walk(function.body))
     varied = _Flow(operations, sites, forward=True).run(inputs)
     useful = _Flow(operations, sites, forward=False).run(outputs)

@@ -58,7 +58,7 @@ def _flows(operation: Operation) -> list[tuple[Value, tuple[Value, ...]]]:
             pairs = zip(operation.outs, operation.then.yields, operation.orelse.yields, strict=True)
             return [(out, (a, b)) for out, a, b in pairs if isinstance(out.type, Array)]
         case Loop():
-            flows = []
+            flows: list[tuple[Value, tuple[Value, ...]]] = []
             for k, (param, out) in enumerate(zip(operation.params, operation.outs, strict=True)):
                 if isinstance(param.type, Array):
                     sources = (operation.inits[k], operation.body.yields[k])

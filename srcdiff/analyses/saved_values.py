@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from srcdiff.analyses.aliasing import Sites
 from srcdiff.analyses.minimum_cut import minimum_cut
 from srcdiff.analyses.structure import Structure
-from srcdiff.ir.nodes import Apply, Block, Dim, Load, Loop, Operation, Store, Transpose, Value, View
+from srcdiff.ir.nodes import Apply, Dim, Load, Loop, Operation, Store, Transpose, Value, View
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import Array, Scalar
 
@@ -124,7 +124,7 @@ class Planner:
         owner = self.structure.owner.get(home)
         return isinstance(owner, Loop) and owner.counted and value is owner.index
 
-    # -- the ways to have a value again ------------------------------------------------------------------------------------
+    # -- the ways to have a value again ------------------------------------------------------------------------------
 
     def option(self, value: Value) -> tuple[Decision, tuple[Value, ...]] | None:
         """The best way that keeps nothing for this value itself, and the values it needs."""
@@ -189,7 +189,7 @@ class Planner:
                 return Load(Value(value.type, value.name), store.array, store.indices, span=store.span)
         return None
 
-    # -- memory ------------------------------------------------------------------------------------------------------------
+    # -- memory ------------------------------------------------------------------------------------------------------
 
     def reloadable(self, load: Load) -> bool:
         memory = memory_of(load.array, self.sites)
@@ -266,10 +266,10 @@ class Formula:
 def invariant_formula(loop: Loop, slot: int, structure: Structure) -> Formula | None:
     """A formula for a loop's parameter in terms of the others, if its start and its next value are the same formula.
 
-        res = y * y - c                      at the start of every turn res is y * y - c, so that it need not be kept
-        while abs(res) > 1e-9:
-            y = y - res / (2.0 * y)
-            res = y * y - c
+    res = y * y - c                      at the start of every turn res is y * y - c, so that it need not be kept
+    while abs(res) > 1e-9:
+        y = y - res / (2.0 * y)
+        res = y * y - c
     """
     start, following = loop.inits[slot], loop.body.yields[slot]
     pairs = {

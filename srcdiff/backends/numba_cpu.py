@@ -13,9 +13,7 @@ from srcdiff.source.abstract import Description
 FASTMATH = frozenset({"reassoc", "contract", "nsz", "arcp"})
 
 
-def load(
-    text: str, functions: Sequence[str], objects: Mapping[str, Any], options: Mapping[str, Any], file: str
-) -> Any:
+def load(text: str, functions: Sequence[str], objects: Mapping[str, Any], options: Mapping[str, Any], file: str) -> Any:
     """The last of the functions, compiled: a Numba dispatcher."""
     import numba
 
@@ -41,7 +39,7 @@ def callable_from_compiled_code(kind: type, specialise: Callable[[Any, tuple[Des
             derivative.entry = _entry(derivative, specialise)
         return derivative.entry
 
-    @typeof_impl.register(kind)  # type: ignore[untyped-decorator]
+    @typeof_impl.register(kind)
     def _type_of(derivative: Any, context: Any) -> Any:
         return types.Dispatcher(entry_of(derivative))
 
@@ -53,7 +51,7 @@ def _entry(derivative: Any, specialise: Callable[[Any, tuple[Description, ...]],
     def target(*args: Any) -> Any:
         """Stands for the derivative until the argument types are known."""
 
-    @overload(target)  # type: ignore[untyped-decorator]
+    @overload(target)
     def choose(*args: Any) -> Any:
         compiled, apart = specialise(derivative, tuple(described(a) for a in args))
         lines = ["def call(*args: Any) -> Any:"]  # Numba compares the signature with that of `choose`
@@ -104,10 +102,10 @@ def described(type_: Any) -> Description:
             return Description("static", (type(None), None))
         case types.Omitted():
             return described_value(type_.value)
-        case types.BaseNamedTuple():
-            return Description("tuple", type_.instance_class, tuple(described(t) for t in type_.types))
         case types.BaseTuple():
-            return Description("tuple", None, tuple(described(t) for t in type_))
+            kind = getattr(type_, "instance_class", None) if isinstance(type_, types.BaseNamedTuple) else None
+            parts: Any = type_
+            return Description("tuple", kind, tuple(described(t) for t in parts))
         case types.Dispatcher():
             return Description("static", (type(type_.dispatcher), type_.dispatcher))
     raise TypeError(f"an argument of the Numba type {type_} cannot be passed to a derivative in compiled code")
@@ -115,6 +113,8 @@ def described(type_: Any) -> Description:
 
 def described_value(value: Any) -> Description:
     scalar = BOOL if isinstance(value, bool) else INT if isinstance(value, int) else FLOAT
-    return Description("value", scalar) if isinstance(value, bool | int | float) else Description(
-        "static", (type(value), value)
+    return (
+        Description("value", scalar)
+        if isinstance(value, bool | int | float)
+        else Description("static", (type(value), value))
     )

@@ -34,8 +34,12 @@ _kind(
     "compute it outside and pass it in as an argument",
     "def f(x):\n    return x * len({1, 2})\n",
 )
-_kind("SD103", "the source cannot be read", "define the function in a file, or give it a rule with `srcdiff.custom_rule`",
-      "f = eval('lambda x: x * x')\n")
+_kind(
+    "SD103",
+    "the source cannot be read",
+    "define the function in a file, or give it a rule with `srcdiff.custom_rule`",
+    "f = eval('lambda x: x * x')\n",
+)
 _kind(
     "SD104",
     "a kind of function outside the language",
@@ -114,8 +118,8 @@ _kind(
     "SD306",
     "a custom rule does not fit its function",
     "write `adjoint(*arguments, out, out_bar)` that returns one adjoint for each argument",
-    "import srcdiff\n\ndef wrong(x, out_bar):\n    return (out_bar,)\n\n@srcdiff.custom_rule(adjoint=wrong)\ndef g(x):\n"
-    "    return x * x\n\ndef f(x):\n    return g(x)\n",
+    "import srcdiff\n\ndef wrong(x, out_bar):\n    return (out_bar,)\n\n@srcdiff.custom_rule(adjoint=wrong)\n"
+    "def g(x):\n    return x * x\n\ndef f(x):\n    return g(x)\n",
 )
 # SD4xx: the derivative asked for
 _kind(

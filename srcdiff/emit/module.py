@@ -26,19 +26,19 @@ class Module:
     """The functions that the text defines."""
 
 
-def write_module(
-    main: Function, callees: Sequence[Function], reading: Reading, result: str
-) -> Module:
+def write_module(main: Function, callees: Sequence[Function], reading: Reading, result: str) -> Module:
     """The text of the module; `result` is a template of what the function returns."""
     module = Module(main.name)
     reserved = {c.name for c in callees}
     texts: list[Text] = [
-        write_function(c, parameters=[p.name or "t" for p in _distinct(c)], result=_tuple_of(c), reserved=sorted(reserved))
+        write_function(
+            c, parameters=[p.name or "t" for p in _distinct(c)], result=_tuple_of(c), reserved=sorted(reserved)
+        )
         for c in callees
     ]
     parameters, unpack = _parameters(reading)
-    for name in _namedtuples(reading):
-        module.objects[name.__name__] = name
+    for kind in _namedtuples(reading):
+        module.objects[kind.__name__] = kind
     texts.append(
         write_function(
             main, parameters=parameters, unpack=unpack, result=result, reserved=sorted({*reserved, *module.objects})

@@ -15,4 +15,3 @@ def grown(array: Any, position: Any) -> Any:
     for k in range(array.shape[0]):
         larger[k] = array[k]
     return larger
-

@@ -99,7 +99,7 @@ class _Writer:
     def line(self, text: str) -> None:
         self.text.lines.append("    " * self.depth + text)
 
-    # -- expressions -------------------------------------------------------------------------------------------------------
+    # -- expressions -------------------------------------------------------------------------------------------------
 
     def expression(self, value: Value) -> str:
         return self.strong(value)[0]
@@ -158,7 +158,7 @@ class _Writer:
             return True
         return position == 1 and primitive in _RIGHT_NEEDS_PARENTHESES
 
-    # -- statements ----------------------------------------------------------------------------------------------------------
+    # -- statements --------------------------------------------------------------------------------------------------
 
     def block(self, block: Block) -> None:
         for operation in block.operations:
@@ -439,9 +439,9 @@ def _one_term(text: str) -> bool:
             depth += 1
         elif character in ")]":
             depth -= 1
-        elif depth == 0 and character == " " and text[k + 1 : k + 3] in ("+ ", "- "):
-            return False
-        elif depth == 0 and text[k : k + 4] == " if ":
+        elif (depth == 0 and character == " " and text[k + 1 : k + 3] in ("+ ", "- ")) or (
+            depth == 0 and text[k : k + 4] == " if "
+        ):
             return False
     return True
 

@@ -1,1 +1,1 @@
-"""Step 2, the typed program. Comes in: nothing, everybody imports it. Goes out: nodes, types, primitives, the verifier."""
+"""Step 2, the typed program. Comes in: nothing, everybody imports it. Goes out: nodes, types, primitives, `verify`."""

@@ -86,7 +86,7 @@ class Builder:
                 self.offsets[operation.out] = (operation.args[0], amount if operation.primitive == "add" else -amount)
 
     def folded(self, primitive: str, args: tuple[Value, ...], type_: Scalar) -> Value | None:
-        """What the primitive comes to without computing it, if that is exact: constants, factors of one, and the like."""
+        """What the primitive comes to without computing it, if that is exact: constants, factors of one."""
         known = [self.constants.get(a) for a in args]
         if primitive in _FOLDABLE and all(k is not None for k in known):
             try:
@@ -140,7 +140,12 @@ class Builder:
         known = self.constants.get(value)
         if known is not None and type_ in (FLOAT, INT):
             return self.const(float(known) if type_ == FLOAT else int(known), type_)
-        target = {"float64": "float64" if value.type == FLOAT32 else "float", "float32": "float32", "int64": "int", "bool": "bool"}[type_.dtype]
+        target = {
+            "float64": "float64" if value.type == FLOAT32 else "float",
+            "float32": "float32",
+            "int64": "int",
+            "bool": "bool",
+        }[type_.dtype]
         out = Value(type_, value.name)
         self.add(Apply(out, target, (value,), span=self.span))
         return out

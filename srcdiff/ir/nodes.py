@@ -22,7 +22,7 @@ from srcdiff.ir.types import Array, Scalar, Type
 
 @dataclass(eq=False, slots=True)
 class Value:
-    """Assigned once. `name` is the user's name for it, or a hint, given later if at all; two values may have the same."""
+    """Assigned once. `name` is the user's name for it, or a hint, given later if at all; two may have the same."""
 
     type: Type
     name: str = ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from srcdiff.diagnostics import InternalError
 from srcdiff.ir.nodes import Alloc, Block, Dim, Function, If, Load, Loop, Operation, Store, Value, inner_values
 from srcdiff.ir.types import INT, Array
@@ -63,5 +65,5 @@ class _Check:
             case Alloc():
                 self.require(isinstance(operation.out.type, Array), "an allocation is an array", operation)
 
-    def agree(self, found: list[object], expected: list[object], operation: Operation) -> None:
-        self.require(found == expected, f"types differ: {found} and {expected}", operation)
+    def agree(self, found: Sequence[object], expected: Sequence[object], operation: Operation) -> None:
+        self.require(list(found) == list(expected), f"types differ: {found} and {expected}", operation)

@@ -160,7 +160,7 @@ Abstract = (
 
 MISSING = Missing()
 
-# ---------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------------------------
 # Descriptions: the part of an abstract value that is not a run-time value, so that two can be compared and joined.
 
 
@@ -245,10 +245,10 @@ def join(a: Description, b: Description, *, flags: bool = True) -> Description:
     left, right = scalar_of(a), scalar_of(b)
     if left is not None and right is not None:
         return Description("value", join_scalars(left, right))
-    if a.kind == b.kind and a.kind in ("tuple", "items", "closure", "owned"):
-        if len(a.parts) == len(b.parts) and a.detail == b.detail:
-            parts = tuple(join(p, q) for p, q in zip(a.parts, b.parts, strict=True))
-            return POISON if POISON in parts else Description(a.kind, a.detail, parts)
+    alike = a.kind == b.kind and len(a.parts) == len(b.parts) and a.detail == b.detail
+    if alike and a.kind in ("tuple", "items", "closure", "owned"):
+        parts = tuple(join(p, q) for p, q in zip(a.parts, b.parts, strict=True))
+        return POISON if POISON in parts else Description(a.kind, a.detail, parts)
     if a.kind in ("items", "stored") and b.kind in ("items", "stored"):
         parts = a.parts + b.parts
         element = loosened(parts[0])

@@ -129,7 +129,7 @@ class Calls(Expressions):
         plain = plain_function(target)
         if plain is not None:
             return self.call_plain(plain, args, keywords, node)
-        self.no_source(target, args, node)
+        return self.no_source(target, args, node)
 
     def call_choice(
         self, function: Choice, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
@@ -178,11 +178,9 @@ class Calls(Expressions):
             return self.cast(values[0], {"int": INT, "float": FLOAT, "bool": BOOL}[primitive])
         return self.apply(primitive, *values)
 
-    # -- the user's functions --------------------------------------------------------------------------------------------
+    # -- the user's functions ----------------------------------------------------------------------------------------
 
-    def call_plain(
-        self, plain: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
-    ) -> Abstract:
+    def call_plain(self, plain: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST) -> Abstract:
         try:
             captured = capture(plain)
         except Refusal as refusal:
@@ -252,7 +250,9 @@ class Calls(Expressions):
         finally:
             self.frame, self.span, self.path = outer, span, path
             self.active_calls.pop()
-            if not any(isinstance(n, ast.Lambda | ast.FunctionDef) and n is not frame.node for n in ast.walk(frame.node)):
+            if not any(
+                isinstance(n, ast.Lambda | ast.FunctionDef) and n is not frame.node for n in ast.walk(frame.node)
+            ):
                 self.names = {k: v for k, v in self.names.items() if k[0] != frame.number}
         return self.checked(result, f"the result of {frame.name}", node) if isinstance(result, Poison) else result
 
@@ -305,7 +305,9 @@ class Calls(Expressions):
             self.refuse("SD304", node, "a function with a custom rule takes positional arguments")
         descriptions = [loosened(describe(a)) for a in args]
         if any(not all(isinstance(t, Scalar) for t in leaf_types(d) or ()) or d.kind == "other" for d in descriptions):
-            self.refuse("SD304", node, "a function with a custom rule takes numbers", help_="pass the elements one by one")
+            self.refuse(
+                "SD304", node, "a function with a custom rule takes numbers", help_="pass the elements one by one"
+            )
         values = [v for a, d in zip(args, descriptions, strict=True) for v in self.leaves(a, d)]
         params: list[Value] = []
         inner: list[Abstract] = []
@@ -327,7 +329,7 @@ class Calls(Expressions):
         self.add(Custom(tuple(outs), tuple(values), tuple(params), body, rule, span=self.span))
         return out
 
-    # -- printing ----------------------------------------------------------------------------------------------------------
+    # -- printing ----------------------------------------------------------------------------------------------------
 
     def print_call(self, node: ast.Call) -> Abstract:
         parts: list[str | Value] = []
@@ -337,7 +339,7 @@ class Calls(Expressions):
         self.add(Print(tuple(parts), span=self.span))
         return Static(None)
 
-    # -- builtins and array functions ----------------------------------------------------------------------------------------
+    # -- builtins and array functions --------------------------------------------------------------------------------
 
     def handler(self, target: Any) -> Callable[..., Abstract] | None:
         name = _HANDLERS.get(target) if _hashable(target) else None
@@ -494,8 +496,10 @@ class Calls(Expressions):
         return self.cast(self.number(x, node), BOOL)
 
     def call_isinstance(self, node: ast.AST, x: Abstract, kinds: Abstract) -> Abstract:
-        kinds_ = tuple(k.value for k in kinds.items if isinstance(k, Static)) if isinstance(kinds, Tuple) else (
-            (kinds.value,) if isinstance(kinds, Static) else ()
+        kinds_ = (
+            tuple(k.value for k in kinds.items if isinstance(k, Static))
+            if isinstance(kinds, Tuple)
+            else ((kinds.value,) if isinstance(kinds, Static) else ())
         )
         if isinstance(x, Static):
             return Static(isinstance(x.value, kinds_))
@@ -523,7 +527,7 @@ class Calls(Expressions):
             except TypeError:
                 self.refuse("SD203", node, f"`{dtype.value}` is not a dtype")
             if is_supported_dtype(found):
-                return found.name
+                return str(found.name)
         self.refuse("SD201", node, "arrays hold floats of 4 or 8 bytes, integers or booleans")
 
     def new_array(
@@ -549,7 +553,11 @@ class Calls(Expressions):
         return self.new_array(node, shape, None, dtype)
 
     def call_full(
-        self, node: ast.AST, shape: Abstract, fill_value: Abstract, dtype: Abstract = Static(None)  # noqa: B008
+        self,
+        node: ast.AST,
+        shape: Abstract,
+        fill_value: Abstract,
+        dtype: Abstract = Static(None),  # noqa: B008
     ) -> Abstract:
         if isinstance(dtype, Static) and dtype.value is None:
             dtype = Static(self.number(fill_value, node).scalar.dtype)
@@ -572,7 +580,11 @@ class Calls(Expressions):
         return self.like(node, a, None, dtype)
 
     def call_full_like(
-        self, node: ast.AST, a: Abstract, fill_value: Abstract, dtype: Abstract = Static(None)  # noqa: B008
+        self,
+        node: ast.AST,
+        a: Abstract,
+        fill_value: Abstract,
+        dtype: Abstract = Static(None),  # noqa: B008
     ) -> Abstract:
         return self.like(node, a, fill_value, dtype)
 
@@ -781,7 +793,7 @@ class Calls(Expressions):
     def list_copy(self, node: ast.AST, owner: List) -> Abstract:
         return self.call_copy(node, owner)
 
-    # -- going through things ------------------------------------------------------------------------------------------------
+    # -- going through things ----------------------------------------------------------------------------------------
 
     def iteration(self, x: Abstract, node: ast.AST) -> Iteration | tuple[Abstract, ...]:
         """How to go through it: element by element at run time, or one by one if the elements are known."""
@@ -859,7 +871,8 @@ class Calls(Expressions):
         if any(not isinstance(i, Iteration) for i in inner):
             limit = min(len(i) for i in inner if not isinstance(i, Iteration))
             columns = [
-                tuple(i.element(Static(k)) for k in range(limit)) if isinstance(i, Iteration) else i[:limit] for i in inner
+                tuple(i.element(Static(k)) for k in range(limit)) if isinstance(i, Iteration) else i[:limit]
+                for i in inner
             ]
             if any(isinstance(i, Iteration) for i in inner):
                 self.refuse("SD205", node, "`zip` of a tuple with something of unknown length")
@@ -877,7 +890,7 @@ class Calls(Expressions):
                 length = self.apply("where", self.apply("less", b, a), b, a)
         return Iteration(length, lambda k: Tuple(tuple(i.element(k) for i in parts)))
 
-    # -- comprehensions --------------------------------------------------------------------------------------------------------
+    # -- comprehensions ----------------------------------------------------------------------------------------------
 
     def generator_call(self, function: Abstract, node: ast.Call) -> Abstract | None:
         """`sum(... for ...)` and its like become a list first."""

@@ -63,7 +63,13 @@ def _contains(node: ast.Lambda, function: types.FunctionType) -> bool:
     """Whether the lambda's body holds every place that the code speaks of."""
     body, places = node.body, set()
     for start, end, column, end_column in function.__code__.co_positions():
-        if start is not None and end is not None and column is not None and end_column is not None and column != end_column:
+        if (
+            start is not None
+            and end is not None
+            and column is not None
+            and end_column is not None
+            and column != end_column
+        ):
             places.add(((start, column), (end, end_column)))
     whole = ((body.lineno, body.col_offset), (body.end_lineno or 0, body.end_col_offset or 0))
     return whole in places and all(whole[0] <= begin and finish <= whole[1] for begin, finish in places)

@@ -79,7 +79,7 @@ class Environment(Builder):
         self.learned: dict[Any, dict[Key, Description]] = {}
         self.path: tuple[int, ...] = ()
 
-    # -- problems ------------------------------------------------------------------------------------------------------
+    # -- problems ----------------------------------------------------------------------------------------------------
 
     def span_of(self, node: ast.AST) -> Span:
         line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
@@ -91,7 +91,7 @@ class Environment(Builder):
         span = self.span if node is None else self.span_of(node)
         raise Refusal(Problem(code, message, span, label, help=help_))
 
-    # -- exits ---------------------------------------------------------------------------------------------------------
+    # -- exits -------------------------------------------------------------------------------------------------------
 
     @property
     def exit_key(self) -> Key:
@@ -113,7 +113,7 @@ class Environment(Builder):
         self.names[(LISTS, "%dead")] = Static(True)
         self.leave(RAISES)
 
-    # -- run-time values -------------------------------------------------------------------------------------------------
+    # -- run-time values ---------------------------------------------------------------------------------------------
 
     def value(self, x: Abstract, node: ast.AST | None = None) -> Value:
         """The number or array as a run-time value."""
@@ -152,11 +152,13 @@ class Environment(Builder):
             if isinstance(x.flag, Value):
                 unset = self.apply("logical_not", x.flag)
                 text = f"cannot access local variable '{name}' where it is not associated with a value"
-                self.add(If(unset, Block((Raise(UnboundLocalError, (text,), span=self.span),)), Block(), span=self.span))
+                self.add(
+                    If(unset, Block((Raise(UnboundLocalError, (text,), span=self.span),)), Block(), span=self.span)
+                )
             return x.value
         return x
 
-    # -- taking apart and putting together --------------------------------------------------------------------------------
+    # -- taking apart and putting together ---------------------------------------------------------------------------
 
     def fresh(self, d: Description, name: str) -> tuple[Abstract, list[Value]]:
         """New run-time values for something of this description."""
@@ -179,7 +181,8 @@ class Environment(Builder):
             length = Value(INT, f"{name}_length")
             return Stored(d.parts[0], arrays, length), [*arrays, length]
         if d.kind == "list":
-            return d.detail, []
+            handle: List = d.detail
+            return handle, []
         if d.kind == "items":
             parts = [self.fresh(p, f"{name}_{k}" if name else "") for k, p in enumerate(d.parts)]
             return Items(tuple(p for p, _ in parts)), [v for _, values in parts for v in values]
@@ -198,7 +201,9 @@ class Environment(Builder):
         """The run-time values of `x`, converted to the description."""
         if d.kind == "maybe":
             inner = x.value if isinstance(x, Maybe) else x
-            flag: Abstract = Static(False) if isinstance(x, Missing) else x.flag if isinstance(x, Maybe) else Static(True)
+            flag: Abstract = (
+                Static(False) if isinstance(x, Missing) else x.flag if isinstance(x, Maybe) else Static(True)
+            )
             return [self.value(flag), *self.leaves(inner, d.parts[0])]
         if isinstance(x, Maybe):
             x = x.value
@@ -253,7 +258,7 @@ class Environment(Builder):
         assert isinstance(type_, Scalar)
         return self.const({"int64": 0, "bool": False}.get(type_.dtype, 0.0), type_)
 
-    # -- branches --------------------------------------------------------------------------------------------------------
+    # -- branches ----------------------------------------------------------------------------------------------------
 
     def branch_on(self, condition: Value, then: Callable[[], None], orelse: Callable[[], None]) -> None:
         """Read both sides and join what they assigned."""
@@ -367,7 +372,7 @@ class Environment(Builder):
             what = "this"
         return Problem("SD202", f"{what} is {self.said(a)} on one path and {self.said(b)} on another", self.span)
 
-    # -- loops -----------------------------------------------------------------------------------------------------------
+    # -- loops -------------------------------------------------------------------------------------------------------
 
     def loop(
         self,
@@ -436,7 +441,11 @@ class Environment(Builder):
             after = {**head, self.exit_key: Static(RAISES)}
         found = dict(carried)
         for key, x in after.items():
-            if key == self.exit_key or head.get(key) is x or (key not in before and key not in carried and self.inner(key)):
+            if (
+                key == self.exit_key
+                or head.get(key) is x
+                or (key not in before and key not in carried and self.inner(key))
+            ):
                 continue
             old = carried.get(key)
             if old is None:
@@ -551,5 +560,3 @@ def handles(x: Abstract) -> set[List]:
         case Maybe():
             return handles(x.value)
     return set()
-
-

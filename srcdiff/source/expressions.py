@@ -70,9 +70,7 @@ class Outside:
 
     __slots__ = ("name", "path", "place", "value")
 
-    def __init__(
-        self, place: dict[str, Any] | types.CellType, name: str, path: tuple[int, ...], value: Value
-    ) -> None:
+    def __init__(self, place: dict[str, Any] | types.CellType, name: str, path: tuple[int, ...], value: Value) -> None:
         self.place, self.name, self.path, self.value = place, name, path, value
 
     def read(self) -> Any:
@@ -110,7 +108,7 @@ class Expressions(Environment):
         result: Abstract = method(node)
         return result
 
-    # -- names -----------------------------------------------------------------------------------------------------------
+    # -- names -------------------------------------------------------------------------------------------------------
 
     def expr_Constant(self, node: ast.Constant) -> Abstract:
         if isinstance(node.value, complex):
@@ -199,7 +197,7 @@ class Expressions(Environment):
                 defaults[parameter.arg] = self.expr(keyword_default)
         return Closure(node, self.frame, defaults)
 
-    # -- operators -------------------------------------------------------------------------------------------------------
+    # -- operators ---------------------------------------------------------------------------------------------------
 
     def expr_BinOp(self, node: ast.BinOp) -> Abstract:
         left = self.expr(node.left)
@@ -208,7 +206,9 @@ class Expressions(Environment):
 
     def binary(self, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
         if op not in _BINARY:
-            self.refuse("SD303", node, "matrix products are whole-array code", help_="write the loops over the elements")
+            self.refuse(
+                "SD303", node, "matrix products are whole-array code", help_="write the loops over the elements"
+            )
         primitive, fold = _BINARY[op]
         if isinstance(left, Static) and isinstance(right, Static):
             try:
@@ -437,12 +437,14 @@ class Expressions(Environment):
             elif isinstance(result, Static):
                 result = result if result.value else test
             else:
-                result = self.apply("logical_or", self.value(result), test if isinstance(test, Value) else self.value(test))
+                result = self.apply(
+                    "logical_or", self.value(result), test if isinstance(test, Value) else self.value(test)
+                )
         if not negated:
             return result
         return Static(not result.value) if isinstance(result, Static) else self.apply("logical_not", self.value(result))
 
-    # -- containers ------------------------------------------------------------------------------------------------------
+    # -- containers --------------------------------------------------------------------------------------------------
 
     def elements(self, nodes: list[ast.expr]) -> tuple[Abstract, ...]:
         items: list[Abstract] = []
@@ -501,7 +503,7 @@ class Expressions(Environment):
                     return self.text_of(Tuple(contents.items), node)
         self.refuse("SD102", node, f"{self.said(x)} cannot be printed")
 
-    # -- attributes and subscripts ------------------------------------------------------------------------------------------
+    # -- attributes and subscripts -----------------------------------------------------------------------------------
 
     def expr_Attribute(self, node: ast.Attribute) -> Abstract:
         base = self.expr(node.value)
@@ -616,7 +618,8 @@ class Expressions(Environment):
         if isinstance(contents, Items) and isinstance(position, Static):
             if not -len(contents.items) <= position.value < len(contents.items):
                 self.refuse("SD203", node, f"index {position.value} is outside a list of {len(contents.items)}")
-            return contents.items[position.value]
+            item: Abstract = contents.items[position.value]
+            return item
         return self.read_list(self.stored(base), self.integer(position, node))
 
     def stored(self, handle: List) -> Stored:
@@ -652,7 +655,7 @@ class Expressions(Environment):
         return put(whole)
 
     def list_position(self, contents: Stored, position: Value) -> Value:
-        """Negative positions count from the end of the list, not of its storage; outside of it, raise as Python does."""
+        """Negative positions count from the end of the list, not of its storage; outside, raise as Python does."""
         known = self.constants.get(position)
         if known is not None and known < 0:
             position = self.apply("add", contents.length, position)
@@ -680,8 +683,8 @@ class Expressions(Environment):
             if isinstance(part, ast.Slice):
                 found.append(part)
                 continue
-            item = self.expr(part)
-            found += item.items if isinstance(item, Tuple) else (item,)
+            one = self.expr(part)
+            found += one.items if isinstance(one, Tuple) else (one,)
         axes = sum(not (isinstance(i, Static) and (i.value is None or i.value is ...)) for i in found)
         if axes > array.array.rank:
             self.refuse("SD203", node, f"{axes} indices for an array of rank {array.array.rank}")

@@ -6,7 +6,6 @@ import ast
 import inspect
 from typing import Any
 
-
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array
 from srcdiff.source.abstract import Description
 from srcdiff.source.capture import Captured
@@ -58,5 +57,3 @@ def _by_use(function: ast.AST, name: str) -> Any:
 
 def _is(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
-
-

@@ -14,15 +14,17 @@ from srcdiff.source.abstract import Description
 
 def describe_argument(value: Any, name: str, span: Span | None) -> Description:
     """What the compiler has to know about an argument."""
+    if isinstance(value, np.generic):
+        if value.dtype.name == "float32":
+            return Description("value", Scalar("float32"))
+        value = value.item()
     match value:
         case Description():
             return value
-        case bool() | np.bool_():
+        case bool():
             return Description("value", BOOL)
-        case int() | np.integer():
+        case int():
             return Description("value", INT)
-        case np.float32():
-            return Description("value", Scalar("float32"))
         case float():
             return Description("value", FLOAT)
         case np.ndarray():
@@ -42,7 +44,7 @@ def describe_argument(value: Any, name: str, span: Span | None) -> Description:
         return Description("static", (type(value), value))
     what = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"of type {type(value).__name__}"
     message = f"the argument `{name}` is {what}"
-    if isinstance(value, complex | np.complexfloating) or (isinstance(value, np.ndarray) and value.dtype.kind == "c"):
+    if isinstance(value, complex) or (isinstance(value, np.ndarray) and value.dtype.kind == "c"):
         message = f"the argument `{name}` is complex, which is not differentiated yet"
     raise DifferentiationError([Problem("SD201", message, span)])
 

@@ -36,7 +36,17 @@ from srcdiff.source.abstract import (
 from srcdiff.source.accepted import refused_syntax
 from srcdiff.source.calls import Calls, RecursionFound
 from srcdiff.source.capture import Captured
-from srcdiff.source.environment import BREAKS, CONTINUES, ENDS, GOES_ON, RETURNS, Frame, NeverReturns, UnknownResult, list_key
+from srcdiff.source.environment import (
+    BREAKS,
+    CONTINUES,
+    ENDS,
+    GOES_ON,
+    RETURNS,
+    Frame,
+    NeverReturns,
+    UnknownResult,
+    list_key,
+)
 from srcdiff.source.expressions import Outside
 from srcdiff.source.scopes import assigned_names, nonlocal_names
 
@@ -62,7 +72,7 @@ class Reader(Calls):
         """Recursive functions that were called before the type of their result was known."""
         self.loop_depth = 0
 
-    # -- bodies ------------------------------------------------------------------------------------------------------------
+    # -- bodies ------------------------------------------------------------------------------------------------------
 
     def run_body(self, node: ast.FunctionDef | ast.Lambda) -> Abstract:
         if isinstance(node, ast.Lambda):
@@ -151,7 +161,7 @@ class Reader(Calls):
             self.refuse("SD101", node, f"`{type(node).__name__.lower()}` is outside the language")
         method(node)
 
-    # -- simple statements -----------------------------------------------------------------------------------------------
+    # -- simple statements -------------------------------------------------------------------------------------------
 
     def statement_Pass(self, node: ast.Pass) -> None:
         pass
@@ -203,7 +213,9 @@ class Reader(Calls):
         parts = () if node.msg is None else tuple(self.text_of(self.expr(node.msg), node))
         self.fail_unless(truth, AssertionError, parts)
 
-    def fail_unless(self, truth: Static | Value, exception: type[BaseException], parts: tuple[str | Value, ...]) -> None:
+    def fail_unless(
+        self, truth: Static | Value, exception: type[BaseException], parts: tuple[str | Value, ...]
+    ) -> None:
         if isinstance(truth, Static) and truth.value:
             return
         if isinstance(truth, Static):
@@ -227,7 +239,7 @@ class Reader(Calls):
         self.add(Raise(kind.value, tuple(parts), span=self.span))
         self.die()
 
-    # -- assignment --------------------------------------------------------------------------------------------------------
+    # -- assignment --------------------------------------------------------------------------------------------------
 
     def statement_Assign(self, node: ast.Assign) -> None:
         value = self.expr(node.value)
@@ -256,7 +268,9 @@ class Reader(Calls):
         while target.id in frame.nonlocals and frame.parent is not None:
             frame = frame.parent
         if target.id in self.frame.nonlocals and target.id not in frame.locals:
-            self.refuse("SD101", target, f"`{target.id}` stands outside of what is differentiated and cannot be changed")
+            self.refuse(
+                "SD101", target, f"`{target.id}` stands outside of what is differentiated and cannot be changed"
+            )
         if isinstance(value, Method):
             self.refuse("SD102", target, "a method without its call is outside the language")
         self.name_value(value, target.id)
@@ -276,7 +290,9 @@ class Reader(Calls):
                     array.name = array.name if array.name not in ("", "items") else name
 
     def assign_several(self, target: ast.Tuple | ast.List, value: Abstract) -> None:
-        items = list(self.unpacked(value, target)) if not self.unpackable(value, target) else self.read_all(value, target)
+        items = (
+            list(self.unpacked(value, target)) if not self.unpackable(value, target) else self.read_all(value, target)
+        )
         stars = [k for k, t in enumerate(target.elts) if isinstance(t, ast.Starred)]
         if not stars:
             if len(items) != len(target.elts):
@@ -388,7 +404,7 @@ class Reader(Calls):
         new = self.binary(type(node.op), old, self.expr(node.value), node)
         self.write_position(base, position, new, target)
 
-    # -- branches and loops ------------------------------------------------------------------------------------------------
+    # -- branches and loops ------------------------------------------------------------------------------------------
 
     def if_statement(self, node: ast.If, rest: list[ast.stmt]) -> bool:
         """Read an `if`; true if the statements after it have been read as well, in the branch that reaches them."""
@@ -555,7 +571,7 @@ class Reader(Calls):
             left = self.apply("logical_or", left, self.apply("equal", self.value(code), self.const(RETURNS)))
         self.branch_on(left, lambda: None, lambda: self.after_exit(node.orelse))
 
-    # -- comprehensions ----------------------------------------------------------------------------------------------------
+    # -- comprehensions ----------------------------------------------------------------------------------------------
 
     def comprehension(self, node: ast.ListComp | ast.GeneratorExp) -> Abstract:
         handle = self.new_list(())
@@ -570,7 +586,9 @@ class Reader(Calls):
             self.frame = outer
         return handle
 
-    def generate(self, node: ast.ListComp | ast.GeneratorExp, level: int, handle: List, source: Abstract | None) -> None:
+    def generate(
+        self, node: ast.ListComp | ast.GeneratorExp, level: int, handle: List, source: Abstract | None
+    ) -> None:
         if level == len(node.generators):
             self.append(handle, self.expr(node.elt), node)
             return
@@ -601,10 +619,10 @@ class Reader(Calls):
             return
         self.branch_on(truth, lambda: self.when(conditions[1:], then, node), lambda: None)
 
-    # -- recursion -----------------------------------------------------------------------------------------------------------
+    # -- recursion ---------------------------------------------------------------------------------------------------
 
     def call_recursive(self, captured: Captured, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
-        """A call of a function that calls itself: it becomes a function of the program, once for each argument types."""
+        """A call of a function that calls itself: it becomes a function of the program, one for each argument types."""
         descriptions = {name: loosened(describe(x)) for name, x in bound.items()}
         for name, d in descriptions.items():
             if leaf_types(d) is None or d.kind in ("list", "owned", "items", "stored", "closure"):
@@ -702,7 +720,9 @@ def _returns(body: list[ast.stmt]) -> bool:
     for statement in body:
         if isinstance(statement, ast.Return):
             return True
-        if isinstance(statement, ast.If | ast.For | ast.While) and (_returns(statement.body) or _returns(statement.orelse)):
+        if isinstance(statement, ast.If | ast.For | ast.While) and (
+            _returns(statement.body) or _returns(statement.orelse)
+        ):
             return True
     return False
 
@@ -762,9 +782,7 @@ def read(captured: Captured, arguments: dict[str, Description]) -> Reading:
     main = Function(captured.name, tuple(params), Block(tuple(operations), tuple(outputs)))
     callees = tuple(u.function for u in reader.units.values() if u.function is not None)
     program = pass_outside_values(Program(main, callees), [o.value for o in reader.outside])
-    return Reading(
-        program, bound, result, tuple(reader.outside), tuple(reader.guards), captured, lists
-    )
+    return Reading(program, bound, result, tuple(reader.outside), tuple(reader.guards), captured, lists)
 
 
 def pass_outside_values(program: Program, outside: Sequence[Value]) -> Program:
@@ -779,7 +797,8 @@ def pass_outside_values(program: Program, outside: Sequence[Value]) -> Program:
             if isinstance(operation, Call):
                 operation = replace(operation, args=(*operation.args, *(known.get(v, v) for v in outside)))
             names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
-            operations.append(replace(operation, **{n: closed(getattr(operation, n), known) for n in names}))
+            inner: dict[str, Any] = {n: closed(getattr(operation, n), known) for n in names}
+            operations.append(replace(operation, **inner))
         return Block(tuple(operations), tuple(known.get(v, v) for v in block.yields))
 
     def function(callee: Function) -> Function:

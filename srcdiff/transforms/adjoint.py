@@ -9,15 +9,17 @@
     while c: A                  the number of turns     as many turns of A backwards
 
 Every block of the program has a mirror block. Adjoints of scalars are values: a mirror maps each value to its current
-adjoint, a loop carries the adjoints of what it carries and of what it reads from outside, a branch joins them. Values of
-the forward sweep that an adjoint reads are asked for with `value`; how each is had again is decided by the plan
+adjoint, a loop carries the adjoints of what it carries and of what it reads from outside, a branch joins them. Values
+of the forward sweep that an adjoint reads are asked for with `value`; how each is had again is decided by the plan
 (analyses/saved_values.py), which is made from the demands of a first run.
 """
 
 from __future__ import annotations
 
+import ast
 import contextlib
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -46,7 +48,7 @@ from srcdiff.ir.nodes import (
 )
 from srcdiff.ir.types import FLOAT, INT, Array, Scalar, is_float
 from srcdiff.rules import derivative_rule
-from srcdiff.rules.formula import times
+from srcdiff.rules.formula import Environment, build, times
 
 
 @dataclass(eq=False, slots=True)
@@ -139,7 +141,7 @@ class Adjoint:
         finally:
             self.builder.operations = before
 
-    # -- adjoints of scalars -----------------------------------------------------------------------------------------------
+    # -- adjoints of scalars -----------------------------------------------------------------------------------------
 
     def is_home(self, mirror: Mirror, value: Value) -> bool:
         return self.structure.home.get(value, self.structure.top) is mirror.block
@@ -167,12 +169,14 @@ class Adjoint:
             return
         so_far = self.current(mirror, value)
         total = amount if so_far is None else self.builder.apply("add", so_far, amount)
-        is_new = total not in self.structure.home and total not in self.had_again and total not in self.builder.constants
+        is_new = (
+            total not in self.structure.home and total not in self.had_again and total not in self.builder.constants
+        )
         if value.name and not total.name and is_new:
             total.name = bar(value)
         mirror.adjoints[value] = total
 
-    # -- values of the forward sweep ---------------------------------------------------------------------------------------
+    # -- values of the forward sweep ---------------------------------------------------------------------------------
 
     def mirror_of(self, block: Block, mirror: Mirror) -> Mirror:
         found: Mirror | None = mirror
@@ -271,7 +275,7 @@ class Adjoint:
                 mirror.loop.turn = turn_number(self.builder, mirror.loop.index, bounds)
         return mirror.loop.turn
 
-    # -- adjoints of memory --------------------------------------------------------------------------------------------------
+    # -- adjoints of memory ------------------------------------------------------------------------------------------
 
     def shadow(self, array: Value, mirror: Mirror) -> Value:
         """The reference to the adjoints of what the reference points to."""
@@ -320,7 +324,7 @@ class Adjoint:
             self.builder.add(Alloc(out, (), zero, self.value(array, at)))
         return out
 
-    # -- operations ----------------------------------------------------------------------------------------------------------
+    # -- operations --------------------------------------------------------------------------------------------------
 
     def reverse_block(self, mirror: Mirror) -> None:
         for operation in reversed(mirror.block.operations):
@@ -368,11 +372,10 @@ class Adjoint:
         if rule is None:
             span = operation.span
             raise DifferentiationError([Problem("SD301", f"`{operation.primitive}` has no derivative rule", span)])
-        names = {
-            name: (lambda argument=argument: self.value(argument, mirror))
-            for name, argument in zip(rule.parameters, operation.args, strict=True)
+        given = {**dict(zip(rule.parameters, operation.args, strict=True)), "out": operation.out}
+        names: dict[str, Callable[[], Value]] = {
+            name: functools.partial(self.value, value, mirror) for name, value in given.items()
         }
-        names["out"] = lambda: self.value(operation.out, mirror)
         for name, expression in rule.let:
             names[name] = self.once(expression, dict(names))
         for name, argument in zip(rule.parameters, operation.args, strict=True):
@@ -381,10 +384,8 @@ class Adjoint:
                 if amount is not None:
                     self.add(mirror, argument, amount)
 
-    def once(self, expression: Any, names: Any) -> Any:
+    def once(self, expression: ast.expr, names: Environment) -> Callable[[], Value]:
         """A name bound by `let`: written when it is first read."""
-        from srcdiff.rules.formula import build
-
         made: list[Value] = []
 
         def read() -> Value:
@@ -494,7 +495,7 @@ class Adjoint:
         if mirror.loop is not None and not self.is_home(mirror, array):
             raise InternalError("the storage of a list is replaced by a loop that does not carry it")
 
-    # -- branches ------------------------------------------------------------------------------------------------------------
+    # -- branches ----------------------------------------------------------------------------------------------------
 
     def reverse_if(self, operation: If, mirror: Mirror) -> None:
         outs = [(k, out, self.taken(out, mirror)) for k, out in enumerate(operation.outs)]
@@ -546,7 +547,7 @@ class Adjoint:
             return self.zeros(value, mirror)
         return self.builder.const(0.0)
 
-    # -- loops ---------------------------------------------------------------------------------------------------------------
+    # -- loops -------------------------------------------------------------------------------------------------------
 
     def reverse_loop(self, operation: Loop, mirror: Mirror) -> None:
         index = Value(INT, operation.index.name if operation.index is not None and operation.counted else "turn")
@@ -628,9 +629,7 @@ class Adjoint:
             params.append(param)
             before_loop = self.current(mirror, value)
             if before_loop is None:
-                before_loop = (
-                    self.zeros(value, mirror) if isinstance(value.type, Array) else self.builder.const(0.0)
-                )
+                before_loop = self.zeros(value, mirror) if isinstance(value.type, Array) else self.builder.const(0.0)
             inits.append(before_loop)
             yields.append(inner.adjoints[value])
         for param, init, next_value in restored:
@@ -665,7 +664,7 @@ class Adjoint:
         last = build.apply("multiply", build.apply("subtract", length, one), step)
         return build.apply("add", start, last), build.apply("subtract", start, step), build.apply("negative", step)
 
-    # -- functions -------------------------------------------------------------------------------------------------------------
+    # -- functions ---------------------------------------------------------------------------------------------------
 
     def reverse_custom(self, operation: Custom, mirror: Mirror) -> None:
         bars = [self.taken(out, mirror) for out in operation.outs]

@@ -57,7 +57,7 @@ class Keeper:
         block, _ = self.block(self.structure.top, inside_loop=False)
         return block
 
-    # -- storage -----------------------------------------------------------------------------------------------------------
+    # -- storage -----------------------------------------------------------------------------------------------------
 
     def new_storage(self, value: Value, loops: list[Loop]) -> Storage:
         statement = self.structure.top_statement(self.structure.home[value])
@@ -128,7 +128,7 @@ class Keeper:
             isinstance(o, Dim) and o.out is value for o in self.builder.operations
         )
 
-    # -- the forward sweep -------------------------------------------------------------------------------------------------
+    # -- the forward sweep -------------------------------------------------------------------------------------------
 
     def block(self, block: Block, *, inside_loop: bool) -> tuple[Block, list[tuple[Value, Value]]]:
         """The block with its keeping, and what its branches hand out: each kept value with what stands for it here."""

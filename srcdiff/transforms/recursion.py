@@ -50,7 +50,5 @@ def _adjoint(callee: Function, known: dict[str, Any]) -> Function:
     shadows = {p: Value(p.type, f"{p.name}_bar") for p in callee.params if Callee.has_shadow(p)}
     function = reverse.run((), f"{callee.name}_adjoint", given=shadows)
     params = (*callee.params, *seed_params, *shadows.values())
-    scalars = tuple(
-        y for y, p in zip(function.body.yields, floats, strict=True) if not isinstance(p.type, Array)
-    )
+    scalars = tuple(y for y, p in zip(function.body.yields, floats, strict=True) if not isinstance(p.type, Array))
     return Function(function.name, params, Block(function.body.operations, scalars))

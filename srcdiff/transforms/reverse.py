@@ -38,7 +38,8 @@ def _substituted(block: Block, known: dict[Value, Value]) -> Block:
         for operation in inner.operations:
             operation = operation.replaced(lambda v: known.get(v, v))
             names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
-            operations.append(replace(operation, **{n: visit(getattr(operation, n)) for n in names}))
+            parts: dict[str, Any] = {n: visit(getattr(operation, n)) for n in names}
+            operations.append(replace(operation, **parts))
         return Block(tuple(operations), tuple(known.get(v, v) for v in inner.yields))
 
     return visit(block)
@@ -71,7 +72,9 @@ class _Attempt:
 class Reverse:
     """The gradient of a function with respect to some of its parameters."""
 
-    def __init__(self, function: Function, wrt: Sequence[Value], seeds: dict[Value, Value | None], callees: dict[str, Any]) -> None:
+    def __init__(
+        self, function: Function, wrt: Sequence[Value], seeds: dict[Value, Value | None], callees: dict[str, Any]
+    ) -> None:
         self.wrt, self.seeds, self.callees = tuple(wrt), seeds, callees
         function = replace(function, body=count_turns(function.body))
         self.sites: dict[Value, Sites] = points_to(function)
@@ -111,11 +114,9 @@ class Reverse:
     ) -> Adjoint:
         storage = {} if keeper is None else keeper.storage
         lifted = {} if keeper is None else keeper.lifted
-        return Adjoint(
-            structure, self.active, self.twins, self.lists, restores, plan, storage, self.callees, lifted
-        )
+        return Adjoint(structure, self.active, self.twins, self.lists, restores, plan, storage, self.callees, lifted)
 
-    # -- which memory the reverse sweep puts back ----------------------------------------------------------------------------
+    # -- which memory the reverse sweep puts back --------------------------------------------------------------------
 
     def choose(self) -> _Attempt:
         best = self.attempt(frozenset())

@@ -14,7 +14,7 @@ from multiprocessing import get_context
 from typing import TextIO
 
 from tests.fuzz.cases import Case
-from tests.fuzz.oracle import Differentiate, Outcome, check, exceptions_of
+from tests.fuzz.oracle import Differentiate, Outcome, check, exceptions_of, reasons
 from tests.fuzz.shrink import shrink
 from tests.fuzz.writer import write_case
 
@@ -154,7 +154,10 @@ def shrunk(
         if raised is None or not raised <= usual:
             return False
         found = check(candidate, backend, differentiate, limit)
-        return found.kind == outcome.kind and found.label == outcome.label
+        if found.kind != outcome.kind or found.label != outcome.label:
+            return False
+        # a refusal must not be exchanged for another
+        return found.kind != "refused" or set(reasons(found.detail)) <= set(reasons(outcome.detail))
 
     smallest = shrink(case, still_fails, seconds)
     return smallest, check(smallest, backend, differentiate, limit)

@@ -136,9 +136,18 @@ class Refused(Exception):  # noqa: N818 - it is an answer, not an error of ours
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        found = re.search(r"\b(SD\d+)\]?:? (.*)", text)
-        self.code = f"{found[1]}: {re.sub('`[^`]*`', '`...`', found[2])}" if found else text.strip()[:80]
+        self.code = next(iter(reasons(text)), text.strip()[:80])
         self.text = text
+
+
+def reasons(text: str) -> list[str]:
+    """The codes and messages of a DifferentiationError, without the names in them.
+
+    >>> reasons("error[SD204]: `y` is not defined")
+    ['SD204: `...` is not defined']
+    """
+    found = re.findall(r"\b(SD\d+)\]?:? (.*)", text)
+    return [f"{code}: {re.sub('`[^`]*`', '`...`', message)}" for code, message in found]
 
 
 def compare(
