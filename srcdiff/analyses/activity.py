@@ -16,12 +16,13 @@ from srcdiff.ir.nodes import (
     If,
     Load,
     Loop,
+    NewStack,
     Operation,
     Store,
     Value,
     walk,
 )
-from srcdiff.ir.types import Array, is_float
+from srcdiff.ir.types import Array, Stack, is_float
 from srcdiff.rules import derivative_rule
 
 
@@ -54,7 +55,8 @@ def activity(
 def _close_over_choices(operations: list[Operation], sites: dict[Value, Sites], active: set[Value]) -> None:
     """A reference that may point to active memory has an adjoint, so that all it may point to needs one."""
     choices = [v for o in operations if isinstance(o, If | Loop) for v in (*o.defines(), *_params(o))]
-    groups = [sites[v] for v in choices if isinstance(v.type, Array) and v in sites]
+    choices += [o.out for o in operations if isinstance(o, NewStack)]
+    groups = [sites[v] for v in choices if isinstance(v.type, Array | Stack) and v in sites]
     changed = True
     while changed:
         changed = False

@@ -12,6 +12,7 @@ from srcdiff.ir.nodes import (
     If,
     Loop,
     Operation,
+    Peek,
     Pop,
     Push,
     Transpose,
@@ -19,7 +20,7 @@ from srcdiff.ir.nodes import (
     View,
     walk,
 )
-from srcdiff.ir.types import Array
+from srcdiff.ir.types import Array, Stack
 
 Sites = frozenset[Value]
 
@@ -45,30 +46,37 @@ def points_to(function: Function) -> dict[Value, Sites]:
 
 
 def _matters(operation: Operation) -> bool:
-    kinds = (Alloc, Copy, View, Transpose, Grow, If, Loop, Push, Pop, Custom)
+    kinds = (Alloc, Copy, View, Transpose, Grow, If, Loop, Push, Pop, Peek, Custom)
     return isinstance(operation, kinds)
 
 
 def _flows(operation: Operation) -> list[tuple[Value, tuple[Value, ...]]]:
     """Where references go: each result with what it may be."""
+    flows: list[tuple[Value, tuple[Value, ...]]]
     match operation:
         case View() | Transpose() | Grow():
             return [(operation.out, (operation.array,))]
         case If():
             pairs = zip(operation.outs, operation.then.yields, operation.orelse.yields, strict=True)
-            return [(out, (a, b)) for out, a, b in pairs if isinstance(out.type, Array)]
+            flows = [(out, (a, b)) for out, a, b in pairs if isinstance(out.type, Array | Stack)]
+            return flows + _shared(flows)
         case Loop():
-            flows: list[tuple[Value, tuple[Value, ...]]] = []
+            flows = []
             for k, (param, out) in enumerate(zip(operation.params, operation.outs, strict=True)):
-                if isinstance(param.type, Array):
+                if isinstance(param.type, Array | Stack):
                     sources = (operation.inits[k], operation.body.yields[k])
                     flows += [(param, sources), (out, sources)]
-            return flows
+            return flows + _shared(flows)
         case Push():
             return [(operation.stack, (operation.value,))]
-        case Pop():
+        case Pop() | Peek():
             return [(operation.out, (operation.stack,))]
     return []
+
+
+def _shared(flows: list[tuple[Value, tuple[Value, ...]]]) -> list[tuple[Value, tuple[Value, ...]]]:
+    """A list under two names: what one puts into it, the other finds."""
+    return [(source, (out,)) for out, sources in flows if isinstance(out.type, Stack) for source in sources]
 
 
 def written_sites(block: Block, sites: dict[Value, Sites]) -> set[Value]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from srcdiff.analyses.aliasing import Sites
 from srcdiff.analyses.minimum_cut import minimum_cut
 from srcdiff.analyses.structure import Structure
-from srcdiff.ir.nodes import Apply, Dim, Load, Loop, Operation, Store, Transpose, Value, View
+from srcdiff.ir.nodes import Apply, Dim, Load, Loop, Operation, Peek, Pop, Store, Transpose, Value, View
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import Array, Scalar
 
@@ -66,6 +66,7 @@ class Planner:
         self.positions: dict[Value, set[int]] = {v: set(p) for v, p in demands.items()}
         self.options: dict[Value, tuple[Decision, tuple[Value, ...]] | None] = {}
         self.stores = [o for o in structure.start if isinstance(o, Store)]
+        self.pops = any(isinstance(o, Pop) for o in structure.start)
         self.stored_in: dict[Value, list[Store]] = {}
         for store in self.stores:
             if not store.adds:
@@ -143,6 +144,8 @@ class Planner:
             return Decision("again", stored), stored.uses()
         if isinstance(operation, Apply) and self.is_cheap(operation):
             return Decision("again", operation), operation.args
+        if isinstance(operation, Peek) and self.is_free(operation.stack) and not self.pops:
+            return Decision("again", operation), operation.uses()
         if isinstance(operation, Dim | View | Transpose):
             return Decision("again", operation), operation.uses()
         yielded = self.yielded(value)

@@ -30,6 +30,7 @@ from srcdiff.ir.nodes import (
     NewAxis,
     NewStack,
     Operation,
+    Peek,
     Pop,
     Print,
     Push,
@@ -236,6 +237,9 @@ class _Writer:
                 self.raise_(operation)
             case Print():
                 self.line(f"print({self.printed(operation.parts)})")
+            case Peek():
+                index = self.expression(operation.index)
+                self.assign(operation.out, f"{self.names[operation.stack]}[{index}]")
             case NewStack() | Push() | Pop():
                 self.stack(operation)
             case Comment():

@@ -439,6 +439,24 @@ class Pop(Operation):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Peek(Operation):
+    """A reference that a list of arrays holds."""
+
+    out: Value
+    stack: Value
+    index: Value
+
+    def uses(self) -> tuple[Value, ...]:
+        return (self.stack, self.index)
+
+    def defines(self) -> tuple[Value, ...]:
+        return (self.out,)
+
+    def replaced(self, by: Substitution) -> Operation:
+        return replace(self, stack=by(self.stack), index=by(self.index))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Comment(Operation):
     """A line of comment in the generated code."""
 

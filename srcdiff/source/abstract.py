@@ -13,7 +13,7 @@ from typing import Any
 
 from srcdiff.diagnostics import Problem
 from srcdiff.ir.nodes import Value
-from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Type, join_scalars
+from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, Type, join_scalars
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +272,10 @@ def leaf_types(d: Description) -> tuple[Type, ...] | None:
         return None if inner is None else (BOOL, *inner)
     if d.kind == "stored":
         inner = leaf_types(d.parts[0])
-        if inner is None or any(isinstance(t, Array) for t in inner):
+        if inner is None or any(isinstance(t, Stack) for t in inner):
             return None
-        return (*(Array(t.dtype, 1) for t in inner if isinstance(t, Scalar)), INT)
+        return (
+            *(Array(t.dtype, 1) if isinstance(t, Scalar) else Stack(t) for t in inner if not isinstance(t, Stack)),
+            INT,
+        )
     return () if d.kind in ("list", "missing") else None

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from srcdiff.diagnostics import Refusal
-from srcdiff.ir.nodes import Block, Custom, Grow, Index, Print, Value
+from srcdiff.ir.nodes import Block, Custom, Grow, Index, Pop, Print, Push, Value
 from srcdiff.ir.primitives import PRIMITIVES
-from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_float, is_supported_dtype
+from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, is_float, is_supported_dtype
 from srcdiff.source.abstract import (
     Abstract,
     Choice,
@@ -596,6 +596,8 @@ class Calls(Expressions):
             if isinstance(contents, Items):
                 return self.new_list(contents.items)
             stored = self.stored(a)
+            if any(isinstance(x.type, Stack) for x in stored.arrays):
+                self.refuse("SD102", node, "a copy of a list of arrays is outside the language")
             copies = tuple(self.copy(x) for x in stored.arrays)
             return self.new_list(Stored(stored.element, copies, stored.length))
         self.refuse("SD203", node, f"{self.said(a)} stands where an array is needed")
@@ -714,6 +716,10 @@ class Calls(Expressions):
             contents = self.restored(contents, element, node)
         arrays = []
         for array, leaf in zip(contents.arrays, self.leaves(item, element), strict=True):
+            if isinstance(array.type, Stack):
+                self.add(Push(array, leaf, span=self.span))
+                arrays.append(array)
+                continue
             grown = Value(array.type, array.name)
             self.add(Grow(grown, array, contents.length, span=self.span))
             self.store(grown, (contents.length,), leaf)
@@ -765,11 +771,20 @@ class Calls(Expressions):
         last = self.apply("subtract", contents.length, self.const(1))
         at_end = isinstance(where, Static) and where.value == -1
         position = last if at_end else self.list_position(contents, self.integer(where, node))
-        values = [self.load(array, (position,)) for array in contents.arrays]
+        if not at_end and any(isinstance(a.type, Stack) for a in contents.arrays):
+            self.refuse("SD102", node, "`pop` from the middle of a list of arrays is outside the language")
+        values = [self.taken_off(array, position) for array in contents.arrays]
         if not at_end:
             self.shift_down(contents, position, last, node)
         self.names[list_key(owner)] = Stored(contents.element, contents.arrays, last)
         return self.reassembled(contents, values)
+
+    def taken_off(self, storage: Value, position: Value) -> Value:
+        if not isinstance(storage.type, Stack):
+            return self.load(storage, (position,))
+        out = Value(storage.type.element)
+        self.add(Pop(out, storage, span=self.span))
+        return out
 
     def shift_down(self, contents: Stored, position: Value, last: Value, node: ast.AST) -> None:
         """Move the elements behind the position one place to the front."""
@@ -806,14 +821,12 @@ class Calls(Expressions):
                 return self.range_iteration(x)
             case List():
                 contents = self.names[list_key(x)]
-                if isinstance(contents, Items) and (
-                    not contents.items or leaf_types(Description("stored", None, (self.common(contents),))) is None
-                ):
+                if isinstance(contents, Items) and (not contents.items or not self.of_numbers(contents)):
                     return contents.items
                 stored = self.stored(x)
                 return Iteration(
                     stored.length,
-                    lambda k: self.reassembled(stored, [self.load(a, (self.value(k),)) for a in stored.arrays]),
+                    lambda k: self.reassembled(stored, [self.element_of(a, self.value(k)) for a in stored.arrays]),
                 )
             case Value(type=Array()):
                 return Iteration(self.dim(x, 0), lambda k: self.row(x, k))
@@ -836,6 +849,10 @@ class Calls(Expressions):
                 last = self.binary(ast.Sub, forward.length, Static(1), node)
                 return Iteration(forward.length, lambda k: forward.element(self.binary(ast.Sub, last, k, node)))
         self.refuse("SD203", node, f"{self.said(x)} cannot be iterated")
+
+    def of_numbers(self, contents: Items) -> bool:
+        types = leaf_types(self.common(contents))
+        return types is not None and all(isinstance(t, Scalar) for t in types)
 
     def common(self, contents: Items) -> Description:
         joined = loosened(describe(contents.items[0]))

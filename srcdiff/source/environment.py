@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 
 from srcdiff.diagnostics import InternalError, Problem, Refusal, Span
 from srcdiff.ir.builder import Builder
-from srcdiff.ir.nodes import Alloc, Block, If, Loop, Operation, Raise, Value
-from srcdiff.ir.types import BOOL, INT, Array, Scalar, Type
+from srcdiff.ir.nodes import Alloc, Block, If, Loop, NewStack, Operation, Push, Raise, Value
+from srcdiff.ir.types import BOOL, INT, Array, Stack, Type
 from srcdiff.source.abstract import (
     MISSING,
     POISON,
@@ -242,11 +242,16 @@ class Environment(Builder):
         if types is None:
             self.refuse("SD202", None, "a list of such elements cannot be indexed at run time", help_=_SAME_ELEMENTS)
         size = self.const(max(4, len(x.items)))
-        arrays = tuple(self.alloc(t.dtype, (size,), None) for t in types[:-1] if isinstance(t, Array))
+        arrays = tuple(
+            self.alloc(t.dtype, (size,), None) if isinstance(t, Array) else self.nothing(t) for t in types[:-1]
+        )
         for k, item in enumerate(x.items):
             position = self.const(k)
             for array, leaf in zip(arrays, self.leaves(item, element), strict=True):
-                self.store(array, (position,), leaf)
+                if isinstance(array.type, Stack):
+                    self.add(Push(array, leaf, span=self.span))
+                else:
+                    self.store(array, (position,), leaf)
         return Stored(element, arrays, self.const(len(x.items)))
 
     def nothing(self, type_: Type) -> Value:
@@ -255,7 +260,10 @@ class Environment(Builder):
             out = Value(type_)
             self.add(Alloc(out, tuple(self.const(0) for _ in range(type_.rank)), None, span=self.span))
             return out
-        assert isinstance(type_, Scalar)
+        if isinstance(type_, Stack):
+            stack = Value(type_)
+            self.add(NewStack(stack, span=self.span))
+            return stack
         return self.const({"int64": 0, "bool": False}.get(type_.dtype, 0.0), type_)
 
     # -- branches ----------------------------------------------------------------------------------------------------

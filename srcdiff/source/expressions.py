@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.ir.nodes import Block, Dim, If, Index, Item, NewAxis, Slice, Transpose, Value
-from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_float, is_supported_dtype
+from srcdiff.ir.nodes import Block, Dim, If, Index, Item, NewAxis, Peek, Slice, Transpose, Value
+from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, is_float, is_supported_dtype
 from srcdiff.source.abstract import (
     MISSING,
     Abstract,
@@ -640,8 +640,16 @@ class Expressions(Environment):
 
     def read_list(self, contents: Stored, position: Value) -> Abstract:
         place = self.list_position(contents, position)
-        values = [self.load(array, (place,)) for array in contents.arrays]
-        return self.reassembled(contents, values)
+        return self.reassembled(contents, [self.element_of(array, place) for array in contents.arrays])
+
+    def element_of(self, storage: Value, position: Value) -> Value:
+        """An element of what a list is stored in."""
+        if not isinstance(storage.type, Stack):
+            return self.load(storage, (position,))
+        out = Value(storage.type.element)
+        # Its first element is none of the list's: it tells Numba what the list holds.
+        self.add(Peek(out, storage, self.apply("add", position, self.const(1)), span=self.span))
+        return out
 
     def reassembled(self, contents: Stored, values: list[Value]) -> Abstract:
         whole, parts = self.fresh(contents.element, "")
@@ -657,16 +665,15 @@ class Expressions(Environment):
     def list_position(self, contents: Stored, position: Value) -> Value:
         """Negative positions count from the end of the list, not of its storage; outside, raise as Python does."""
         known = self.constants.get(position)
-        if known is not None and known < 0:
-            position = self.apply("add", contents.length, position)
-        elif known is None:
+        if known is not None:
+            needed = known + 1 if known >= 0 else -known
+            outside = self.apply("less", contents.length, self.const(needed))
+            position = position if known >= 0 else self.apply("subtract", contents.length, self.const(-known))
+        else:
             negative = self.apply("less", position, self.const(0))
             position = self.apply("where", negative, self.apply("add", position, contents.length), position)
-        outside = self.apply(
-            "logical_or",
-            self.apply("less", position, self.const(0)),
-            self.apply("greater_equal", position, contents.length),
-        )
+            too_small = self.apply("less", position, self.const(0))
+            outside = self.apply("logical_or", too_small, self.apply("greater_equal", position, contents.length))
         self.raise_if(outside, IndexError, "list index out of range")
         return position
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal
 from srcdiff.ir.nodes import Block, Call, Function, If, Operation, Program, Raise, Value
-from srcdiff.ir.types import FLOAT, INT, Array, is_float
+from srcdiff.ir.types import FLOAT, INT, Array, Stack, is_float
 from srcdiff.source.abstract import (
     MISSING,
     Abstract,
@@ -358,6 +358,8 @@ class Reader(Calls):
             return
         stored = self.stored(base)
         where = self.list_position(stored, self.integer(position, target))
+        if any(isinstance(a.type, Stack) for a in stored.arrays):
+            self.refuse("SD102", target, "replacing an array in a list is outside the language")
         for array, leaf in zip(stored.arrays, self.leaves(value, stored.element), strict=True):
             self.write_element(array, (where,), leaf)
 

@@ -22,13 +22,17 @@ from srcdiff.ir.nodes import (
     Grow,
     If,
     Loop,
+    NewStack,
     Operation,
+    Peek,
+    Pop,
+    Push,
     Transpose,
     Value,
     View,
     walk,
 )
-from srcdiff.ir.types import FLOAT, Array
+from srcdiff.ir.types import FLOAT, Array, Stack
 
 
 def list_storage(function: Function, sites: dict[Value, Sites]) -> Sites:
@@ -54,7 +58,7 @@ class _Adder:
 
     def chosen(self, value: Value) -> bool:
         """Whether the reference is one that a twin follows."""
-        if not isinstance(value.type, Array) or not self.active.memory(value):
+        if not isinstance(value.type, Array | Stack) or not self.active.memory(value):
             return False
         return not (self.active.sites.get(value, frozenset()) & self.lists)
 
@@ -88,6 +92,12 @@ class _Adder:
                     need |= {param, operation.outs[k], operation.inits[k], operation.body.yields[k]}
         elif isinstance(operation, View | Transpose) and operation.out in need:
             need.add(operation.array)
+        elif isinstance(operation, NewStack) and self.chosen(operation.out):
+            need.add(operation.out)
+        elif isinstance(operation, Push) and operation.stack in need:
+            need.add(operation.value)
+        elif isinstance(operation, Pop | Peek) and operation.stack in need:
+            need.add(operation.out)
 
     def allocate(self, array: Value, into: list[Operation]) -> None:
         zero = Value(FLOAT)
@@ -123,6 +133,12 @@ class _Adder:
             self.allocate(operation.out, into)
         if isinstance(operation, View | Transpose) and operation.out in twins:
             into.append(replace(operation, out=twins[operation.out], array=twins[operation.array]))
+        if isinstance(operation, NewStack) and operation.out in twins:
+            into.append(replace(operation, out=twins[operation.out]))
+        if isinstance(operation, Push) and operation.stack in twins:
+            into.append(replace(operation, stack=twins[operation.stack], value=twins[operation.value]))
+        if isinstance(operation, Pop | Peek) and operation.stack in twins:
+            into.append(replace(operation, out=twins[operation.out], stack=twins[operation.stack]))
 
     def loop(self, operation: Loop) -> Loop:
         twins, body = self.twins, self.block(operation.body)

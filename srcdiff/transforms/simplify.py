@@ -21,6 +21,7 @@ from srcdiff.ir.nodes import (
     Loop,
     NewStack,
     Operation,
+    Pop,
     Print,
     Push,
     Raise,
@@ -28,7 +29,7 @@ from srcdiff.ir.nodes import (
     Value,
     walk,
 )
-from srcdiff.ir.types import Array
+from srcdiff.ir.types import Array, Stack
 
 
 def simplify(function: Function) -> Function:
@@ -145,6 +146,13 @@ def remove_dead(function: Function) -> Function:
     return _Dead(function).run()
 
 
+def _changes_list(operation: Operation) -> bool:
+    """Whether it changes a list of arrays, which other names may see."""
+    if not isinstance(operation, Push | Pop):
+        return False
+    return isinstance(operation.stack.type, Stack) and isinstance(operation.stack.type.element, Array)
+
+
 class _Dead:
     def __init__(self, function: Function) -> None:
         self.function = function
@@ -182,7 +190,7 @@ class _Dead:
 
     def run(self) -> Function:
         for operation in self.parents:
-            if isinstance(operation, Raise | Print | Comment):
+            if isinstance(operation, Raise | Print | Comment) or _changes_list(operation):
                 self.keep(operation)
         for value in self.function.body.yields:
             self.need(value)

@@ -56,7 +56,7 @@ def generated_files() -> set[str]:
     return {file for file in linecache.cache if file.startswith("<srcdiff")}
 
 
-# ------------------------------------------------------------------------------------------------------ the catalogue
+# -------------------------------------------------------------------------------------------------------- the catalogue
 
 
 @pytest.mark.parametrize("code", CODES)
@@ -139,7 +139,8 @@ def codes_and_lines(error: srcdiff.DifferentiationError) -> list[tuple[str, int 
 
 
 def test_three_statements_outside_the_language_are_reported_together(tmp_path: Path) -> None:
-    text = "def f(x):\n    try:\n        y = x\n    except ValueError:\n        y = 1.0\n    z = {1, 2}\n    global w\n    return y\n"
+    text = "def f(x):\n    try:\n        y = x\n    except ValueError:\n        y = 1.0\n"
+    text += "    z = {1, 2}\n    global w\n    return y\n"
 
     error = refusal_of(text, tmp_path, 1.5)
 
@@ -194,7 +195,7 @@ def test_nothing_is_printed_before_a_refusal(tmp_path: Path, capsys: pytest.Capt
     assert capsys.readouterr().out == ""
 
 
-# ------------------------------------------------------------------------------------------- what a message looks like
+# -------------------------------------------------------------------------------------------- what a message looks like
 
 
 def test_message_of_the_style_guide(tmp_path: Path) -> None:
