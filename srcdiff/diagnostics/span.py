@@ -18,3 +18,13 @@ class Span:
     def text(self) -> str:
         """The user's line as they wrote it."""
         return linecache.getline(self.file, self.line).rstrip("\n")
+
+    @property
+    def comments(self) -> list[str]:
+        """The comments that stand in the lines above."""
+        found: list[str] = []
+        line = self.line - 1
+        while (text := linecache.getline(self.file, line).strip()).startswith("#"):
+            found.append(text)
+            line -= 1
+        return found[::-1]

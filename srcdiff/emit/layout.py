@@ -28,10 +28,12 @@ _LONGEST_TWICE = 3  # the same, for what is written more than once
 
 @dataclass(slots=True)
 class Layout:
-    """Positions count statements in order of text; an interval runs from the definition to the last use."""
+    """Which values stand inside expressions, and where the others are alive; positions count in order of text."""
 
     inlined: dict[Value, Operation] = field(default_factory=dict)
-    intervals: dict[Value, tuple[float, float]] = field(default_factory=dict)
+    segments: dict[Value, list[tuple[float, float]]] = field(default_factory=dict)
+    """Where each value is alive."""
+    ranges: dict[Block, tuple[int, int]] = field(default_factory=dict)
     positions: dict[Operation, tuple[int, int]] = field(default_factory=dict)
     """Where an operation starts and, if it has blocks, ends."""
     used: set[Value] = field(default_factory=set)
@@ -40,7 +42,7 @@ class Layout:
 def lay_out(function: Function) -> Layout:
     layout = Layout()
     _Inline(function, layout).run()
-    _Intervals(function, layout).run()
+    _Segments(function, layout).run()
     return layout
 
 
@@ -136,78 +138,97 @@ class _Inline:
         return isinstance(operation, Dim) and not operation.out.name
 
 
-class _Intervals:
+class _Segments:
+    """Where each value is alive: from its definition to its last use, on each path by itself."""
+
     def __init__(self, function: Function, layout: Layout) -> None:
         self.function, self.layout = function, layout
         self.clock = 0
-        self.defined: dict[Value, float] = {}
-        self.last: dict[Value, float] = {}
-        self.loops: list[tuple[int, list[Value]]] = []
 
     def run(self) -> None:
+        self.number(self.function.body)
+        needed = self.block(self.function.body)
         for param in self.function.params:
-            self.defined[param] = 0
-        self.block(self.function.body)
-        for value, start in self.defined.items():
-            self.layout.intervals[value] = (start, max(self.last.get(value, start), start + 0.5))
-        self.layout.used = set(self.last)
+            self.layout.segments.setdefault(param, []).append((0, needed.get(param, 0.5)))
+
+    # Positions first, in order of text; then what is alive, backwards.
 
     def tick(self) -> int:
         self.clock += 1
         return self.clock
 
-    def use(self, value: Value, position: float) -> None:
-        if value in self.layout.inlined:
-            for operand in self.layout.inlined[value].uses():
-                self.use(operand, position)
-            return
-        self.last[value] = max(self.last.get(value, 0), position)
-        start = self.defined.get(value, 0)
-        for loop_start, inside in self.loops:
-            if start < loop_start:
-                inside.append(value)  # it must live until the loop's last turn
-
-    def block(self, block: Block) -> None:
-        for operation in block.operations:
-            self.operation(operation)
-        end = self.tick()
-        for value in block.yields:
-            self.use(value, end)
-
-    def operation(self, operation: Operation) -> None:
-        if operation.defines() and all(v in self.layout.inlined for v in operation.defines()):
-            return
+    def number(self, block: Block) -> None:
         start = self.tick()
-        for value in operation.inits if isinstance(operation, Loop) else operation.uses():
-            self.use(value, start)
-        if isinstance(operation, Custom):
-            for param in operation.params:
-                self.defined[param] = start
-        if isinstance(operation, Loop):
-            self.loop(operation, start)
-        else:
-            for inner in operation.blocks():
-                self.block(inner)
-        end = self.tick() if operation.blocks() else start
-        self.layout.positions[operation] = (start, end)
-        for value in operation.defines():
-            self.defined[value] = end
-        if isinstance(operation, Loop) and operation.count is not None:
-            self.defined[operation.count] = start
+        for operation in block.operations:
+            if not self.is_inlined(operation):
+                begin = self.tick()
+                if isinstance(operation, Loop):
+                    self.tick()  # the variables are set before the range is evaluated
+                for inner in operation.blocks():
+                    self.number(inner)
+                end = self.tick() if operation.blocks() else begin
+                self.layout.positions[operation] = (begin, end)
+        self.layout.ranges[block] = (start, self.tick())
 
-    def loop(self, operation: Loop, start: int) -> None:
-        for value in operation.inner():
-            self.defined[value] = start
-        evaluated = self.tick()  # the variables are set before the range is evaluated
-        for value in operation.bounds or ():
-            self.use(value, evaluated)
-        inside: list[Value] = []
-        self.loops.append((start, inside))
+    def is_inlined(self, operation: Operation) -> bool:
+        return bool(operation.defines()) and all(v in self.layout.inlined for v in operation.defines())
+
+    def block(self, block: Block) -> dict[Value, float]:
+        """Record what lives inside the block; gives what must be alive when it starts, and until where in it."""
+        _, end = self.layout.ranges[block]
+        last: dict[Value, float] = {}
+        for value in block.yields:
+            self.use(value, end, last)
+        for operation in reversed(block.operations):
+            if not self.is_inlined(operation):
+                self.operation(operation, last)
+        return last
+
+    def use(self, value: Value, position: float, last: dict[Value, float]) -> None:
+        inlined = self.layout.inlined.get(value)
+        if inlined is not None:
+            for operand in inlined.uses():
+                self.use(operand, position, last)
+            return
+        self.layout.used.add(value)
+        last[value] = max(last.get(value, 0), position)
+
+    def define(self, value: Value, position: float, last: dict[Value, float]) -> None:
+        until = last.pop(value, position)
+        self.layout.segments.setdefault(value, []).append((position, max(until, position + 0.5)))
+
+    def operation(self, operation: Operation, last: dict[Value, float]) -> None:
+        begin, end = self.layout.positions[operation]
+        if isinstance(operation, Loop):
+            self.loop(operation, begin, end, last)
+            return
+        for value in operation.defines():
+            self.define(value, end, last)
         for inner in operation.blocks():
-            self.block(inner)
-        self.loops.pop()
-        end = self.tick()
-        for value in inside:
-            self.last[value] = max(self.last[value], end)
+            start, _ = self.layout.ranges[inner]
+            needed = self.block(inner)
+            for value in operation.params if isinstance(operation, Custom) else ():
+                self.define(value, begin, needed)
+            for value, until in needed.items():
+                self.layout.segments.setdefault(value, []).append((start, until))
+                self.use(value, begin, last)
+        for value in operation.uses():
+            self.use(value, begin, last)
+
+    def loop(self, operation: Loop, begin: int, end: int, last: dict[Value, float]) -> None:
+        for value in operation.outs:
+            self.define(value, end, last)
         if operation.count is not None:
-            self.last[operation.count] = max(self.last.get(operation.count, 0), end)
+            self.use(operation.count, end, last)
+            self.define(operation.count, begin, last)
+        for inner in operation.blocks():
+            needed = self.block(inner)
+            for value in operation.inner():
+                if inner is operation.body or value in needed:
+                    self.define(value, begin, needed)
+            for value in needed:
+                self.use(value, end, last)  # a later turn needs it too
+        for value in operation.bounds or ():
+            self.use(value, begin + 1, last)
+        for value in operation.inits:
+            self.use(value, begin, last)

@@ -41,7 +41,12 @@ def write_module(main: Function, callees: Sequence[Function], reading: Reading, 
         module.objects[kind.__name__] = kind
     texts.append(
         write_function(
-            main, parameters=parameters, unpack=unpack, result=result, reserved=sorted({*reserved, *module.objects})
+            main,
+            doc=_doc(reading),
+            parameters=parameters,
+            unpack=unpack,
+            result=result,
+            reserved=sorted({*reserved, *module.objects}),
         )
     )
     lines: list[str] = []
@@ -56,6 +61,12 @@ def write_module(main: Function, callees: Sequence[Function], reading: Reading, 
     module.text = "\n".join([*imports, "import numpy as np", body]) + "\n"
     module.functions = [*sorted(module.support), *(c.name for c in callees), main.name]
     return module
+
+
+def _doc(reading: Reading) -> str:
+    """The first line of what the user wrote about the function."""
+    lines = (reading.captured.function.__doc__ or "").strip().splitlines()
+    return lines[0].replace("\\", "/").replace('"', "'") if lines else ""
 
 
 def plain_source(function: Any) -> list[str]:

@@ -60,10 +60,8 @@ class _Classes:
         self.parent[second] = first
 
     def overlap(self, a: Value, b: Value) -> bool:
-        if a not in self.layout.intervals or b not in self.layout.intervals:
-            return False
-        (start, end), (other_start, other_end) = self.layout.intervals[a], self.layout.intervals[b]
-        return start < other_end and other_start < end
+        mine, others = self.layout.segments.get(a, ()), self.layout.segments.get(b, ())
+        return any(start < other_end and other_start < end for start, end in mine for other_start, other_end in others)
 
 
 class _Namer:
@@ -75,7 +73,8 @@ class _Namer:
     def run(self) -> dict[Value, str]:
         for param in self.function.params:
             self.name_class(param, exact=True)
-        for value in sorted(self.layout.intervals, key=lambda v: self.layout.intervals[v][0]):
+        first = {value: min(segments)[0] for value, segments in self.layout.segments.items()}
+        for value in sorted(first, key=lambda v: first[v]):
             if value not in self.names:
                 self.name_class(value)
         return self.names

@@ -79,7 +79,8 @@ class _Writer:
         self.names = give_names(function, self.layout, reserved)
         self.text = Text()
         self.depth = 1
-        self.seen_line: tuple[str, int] | None = None
+        self.seen: set[tuple[str, int]] = set()
+        self.reversing = False
 
     def run(self, parameters: Sequence[str], unpack: Sequence[str], result: str | None, doc: str) -> Text:
         self.text.lines.append(f"def {self.function.name}({', '.join(parameters)}):")
@@ -203,7 +204,23 @@ class _Writer:
     def assign(self, out: Value, text: str) -> None:
         self.line(augmented(self.names[out], text))
 
+    def user_comments(self, operation: Operation) -> None:
+        """Comments of the user stand above the same statement here."""
+        span = operation.span
+        if span is None or self.reversing or (span.file, span.line) in self.seen:
+            return
+        self.seen.add((span.file, span.line))
+        for comment in span.comments:
+            self.line(comment)
+
+    def mirrored(self, operation: Operation) -> str:
+        """What a block of the reverse sweep is the reverse of: the user's line."""
+        if not self.reversing or operation.span is None or not operation.span.text:
+            return ""
+        return f"  # {operation.span.text.strip()}"
+
     def statement(self, operation: Operation) -> None:
+        self.user_comments(operation)
         match operation:
             case Apply() | Load() | Dim() | Const():
                 self.assign(operation.out, self.formula(operation)[0])
@@ -243,6 +260,7 @@ class _Writer:
             case NewStack() | Push() | Pop():
                 self.stack(operation)
             case Comment():
+                self.reversing = self.reversing or operation.text == "reverse sweep"
                 self.line(f"# {operation.text}")
             case _:
                 raise AssertionError(operation)
@@ -349,10 +367,10 @@ class _Writer:
         orelse = list(zip(operation.outs, operation.orelse.yields, strict=True))
         then_empty, else_empty = self.is_empty(operation.then, then), self.is_empty(operation.orelse, orelse)
         if then_empty and not else_empty:
-            self.line(f"if {self.negated(operation.condition)}:")
+            self.line(f"if {self.negated(operation.condition)}:{self.mirrored(operation)}")
             self.nested(operation.orelse, orelse)
             return
-        self.line(f"if {condition}:")
+        self.line(f"if {condition}:{self.mirrored(operation)}")
         self.nested(operation.then, then)
         if not else_empty:
             self.line("else:")
@@ -385,7 +403,7 @@ class _Writer:
         if operation.bounds is not None:
             index = operation.index
             name = self.names[index] if index in self.layout.used and index is not None else "_"
-            self.line(f"for {name} in {self.range(operation.bounds)}:")
+            self.line(f"for {name} in {self.range(operation.bounds)}:{self.mirrored(operation)}")
         elif operation.test is not None and self.is_empty(operation.test, []):
             self.line(f"while {self.expression(operation.test.yields[0])}:")
         else:

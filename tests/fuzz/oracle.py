@@ -238,8 +238,12 @@ def like(bar: Any, argument: Any) -> bool:
     """Whether a gradient has the type, dtype and shape of its argument."""
     if isinstance(argument, np.ndarray):
         return isinstance(bar, np.ndarray) and bar.dtype == argument.dtype and bar.shape == argument.shape
-    if isinstance(argument, tuple):
-        return isinstance(bar, tuple) and len(bar) == len(argument) and all(map(like, bar, argument))
+    if isinstance(argument, (tuple, list)):
+        return (
+            isinstance(bar, tuple if isinstance(argument, tuple) else list)
+            and len(bar) == len(argument)
+            and all(map(like, bar, argument))
+        )
     return isinstance(bar, (float, np.floating))
 
 

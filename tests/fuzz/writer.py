@@ -403,9 +403,9 @@ class Writer:
         if kind == 0:
             return Expression(f"{self.pick(('math', 'np'))}.exp({small})", 7.4)
         if kind == 1:
-            return Expression(f"{self.pick(('math', 'np'))}.sqrt({self.positive(depth)})", 3.0)
+            return Expression(f"{self.pick(('math', 'np'))}.sqrt({self.positive(depth)})", 8.0)
         if kind == 2:
-            return Expression(f"{self.pick(('math', 'np'))}.log({self.positive(depth)})", 3.0)
+            return Expression(f"{self.pick(('math', 'np'))}.log({self.positive(depth)})", 4.2)
         if kind == 3:
             return Expression(f"math.atan2({small}, {self.positive(depth)})", 1.6)
         if kind == 4:
@@ -432,9 +432,10 @@ class Writer:
         if kind == 2:
             return Expression(f"pow({base}, {self.pick((2, 3))})", 8.0)
         if kind == 3:
-            return Expression(f"{self.positive(depth)} ** {self.pick((0.5, -0.5, 1.5, -1, -2))}", 6.0)
+            exponent, bound = self.pick(((0.5, 8.0), (-0.5, 1.0), (1.5, 500.0), (-1, 1.0), (-2, 1.0)))
+            return Expression(f"{self.positive(depth)} ** {exponent}", bound)
         if kind == 4:
-            return Expression(f"{self.positive(depth)} ** math.sin({base})", 10.0)
+            return Expression(f"{self.positive(depth)} ** math.sin({base})", 65.0)
         exponent, low, high = self.integer(0)
         if low < 0 or high > 3:
             exponent = f"({exponent} % 4)"
@@ -727,7 +728,7 @@ class Writer:
                 )
             )
         text = self.shape_text(tuple(length or 2 for length in shape))
-        return str(self.pick((f"np.zeros({text})", f"np.ones({text})", f"np.full({text}, {self.real(1)})")))
+        return str(self.pick((f"np.zeros({text})", f"np.ones({text})", f"np.full({text}, 1.0 * ({self.real(1)}))")))
 
     def view(self, name: str) -> tuple[str, tuple[int | None, ...]]:
         """A view of an array: an expression and its shape."""
@@ -828,6 +829,8 @@ class Writer:
 
     def assign_real(self) -> None:
         text = self.real(self.pick((1, 2, 2, 3)))
+        if self.chance(0.03):
+            text = self.pick(("0", "1", "-1", "2"))  # an integer where another path has a float
         name = self.target("real", Real())
         if self.chance(0.07) and name not in self.variables:
             self.emit(f"{name}: float = {text}")
@@ -1369,7 +1372,9 @@ class Writer:
         with self.reserving(flag, name):
             self.emit(f"if {flag}:")
             with self.indented():
-                self.emit(f"{name} = {self.real(2) if isinstance(kind, Real) else f'np.full(2, {self.real(1)})'}")
+                self.emit(
+                    f"{name} = {self.real(2) if isinstance(kind, Real) else f'np.full(2, 1.0 * ({self.real(1)}))'}"
+                )
             reached = self.block(self.random.randint(0, 2))
             if reached:
                 before = dict(self.variables)
@@ -1971,7 +1976,7 @@ def parameters_of(random: Random, known: dict[str, Type]) -> dict[str, Type]:
     else:
         parameters[next(arrays)] = some_array()
     for _ in range(random.randint(0, 3)):
-        way = random.choices(range(9), (4, 3, 2, 0.8, 0.6, 0.8, 0.5, 0.4, 0.4))[0]
+        way = random.choices(range(10), (4, 3, 2, 0.8, 0.6, 0.8, 0.5, 0.4, 0.4, 0.4))[0]
         if way == 0:
             name = next(reals, None)
             if name:
@@ -1993,6 +1998,8 @@ def parameters_of(random: Random, known: dict[str, Type]) -> dict[str, Type]:
             parameters["mode"] = random.choice((Text(("fast", "slow")), Text((None, "given"))))
         elif way == 7:
             parameters["mask"] = Array((random.randint(2, 3),), "bool")
+        elif way == 9:
+            parameters["items"] = List(1, 0)
         else:
             of_real = Function((Real(),), Real(), cost=2)
             if any(isinstance(kind, Function) and kind.parameters == (Real(),) for kind in known.values()):
@@ -2033,6 +2040,8 @@ class Values:
         if isinstance(kind, Tuple):
             items = tuple(self.value(name, item) for item in kind.items)
             return Made(kind.maker, items) if kind.maker else items
+        if isinstance(kind, List):
+            return [number(random) for _ in range(random.randint(kind.least, 3))]
         if isinstance(kind, Function):
             names = [n for n, k in self.known.items() if isinstance(k, Function) and k.parameters == (Real(),)]
             return Named(random.choice(names))
@@ -2080,11 +2089,15 @@ def write_case(seed: int, points: int = 4) -> Case:
     body = Writer(random, parameters, Real(), random.choice((5, 8, 12, 18, 26)), known, may_raise=may_raise)
     if body.block(100):
         body.write_program_end()
-    text += ["", "", f"def {ENTRY}({', '.join(parameters)}):", *body.lines]
+    given = list(parameters)
+    if random.random() < 0.15 and isinstance(parameters[given[-1]], (Real, Integer)) and len(given) > 1:
+        given[-1] += "=0.8" if isinstance(parameters[given[-1]], Real) else "=1"
+    text += ["", "", f"def {ENTRY}({', '.join(given)}):", *body.lines]
     source = tidy(HEADER + "\n".join(text) + "\n")
     values = Values(random, parameters, known)
-    chosen = tuple(tuple(value) for value in (values.point() for _ in range(points)))
-    active = [k for k, kind in enumerate(parameters.values()) if differentiable(kind)]
+    left_out = "=" in given[-1]
+    chosen = tuple(values.point()[: len(given) - left_out] for _ in range(points))
+    active = [k for k, kind in enumerate(parameters.values()) if differentiable(kind) and "=" not in given[k]]
     if len(active) > 1 and random.random() < 0.3:
         active = sorted(random.sample(active, random.randint(1, len(active) - 1)))
     return Case(seed, source, chosen, tuple(active), single_precision=bool(values.single))
@@ -2093,7 +2106,7 @@ def write_case(seed: int, points: int = 4) -> Case:
 def differentiable(kind: Type) -> bool:
     if isinstance(kind, Tuple):
         return all(differentiable(item) for item in kind.items)
-    return isinstance(kind, Real) or (isinstance(kind, Array) and kind.kind == "float")
+    return isinstance(kind, (Real, List)) or (isinstance(kind, Array) and kind.kind == "float")
 
 
 def tidy(source: str) -> str:

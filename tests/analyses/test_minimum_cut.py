@@ -1,0 +1,99 @@
+"""The cheapest values to keep: small networks by hand, and all of some size by trying every set."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterable, Mapping, Sequence
+
+import pytest
+
+from srcdiff.analyses.minimum_cut import minimum_cut
+
+Needs = Mapping[str, Sequence[str]]
+
+
+def can_be_had(sinks: Iterable[str], needs: Needs, sources: Sequence[str], kept: set[str]) -> bool:
+    """Whether every sink is kept, or made from what can be had."""
+
+    def had(node: str) -> bool:
+        return node in kept or (node not in sources and all(had(n) for n in needs.get(node, ())))
+
+    return all(had(sink) for sink in sinks)
+
+
+def test_the_cheaper_of_source_and_sink_is_kept():
+    needs = {"b": "a"}
+
+    assert minimum_cut("ab", needs, "a", "b", {"a": 1.0, "b": 2.0}) == {"a"}
+    assert minimum_cut("ab", needs, "a", "b", {"a": 2.0, "b": 1.0}) == {"b"}
+
+
+def test_of_equal_cuts_the_one_next_to_the_sinks_is_taken():
+    assert minimum_cut("abc", {"b": "a", "c": "b"}, "a", "c", {"a": 1.0, "b": 1.0, "c": 1.0}) == {"c"}
+
+
+def test_one_value_that_many_are_made_from_is_kept_instead_of_them():
+    needs = {"b": "a", "c": "a", "d": "a"}
+
+    assert minimum_cut("abcd", needs, "a", "bcd", dict.fromkeys("abcd", 1.0)) == {"a"}
+
+
+def test_one_value_made_from_many_is_kept_instead_of_them():
+    needs = {"d": "abc"}
+
+    assert minimum_cut("abcd", needs, "abc", "d", dict.fromkeys("abcd", 1.0)) == {"d"}
+
+
+def test_value_in_the_middle_is_kept():
+    needs = {"m": "ab", "x": "m", "y": "m"}
+
+    assert minimum_cut("abmxy", needs, "ab", "xy", dict.fromkeys("abmxy", 1.0)) == {"m"}
+
+
+def test_source_that_is_asked_for_itself_is_kept():
+    assert minimum_cut("ab", {"b": "a"}, "a", "ab", {"a": 5.0, "b": 1.0}) == {"a"}
+
+
+def test_what_can_be_made_from_nothing_is_not_kept():
+    assert minimum_cut("ab", {"b": "a"}, "", "b", {"a": 1.0, "b": 1.0}) == set()
+
+
+def test_nothing_asked_for_keeps_nothing():
+    assert minimum_cut("ab", {"b": "a"}, "a", "", {"a": 1.0, "b": 1.0}) == set()
+
+
+def test_parts_that_do_not_touch_are_cut_each_for_itself():
+    costs = {"a": 1.0, "b": 2.0, "c": 4.0, "d": 3.0}
+
+    assert minimum_cut("abcd", {"b": "a", "d": "c"}, "ac", "bd", costs) == {"a", "d"}
+
+
+def test_costs_far_apart_are_told_apart():
+    costs = {"a": 1e8, "b": 1.0, "c": 1e8 + 2.0}
+
+    assert minimum_cut("abc", {"c": "ab"}, "ab", "c", costs) == {"a", "b"}
+
+
+def test_value_made_in_a_circle_is_cut():
+    """A loop's parameter is made from what the loop yields, which is made from the parameter."""
+    needs = {"p": "yi", "y": "p"}
+
+    assert minimum_cut("ipy", needs, "i", "p", {"i": 1.0, "p": 5.0, "y": 5.0}) == {"i"}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_set_of_values_is_cheaper(seed):
+    chance = random.Random(seed)
+    nodes = "abcdefg"
+    needs = {node: [other for other in nodes[:k] if chance.random() < 0.4] for k, node in enumerate(nodes)}
+    sources = [node for node in nodes if not needs[node] and chance.random() < 0.8]
+    sinks = [node for node in nodes if chance.random() < 0.4]
+    costs = {node: float(chance.randint(1, 9)) for node in nodes}
+
+    kept = minimum_cut(nodes, needs, sources, sinks, costs)
+
+    sets = (set(chosen) for size in range(len(nodes) + 1) for chosen in itertools.combinations(nodes, size))
+    enough = [chosen for chosen in sets if can_be_had(sinks, needs, sources, chosen)]
+    assert can_be_had(sinks, needs, sources, kept)
+    assert sum(costs[node] for node in kept) == min(sum(costs[node] for node in chosen) for chosen in enough)

@@ -1,0 +1,151 @@
+"""The Numba backend: options, specialisation by types, and the same numbers as the Python backend."""
+
+from __future__ import annotations
+
+import linecache
+import math
+import traceback
+
+import numba
+import numpy as np
+import pytest
+
+import srcdiff
+from srcdiff.backends.numba_cpu import FASTMATH
+
+pytestmark = pytest.mark.numba
+
+
+def oscillation(u, rate, steps):
+    """Loops, branches, memory and mathematics."""
+    total = 0.0
+    for _ in range(steps):
+        for i in range(1, len(u)):
+            if u[i] > u[i - 1]:
+                u[i] = u[i] - rate * math.sin(u[i - 1])
+            else:
+                u[i] = u[i] + rate * u[i - 1] * u[i - 1]
+            total += u[i] * u[i]
+    return total
+
+
+POINT = (np.array([0.3, -0.8, 1.7, 0.4]), 0.1, 6)
+
+
+@pytest.fixture(scope="module")
+def compiled() -> srcdiff.Derivative:
+    derivative = srcdiff.value_and_grad(oscillation, wrt=("u", "rate"))
+    derivative(*POINT)
+    return derivative
+
+
+def test_numbers_are_those_of_the_python_backend(compiled):
+    value, (u_bar, rate_bar) = compiled(*POINT)
+    expected, (u_expected, rate_expected) = srcdiff.value_and_grad(oscillation, wrt=(0, 1), backend="python")(*POINT)
+
+    # sums and products may be rounded in another order
+    np.testing.assert_allclose(value, expected, rtol=1e-14)
+    np.testing.assert_allclose(u_bar, u_expected, rtol=1e-13)
+    np.testing.assert_allclose(rate_bar, rate_expected, rtol=1e-13)
+
+
+def test_text_is_that_of_the_python_backend(compiled):
+    python = srcdiff.value_and_grad(oscillation, wrt=(0, 1), backend="python").compile(*POINT)
+
+    assert python.source == compiled.source
+
+
+def test_types_are_those_of_python(compiled):
+    value, (u_bar, rate_bar) = compiled(*POINT)
+
+    assert (float, np.ndarray, float) == (type(value), type(u_bar), type(rate_bar))
+
+
+def test_same_types_are_compiled_once(compiled):
+    function = compiled.latest.function
+    before = len(function.signatures)
+
+    compiled(np.zeros(7), 0.5, 2)
+
+    assert function is compiled.latest.function
+    assert before == len(function.signatures)
+
+
+def test_calls_do_not_see_each_other(compiled):
+    first = compiled(*POINT)
+    compiled(np.ones(9), 0.7, 11)
+    second = compiled(*POINT)
+
+    assert first[0] == second[0]
+    assert np.array_equal(first[1][0], second[1][0])
+
+
+def test_nan_and_infinity_come_through(compiled):
+    value, (u_bar, _) = compiled(np.array([1.0, np.nan, 2.0]), 0.1, 1)
+
+    assert math.isnan(value)
+    assert math.isnan(u_bar[1])
+
+
+def test_mathematics_is_as_fast_as_keeps_nan_and_infinity(compiled):
+    assert "nnan" not in FASTMATH
+    assert "ninf" not in FASTMATH
+    assert set(FASTMATH) == compiled.latest.function.targetoptions["fastmath"]
+
+
+def test_options_reach_numba():
+    derivative = srcdiff.grad(lambda x: x * x, fastmath=False, error_model="python", boundscheck=True)
+
+    assert derivative(3.0) == 6.0
+    options = derivative.latest.function.targetoptions
+    assert (False, "python", True) == (options["fastmath"], options["error_model"], options["boundscheck"])
+
+
+def test_compiled_function_is_a_dispatcher_of_the_generated_source(compiled):
+    function = compiled.latest.function
+
+    assert isinstance(function, numba.core.registry.CPUDispatcher)
+    code = function.py_func.__code__
+    assert "".join(linecache.getlines(code.co_filename)) == compiled.source
+
+
+def test_defect_in_generated_code_is_reported_as_one_of_srcdiff(monkeypatch):
+    """What Numba cannot type in our own text is not the user's mistake."""
+    from srcdiff import pipeline
+
+    def broken(work):
+        work.module.text = work.module.text.replace("return", "return undefined_by_mistake +")
+
+    monkeypatch.setattr(pipeline, "STEPS", [*pipeline.STEPS, ("break the source", broken)])
+
+    with pytest.raises(Exception, match="defect of srcdiff") as caught:
+        srcdiff.grad(lambda x: x * x * x)(1.5)
+
+    assert "numba" not in "".join(traceback.format_exception_only(caught.value))
+
+
+def test_growing_buffer_is_right_beyond_its_first_size():
+    def many_turns(x, limit):
+        n = 0
+        while x < limit:
+            x = x * (1.0 + 1.0 / (10.0 + math.sin(x)))
+            n += 1
+        return x * n
+
+    python, fast = (srcdiff.grad(many_turns, backend=backend)(1.0, 1e6) for backend in ("python", "numba"))
+
+    np.testing.assert_allclose(fast, python, rtol=1e-11)  # 145 turns, each with a few roundings
+
+
+def test_recursion_is_compiled():
+    def power(x, n):
+        if n == 0:
+            return 1.0
+        half = power(x, n // 2)
+        return half * half * x if n % 2 == 1 else half * half
+
+    globals()["power"] = power  # a recursive function finds itself by its name
+    try:
+        np.testing.assert_allclose(srcdiff.grad(power)(1.1, 13), 13 * 1.1**12, rtol=1e-14)
+    finally:
+        del globals()["power"]
