@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from srcdiff.analyses.aliasing import points_to, written_sites
@@ -72,6 +72,9 @@ class Compiled:
 def compile_request(request: Request, backend: str, options: dict[str, Any]) -> Compiled:
     reading = read(request.captured, request.arguments)
     work = Work(request, reading, reading.program.main, reading.program.callees)
+    if request.mode == "primal":  # what the user's function writes into its arguments is part of what it does
+        arrays = tuple(p for p in work.main.params if isinstance(p.type, Array))
+        work.main = replace(work.main, written=arrays)
     _look("read the function", work.main)
     for name, step in STEPS:
         step(work)

@@ -49,7 +49,7 @@ class _Names:
 def never_overwrites(store: Store, access: Load | Store, structure: Structure) -> bool:
     """Whether no run of the store, after a run of the access, touches the same element."""
     first, second = element(access.array, access.indices, structure), element(store.array, store.indices, structure)
-    if first is None or second is None or first[0] is not second[0]:
+    if first is None or second is None or first.array is not second.array:
         return False
     a_loops = structure.loops_around(structure.block_of[access])
     b_loops = structure.loops_around(structure.block_of[store])
@@ -61,12 +61,13 @@ def never_overwrites(store: Store, access: Load | Store, structure: Structure) -
     b_names = {loop: f"b{k}" for k, loop in enumerate(b_loops)}
     a_counters, b_counters = _counters(a_names), _counters(b_names)
     constraints = [*_domain(a_names, structure, names), *_domain(b_names, structure, names)]
-    for x, y in zip(first[1], second[1], strict=True):
+    for found, loops in ((first, a_names), (second, b_names)):
+        known = [i for i in (*found.indices, *found.inner) if i is not None]
+        if not all(_is_negative_nowhere(index, loops, structure) for index in known):
+            return False
+    for x, y in zip(first.indices, second.indices, strict=True):
         if x is None or y is None:
             continue
-        for index, loops in ((x, a_names), (y, b_names)):
-            if not _is_negative_nowhere(index, loops, structure):
-                return False
         constraints.append(f"{names.text(x, a_counters)} = {names.text(y, b_counters)}")
     variables = [*a_names.values(), *b_names.values()]
     later = structure.start[store] > structure.start[access]
@@ -78,9 +79,19 @@ def never_overwrites(store: Store, access: Load | Store, structure: Structure) -
     return all(_is_empty(variables, [*constraints, *order], names) for order in orders)
 
 
-def element(array: Value, indices: Sequence[Value], structure: Structure) -> tuple[Value, list[Affine | None]] | None:
+@dataclass(frozen=True, slots=True)
+class Element:
+    """An element of an array at top level; `inner` are indices into views of it, before their offset is added."""
+
+    array: Value
+    indices: list[Affine | None]
+    inner: list[Affine]
+
+
+def element(array: Value, indices: Sequence[Value], structure: Structure) -> Element | None:
     """The allocation or parameter at top level that an access touches, and the element of it."""
     found: list[Affine | None] = [affine(i, structure) for i in indices]
+    seen: list[Affine] = []
     definition = structure.definition.get(array)
     while isinstance(definition, View | Transpose):
         if isinstance(definition, Transpose):
@@ -89,6 +100,7 @@ def element(array: Value, indices: Sequence[Value], structure: Structure) -> tup
                 turned[axis] = found[position]
             found = turned
         else:
+            seen += [i for i in found if i is not None]
             inner, rest = list[Affine | None](), iter(found)
             for item in definition.items:
                 if isinstance(item, Index):
@@ -102,7 +114,7 @@ def element(array: Value, indices: Sequence[Value], structure: Structure) -> tup
         definition = structure.definition.get(array)
     at_top = structure.home.get(array, structure.top) is structure.top
     is_own = definition is None or isinstance(definition, Alloc | Copy)
-    return (array, found) if at_top and is_own else None
+    return Element(array, found, seen) if at_top and is_own else None
 
 
 def _sliced(item: Slice, index: Affine | None, structure: Structure) -> Affine | None:

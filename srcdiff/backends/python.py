@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import linecache
+import sys
+import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,7 +13,10 @@ import numpy as np
 
 def load(text: str, objects: Mapping[str, Any], file: str) -> dict[str, Any]:
     """Execute the text; tracebacks and pdb show it under its file name."""
-    namespace: dict[str, Any] = {"__name__": "srcdiff.generated", **objects}
+    module = types.ModuleType(f"srcdiff.generated.{file.strip('<>').replace(' ', '_')}")
+    sys.modules[module.__name__] = module  # Numba finds recursive functions through their module
+    namespace = module.__dict__
+    namespace.update(objects)
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     exec(compile(text, file, "exec"), namespace)
     return namespace

@@ -56,6 +56,7 @@ class _Inline:
         self.function, self.layout = function, layout
         self.sites: dict[Value, Sites] = points_to(function)
         self.uses: dict[Value, int] = {}
+        self.definition = {v: o for o in walk(function.body) for v in o.defines()}
 
     def run(self) -> None:
         self.count(self.function.body)
@@ -130,11 +131,12 @@ class _Inline:
             return False
         return here == 1 or (isinstance(operation, Load) and here <= 4)
 
-    @staticmethod
-    def is_size(operation: Operation) -> bool:
-        """The length of an axis, or an integer plus a constant: as short as a name."""
+    def is_size(self, operation: Operation) -> bool:
+        """The length of an axis, or a variable plus a constant: as short as a name, and the same everywhere."""
         if isinstance(operation, Apply) and operation.primitive in ("add", "subtract") and operation.out.type == INT:
-            return not operation.out.name and any(not a.name for a in operation.args)
+            base, amount = (self.definition.get(a) for a in operation.args)
+            variable = base is None or bool(operation.args[0].name) or isinstance(base, Dim)
+            return not operation.out.name and variable and isinstance(amount, Const)
         return isinstance(operation, Dim) and not operation.out.name
 
 
@@ -221,6 +223,9 @@ class _Segments:
         if operation.count is not None:
             self.use(operation.count, end, last)
             self.define(operation.count, begin, last)
+        if operation.test is not None:  # what the loop carries stands in its variables while the test is evaluated
+            for value in operation.params:
+                self.layout.segments.setdefault(value, []).append((begin, self.layout.ranges[operation.test][1]))
         for inner in operation.blocks():
             needed = self.block(inner)
             for value in operation.inner():

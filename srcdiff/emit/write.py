@@ -45,7 +45,6 @@ from srcdiff.ir.primitives import ATOM, PRIMITIVES
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Stack
 
 _UNARY_MINUS = 50
-_RIGHT_NEEDS_PARENTHESES = {"subtract", "divide", "floor_divide", "remainder", "add", "multiply", "left_shift"}
 _COMPARISONS = {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"}
 
 
@@ -156,9 +155,9 @@ class _Writer:
             return True
         if primitive == "power":
             return position == 0
-        if primitive == "negative":
-            return True
-        return position == 1 and primitive in _RIGHT_NEEDS_PARENTHESES
+        if primitive in ("logical_and", "logical_or", "logical_not"):
+            return False
+        return primitive == "negative" or position == 1
 
     # -- statements --------------------------------------------------------------------------------------------------
 
@@ -191,8 +190,8 @@ class _Writer:
         if clash:
             self.line(f"{', '.join(names)} = {', '.join(p[1] for p in pairs)}")
         else:
-            for name, text, _ in pairs:
-                self.line(augmented(name, text))
+            for target, source in moves:
+                self.assign_to(self.names[target], source)
 
     def read(self, value: Value) -> set[str]:
         """The variables that an expression reads."""
@@ -201,8 +200,26 @@ class _Writer:
             return {self.names[value]}
         return set().union(*(self.read(v) for v in operation.uses())) if operation.uses() else set()
 
+    def assign_to(self, name: str, source: Value) -> None:
+        """`name = source`, or nothing if that is its name."""
+        operation = self.layout.inlined.get(source)
+        if operation is not None:
+            self.assign_formula(name, operation)
+        elif self.names[source] != name:
+            self.line(f"{name} = {self.names[source]}")
+
+    def assign_formula(self, name: str, operation: Operation) -> None:
+        """`x = x + y` as `x += y`."""
+        signs = {"add": "+=", "subtract": "-="}
+        if isinstance(operation, Apply) and operation.primitive in signs:
+            first, second = operation.args
+            if first not in self.layout.inlined and self.names[first] == name:
+                self.line(f"{name} {signs[operation.primitive]} {self.expression(second)}")
+                return
+        self.line(f"{name} = {self.formula(operation)[0]}")
+
     def assign(self, out: Value, text: str) -> None:
-        self.line(augmented(self.names[out], text))
+        self.line(f"{self.names[out]} = {text}")
 
     def user_comments(self, operation: Operation) -> None:
         """Comments of the user stand above the same statement here."""
@@ -223,7 +240,7 @@ class _Writer:
         self.user_comments(operation)
         match operation:
             case Apply() | Load() | Dim() | Const():
-                self.assign(operation.out, self.formula(operation)[0])
+                self.assign_formula(self.names[operation.out], operation)
             case Store():
                 self.store(operation)
             case Alloc():
@@ -431,41 +448,6 @@ class _Writer:
         self.move(list(zip(operation.params, operation.args, strict=True)))
         self.block(operation.body)
         self.move(list(zip(operation.outs, operation.body.yields, strict=True)))
-
-
-def augmented(name: str, text: str) -> str:
-    """`x = x + y` as `x += y`."""
-    for operator in ("+", "-"):
-        head = f"{name} {operator} "
-        rest = text[len(head) :]
-        if text.startswith(head) and _one_term(rest):
-            return f"{name} {operator}= {rest[1:-1] if _in_parentheses(rest) else rest}"
-    return f"{name} = {text}"
-
-
-def _in_parentheses(text: str) -> bool:
-    """Whether one pair of parentheses holds all of the text."""
-    depth = 0
-    for k, character in enumerate(text):
-        depth += (character == "(") - (character == ")")
-        if depth == 0:
-            return k > 0 and k == len(text) - 1
-    return False
-
-
-def _one_term(text: str) -> bool:
-    """Whether no operator weaker than multiplication stands outside parentheses."""
-    depth = 0
-    for k, character in enumerate(text):
-        if character in "([":
-            depth += 1
-        elif character in ")]":
-            depth -= 1
-        elif (depth == 0 and character == " " and text[k + 1 : k + 3] in ("+ ", "- ")) or (
-            depth == 0 and text[k : k + 4] == " if "
-        ):
-            return False
-    return True
 
 
 def literal(value: Any, out: Value) -> tuple[str, int]:

@@ -340,6 +340,8 @@ class Call(Operation):
     outs: tuple[Value, ...]
     function: str
     args: tuple[Value, ...]
+    writes: bool = False
+    """Whether it writes into the arrays it is given."""
 
     def uses(self) -> tuple[Value, ...]:
         return self.args
@@ -476,7 +478,8 @@ class Function:
     name: str
     params: tuple[Value, ...]
     body: Block
-    doc: str = ""
+    written: tuple[Value, ...] = ()
+    """Parameters whose memory is part of the result."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -20,14 +20,18 @@ from srcdiff.source.abstract import (
     Choice,
     Closure,
     Description,
+    Enumerate,
     Items,
     List,
     Maybe,
+    Method,
     Missing,
     Poison,
+    Reversed,
     Static,
     Stored,
     Tuple,
+    Zip,
     describe,
     join,
     leaf_types,
@@ -567,4 +571,10 @@ def handles(x: Abstract) -> set[List]:
             return set().union(*(handles(i) for i in x.items)) if x.items else set()
         case Maybe():
             return handles(x.value)
+        case Enumerate() | Reversed() | Method():
+            return handles(x.of)
+        case Zip():
+            return set().union(*(handles(i) for i in x.of))
+        case Closure():
+            return set().union(*(handles(i) for i in x.defaults.values()))
     return set()

@@ -30,6 +30,7 @@ from srcdiff.source.abstract import (
     Stored,
     Tuple,
     describe,
+    join,
     leaf_types,
     loosened,
 )
@@ -45,7 +46,9 @@ from srcdiff.source.environment import (
     Frame,
     NeverReturns,
     UnknownResult,
+    handles,
     list_key,
+    mentioned,
 )
 from srcdiff.source.expressions import Outside
 from srcdiff.source.scopes import assigned_names, nonlocal_names
@@ -358,6 +361,10 @@ class Reader(Calls):
             return
         stored = self.stored(base)
         where = self.list_position(stored, self.integer(position, target))
+        element = join(stored.element, loosened(describe(value)))
+        if element != stored.element:
+            stored = self.restored(stored, element, target)
+            self.names[list_key(base)] = stored
         if any(isinstance(a.type, Stack) for a in stored.arrays):
             self.refuse("SD102", target, "replacing an array in a list is outside the language")
         for array, leaf in zip(stored.arrays, self.leaves(value, stored.element), strict=True):
@@ -488,23 +495,27 @@ class Reader(Calls):
         if not isinstance(found, Iteration):
             self.unrolled(node, found)
             return
-        watched = source if isinstance(source, List) else None
-        before = self.names[list_key(watched)] if watched is not None else None
+        watched = handles(source)
 
         def turn(index: Value | None) -> None:
             assert index is not None
+            before = {handle: self.names[list_key(handle)] for handle in watched}
             self.assign(node.target, found.element(index))
             self.loop_body(node.body)
-            if watched is not None and self.names[list_key(watched)] is not before:
-                contents = self.names[list_key(watched)]
-                if not (isinstance(contents, Stored) and isinstance(before, Stored)):
-                    return
-                if contents.length is not before.length and not isinstance(before, Items):
-                    self.refuse("SD206", node, "the list changes its length while it is iterated")
+            for handle, contents in before.items():
+                self.same_length(handle, contents, node)
 
         bounds = (self.const(0), self.value(found.length), self.const(1))
         code = self.loop(node, assigned_names(node), bounds, None, turn)
         self.after_loop(code, node)
+
+    def same_length(self, handle: List, before: Abstract, node: ast.For) -> None:
+        """A list must not change its length while it is iterated."""
+        after = self.names.get(list_key(handle), before)
+        if after is before or not (isinstance(after, Stored) and isinstance(before, Stored)):
+            return
+        if after.length is not before.length:
+            self.refuse("SD206", node, "the list changes its length while it is iterated", help_="iterate over a copy")
 
     def for_range(self, node: ast.For, source: Range) -> None:
         known = [x.value for x in (source.start, source.stop, source.step) if isinstance(x, Static)]
@@ -627,7 +638,7 @@ class Reader(Calls):
         """A call of a function that calls itself: it becomes a function of the program, one for each argument types."""
         descriptions = {name: loosened(describe(x)) for name, x in bound.items()}
         for name, d in descriptions.items():
-            if leaf_types(d) is None or d.kind in ("list", "owned", "items", "stored", "closure"):
+            if leaf_types(d) is None or mentioned(d) or d.kind in ("owned", "items", "stored", "closure", "choice"):
                 self.refuse("SD305", node, f"`{name}` cannot be passed to a recursive function")
         key = (captured.function, tuple(descriptions.items()))
         if key not in self.units:

@@ -464,17 +464,17 @@ class Adjoint:
             return
         target, shadow = self.shadow(source, mirror), self.shadow(operation.out, mirror)
         self.taken(operation.out, mirror)
-        self.add_elements(target, shadow)
+        self.add_elements(target, shadow, target)
 
-    def add_elements(self, target: Value, source: Value) -> None:
-        """`target += source`, element by element."""
+    def add_elements(self, target: Value, source: Value, shape: Value) -> None:
+        """`target += source`, element by element; the storage of a list may be larger than what is added."""
 
         def nest(axis: int, indices: tuple[Value, ...]) -> None:
             if axis == target.array.rank:
                 self.builder.store(target, indices, self.builder.load(source, indices), adds=True)
                 return
             index = Value(INT, "i")
-            bounds = (self.builder.const(0), self.builder.dim(source, axis), self.builder.const(1))
+            bounds = (self.builder.const(0), self.builder.dim(shape, axis), self.builder.const(1))
             with self.builder.block() as operations:
                 nest(axis + 1, (*indices, index))
             self.builder.add(Loop(index, bounds, (), (), None, Block(tuple(operations)), ()))
@@ -490,7 +490,10 @@ class Adjoint:
         self.hand_back(operation.array, shadow, mirror)
 
     def hand_back(self, array: Value, shadow: Value, mirror: Mirror) -> None:
-        """The adjoints of a list's storage, as it was before."""
+        """The adjoints of a list's storage, as it was before; what was added to them already stays."""
+        before = self.current(mirror, array) if self.is_home(mirror, array) or mirror.loop is None else None
+        if before is not None and before is not shadow:
+            self.add_elements(shadow, before, before)
         mirror.adjoints[array] = shadow
         if mirror.loop is not None and not self.is_home(mirror, array):
             raise InternalError("the storage of a list is replaced by a loop that does not carry it")
@@ -691,7 +694,7 @@ class Adjoint:
         ]
         shadows = [self.shadow_of_argument(a, mirror) for a in operation.args if callee.has_shadow(a)]
         outs = [Value(FLOAT) for a in operation.args if a.type == FLOAT or a.type == Scalar("float32")]
-        self.builder.add(Call(tuple(outs), callee.name, (*args, *seeds, *shadows), span=operation.span))
+        self.builder.add(Call(tuple(outs), callee.name, (*args, *seeds, *shadows), writes=True, span=operation.span))
         floats = [a for a in operation.args if not isinstance(a.type, Array) and is_float(a.type)]
         for argument, amount in zip(floats, outs, strict=True):
             if argument in self.active:

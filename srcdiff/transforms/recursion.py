@@ -46,9 +46,8 @@ def _adjoint(callee: Function, known: dict[str, Any]) -> Function:
             seed_params.append(seed)
             seeds[result] = seed
     floats = [p for p in callee.params if is_float(p.type)]
-    reverse = Reverse(callee, floats, seeds, known)
     shadows = {p: Value(p.type, f"{p.name}_bar") for p in callee.params if Callee.has_shadow(p)}
-    function = reverse.run((), f"{callee.name}_adjoint", given=shadows)
+    function = Reverse(callee, floats, seeds, known, shadows).run((), f"{callee.name}_adjoint")
     params = (*callee.params, *seed_params, *shadows.values())
     scalars = tuple(y for y, p in zip(function.body.yields, floats, strict=True) if not isinstance(p.type, Array))
-    return Function(function.name, params, Block(function.body.operations, scalars))
+    return Function(function.name, params, Block(function.body.operations, scalars), tuple(shadows.values()))

@@ -73,34 +73,39 @@ class Reverse:
     """The gradient of a function with respect to some of its parameters."""
 
     def __init__(
-        self, function: Function, wrt: Sequence[Value], seeds: dict[Value, Value | None], callees: dict[str, Any]
+        self,
+        function: Function,
+        wrt: Sequence[Value],
+        seeds: dict[Value, Value | None],
+        callees: dict[str, Any],
+        given: dict[Value, Value] | None = None,
     ) -> None:
+        """`given` are the adjoints of arrays that the caller passes in, to be added to."""
+        self.given = given or {}
         self.wrt, self.seeds, self.callees = tuple(wrt), seeds, callees
         function = replace(function, body=count_turns(function.body))
         self.sites: dict[Value, Sites] = points_to(function)
         self.active: Activity = activity(function, self.wrt, seeds, self.sites)
         self.lists = list_storage(function, self.sites)
-        self.function, self.twins = add_shadows(function, self.active)
+        self.function, self.twins = add_shadows(function, self.active, self.given)
         self.sites = points_to(self.function)
         self.active = Activity(self.active.values | set(self.twins.values()), self.sites)
 
-    def run(self, results: Sequence[Value], name: str, given: dict[Value, Value] | None = None) -> Function:
-        """The function that gives `results` and, after them, the adjoint of each parameter in `wrt`.
-
-        `given` are the adjoints of arrays that the caller passes in, to be added to.
-        """
+    def run(self, results: Sequence[Value], name: str) -> Function:
+        """The function that gives `results` and, after them, the adjoint of each parameter in `wrt`."""
+        self.returned = frozenset(s for v in results for s in self.sites.get(v, frozenset()))
         chosen = self.choose()
         keeper = Keeper(chosen.structure, chosen.plan)
         forward = keeper.run()
         adjoint = self.adjoint(chosen.structure, chosen.restores, chosen.plan, keeper)
-        adjoint.top.adjoints.update(given or {})
+        adjoint.top.adjoints.update(self.given)
         mirror = adjoint.run(dict(self.seeds))
         bars = [self.gradient(v, adjoint) for v in self.wrt]
         operations: list[Operation] = list(forward.operations)
         if mirror.operations:
             operations = [Comment("forward sweep"), *operations, Comment("reverse sweep"), *mirror.operations]
         params = (*self.function.params, *(s for s in self.seeds.values() if s is not None))
-        return Function(name, params, Block(tuple(operations), (*results, *bars)), self.function.doc)
+        return Function(name, params, Block(tuple(operations), (*results, *bars)))
 
     def gradient(self, value: Value, adjoint: Adjoint) -> Value:
         with adjoint.into(adjoint.top):
@@ -140,7 +145,7 @@ class Reverse:
             definition = attempt.structure.definition.get(value)
             if isinstance(definition, Load):
                 group = self.connected(memory_of(definition.array, self.sites))
-                if group not in found and not group & self.lists:
+                if group not in found and not group & (self.lists | self.returned):
                     found.append(group)
         return found
 

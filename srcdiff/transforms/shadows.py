@@ -44,15 +44,15 @@ def list_storage(function: Function, sites: dict[Value, Sites]) -> Sites:
     return frozenset(found)
 
 
-def add_shadows(function: Function, active: Activity) -> tuple[Function, dict[Value, Value]]:
-    """The function with twins, and the twin of each reference that has one."""
-    adder = _Adder(function, active)
+def add_shadows(function: Function, active: Activity, given: dict[Value, Value]) -> tuple[Function, dict[Value, Value]]:
+    """The function with twins, and the twin of each reference that has one; some parameters' adjoints are given."""
+    adder = _Adder(function, active, given)
     return adder.run(), adder.twins
 
 
 class _Adder:
-    def __init__(self, function: Function, active: Activity) -> None:
-        self.function, self.active = function, active
+    def __init__(self, function: Function, active: Activity, given: dict[Value, Value]) -> None:
+        self.function, self.active, self.given = function, active, given
         self.lists = list_storage(function, active.sites)
         self.twins: dict[Value, Value] = {}
 
@@ -71,12 +71,12 @@ class _Adder:
             for operation in operations:
                 self.spread(operation, need)
         for value in need:
-            self.twins[value] = Value(value.type, f"{value.name or 'shadow'}_bar")
+            self.twins[value] = self.given.get(value) or Value(value.type, f"{value.name or 'shadow'}_bar")
         if not need:
             return self.function
         start: list[Operation] = []
         for param in self.function.params:
-            if param in need:
+            if param in need and param not in self.given:
                 self.allocate(param, start)
         body = self.block(self.function.body)
         return replace(self.function, body=Block((*start, *body.operations), body.yields))

@@ -146,8 +146,10 @@ def remove_dead(function: Function) -> Function:
     return _Dead(function).run()
 
 
-def _changes_list(operation: Operation) -> bool:
-    """Whether it changes a list of arrays, which other names may see."""
+def _changes_memory(operation: Operation) -> bool:
+    """Whether it changes a list of arrays, or arrays through a call, which other names may see."""
+    if isinstance(operation, Call):
+        return operation.writes
     if not isinstance(operation, Push | Pop):
         return False
     return isinstance(operation.stack.type, Stack) and isinstance(operation.stack.type.element, Array)
@@ -190,8 +192,10 @@ class _Dead:
 
     def run(self) -> Function:
         for operation in self.parents:
-            if isinstance(operation, Raise | Print | Comment) or _changes_list(operation):
+            if isinstance(operation, Raise | Print | Comment) or _changes_memory(operation):
                 self.keep(operation)
+        for param in self.function.written:
+            self.need_memory(param)
         for value in self.function.body.yields:
             self.need(value)
             if isinstance(value.type, Array):

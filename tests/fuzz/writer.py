@@ -984,7 +984,7 @@ class Writer:
         if other == name or not self.bindable(other, Real()):
             return
         self.bind(name, Real())
-        self.emit(f"{other} = ({name} := {inner}) * {self.real(0, 1.6)} + {self.pick(BOUNDED[:4])}({name})")
+        self.emit(f"{other} = ({name} := {inner}) * math.cos({self.leaf().text}) + {self.pick(BOUNDED[:4])}({name})")
         self.bind(other, Real())
 
     def use_unsure(self) -> None:
