@@ -26,6 +26,7 @@ Wrt = int | str | Sequence[int | str]
 _BACKENDS = ("numba", "python")
 _ARRAY = np.ndarray
 _PLAIN = frozenset({float, int, bool})
+_COMPARED = frozenset({float, int, bool, str})
 
 
 class Derivative:
@@ -211,7 +212,7 @@ class Specialisation:
         """Whether what the function reads from outside is what it was compiled for."""
         for place, name, value in self.guards:
             found = _read(place, name)
-            if found is not value and not (type(found) is type(value) and found == value):
+            if found is not value and not (type(found) is type(value) and type(value) in _COMPARED and found == value):
                 return False
         return all(_key(o.read()) == k for o, k in zip(self.outside, self.outside_keys, strict=True))
 

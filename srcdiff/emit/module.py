@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from srcdiff.emit import support
+from srcdiff.emit.naming import RESERVED
 from srcdiff.emit.write import Text, write_function
 from srcdiff.ir.nodes import Function, Value
 from srcdiff.rules import special
-from srcdiff.source.abstract import Abstract, Static, Tuple
+from srcdiff.source.abstract import Abstract, List, Static, Tuple
 from srcdiff.source.to_ir import Reading
 
 
@@ -29,12 +30,9 @@ class Module:
 def write_module(main: Function, callees: Sequence[Function], reading: Reading, result: str) -> Module:
     """The text of the module; `result` is a template of what the function returns."""
     module = Module(main.name)
-    reserved = {c.name for c in callees}
+    reserved = {c.name for c in callees} | {main.name}
     texts: list[Text] = [
-        write_function(
-            c, parameters=[p.name or "t" for p in _distinct(c)], result=_tuple_of(c), reserved=sorted(reserved)
-        )
-        for c in callees
+        write_function(c, parameters=c.params, result=_tuple_of(c), reserved=sorted(reserved)) for c in callees
     ]
     parameters, unpack = _parameters(reading)
     for kind in _namedtuples(reading):
@@ -84,39 +82,34 @@ def support_function(name: str) -> Any:
     return getattr(support if hasattr(support, name) else special, name)
 
 
-def _distinct(function: Function) -> tuple[Value, ...]:
-    seen: dict[str, int] = {}
-    for param in function.params:
-        name = param.name or "t"
-        seen[name] = seen.get(name, 0) + 1
-        if seen[name] > 1:
-            param.name = f"{name}_{seen[name] - 1}"
-    return function.params
-
-
 def _tuple_of(function: Function) -> str:
     slots = [f"{{{k}}}" for k in range(len(function.body.yields))]
     return f"({', '.join(slots)}{',' if len(slots) == 1 else ''})" if slots else "()"
 
 
-def _parameters(reading: Reading) -> tuple[list[str], list[str]]:
-    """The names in the `def` line, and lines that take tuples apart."""
-    parameters: list[str] = []
-    unpack: list[str] = []
+def _parameters(reading: Reading) -> tuple[list[str | Value], list[tuple[Value, str]]]:
+    """What stands in the `def` line, and how tuples are taken apart."""
+    parameters: list[str | Value] = []
+    unpack: list[tuple[Value, str]] = []
     for name, argument in reading.arguments.items():
         if isinstance(argument, Static):
             continue
-        parameters.append(name)
-        if isinstance(argument, Tuple):
-            unpack += _taken_apart(argument, name)
-    parameters += [o.value.name for o in reading.outside]
+        if isinstance(argument, Value):
+            parameters.append(argument)
+        elif isinstance(argument, List):
+            parameters += reading.lists[argument].arrays
+        else:
+            spare = f"{name}_" if name in RESERVED else name
+            parameters.append(spare)
+            unpack += _taken_apart(argument, spare)
+    parameters += [o.value for o in reading.outside]
     return parameters, unpack
 
 
-def _taken_apart(x: Abstract, text: str) -> list[str]:
+def _taken_apart(x: Abstract, text: str) -> list[tuple[Value, str]]:
     if isinstance(x, Tuple):
         return [line for k, item in enumerate(x.items) for line in _taken_apart(item, f"{text}[{k}]")]
-    return [f"{x.name} = {text}"] if isinstance(x, Value) else []
+    return [(x, text)] if isinstance(x, Value) else []
 
 
 def _namedtuples(reading: Reading) -> list[type]:

@@ -8,8 +8,11 @@ from collections.abc import Iterable
 
 from srcdiff.emit.layout import Layout
 from srcdiff.ir.nodes import Custom, Function, Grow, If, Loop, Value, walk
+from srcdiff.ir.primitives import PRIMITIVES
+from srcdiff.ir.types import Stack
 
-_TAKEN = {*keyword.kwlist, *dir(builtins), "np", "math", "_"}
+_SUPPORT = {p.support for p in PRIMITIVES.values() if p.support} | {"grown"}
+RESERVED = frozenset({*keyword.kwlist, *dir(builtins), "np", "math", "_", *_SUPPORT})
 
 
 def give_names(function: Function, layout: Layout, reserved: Iterable[str]) -> dict[Value, str]:
@@ -29,7 +32,7 @@ def give_names(function: Function, layout: Layout, reserved: Iterable[str]) -> d
         elif isinstance(operation, Custom):
             for param, argument in zip(operation.params, operation.args, strict=True):
                 classes.merge(param, argument)
-    return _Namer(function, layout, classes, {*_TAKEN, *reserved}).run()
+    return _Namer(function, layout, classes, {*RESERVED, *reserved}).run()
 
 
 class _Classes:
@@ -72,24 +75,32 @@ class _Namer:
 
     def run(self) -> dict[Value, str]:
         for param in self.function.params:
-            self.name_class(param, exact=True)
+            self.name_class(param, of_parameter=True)
         first = {value: min(segments)[0] for value, segments in self.layout.segments.items()}
         for value in sorted(first, key=lambda v: first[v]):
             if value not in self.names:
                 self.name_class(value)
         return self.names
 
-    def name_class(self, value: Value, exact: bool = False) -> None:
+    def name_class(self, value: Value, of_parameter: bool = False) -> None:
         members = self.classes.of(value)
         named = [m.name for m in members if m.name.strip("_") and not m.name.startswith("%")]
-        hint = value.name if exact else named[0] if named else "t"
+        hint = value.name if of_parameter and value.name else named[0] if named else "t"
         name, number = hint, 0
-        while name in self.taken or not (exact or self.free(name, members)):
+        while name in self.taken or not self.free(name, members) or not self.has_room(name, value):
             number += 1
             name = f"{hint}_{number}"
+        if isinstance(value.type, Stack):
+            self.taken.add(f"{name}_top")
         self.users.setdefault(name, []).append(members)
         for member in members:
             self.names[member] = name
+
+    def has_room(self, name: str, value: Value) -> bool:
+        """A stack has a second variable, for its top."""
+        return not isinstance(value.type, Stack) or (
+            f"{name}_top" not in self.taken and f"{name}_top" not in self.users
+        )
 
     def free(self, name: str, members: list[Value]) -> bool:
         for others in self.users.get(name, ()):

@@ -61,14 +61,15 @@ class Text:
 def write_function(
     function: Function,
     *,
-    parameters: Sequence[str],
-    unpack: Sequence[str] = (),
+    parameters: Sequence[str | Value],
+    unpack: Sequence[tuple[Value, str]] = (),
     result: str | None = None,
     doc: str = "",
     reserved: Sequence[str] = (),
 ) -> Text:
-    """`parameters` are the names in the `def` line; `result` is a template for the returned expression."""
-    return _Writer(function, reserved).run(parameters, unpack, result, doc)
+    """`parameters` stand in the `def` line, `unpack` takes them apart, `result` is a template of what is returned."""
+    tuples = [p for p in parameters if isinstance(p, str)]
+    return _Writer(function, [*reserved, *tuples]).run(parameters, unpack, result, doc)
 
 
 class _Writer:
@@ -81,12 +82,15 @@ class _Writer:
         self.seen: set[tuple[str, int]] = set()
         self.reversing = False
 
-    def run(self, parameters: Sequence[str], unpack: Sequence[str], result: str | None, doc: str) -> Text:
-        self.text.lines.append(f"def {self.function.name}({', '.join(parameters)}):")
+    def run(
+        self, parameters: Sequence[str | Value], unpack: Sequence[tuple[Value, str]], result: str | None, doc: str
+    ) -> Text:
+        names = [p if isinstance(p, str) else self.names[p] for p in parameters]
+        self.text.lines.append(f"def {self.function.name}({', '.join(names)}):")
         if doc:
             self.line(f'"""{doc}"""')
-        for line in unpack:
-            self.line(line)
+        for value, text in unpack:
+            self.line(f"{self.names[value]} = {text}")
         self.block(self.function.body)
         values = [self.expression(v) for v in self.function.body.yields]
         if result is not None:

@@ -137,6 +137,8 @@ class Builder:
         """The value as another scalar type."""
         if value.type == type_ or not isinstance(type_, Scalar):
             return value
+        if value.type == BOOL and is_float(type_):
+            value = self.cast(value, INT)  # Numba has no float(bool)
         known = self.constants.get(value)
         if known is not None and type_ in (FLOAT, INT):
             return self.const(float(known) if type_ == FLOAT else int(known), type_)

@@ -174,6 +174,8 @@ class Calls(Expressions):
         values = [self.number(a, node) for a in args]
         if row.result == "float":
             values = [self.cast(v, FLOAT) if not is_float(v.type) else v for v in values]
+        if row.result != "bool" and primitive != "bool":
+            values = [self.plain_number(v) for v in values]
         if primitive in ("int", "float", "bool"):
             return self.cast(values[0], {"int": INT, "float": FLOAT, "bool": BOOL}[primitive])
         return self.apply(primitive, *values)
@@ -503,19 +505,16 @@ class Calls(Expressions):
         )
         if isinstance(x, Static):
             return Static(isinstance(x.value, kinds_))
-        is_kind: dict[str, tuple[type, ...]] = {
-            "float64": (float, np.floating, np.float64),
-            "float32": (np.floating, np.float32),
-            "int64": (int, np.integer, np.int64),
-            "bool": (bool, int, np.bool_),
-        }
+        is_kind: dict[str, type] = {"float64": float, "float32": np.float32, "int64": int, "bool": bool}
         if isinstance(x, Tuple):
             return Static(any(issubclass(x.kind or tuple, k) for k in kinds_))
         if isinstance(x, List):
             return Static(list in kinds_)
         if isinstance(x, Value):
-            mine = (np.ndarray,) if isinstance(x.type, Array) else is_kind[x.scalar.dtype]
-            return Static(any(k in mine for k in kinds_))
+            if not isinstance(x.type, Array) and any(k.__module__ == "numpy" for k in kinds_):
+                self.refuse("SD205", node, "whether a number is Python's or NumPy's is not known here")
+            mine = np.ndarray if isinstance(x.type, Array) else is_kind[x.scalar.dtype]
+            return Static(issubclass(mine, kinds_))
         self.refuse("SD102", node, "`isinstance` of this is outside the language")
 
     # arrays
@@ -762,6 +761,8 @@ class Calls(Expressions):
         contents = self.names[list_key(owner)]
         if isinstance(contents, Items) and isinstance(where, Static) and contents.items:
             items = list(contents.items)
+            if not -len(items) <= where.value < len(items):
+                self.raise_always(IndexError, "pop index out of range")
             popped = items.pop(where.value)
             self.names[list_key(owner)] = Items(tuple(items))
             return popped

@@ -8,6 +8,7 @@ import functools
 import inspect
 import linecache
 import types
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,5 +117,5 @@ def outside_variable(function: types.FunctionType, name: str) -> tuple[dict[str,
     return None
 
 
-def read_variable(place: dict[str, Any] | types.CellType, name: str) -> Any:
+def read_variable(place: Mapping[str, Any] | types.CellType, name: str) -> Any:
     return place.cell_contents if isinstance(place, types.CellType) else place[name]

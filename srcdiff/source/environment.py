@@ -274,13 +274,14 @@ class Environment(Builder):
 
     def branch_on(self, condition: Value, then: Callable[[], None], orelse: Callable[[], None]) -> None:
         """Read both sides and join what they assigned."""
-        before = self.names
+        before, span = self.names, self.span
         sides: list[tuple[dict[Key, Abstract], list[Operation]]] = []
         for side in (then, orelse):
             self.names = dict(before)
             with self.block() as operations:
                 side()
             sides.append((self.names, operations))
+        self.span = span
         (names_then, then_operations), (names_else, else_operations) = sides
         then_dead, else_dead = ((LISTS, "%dead") in names for names in (names_then, names_else))
         if then_dead or else_dead:
@@ -395,7 +396,7 @@ class Environment(Builder):
         body: Callable[[Value | None], None],
     ) -> Abstract:
         """Read a loop until the types of what it carries are stable; gives how it was left."""
-        before = self.names
+        before, span = self.names, self.span
         place = (id(node), self.path)
         carried = dict(self.learned.get(place, {}))
         for name in sorted(assigned):
@@ -412,6 +413,7 @@ class Environment(Builder):
             carried = attempt.carried
             del self.problems[attempt.problems :]
         self.learned[place] = carried
+        self.span = span
         return self.finish_loop(before, attempt, bounds)
 
     def head(self, key: Key, d: Description, before: dict[Key, Abstract]) -> Description:

@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import operator
 import types
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
 
 import numpy as np
 
-from srcdiff.ir.nodes import Block, Dim, If, Index, Item, NewAxis, Peek, Slice, Transpose, Value
+from srcdiff.ir.nodes import (
+    Apply,
+    Block,
+    Const,
+    Dim,
+    If,
+    Index,
+    Item,
+    NewAxis,
+    Operation,
+    Peek,
+    Raise,
+    Slice,
+    Transpose,
+    Value,
+)
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, is_float, is_supported_dtype
 from srcdiff.source.abstract import (
     MISSING,
@@ -33,7 +49,7 @@ from srcdiff.source.abstract import (
     loosened,
 )
 from srcdiff.source.capture import outside_variable, read_variable
-from srcdiff.source.environment import Environment, Frame, list_key
+from srcdiff.source.environment import Environment, Frame, NeverReturns, list_key
 
 _BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Add: ("add", operator.add),
@@ -70,7 +86,9 @@ class Outside:
 
     __slots__ = ("name", "path", "place", "value")
 
-    def __init__(self, place: dict[str, Any] | types.CellType, name: str, path: tuple[int, ...], value: Value) -> None:
+    def __init__(
+        self, place: Mapping[str, Any] | types.CellType, name: str, path: tuple[int, ...], value: Value
+    ) -> None:
         self.place, self.name, self.path, self.value = place, name, path, value
 
     def read(self) -> Any:
@@ -86,7 +104,7 @@ class Expressions(Environment):
     def __init__(self) -> None:
         super().__init__()
         self.outside: list[Outside] = []
-        self.guards: list[tuple[dict[str, Any] | types.CellType, str, Any]] = []
+        self.guards: list[tuple[Mapping[str, Any] | types.CellType, str, Any]] = []
 
     def call(self, node: ast.Call) -> Abstract:
         raise NotImplementedError
@@ -141,7 +159,7 @@ class Expressions(Environment):
         return self.lift(value, *place, (), node)
 
     def lift(
-        self, value: Any, place: dict[str, Any] | types.CellType, name: str, path: tuple[int, ...], node: ast.AST
+        self, value: Any, place: Mapping[str, Any] | types.CellType, name: str, path: tuple[int, ...], node: ast.AST
     ) -> Abstract:
         """Something that stands outside: numbers and arrays become inputs, the rest is compiled in and guarded."""
         if isinstance(value, tuple):
@@ -155,12 +173,12 @@ class Expressions(Environment):
         if isinstance(value, complex | list | dict | set | np.generic):
             what = type(value).__name__
             self.refuse("SD201", node, f"`{name}` from outside the function is a {what}", help_=_OUTSIDE)
-        if not isinstance(value, types.ModuleType | types.BuiltinFunctionType | np.ufunc):
+        if not isinstance(value, types.ModuleType) and place is not builtins.__dict__:
             self.guards.append((place, name, value))
         return Static(value)
 
     def input_from_outside(
-        self, value: Any, place: dict[str, Any] | types.CellType, name: str, path: tuple[int, ...], node: ast.AST
+        self, value: Any, place: Mapping[str, Any] | types.CellType, name: str, path: tuple[int, ...], node: ast.AST
     ) -> Value:
         for known in self.outside:
             if known.place is place and known.name == name and known.path == path:
@@ -228,13 +246,20 @@ class Expressions(Environment):
         if isinstance(left, List) or isinstance(right, List):
             return self.list_operator(op, left, right, node)
         a, b = self.number(left, node), self.number(right, node)
+        bitwise = op in (ast.BitAnd, ast.BitOr, ast.BitXor)
+        if not (bitwise and a.type == BOOL and b.type == BOOL):
+            a, b = self.plain_number(a), self.plain_number(b)
         if primitive == "power" and a.type in (INT, BOOL) and b.type in (INT, BOOL):
             exponent = self.constants.get(b)
             if exponent is None or exponent < 0:
                 a = self.cast(a, FLOAT)  # Python's int ** negative int is a float
-        if primitive in ("left_shift", "right_shift") and is_float(a.type):
-            self.refuse("SD203", node, "floats cannot be shifted")
+        if (bitwise or op in (ast.LShift, ast.RShift)) and (is_float(a.type) or is_float(b.type)):
+            self.refuse("SD203", node, "this operator needs integers", help_="convert with `int(...)`")
         return self.apply(primitive, a, b)
+
+    def plain_number(self, value: Value) -> Value:
+        """A truth value in arithmetic is 0 or 1."""
+        return self.cast(value, INT) if value.type == BOOL else value
 
     def list_operator(self, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
         if isinstance(left, List) and isinstance(right, List) and op is ast.Add:
@@ -286,7 +311,10 @@ class Expressions(Environment):
         primitive, fold = _UNARY[type(node.op)]
         if isinstance(operand, Static):
             return Static(fold(operand.value))
-        return self.apply(primitive, self.number(operand, node))
+        value = self.plain_number(self.number(operand, node))
+        if primitive == "invert" and is_float(value.type):
+            self.refuse("SD203", node, "this operator needs integers", help_="convert with `int(...)`")
+        return self.apply(primitive, value)
 
     def truth(self, x: Abstract, node: ast.AST) -> Static | Value:
         """Whether Python takes it for true."""
@@ -346,7 +374,7 @@ class Expressions(Environment):
         if not (isinstance(last, If) and isinstance(chosen, Value) and chosen.type == BOOL and last.outs == (chosen,)):
             return chosen
         block = last.then if is_and else last.orelse
-        if not all(type(o).__name__ in ("Apply", "Const") for o in block.operations):
+        if not all(_never_raises(o) for o in block.operations):
             return chosen
         other = last.orelse if is_and else last.then
         if other.yields[0] is not last.condition and self.constants.get(other.yields[0]) is not (not is_and):
@@ -369,6 +397,8 @@ class Expressions(Environment):
         return self.checked(chosen, "the result", node)
 
     def expr_Compare(self, node: ast.Compare) -> Abstract:
+        if len(node.ops) > 1 and any(_may_raise(c) for c in node.comparators[1:]):
+            return self.compare_in_turn(node)
         left = self.expr(node.left)
         result: Abstract | None = None
         for op, right_node in zip(node.ops, node.comparators, strict=True):
@@ -386,13 +416,32 @@ class Expressions(Environment):
         assert result is not None
         return result
 
+    def compare_in_turn(self, node: ast.Compare) -> Abstract:
+        """A chain of comparisons of which the later ones are evaluated only if the earlier ones hold."""
+        key = (self.frame.number, "%choice")
+
+        def link(k: int, left: Abstract) -> Abstract:
+            right = self.expr(node.comparators[k])
+            test = self.compare(node.ops[k], left, right, node)
+            if k + 1 == len(node.ops):
+                return test
+            if isinstance(test, Static):
+                return link(k + 1, right) if test.value else test
+
+            def further() -> None:
+                self.names[key] = link(k + 1, right)
+
+            def ends() -> None:
+                self.names[key] = Static(False)
+
+            self.branch_on(self.value(test), further, ends)
+            return self.names.pop(key)
+
+        return link(0, self.expr(node.left))
+
     def compare(self, op: ast.cmpop, left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
         if isinstance(op, ast.Is | ast.IsNot):
-            if isinstance(left, Static) and isinstance(right, Static):
-                same = left.value is right.value
-            else:
-                same = left is right
-            return Static(same == isinstance(op, ast.Is))
+            return self.identical(left, right, isinstance(op, ast.IsNot), node)
         if isinstance(op, ast.In | ast.NotIn):
             return self.contains(left, right, isinstance(op, ast.NotIn), node)
         primitive, fold = _COMPARE[type(op)]
@@ -405,6 +454,28 @@ class Expressions(Environment):
         if isinstance(left, Tuple) and isinstance(right, Tuple) and isinstance(op, ast.Eq | ast.NotEq):
             return self.equal_tuples(op, left, right, node)
         return self.apply(primitive, self.number(left, node), self.number(right, node))
+
+    def identical(self, left: Abstract, right: Abstract, negated: bool, node: ast.AST) -> Abstract:
+        """`is`, where it can be decided: constants, functions, lists, truth values."""
+        if isinstance(left, Static) and isinstance(right, Static):
+            return Static((left.value is right.value) != negated)
+        constant = left if isinstance(left, Static) else right if isinstance(right, Static) else None
+        other = right if constant is left else left
+        if (
+            constant is not None
+            and isinstance(constant.value, bool)
+            and isinstance(other, Value)
+            and other.type == BOOL
+        ):
+            wanted = constant.value != negated
+            return other if wanted else self.apply("logical_not", other)
+        if constant is not None and not isinstance(constant.value, _NUMBERS):
+            return Static(negated)
+        if left is right or (isinstance(left, List) and isinstance(right, List)):
+            return Static((left is right) != negated)
+        self.refuse(
+            "SD205", node, "whether two values are the same object is not known here", help_="compare with `==`"
+        )
 
     def equal_tuples(self, op: ast.cmpop, left: Tuple, right: Tuple, node: ast.AST) -> Abstract:
         if len(left.items) != len(right.items):
@@ -517,9 +588,9 @@ class Expressions(Environment):
                 if module.__name__ == "numpy" and found is None:
                     return Static(None)
                 return self.lift(found, module.__dict__, node.attr, (), node)
+            case Static(value=type() as owner) if node.attr in vars(owner):
+                return self.lift(getattr(owner, node.attr), vars(owner), node.attr, (), node)
             case Static():
-                if isinstance(base.value, type) or callable(base.value):
-                    return Static(getattr(base.value, node.attr, None))
                 self.refuse("SD203", node, f"{self.said(base)} has no attribute that srcdiff reads")
             case Tuple(kind=kind) if kind is not None and node.attr in kind._fields:  # type: ignore[attr-defined]
                 return base.items[kind._fields.index(node.attr)]  # type: ignore[attr-defined]
@@ -617,7 +688,7 @@ class Expressions(Environment):
         contents = self.names[list_key(base)]
         if isinstance(contents, Items) and isinstance(position, Static):
             if not -len(contents.items) <= position.value < len(contents.items):
-                self.refuse("SD203", node, f"index {position.value} is outside a list of {len(contents.items)}")
+                self.raise_always(IndexError, "list index out of range")
             item: Abstract = contents.items[position.value]
             return item
         return self.read_list(self.stored(base), self.integer(position, node))
@@ -677,9 +748,12 @@ class Expressions(Environment):
         self.raise_if(outside, IndexError, "list index out of range")
         return position
 
-    def raise_if(self, condition: Value, exception: type[BaseException], text: str) -> None:
-        from srcdiff.ir.nodes import Raise
+    def raise_always(self, exception: type[BaseException], text: str) -> NoReturn:
+        """What the program does here raises."""
+        self.add(Raise(exception, (text,), span=self.span))
+        raise NeverReturns
 
+    def raise_if(self, condition: Value, exception: type[BaseException], text: str) -> None:
         self.add(If(condition, Block((Raise(exception, (text,), span=self.span),)), Block(), span=self.span))
 
     def array_items(self, array: Value, where: ast.expr, node: ast.AST) -> tuple[Value, tuple[Item, ...]]:
@@ -741,6 +815,19 @@ class Expressions(Environment):
     @staticmethod
     def range_of(start: Abstract, stop: Abstract, step: Abstract) -> Range:
         return Range(start, stop, step)
+
+
+def _may_raise(node: ast.AST) -> bool:
+    """Whether evaluating it may raise or assign something."""
+    kinds = (ast.Subscript, ast.Call, ast.NamedExpr, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
+    return any(isinstance(n, kinds) for n in ast.walk(node))
+
+
+def _never_raises(operation: Operation) -> bool:
+    """Whether it may be computed where Python would not have."""
+    if isinstance(operation, Apply):
+        return operation.primitive not in ("divide", "floor_divide", "remainder", "power", "left_shift", "right_shift")
+    return isinstance(operation, Const)
 
 
 _OUTSIDE = "pass it as an argument, or take the numbers out of it before the function"

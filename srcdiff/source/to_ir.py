@@ -355,7 +355,7 @@ class Reader(Calls):
         if isinstance(contents, Items) and isinstance(position, Static):
             items = list(contents.items)
             if not -len(items) <= position.value < len(items):
-                self.refuse("SD203", target, f"index {position.value} is outside a list of {len(items)}")
+                self.raise_always(IndexError, "list assignment index out of range")
             items[position.value] = value
             self.names[list_key(base)] = Items(tuple(items))
             return

@@ -29,7 +29,6 @@ from srcdiff.ir.nodes import (
     Value,
     walk,
 )
-from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import INT, Array, Scalar, Stack
 from srcdiff.transforms.adjoint import Storage, turn_number
 
@@ -86,7 +85,7 @@ class Keeper:
                 del into[length:]
                 return None
             bounds = [self.early(b, limit) for b in loop.bounds]
-            if any(b is None for b in bounds):
+            if any(b is None for b in bounds) or self.structure.constants.get(loop.bounds[2]) is None:
                 del into[length:]
                 return None
             found.append(self.turns_of(*(b for b in bounds if b is not None)))
@@ -104,8 +103,8 @@ class Keeper:
             return None
         if not isinstance(definition, Apply | Dim) or value in structure.slot:
             return None
-        if isinstance(definition, Apply) and not PRIMITIVES[definition.primitive].cheap:
-            return None
+        if isinstance(definition, Apply) and definition.primitive not in ("add", "subtract", "multiply", "negative"):
+            return None  # it may raise where the program would not have come to it
         operands = [self.early(v, limit) for v in definition.uses()]
         if any(o is None for o in operands):
             return None

@@ -366,9 +366,6 @@ def test_view_with_a_step_may_be_any_element(step):
     assert still_there(backwards if step == -1 else every_second, VECTOR)["y = u[i]"] == [False]
 
 
-@pytest.mark.xfail(
-    reason="WRONG NUMBER: whether an index is negative is asked of the whole array's index, not the view's"
-)
 def test_index_from_the_end_of_a_view_that_starts_later_may_be_any_element():
     """`v[-1]` is `u[4]`, not `u[-1 + 2]`."""
 

@@ -172,7 +172,6 @@ def test_problem_in_a_loop_is_reported_once_and_nothing_follows_from_it(tmp_path
     assert [("SD204", 3)] == codes_and_lines(error)
 
 
-@pytest.mark.xfail(reason="a third follows: `y` is a poison on one path and a poison on another")
 def test_problem_in_both_branches_is_reported_twice(tmp_path: Path) -> None:
     text = "def f(x):\n    if x > 1.0:\n        y = x * here\n    else:\n        y = x * there\n    return y\n"
 
