@@ -206,6 +206,8 @@ class Specialisation:
             len(self.positions) == len(names) and not self.outside and not any(self.converters) and not self.apart
         )
         self.lists = [(k, names.index(n)) for k, n in enumerate(owner.wrt) if descriptions[n].kind == "stored"]
+        stored = [k for k, n in enumerate(names) if descriptions[n].kind == "stored"]
+        self.list_positions = stored if len(stored) > 1 else []
         self.owner = owner
 
     def is_current(self) -> bool:
@@ -218,6 +220,8 @@ class Specialisation:
 
     def __call__(self, args: tuple[Any, ...]) -> Any:
         values = self.converted(args)
+        if self.list_positions:
+            self.keep_lists_apart(args)
         if self.apart:
             self.keep_apart(values)
         result = self.function(*values)
@@ -243,6 +247,12 @@ class Specialisation:
                     f"the arguments {names} share memory, and `{self.owner.function.__name__}` writes into one of them"
                 )
                 raise DifferentiationError([Problem("SD403", message, self.owner.span)])
+
+    def keep_lists_apart(self, args: tuple[Any, ...]) -> None:
+        """The same list under two names is refused: what happens to one would have to happen to the other."""
+        if len({id(args[k]) for k in self.list_positions}) < len(self.list_positions):
+            message = "the same list is passed for two arguments"
+            raise DifferentiationError([Problem("SD403", message, self.owner.span)])
 
     def with_lists(self, result: Any, args: tuple[Any, ...]) -> Any:
         """The gradient of a list is a list."""

@@ -2496,6 +2496,234 @@ def branch_types_differ(x, n):
 program(branch_types_differ, at=[(0.7, 1), (0.7, 0)])
 
 
+# ------------------------------------------------------------------------------------------------------ small print
+
+
+def least_of_all(a):
+    """A search that starts from infinity."""
+    best = math.inf
+    place = -1
+    for i in range(len(a)):
+        if a[i] < best:
+            best = a[i]
+            place = i
+    return best * best + a[place] * place
+
+
+program(least_of_all, at=[(array(0.7, 0.2, 0.5),), (array(0.1),)])
+
+
+def truth_of_things(x, n):
+    """Numbers and lists as conditions."""
+    stack = [x]
+    if n:
+        stack.append(x * x)
+    total = 0.0
+    while stack:
+        total = total * 0.5 + stack.pop()
+    if not stack and not n:
+        total *= x
+    return total if x else 0.0
+
+
+program(truth_of_things, at=[(0.7, 3), (0.7, 0)])
+
+
+def chained_assignment_of_an_array(x, n):
+    """One array under two names by a chained assignment."""
+    u = v = np.zeros(n)
+    for i in range(n):
+        u[i] = x * (i + 1)
+        v[i] *= u[i]
+    p = v[0] = u[1] * v[n - 1]
+    return u[0] * p + v[1]
+
+
+program(chained_assignment_of_an_array, at=[(0.7, 3), (0.7, 2)])
+
+
+def overlapping_views(a):
+    """Two views of one array that overlap, one written while the other is read."""
+    left = a[:-1]
+    right = a[1:]
+    for i in range(len(left)):
+        right[i] = left[i] * right[i]
+        left[i] += right[i] * 0.5
+    return left[0] * right[-1] + a[1] * a[1]
+
+
+program(overlapping_views, at=[(array(0.7, 1.2, 0.9, 1.4),), (array(0.7, 1.2),)])
+
+
+def scaled_sum(u, v, x):
+    for i in range(len(u)):
+        u[i] = v[i] * x + u[i]
+        v[-1] *= u[i]
+    return u[0]
+
+
+def same_array_twice_in_a_call(a, x):
+    """A helper that is given one array as two arguments and writes to both."""
+    first = scaled_sum(a, a, x)
+    return first * a[1] + scaled_sum(a, a.copy(), first) * a[-1]
+
+
+program(same_array_twice_in_a_call, at=[(array(0.7, 0.9, 0.4), 0.6)])
+
+
+def keyword_only(x, /, y, *, scale=2.0):
+    """Positional-only, ordinary and keyword-only parameters."""
+    return x * y * scale + y * y
+
+
+program(keyword_only, at=[(0.7, 1.3)])
+
+
+def pairs_of_a_display(a, x):
+    """`for` over a display of pairs, unpacked."""
+    total = x
+    for i, j in ((0, 1), (2, 0), (1, 1)):
+        total += a[i] * a[j] * total
+    for (p, q), w in zip(((x, 1.0), (x * x, a[0])), (0.5, 2.0)):
+        total = total * p + q * w
+    return total
+
+
+program(pairs_of_a_display, at=[(vector(3), 0.7)])
+
+
+def function_bound_by_a_branch(x, n):
+    """A name for one function or another, chosen by an argument."""
+    f = math.sin
+    if n > 0:
+        f = math.exp
+    return f(x) * x
+
+
+program(function_bound_by_a_branch, at=[(0.7, 1), (0.7, 0)])
+
+
+def builtin_sum_of_an_array(a):
+    """`sum`, `min` and `max` of a vector and of a list."""
+    items = [a[0] * a[1], a[1], a[2] * 2.0]
+    return sum(a) * a[0] + max(items) * min(items) + sum(items)
+
+
+program(builtin_sum_of_an_array, at=[(array(0.7, 0.2, 0.9),), (array(0.1, 1.4, 0.3),)])
+
+
+def nested_comprehension(a, x):
+    """A comprehension over two loops, and one inside another."""
+    products = [p * q * x for p in a for q in a if p > 0.0]
+    sums = [sum([p * k for p in products]) for k in range(2)]
+    return sums[1] + len(products)
+
+
+program(nested_comprehension, at=[(array(0.7, -0.2), 0.5)])
+
+
+def counting_sort_weights(a, index):
+    """An array of integers that is counted up and then used as indices."""
+    counts = np.zeros(3, dtype=np.int64)
+    for k in index:
+        counts[k] += 1
+    total = 0.0
+    for k in range(3):
+        total += a[counts[k]] * (counts[k] + 1)
+        a[counts[k]] = total * a[k]
+    return total
+
+
+program(counting_sort_weights, at=[(vector(4), np.array([0, 2, 2])), (vector(4), np.array([1, 1, 1]))])
+
+
+def stored_in_an_integer_array(x):
+    """A real stored in an array of integers is cut, and its derivative with it."""
+    a = np.zeros(2, dtype=np.int64)
+    a[0] = int(3.0 * x)
+    return a[0] * x
+
+
+program(stored_in_an_integer_array, at=[(0.7,), (1.2,)])
+
+
+def single_element_tuples(x):
+    """Tuples of one and of none."""
+    (y,) = (x * x,)
+    empty = ()
+    return y * y + len(empty)
+
+
+program(single_element_tuples, at=[(0.7,)])
+
+
+def early_return_in_for_else_in_while(x):
+    """A `return` in the `else` of a `for` inside a `while`."""
+    n = 0
+    while x < 3.0:
+        n += 1
+        for i in range(n):
+            x = x * 1.2
+            if x > 1.5:
+                x = x + 0.3 * x * x
+                break
+        else:
+            if n > 3:
+                return x * n
+            continue
+        x = x + 0.1
+    return x
+
+
+program(early_return_in_for_else_in_while, at=[(0.9,), (0.2,), (4.0,)])
+
+
+def helper_with_closure_argument(x, n):
+    """A closure over a changing variable, given to a helper in a loop."""
+    total = 0.0
+    for i in range(n):
+        total += apply_twice(lambda t: math.sin(t * x + total), x * i)
+    return total
+
+
+program(helper_with_closure_argument, at=[(0.7, 3), (0.7, 0)])
+
+
+def list_first_bound_in_a_loop(x, n):
+    """A list that a loop makes anew, read after the loop."""
+    for i in range(n):
+        items = [x, x * i]
+        items.append(items[0] * items[1])
+    return items[2] + sum(items)
+
+
+program(list_first_bound_in_a_loop, at=[(0.7, 3), (0.7, 1)])
+
+
+def guarded_index_of_an_empty_list(x):
+    """A guard before an index into a list that happens to be empty."""
+    items = []
+    x = items[0] if len(items) > 0 and items[0] > x else 2.0 * x
+    if x > 1.0:
+        items.append(x * x)
+    return sum(items) * x + x
+
+
+program(guarded_index_of_an_empty_list, at=[(0.3,), (1.7,)])
+
+
+def name_taken_by_a_loop(x, a):
+    """A loop variable takes a name that stood for something else."""
+    i = x * x
+    total = i
+    for i in range(3):
+        total += a[i] * total
+    return total * a[i]
+
+
+program(name_taken_by_a_loop, at=[(0.7, vector(3))])
+
+
 # ----------------------------------------------------------------------------------------- programs people really write
 
 

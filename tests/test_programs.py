@@ -117,6 +117,68 @@ def test_raises_as_the_program_does(program: Program, backend: str) -> None:
         assert caught.type is exception
 
 
+# ------------------------------------------------------------------------------------------- what lies outside
+
+FACTOR = 2.0
+WEIGHTS = np.array([1.0, 2.0])
+
+
+def scaled(x: float) -> float:
+    return FACTOR * x * x
+
+
+def weighted(x: float) -> float:
+    return WEIGHTS[0] * x + WEIGHTS[1] * x * x
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_changed_global_is_seen(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    gradient_of_scaled = srcdiff.value_and_grad(scaled, wrt=(0,), backend=backend)
+    before = gradient_of_scaled(3.0)
+
+    monkeypatch.setattr(sys.modules[__name__], "FACTOR", 5.0)
+
+    assert before == (18.0, (12.0,))
+    assert gradient_of_scaled(3.0) == (45.0, (30.0,))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_changed_global_array_is_seen(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    gradient_of_weighted = srcdiff.value_and_grad(weighted, wrt=(0,), backend=backend)
+    before = gradient_of_weighted(3.0)
+
+    monkeypatch.setattr(sys.modules[__name__], "WEIGHTS", np.array([0.0, 1.0]))
+    replaced = gradient_of_weighted(3.0)
+    WEIGHTS[0] = 4.0
+
+    assert before == (21.0, (13.0,))
+    assert replaced == (9.0, (6.0,))
+    assert gradient_of_weighted(3.0) == (21.0, (10.0,))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_changed_closure_variable_is_seen(backend: str) -> None:
+    factor = 2.0
+
+    def inner(x: float) -> float:
+        return factor * x * x
+
+    gradient_of_inner = srcdiff.value_and_grad(inner, wrt=(0,), backend=backend)
+    before = gradient_of_inner(3.0)
+    factor = 5.0
+
+    assert before == (18.0, (12.0,))
+    assert gradient_of_inner(3.0) == (45.0, (30.0,))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_arguments_by_name_and_by_position_are_the_same(backend: str) -> None:
+    by_name = srcdiff.value_and_grad(programs.polynomial, wrt=("y", "x"), backend=backend)
+    by_position = srcdiff.value_and_grad(programs.polynomial, wrt=(1, 0), backend=backend)
+
+    assert by_name(0.5, 2.0) == by_position(0.5, y=2.0)
+
+
 # ------------------------------------------------------------------------------------------------- the corpus itself
 
 

@@ -27,6 +27,16 @@ def quiet(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(*args: Any) -> Any:
         with np.errstate(all="ignore"):
-            return function(*(np.float64(a) if type(a) is float else a for a in args))
+            return function(*(_with_numpy_floats(a) for a in args))
 
     return call
+
+
+def _with_numpy_floats(value: Any) -> Any:
+    """NumPy's floats divide by zero as compiled code does; Python's raise."""
+    if type(value) is float:
+        return np.float64(value)
+    if isinstance(value, tuple):
+        items = [_with_numpy_floats(v) for v in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    return value

@@ -269,8 +269,8 @@ class _Writer:
             case Call():
                 outs = ", ".join(self.names[v] for v in operation.outs)
                 args = ", ".join(self.expression(a) for a in operation.args)
-                comma = "," if len(operation.outs) == 1 else ""
-                self.line(f"{outs}{comma} = {operation.function}({args})")
+                target = f"{outs}{',' if len(operation.outs) == 1 else ''} = " if outs else ""
+                self.line(f"{target}{operation.function}({args})")
             case Raise():
                 self.raise_(operation)
             case Print():

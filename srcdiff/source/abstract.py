@@ -90,11 +90,10 @@ class Closure:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Choice:
-    """One of two functions, by a condition known at run time."""
+    """One of several functions, by a number known at run time."""
 
-    condition: Value
-    then: Abstract
-    orelse: Abstract
+    number: Value
+    options: tuple[Abstract, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +194,8 @@ def describe(x: Abstract) -> Description:
         case Closure():
             parts = tuple(describe(d) for d in x.defaults.values())
             return Description("closure", (x.node, x.frame, tuple(x.defaults)), parts)
+        case Choice():
+            return Description("choice", x.options, (Description("value", INT),))
         case Missing():
             return Description("missing")
         case Maybe():
@@ -242,6 +243,9 @@ def join(a: Description, b: Description, *, flags: bool = True) -> Description:
     if a.kind == "maybe" or b.kind == "maybe":
         inner = join(a.parts[0] if a.kind == "maybe" else a, b.parts[0] if b.kind == "maybe" else b)
         return POISON if inner.kind == "poison" else Description("maybe", None, (inner,))
+    if options(a) and options(b):
+        different = [o for o in options(b) if not any(same_function(o, p) for p in options(a))]
+        return Description("choice", (*options(a), *different), (Description("value", INT),))
     left, right = scalar_of(a), scalar_of(b)
     if left is not None and right is not None:
         return Description("value", join_scalars(left, right))
@@ -258,13 +262,31 @@ def join(a: Description, b: Description, *, flags: bool = True) -> Description:
     return POISON
 
 
+def options(d: Description) -> tuple[Abstract, ...]:
+    """The functions that a description stands for."""
+    if d.kind == "choice":
+        functions: tuple[Abstract, ...] = d.detail
+        return functions
+    if d.kind == "closure" and not d.parts:
+        return (Closure(d.detail[0], d.detail[1], {}),)
+    if d.kind == "static" and callable(d.detail[1]):
+        return (Static(d.detail[1]),)
+    return ()
+
+
+def same_function(a: Abstract, b: Abstract) -> bool:
+    if isinstance(a, Closure) and isinstance(b, Closure):
+        return a.node is b.node and a.frame is b.frame
+    return isinstance(a, Static) and isinstance(b, Static) and a.value is b.value
+
+
 def leaf_types(d: Description) -> tuple[Type, ...] | None:
     """The types of the run-time values a described value is made of; None if it cannot be stored."""
     if d.kind == "value":
         return (d.detail,)
     if d.kind == "static":
         return ()
-    if d.kind in ("tuple", "items", "closure", "owned"):
+    if d.kind in ("tuple", "items", "closure", "owned", "choice"):
         parts = [leaf_types(p) for p in d.parts]
         return None if None in parts else tuple(t for part in parts for t in part or ())
     if d.kind == "maybe":

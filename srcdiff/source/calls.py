@@ -139,7 +139,14 @@ class Calls(Expressions):
         def side(chosen: Abstract) -> None:
             self.names[key] = self.call_with(chosen, args, keywords, node)
 
-        self.branch_on(function.condition, lambda: side(function.then), lambda: side(function.orelse))
+        def among(k: int) -> None:
+            if k + 1 == len(function.options):
+                side(function.options[k])
+                return
+            is_it = self.apply("equal", function.number, self.const(k))
+            self.branch_on(is_it, lambda: side(function.options[k]), lambda: among(k + 1))
+
+        among(0)
         return self.checked(self.names.pop(key), "the result", node)
 
     def no_source(self, target: Any, args: list[Abstract], node: ast.AST) -> Abstract:
@@ -910,8 +917,15 @@ class Calls(Expressions):
 
     # -- comprehensions ----------------------------------------------------------------------------------------------
 
+    def first_that(self, node: ast.GeneratorExp, wanted: bool) -> Abstract:
+        raise NotImplementedError
+
     def generator_call(self, function: Abstract, node: ast.Call) -> Abstract | None:
-        """`sum(... for ...)` and its like become a list first."""
+        """`sum(... for ...)` and its like become a list first; `any` and `all` stop where they are decided."""
+        if isinstance(function, Static) and function.value in (any, all) and len(node.args) == 1:
+            generator = node.args[0]
+            if isinstance(generator, ast.GeneratorExp):
+                return self.first_that(generator, function.value is any)
         if len(node.args) >= 1 and isinstance(node.args[0], ast.GeneratorExp):
             rest = list(self.elements(node.args[1:]))
             return self.call_with(function, [self.comprehension(node.args[0]), *rest], {}, node)

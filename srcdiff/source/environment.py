@@ -36,6 +36,7 @@ from srcdiff.source.abstract import (
     join,
     leaf_types,
     loosened,
+    same_function,
 )
 from srcdiff.source.capture import Captured
 
@@ -82,6 +83,8 @@ class Environment(Builder):
         self.frame: Frame
         self.learned: dict[Any, dict[Key, Description]] = {}
         self.path: tuple[int, ...] = ()
+        self.poisoned: dict[Key, Abstract] = {}
+        """Names that a loop's body leaves unusable, with the reason."""
 
     # -- problems ----------------------------------------------------------------------------------------------------
 
@@ -195,6 +198,9 @@ class Environment(Builder):
             parts = [self.fresh(p, n) for n, p in zip(names, d.parts, strict=True)]
             defaults = dict(zip(names, (p for p, _ in parts), strict=True))
             return Closure(node, frame, defaults), [v for _, values in parts for v in values]
+        if d.kind == "choice":
+            number = Value(INT, "which")
+            return Choice(number, d.detail), [number]
         if d.kind == "owned":
             handle = List()
             self.names[list_key(handle)], values = self.fresh(d.parts[0], name)
@@ -224,18 +230,35 @@ class Environment(Builder):
         if d.kind == "closure":
             parts = tuple(x.defaults.values()) if isinstance(x, Closure) else (MISSING,) * len(d.parts)
             return [v for p, q in zip(parts, d.parts, strict=True) for v in self.leaves(p, q)]
+        if d.kind == "choice":
+            return [self.option_number(x, d.detail)]
         if d.kind == "owned":
             return self.leaves(self.names[list_key(x)] if isinstance(x, List) else MISSING, d.parts[0])
         if d.kind == "stored":
             return self.stored_leaves(x, d)
         return []
 
+    def option_number(self, x: Abstract, among: tuple[Abstract, ...]) -> Value:
+        """Which of several functions it is."""
+        if isinstance(x, Choice):
+            places = [self.option_number(o, among) for o in x.options]
+            result = places[-1]
+            for k in range(len(places) - 2, -1, -1):
+                is_it = self.apply("equal", x.number, self.const(k))
+                result = self.apply("where", is_it, places[k], result)
+            return result
+        found = [k for k, option in enumerate(among) if same_function(option, x)]
+        return self.const(found[0] if found else 0)
+
+    def restored(self, contents: Stored, element: Description, node: ast.AST) -> Stored:
+        raise NotImplementedError
+
     def stored_leaves(self, x: Abstract, d: Description) -> list[Value]:
         types = leaf_types(d)
         assert types is not None
         if isinstance(x, Stored):
             if [a.type for a in x.arrays] != list(types[:-1]):
-                self.refuse("SD202", None, "a list holds different types on different paths", help_=_SAME_ELEMENTS)
+                x = self.restored(x, d.parts[0], self.frame.node)
             return [*x.arrays, x.length]
         stored = self.store_items(x if isinstance(x, Items) else Items(()), d.parts[0])
         return [*stored.arrays, stored.length]
@@ -313,7 +336,7 @@ class Environment(Builder):
             a, b = names_then.get(key, absent), names_else.get(key, absent)
             joined = self.joined(key, a, names_then, b, names_else)
             if joined.kind == "poison":
-                merged[key] = self.choice(condition, a, b) or Poison(self.conflict(key, a, b))
+                merged[key] = Poison(self.conflict(key, a, b))
                 continue
             self.names = merged
             merged[key], values = self.fresh(joined, key[1] if key[0] != LISTS else "items")
@@ -353,13 +376,6 @@ class Environment(Builder):
             return POISON
         found = Description("owned", None, (describe(names[list_key(handle)]),))
         return Description("maybe", None, (found,)) if isinstance(x, Maybe) else found
-
-    def choice(self, condition: Value, a: Abstract, b: Abstract) -> Abstract | None:
-        """Two functions: which one is called is decided when it is called."""
-        kinds = (Closure, Choice)
-        if all(isinstance(x, kinds) or (isinstance(x, Static) and callable(x.value)) for x in (a, b)):
-            return Choice(condition, a, b)
-        return None
 
     @contextlib.contextmanager
     def into(self, operations: list[Operation]) -> Iterator[None]:
@@ -410,8 +426,11 @@ class Environment(Builder):
                 break
             if turn > _MOST_READINGS:
                 raise InternalError("the types that a loop carries do not settle")
+            poisoned = [k for k, x in attempt.after.items() if isinstance(x, Poison) and k in attempt.carried]
+            if not any(attempt.carried[k] != carried.get(k) for k in poisoned):
+                del self.problems[attempt.problems :]  # the next reading finds them again
+            self.poisoned |= {k: attempt.after[k] for k in poisoned}
             carried = attempt.carried
-            del self.problems[attempt.problems :]
         self.learned[place] = carried
         self.span = span
         return self.finish_loop(before, attempt, bounds)
@@ -434,7 +453,8 @@ class Environment(Builder):
         params: list[Value] = []
         for key, description in carried.items():
             if leaf_types(description) is None:
-                self.names[key] = Poison(self.conflict(key, before.get(key, MISSING), MISSING))
+                default = Poison(self.conflict(key, before.get(key, MISSING), MISSING))
+                self.names[key] = self.poisoned.get(key, default)
                 continue
             name = key[1] if key[0] != LISTS else "items"
             self.names[key], values = self.fresh(description, name)

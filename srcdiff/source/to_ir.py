@@ -599,6 +599,31 @@ class Reader(Calls):
             self.frame = outer
         return handle
 
+    def first_that(self, node: ast.GeneratorExp, wanted: bool) -> Abstract:
+        """`any` or `all` of a generator: a loop that is left at the first element that decides."""
+        if len(node.generators) != 1:
+            self.refuse("SD102", node, "`any` and `all` take one `for` here", help_="write the loops")
+        generator = node.generators[0]
+        found = ast.Name("%found", ast.Store())
+        decides = node.elt if wanted else ast.UnaryOp(ast.Not(), node.elt)
+        leave = ast.If(decides, [ast.Assign([found], ast.Constant(wanted)), ast.Break()], [])
+        body: list[ast.stmt] = [leave]
+        for condition in generator.ifs:
+            body = [ast.If(condition, body, [])]
+        start = ast.Assign([found], ast.Constant(not wanted))
+        loop = ast.For(generator.target, generator.iter, body, [])
+        statements = [ast.fix_missing_locations(ast.copy_location(s, node)) for s in (start, loop)]
+        outer = self.frame
+        names = assigned_names(generator.target) | {"%found"}
+        lambda_node = ast.Lambda(args=_NO_ARGUMENTS, body=node.elt)
+        self.frame = Frame(None, lambda_node, outer.file, outer.name, outer, names)
+        try:
+            self.statement_Assign(statements[0])  # type: ignore[arg-type]
+            self.statement_For(statements[1])  # type: ignore[arg-type]
+            return self.expr(ast.copy_location(ast.Name("%found", ast.Load()), node))
+        finally:
+            self.frame = outer
+
     def generate(
         self, node: ast.ListComp | ast.GeneratorExp, level: int, handle: List, source: Abstract | None
     ) -> None:

@@ -464,17 +464,21 @@ class Adjoint:
             return
         target, shadow = self.shadow(source, mirror), self.shadow(operation.out, mirror)
         self.taken(operation.out, mirror)
-        self.add_elements(target, shadow, target)
+        self.add_elements(target, shadow, same_size=not self.belongs_to_list(source))
 
-    def add_elements(self, target: Value, source: Value, shape: Value) -> None:
-        """`target += source`, element by element; the storage of a list may be larger than what is added."""
+    def add_elements(self, target: Value, source: Value, *, same_size: bool) -> None:
+        """`target += source`, element by element; of the storage of lists, as much as both have."""
 
         def nest(axis: int, indices: tuple[Value, ...]) -> None:
             if axis == target.array.rank:
                 self.builder.store(target, indices, self.builder.load(source, indices), adds=True)
                 return
             index = Value(INT, "i")
-            bounds = (self.builder.const(0), self.builder.dim(shape, axis), self.builder.const(1))
+            size = self.builder.dim(target, axis)
+            if not same_size:
+                other = self.builder.dim(source, axis)
+                size = self.builder.apply("where", self.builder.apply("less", other, size), other, size)
+            bounds = (self.builder.const(0), size, self.builder.const(1))
             with self.builder.block() as operations:
                 nest(axis + 1, (*indices, index))
             self.builder.add(Loop(index, bounds, (), (), None, Block(tuple(operations)), ()))
@@ -493,7 +497,7 @@ class Adjoint:
         """The adjoints of a list's storage, as it was before; what was added to them already stays."""
         before = self.current(mirror, array) if self.is_home(mirror, array) or mirror.loop is None else None
         if before is not None and before is not shadow:
-            self.add_elements(shadow, before, before)
+            self.add_elements(shadow, before, same_size=False)
         mirror.adjoints[array] = shadow
         if mirror.loop is not None and not self.is_home(mirror, array):
             raise InternalError("the storage of a list is replaced by a loop that does not carry it")

@@ -35,7 +35,7 @@ def function_of(text: str, folder: Path) -> Callable[..., Any]:
 
 
 def written(function: Function) -> list[str]:
-    return write_function(function, parameters=[p.name for p in function.params]).lines
+    return write_function(function, parameters=function.params).lines
 
 
 # ----------------------------------------------------------------------------------------------------------- precedence
