@@ -372,6 +372,8 @@ class Environment(Builder):
         """A list by what it holds, if this name is the only one for it; names from `earlier` go before new ones."""
         handle = x.value if isinstance(x, Maybe) else x
         others = [k for k, v in names.items() if k != key and isinstance(handle, List) and handle in handles(v)]
+        if key[1] == "%return":
+            others = [k for k in others if k[0] != key[0]]  # once it has returned, nobody sees its names
         if not isinstance(handle, List) or (others and (key not in earlier or any(k in earlier for k in others))):
             return POISON
         found = Description("owned", None, (describe(names[list_key(handle)]),))
@@ -522,6 +524,8 @@ class Environment(Builder):
             names[key], values = self.fresh(description, key[1] if key[0] != LISTS else "items")
             outs += values
         params = list(attempt.params)
+        if self.runs_at_least_once(bounds, attempt):
+            self.last_values(names, attempt, params, inits, yields, outs)
         out_code: Abstract = Static(GOES_ON)
         if leaves:
             with self.into(attempt.operations):
@@ -551,6 +555,35 @@ class Environment(Builder):
         )
         self.names = names
         return out_code
+
+    def runs_at_least_once(self, bounds: tuple[Value, Value, Value] | None, attempt: _Attempt) -> bool:
+        if bounds is None or attempt.test is not None:
+            return False
+        known = [self.constants.get(b) for b in bounds]
+        return all(isinstance(k, int) for k in known) and len(range(*known)) > 0  # type: ignore[arg-type]
+
+    def last_values(
+        self,
+        names: dict[Key, Abstract],
+        attempt: _Attempt,
+        params: list[Value],
+        inits: list[Value],
+        yields: list[Value],
+        outs: list[Value],
+    ) -> None:
+        """A name that the last turn certainly assigned is what that turn made it, whatever it was before the loop."""
+        for key, description in attempt.carried.items():
+            x = attempt.after.get(key, MISSING)
+            last = loosened(describe(x))
+            types = leaf_types(last) if last.kind in ("value", "tuple") else None
+            if types is None or last == description or mentioned(last):
+                continue
+            inits += [self.nothing(t) for t in types]
+            params += [Value(t, key[1]) for t in types]
+            with self.into(attempt.operations):
+                yields += self.leaves(x, last)
+            names[key], values = self.fresh(last, key[1])
+            outs += values
 
 
 @dataclass(slots=True)
