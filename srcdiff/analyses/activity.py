@@ -122,9 +122,17 @@ class _Flow:
             case Call() | Custom():
                 if any(self.holds(a) for a in operation.args):
                     self.marked |= {v for v in operation.outs if is_float(v.type)}
+                    self.marked |= self.written(operation)
                 if isinstance(operation, Custom):
                     for param, argument in zip(operation.params, operation.args, strict=True):
                         self.join(param, argument)
+
+    def written(self, operation: Call | Custom) -> set[Value]:
+        """The memory of floats that a call may write."""
+        if not (isinstance(operation, Call) and operation.writes):
+            return set()
+        arrays = [a for a in operation.args if isinstance(a.type, Array) and is_float(a.type)]
+        return {site for a in arrays for site in self.memory(a)}
 
     def join(self, out: Value, *sources: Value) -> None:
         if not isinstance(out.type, Array) and any(s in self.marked for s in sources):
@@ -156,7 +164,7 @@ class _Flow:
                     if out in self.marked or param in self.marked:
                         self.marked |= {param, operation.inits[k], operation.body.yields[k]}
             case Call() | Custom():
-                if any(v in self.marked for v in operation.outs):
+                if any(v in self.marked for v in operation.outs) or self.written(operation) & self.marked:
                     for argument in operation.args:
                         if isinstance(argument.type, Array):
                             self.marked |= self.memory(argument)

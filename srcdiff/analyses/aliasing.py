@@ -5,6 +5,7 @@ from __future__ import annotations
 from srcdiff.ir.nodes import (
     Alloc,
     Block,
+    Call,
     Copy,
     Custom,
     Function,
@@ -15,6 +16,7 @@ from srcdiff.ir.nodes import (
     Peek,
     Pop,
     Push,
+    Store,
     Transpose,
     Value,
     View,
@@ -81,10 +83,11 @@ def _shared(flows: list[tuple[Value, tuple[Value, ...]]]) -> list[tuple[Value, t
 
 def written_sites(block: Block, sites: dict[Value, Sites]) -> set[Value]:
     """The memory that the block may write to."""
-    from srcdiff.ir.nodes import Store
-
     found: set[Value] = set()
     for operation in walk(block):
         if isinstance(operation, Store):
             found |= sites.get(operation.array, frozenset())
+        if isinstance(operation, Call) and operation.writes:
+            for argument in operation.args:
+                found |= sites.get(argument, frozenset())
     return found

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from srcdiff.analyses.aliasing import Sites
 from srcdiff.analyses.minimum_cut import minimum_cut
 from srcdiff.analyses.structure import Structure
-from srcdiff.ir.nodes import Apply, Dim, Load, Loop, Operation, Peek, Pop, Store, Transpose, Value, View
+from srcdiff.ir.nodes import Apply, Call, Dim, Load, Loop, Operation, Peek, Pop, Store, Transpose, Value, View
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import Array, Scalar
 
@@ -213,8 +213,10 @@ class Planner:
             for operation in block.operations:
                 if structure.start[operation] <= position <= structure.end[operation]:
                     last = max(last, structure.end[operation])
+        stores = [(s, (s.array,)) for s in self.stores] + [(c, c.args) for c in self.still_there.calls]
         return not any(
-            start < structure.start[s] <= last and memory_of(s.array, self.sites) & memory for s in self.stores
+            start < structure.start[s] <= last and any(memory_of(a, self.sites) & memory for a in arrays)
+            for s, arrays in stores
         )
 
 
@@ -224,28 +226,32 @@ class StillThere:
     def __init__(self, structure: Structure, sites: dict[Value, Sites]) -> None:
         self.structure, self.sites = structure, sites
         self.stores = [o for o in structure.start if isinstance(o, Store)]
+        self.calls = [o for o in structure.start if isinstance(o, Call) and o.writes]
+        self.writes: list[Store | Call] = [*self.stores, *self.calls]
         self.known: dict[Operation, bool] = {}
 
     def after_load(self, load: Load) -> bool:
         if load not in self.known:
-            self.known[load] = not any(self.may_overwrite(s, load) for s in self.stores)
+            self.known[load] = not any(self.may_overwrite(s, load) for s in self.writes)
         return self.known[load]
 
     def after_store(self, store: Store) -> bool:
         if store not in self.known:
-            self.known[store] = not any(self.may_overwrite(s, store) for s in self.stores)
+            self.known[store] = not any(self.may_overwrite(s, store) for s in self.writes)
         return self.known[store]
 
-    def may_overwrite(self, store: Store, access: Load | Store) -> bool:
-        if not memory_of(store.array, self.sites) & memory_of(access.array, self.sites):
+    def may_overwrite(self, store: Store | Call, access: Load | Store) -> bool:
+        memory = memory_of(access.array, self.sites)
+        arrays = (store.array,) if isinstance(store, Store) else store.args
+        if not any(memory_of(a, self.sites) & memory for a in arrays) or not self.may_follow(store, access):
             return False
-        if not self.may_follow(store, access):
-            return False
+        if isinstance(store, Call):
+            return True
         from srcdiff.analyses.accesses import never_overwrites
 
         return not never_overwrites(store, access, self.structure)
 
-    def may_follow(self, store: Store, access: Operation) -> bool:
+    def may_follow(self, store: Operation, access: Operation) -> bool:
         """Whether the store may run after the access: it stands behind it, or a loop comes round to it."""
         if self.structure.start[store] > self.structure.start[access]:
             return True

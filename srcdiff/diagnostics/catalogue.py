@@ -109,9 +109,9 @@ _kind(
 _kind(
     "SD305",
     "a recursive function does what cannot be reversed",
-    "write the recursion as a loop, or return the result instead of writing it into an array",
-    "def fill(a, n, x):\n    if n == 0:\n        return x\n    a[n] = x\n    return fill(a, n - 1, x * x)\n\n"
-    "def f(x, a):\n    return fill(a, 2, x)\n",
+    "return numbers, and write results into an array that is passed in",
+    "def last(a, n):\n    if n == 0:\n        return a\n    return last(a, n - 1)\n\n"
+    "def f(x, a):\n    return x * last(a, 2)[0]\n",
     "1.5, np.ones(3)",
 )
 _kind(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal
-from srcdiff.ir.nodes import Block, Call, Function, If, Operation, Program, Raise, Value
+from srcdiff.ir.nodes import Block, Call, Function, If, Operation, Program, Raise, Store, Value, walk
 from srcdiff.ir.types import FLOAT, INT, Array, Stack, is_float
 from srcdiff.source.abstract import (
     MISSING,
@@ -819,8 +819,35 @@ def read(captured: Captured, arguments: dict[str, Description]) -> Reading:
     params += [o.value for o in reader.outside]
     main = Function(captured.name, tuple(params), Block(tuple(operations), tuple(outputs)))
     callees = tuple(u.function for u in reader.units.values() if u.function is not None)
-    program = pass_outside_values(Program(main, callees), [o.value for o in reader.outside])
+    program = mark_writing_calls(Program(main, callees))
+    program = pass_outside_values(program, [o.value for o in reader.outside])
     return Reading(program, bound, result, tuple(reader.outside), tuple(reader.guards), captured, lists)
+
+
+def mark_writing_calls(program: Program) -> Program:
+    """Note which calls write into arrays they are given; then the functions they stand in may do so too."""
+    writing: set[str] = set()
+
+    def marked(block: Block) -> Block:
+        operations = []
+        for operation in block.operations:
+            if isinstance(operation, Call) and operation.function in writing:
+                operation = replace(operation, writes=True)
+            names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
+            inner: dict[str, Any] = {n: marked(getattr(operation, n)) for n in names}
+            operations.append(replace(operation, **inner))
+        return Block(tuple(operations), block.yields)
+
+    def writes(function: Function) -> bool:
+        stored = any(isinstance(o, Store) for o in walk(function.body))
+        return stored or any(isinstance(o, Call) and o.function in writing for o in walk(function.body))
+
+    size = -1
+    while size != len(writing):
+        size = len(writing)
+        writing |= {c.name for c in program.callees if any(isinstance(p.type, Array) for p in c.params) and writes(c)}
+    main = replace(program.main, body=marked(program.main.body))
+    return Program(main, tuple(replace(c, body=marked(c.body)) for c in program.callees))
 
 
 def pass_outside_values(program: Program, outside: Sequence[Value]) -> Program:

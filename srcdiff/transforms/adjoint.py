@@ -33,6 +33,7 @@ from srcdiff.ir.nodes import (
     Apply,
     Block,
     Call,
+    Comment,
     Copy,
     Custom,
     Grow,
@@ -108,6 +109,7 @@ class Adjoint:
         self.problems: list[Problem] = []
         self.had_again: set[Value] = set()
         self.idle: set[Operation] = set()
+        self.copies: dict[Call, list[tuple[Value, Value]]] = {}
         """Branches that have nothing to do in reverse, found by the first run."""
         self.uses: dict[Value, int] = {}
         self.top = Mirror(structure.top, None)
@@ -468,10 +470,13 @@ class Adjoint:
 
     def add_elements(self, target: Value, source: Value, *, same_size: bool) -> None:
         """`target += source`, element by element; of the storage of lists, as much as both have."""
+        self.for_elements(target, source, adds=True, same_size=same_size)
+
+    def for_elements(self, target: Value, source: Value, *, adds: bool, same_size: bool) -> None:
 
         def nest(axis: int, indices: tuple[Value, ...]) -> None:
             if axis == target.array.rank:
-                self.builder.store(target, indices, self.builder.load(source, indices), adds=True)
+                self.builder.store(target, indices, self.builder.load(source, indices), adds=adds)
                 return
             index = Value(INT, "i")
             size = self.builder.dim(target, axis)
@@ -687,7 +692,10 @@ class Adjoint:
 
     def reverse_call(self, operation: Call, mirror: Mirror) -> None:
         bars = [self.taken(out, mirror) for out in operation.outs]
-        if all(b is None for b in bars):
+        writes = operation.writes and any(isinstance(a.type, Array) and self.active.memory(a) for a in operation.args)
+        if all(b is None for b in bars) and not writes:
+            for array, before in self.copies.get(operation, ()):
+                self.put_back(array, before, mirror)
             return
         args = [self.value(a, mirror) for a in operation.args]
         callee = self.callees[operation.function]
@@ -698,11 +706,21 @@ class Adjoint:
         ]
         shadows = [self.shadow_of_argument(a, mirror) for a in operation.args if callee.has_shadow(a)]
         outs = [Value(FLOAT) for a in operation.args if a.type == FLOAT or a.type == Scalar("float32")]
+        for array, before in self.copies.get(operation, ()):
+            self.put_back(array, before, mirror)
         self.builder.add(Call(tuple(outs), callee.name, (*args, *seeds, *shadows), writes=True, span=operation.span))
+        for array, before in self.copies.get(operation, ()):
+            self.put_back(array, before, mirror)
         floats = [a for a in operation.args if not isinstance(a.type, Array) and is_float(a.type)]
         for argument, amount in zip(floats, outs, strict=True):
             if argument in self.active:
                 self.add(mirror, argument, amount)
+
+    def put_back(self, array: Value, before: Value, mirror: Mirror) -> None:
+        """The array as it was before the call: the adjoint of the call runs it again."""
+        target, source = self.value(array, mirror), self.value(before, mirror)
+        self.builder.add(Comment("as it was before the call"))
+        self.for_elements(target, source, adds=False, same_size=True)
 
     def shadow_of_argument(self, array: Value, mirror: Mirror) -> Value:
         if self.active.memory(array):

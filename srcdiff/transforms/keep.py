@@ -16,7 +16,9 @@ from srcdiff.ir.nodes import (
     Alloc,
     Apply,
     Block,
+    Call,
     Const,
+    Copy,
     Custom,
     Dim,
     If,
@@ -201,8 +203,13 @@ class Keeper:
         return self.builder.const({"int64": 0, "bool": False}.get(value.scalar.dtype, 0.0), value.scalar)
 
 
-def save_overwritten(block: Block, arrays: Iterable[Value], restores: dict[Store, Value]) -> Block:
-    """Read what a store to one of the arrays is about to overwrite, so that the reverse sweep can put it back."""
+def save_overwritten(
+    block: Block, arrays: Iterable[Value], restores: dict[Store, Value], copies: dict[Call, list[tuple[Value, Value]]]
+) -> Block:
+    """Read what a store to one of the arrays is about to overwrite, so that the reverse sweep can put it back.
+
+    Before a call that writes into an array, all of it is copied.
+    """
     chosen = set(arrays)
 
     def visit(inner: Block) -> Block:
@@ -213,6 +220,11 @@ def save_overwritten(block: Block, arrays: Iterable[Value], restores: dict[Store
                 old = Value(Scalar(kind) if kind in ("float64", "float32", "bool") else INT)
                 into.append(Load(old, operation.array, operation.indices, span=operation.span))
                 restores[operation] = old
+            if isinstance(operation, Call) and operation.writes:
+                for array in dict.fromkeys(a for a in operation.args if a in chosen):
+                    before = Value(array.type, f"{array.name}_before")
+                    into.append(Copy(before, array, span=operation.span))
+                    copies.setdefault(operation, []).append((array, before))
             match operation:
                 case If():
                     operation = replace(operation, then=visit(operation.then), orelse=visit(operation.orelse))

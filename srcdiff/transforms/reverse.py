@@ -10,7 +10,8 @@ from srcdiff.analyses.activity import Activity, activity
 from srcdiff.analyses.aliasing import Sites, points_to, written_sites
 from srcdiff.analyses.saved_values import Plan, Planner, StillThere, memory_of
 from srcdiff.analyses.structure import Structure, structure_of
-from srcdiff.ir.nodes import Block, Comment, Copy, Function, If, Load, Loop, Operation, Store, Value, walk
+from srcdiff.diagnostics import DifferentiationError, Problem
+from srcdiff.ir.nodes import Block, Call, Comment, Copy, Function, If, Load, Loop, Operation, Store, Value, walk
 from srcdiff.ir.types import INT, Array
 from srcdiff.transforms.adjoint import Adjoint
 from srcdiff.transforms.keep import Keeper, save_overwritten
@@ -66,6 +67,7 @@ class _Attempt:
     function: Function
     structure: Structure
     restores: dict[Store, Value]
+    copies: dict[Call, list[tuple[Value, Value]]]
     plan: Plan
 
 
@@ -98,6 +100,7 @@ class Reverse:
         keeper = Keeper(chosen.structure, chosen.plan)
         forward = keeper.run()
         adjoint = self.adjoint(chosen.structure, chosen.restores, chosen.plan, keeper)
+        adjoint.copies = chosen.copies
         adjoint.top.adjoints.update(self.given)
         mirror = adjoint.run(dict(self.seeds))
         bars = [self.gradient(v, adjoint) for v in self.wrt]
@@ -124,7 +127,7 @@ class Reverse:
     # -- which memory the reverse sweep puts back --------------------------------------------------------------------
 
     def choose(self) -> _Attempt:
-        best = self.attempt(frozenset())
+        best = self.attempt(self.seen_by_calls())
         for group in self.groups(best):
             restored = self.restored_by(best) | group
             other = self.attempt(restored)
@@ -132,8 +135,23 @@ class Reverse:
                 best = other
         return best
 
+    def seen_by_calls(self) -> frozenset[Value]:
+        """Memory that a recursive function reads and somebody writes: it must be as it was when the call is reversed."""
+        written = written_sites(self.function.body, self.sites)
+        found: frozenset[Value] = frozenset()
+        for operation in walk(self.function.body):
+            if isinstance(operation, Call):
+                for argument in operation.args:
+                    memory = self.sites.get(argument, frozenset())
+                    if memory & written:
+                        found |= self.connected(memory)
+        if found & self.returned:
+            message = "an array that a recursive function reads is written, and returned beside the result"
+            raise DifferentiationError([Problem("SD305", message, None)])
+        return found
+
     def restored_by(self, attempt: _Attempt) -> frozenset[Value]:
-        found: set[Value] = set()
+        found: set[Value] = set(self.seen_by_calls())
         for store in attempt.restores:
             found |= memory_of(store.array, self.sites)
         return frozenset(found)
@@ -161,22 +179,25 @@ class Reverse:
 
     def attempt(self, restored: frozenset[Value]) -> _Attempt:
         restores: dict[Store, Value] = {}
-        arrays = [
-            o.array
-            for o in walk(self.function.body)
-            if isinstance(o, Store) and memory_of(o.array, self.sites) & restored
-        ]
-        body = save_overwritten(self.function.body, arrays, restores) if arrays else self.function.body
+        copies: dict[Call, list[tuple[Value, Value]]] = {}
+        arrays: list[Value] = []
+        for operation in walk(self.function.body):
+            touched: tuple[Value, ...] = operation.args if isinstance(operation, Call) else ()
+            if isinstance(operation, Store):
+                touched = (operation.array,)
+            arrays += [a for a in touched if self.sites.get(a, frozenset()) & restored]
+        body = save_overwritten(self.function.body, arrays, restores, copies) if arrays else self.function.body
         function = replace(self.function, body=body)
         structure = structure_of(function)
         adjoint = self.adjoint(structure, restores, None, None)
+        adjoint.copies = copies
         adjoint.run(dict(self.seeds))
         for value in self.wrt:
             self.gradient(value, adjoint)
         still_there = StillThere(structure, self.sites)
         planner = Planner(structure, self.sites, adjoint.demands, restored, restores.values(), still_there)
         plan = replace(planner.plan(), idle=frozenset(adjoint.idle))
-        return _Attempt(function, structure, restores, plan)
+        return _Attempt(function, structure, restores, copies, plan)
 
 
 def gradient_of(

@@ -134,6 +134,11 @@ class Loop:
     ends: list[dict[str, Type]] = field(default_factory=list)
 
 
+#: What follows `for`, the names it binds, about how many turns it takes, whether at least one, and what must stay as
+#: it is meanwhile: groups of lists, and names.
+Header = tuple[str, list[tuple[str, Type]], int, bool, list[int], list[str]]
+
+
 @dataclass(frozen=True, slots=True)
 class Expression:
     text: str
@@ -1105,9 +1110,11 @@ class Writer:
             name = self.target("array", kind)
             counter = self.pick(counters)
             self.emit(f"{name} = np.{self.pick(('zeros', 'ones'))}({counter} + {self.pick((1, 2))})")
-        elif self.chance(0.3) and None not in shape and self.turns <= 8:
+        elif self.chance(0.35) and None not in shape and self.turns <= 8:
             kind = Array(shape)
             name = self.target("array", kind)
+            if name in self.pinned:
+                return None  # a closure would read it before it is filled
             self.fill_empty(name, kind)
         else:
             kind = Array(shape)
@@ -1121,7 +1128,7 @@ class Writer:
         """`np.empty` and the loops that fill it, which read anything but the new array."""
         old = self.variables.pop(name, None)
         alike = [other for other in self.arrays() if self.variables[other].shape == kind.shape]  # type: ignore[union-attr]
-        if alike and self.chance(0.5):
+        if alike and self.chance(0.7):
             self.emit(f"{name} = np.empty_like({self.pick(alike)})")
         else:
             self.emit(f"{name} = np.empty({self.shape_text(kind.shape)})")
@@ -1130,11 +1137,7 @@ class Writer:
         start = self.indent
         with self.reserving(name):
             for length in kind.shape:
-                counter = next(
-                    c
-                    for c in (*NAMES["counter"], "i2", "i3", "i4", "i5")
-                    if c not in saved and c not in counters and c not in self.reserved and c not in self.pinned
-                )
+                counter = self.unused(NAMES["counter"])
                 counters.append(counter)
                 self.emit(f"for {counter} in range({length}):")
                 self.variables[counter] = Integer(0, (length or 1) - 1)
@@ -1358,23 +1361,21 @@ class Writer:
             scopes.append(self.variables)
         return reached
 
-    def guarded_definition(self) -> None:
+    def guarded_definition(self) -> bool:
         """A name defined under a flag, and read only under the same flag."""
         flag = self.fresh("boolean", Boolean())
         if flag in self.variables:
-            return
+            return True
         self.emit(f"{flag} = {self.condition(1)}")
-        kind: Type = self.pick((Real(), Real(), Array((2,))))
-        family = "real" if isinstance(kind, Real) else "array"
-        name = next(n for n in (*NAMES[family], "extra", "spare") if n not in self.variables and self.bindable(n, kind))
         self.bind(flag, Boolean())
+        kind: Type = self.pick((Real(), Real(), Array((2,))))
+        name = self.unused(NAMES["real" if isinstance(kind, Real) else "array"])
+        text = self.real(2) if isinstance(kind, Real) else f"np.full(2, 1.0 * ({self.real(1)}))"
         self.depth += 1
         with self.reserving(flag, name):
             self.emit(f"if {flag}:")
             with self.indented():
-                self.emit(
-                    f"{name} = {self.real(2) if isinstance(kind, Real) else f'np.full(2, 1.0 * ({self.real(1)}))'}"
-                )
+                self.emit(f"{name} = {text}")
             reached = self.block(self.random.randint(0, 2))
             if reached:
                 before = dict(self.variables)
@@ -1385,10 +1386,14 @@ class Writer:
                     self.emit_use(name, kind)
                     self.block(1)
                 self.variables = common(before, self.variables)
-            elif self.loops or True:
-                self.depth -= 1
-                return False  # type: ignore[return-value]
         self.depth -= 1
+        return reached
+
+    def unused(self, names: Sequence[str]) -> str:
+        """The first name that stands for nothing here and may be bound."""
+        numbered = (f"{names[0]}{number}" for number in range(2, 1000))
+        taken = {*self.variables, *self.reserved, *self.pinned}
+        return next(name for name in (*names, *numbered) if name not in taken)
 
     def emit_use(self, name: str, kind: Type) -> None:
         read = name if isinstance(kind, Real) else self.element(name)
@@ -1438,11 +1443,9 @@ class Writer:
         header, bound, turns, runs, groups, kept = self.loop_header()
         return self.loop_body(f"for {header}:", bound, turns, runs, groups, kept)
 
-    def loop_header(self) -> tuple[str, list[tuple[str, Type]], int, bool, list[int], list[str]]:
-        """What follows `for`, the names it binds, about how many turns, whether at least one, lists that must stay."""
-        options: list[
-            tuple[float, Callable[[], tuple[str, list[tuple[str, Type]], int, bool, list[int], list[str]]]]
-        ] = [
+    def loop_header(self) -> Header:
+        """A loop over one of the things that can be iterated over here."""
+        options: list[tuple[float, Callable[[], Header]]] = [
             (4.0, self.over_range),
             (0.5, self.over_display),
         ]
@@ -1464,7 +1467,7 @@ class Writer:
             return str(self.pick(reusable))
         return self.fresh("counter", kind, LOOP_REUSE)
 
-    def over_range(self) -> tuple[str, list[tuple[str, Type]], int, bool, list[int], list[str]]:
+    def over_range(self) -> Header:
         way = self.random.randrange(10)
         runs = True
         low, high = 0, self.random.randint(1, 4)
@@ -1507,12 +1510,12 @@ class Writer:
         bound = known if isinstance(known, Integer) and known.low <= low and kind.high <= known.high else kind
         return f"{name} in {text}", [(name, bound)], max(high - low, 1), runs, [], []
 
-    def over_unknown_length(self, array: str) -> tuple[str, list[tuple[str, Type]], int, bool, list[int], list[str]]:
+    def over_unknown_length(self, array: str) -> Header:
         kind = Integer(0, 63)
         name = self.fresh("counter", kind, LOOP_REUSE)
         return f"{name} in range(len({array}))", [(name, kind)], 4, True, [], []
 
-    def over_display(self) -> tuple[str, list[tuple[str, Type]], int, bool, list[int], list[str]]:
+    def over_display(self) -> Header:
         if self.chance(0.35):
             numbers = [self.random.randint(0, 3) for _ in range(self.random.randint(1, 4))]
             within = Integer(min(numbers), max(numbers))
@@ -1537,7 +1540,7 @@ class Writer:
                 )
         return f"{name} in {display}", [(name, Real())], len(items), True, [], []
 
-    def over_array(self) -> tuple[str, list[tuple[str, Type]], int, bool, list[int], list[str]]:
+    def over_array(self) -> Header:
         array = self.pick(self.arrays())
         kind = self.variables[array]
         assert isinstance(kind, Array)
@@ -1556,7 +1559,7 @@ class Writer:
                 return f"{counter}, {name} in {text}", [(counter, count), (name, item)], turns, True, [], []
         return f"{name} in {array}", [(name, item)], turns, True, [], []
 
-    def over_pairs(self) -> tuple[str, list[tuple[str, Type]], int, bool, list[int], list[str]]:
+    def over_pairs(self) -> Header:
         vectors = self.arrays(rank=1)
         if not vectors:
             return self.over_array()
@@ -1574,7 +1577,7 @@ class Writer:
                 return text, [(counter, count), *names], turns, True, [], []
         return f"{p}, {q} in zip({first}, {second})", names, turns, True, [], []
 
-    def over_list(self) -> tuple[str, list[tuple[str, Type]], int, bool, list[int], list[str]]:
+    def over_list(self) -> Header:
         source = self.pick(self.lists())
         kind = self.variables[source]
         assert isinstance(kind, List)
@@ -1662,11 +1665,7 @@ class Writer:
     def while_loop(self) -> bool:
         """A `while` with fuel, so that it ends: counted, conditional, `while True`."""
         fuel_type = Integer(-1, 6)
-        fuel = next(
-            name
-            for name in (*NAMES["fuel"], *(f"fuel{k}" for k in range(2, 30)))
-            if name not in self.variables and name not in self.reserved and name not in self.pinned
-        )
+        fuel = self.unused(NAMES["fuel"])
         amount = self.random.randint(1, 4)
         self.emit(f"{fuel} = {amount}")
         self.bind(fuel, fuel_type)
@@ -1757,7 +1756,7 @@ class Writer:
             return True
 
         def sweep() -> None:
-            inner = next(c for c in (*NAMES["counter"], "cell") if c not in self.variables and c not in self.reserved)
+            inner = self.unused(NAMES["counter"])
             before = self.variables
             self.variables = {**before, inner: Integer(1, (kind.shape[0] or 2) - 1)}
             self.emit(f"for {inner} in range(1, {kind.shape[0]}):")
