@@ -166,9 +166,13 @@ class _Writer:
     # -- statements --------------------------------------------------------------------------------------------------
 
     def block(self, block: Block) -> None:
-        for operation in block.operations:
-            if operation.defines() and all(v in self.layout.inlined for v in operation.defines()):
-                continue
+        visible = [
+            o for o in block.operations if not (o.defines() and all(v in self.layout.inlined for v in o.defines()))
+        ]
+        for operation, following in zip(visible, [*visible[1:], None], strict=True):
+            if isinstance(operation, Comment) and isinstance(following, Comment):
+                self.reversing = self.reversing or operation.text == "reverse sweep"
+                continue  # nothing stands under this heading
             self.statement(operation)
 
     def nested(self, block: Block, moves: list[tuple[Value, Value]], last: Sequence[str] = ()) -> None:

@@ -86,6 +86,11 @@ def capture(function: Any) -> Captured:
     plain = plain_function(function)
     if plain is None:
         raise _unreadable(function, "it is not a Python function")
+    return _captured(plain)
+
+
+@functools.lru_cache(maxsize=512)
+def _captured(plain: types.FunctionType) -> Captured:
     if inspect.isgeneratorfunction(plain):
         raise Refusal(Problem("SD104", f"`{plain.__name__}` is a generator", None))
     if inspect.iscoroutinefunction(plain):

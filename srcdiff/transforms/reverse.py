@@ -136,7 +136,7 @@ class Reverse:
         return best
 
     def seen_by_calls(self) -> frozenset[Value]:
-        """Memory that a recursive function reads and somebody writes: it must be as it was when the call is reversed."""
+        """Memory that a recursive function reads and somebody writes: as it was, when the call is reversed."""
         written = written_sites(self.function.body, self.sites)
         found: frozenset[Value] = frozenset()
         for operation in walk(self.function.body):

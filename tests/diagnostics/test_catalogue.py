@@ -163,7 +163,6 @@ def test_problems_of_different_kinds_are_reported_together(tmp_path: Path) -> No
     assert [("SD102", 2), ("SD204", 3), ("SD203", 4)] == codes_and_lines(error)
 
 
-@pytest.mark.xfail(reason="says that `x` is a float on one path and `a missing` on another, instead")
 def test_problem_in_a_loop_is_reported_once_and_nothing_follows_from_it(tmp_path: Path) -> None:
     text = "def f(x, n):\n    for _ in range(n):\n        x = x * nowhere\n    return x\n"
 
