@@ -169,8 +169,8 @@ class _Writer:
         visible = [
             o for o in block.operations if not (o.defines() and all(v in self.layout.inlined for v in o.defines()))
         ]
-        for operation, following in zip(visible, [*visible[1:], None], strict=True):
-            if isinstance(operation, Comment) and isinstance(following, Comment):
+        for k, operation in enumerate(visible):
+            if isinstance(operation, Comment) and any(isinstance(o, Comment) for o in visible[k + 1 : k + 2]):
                 self.reversing = self.reversing or operation.text == "reverse sweep"
                 continue  # nothing stands under this heading
             self.statement(operation)
