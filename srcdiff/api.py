@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
+import re
 import types
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numba.core.errors import NumbaError
 
 from srcdiff.backends import numba_cpu
 from srcdiff.check import Report, compare
@@ -51,6 +54,9 @@ class Derivative:
         unknown = options.keys() - {"fastmath", "error_model", "boundscheck", "cache", "parallel"}
         if unknown:
             raise TypeError(f"unknown option {', '.join(sorted(unknown))}")
+        if isinstance(function, Derivative) and not isinstance(function, Differentiable):
+            message = f"{function!r} is a derivative; derivatives of derivatives are not there yet"
+            raise DifferentiationError([Problem("SD404", message, None)])
         plain = plain_function(function)
         if plain is None:
             raise TypeError(f"{function!r} is not a Python function")
@@ -62,10 +68,11 @@ class Derivative:
             backend,
             options,
         )
-        self.signature = _without_star(inspect.signature(plain, follow_wrapped=False))
+        self.signature = inspect.signature(plain, follow_wrapped=False)
         self.names = tuple(self.signature.parameters)
-        self.variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in self.signature.parameters.values())
-        self.single = isinstance(wrt, int | str)
+        kinds = {p.kind for p in self.signature.parameters.values()}
+        self.by_name = bool(kinds - {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD})
+        self.single = isinstance(wrt, int | str | np.integer)
         self.wrt = self._chosen(wrt) if mode != "primal" else ()
         self.specialisations: dict[Any, Specialisation] = {}
         self.latest: Specialisation | None = None
@@ -75,9 +82,10 @@ class Derivative:
 
     def _chosen(self, wrt: Wrt) -> tuple[str, ...]:
         """The names of the arguments to differentiate by."""
-        asked: Sequence[int | str] = (wrt,) if isinstance(wrt, int | str) else tuple(wrt)
+        asked: Sequence[int | str] = (wrt,) if isinstance(wrt, int | str | np.integer) else tuple(wrt)
         names = []
         for one in asked:
+            one = one if isinstance(one, str) else operator.index(one)
             if isinstance(one, str):
                 if one not in self.names:
                     raise ValueError(
@@ -95,21 +103,29 @@ class Derivative:
     # -- calling -----------------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if kwargs or len(args) != len(self.names) or self.variadic:
+        if kwargs or len(args) != len(self.names) or self.by_name:
             args = self._bound(args, kwargs)
         key = tuple(
-            [
-                a.dtype.num * 64 + a.ndim if type(a) is _ARRAY else type(a) if type(a) in _PLAIN else _key(a)
-                for a in args
-            ]
+            [_key(a) if type(a) is not _ARRAY or not a.dtype.isnative else a.dtype.num * 64 + a.ndim for a in args]
         )
         specialisation = self.specialisations.get(key)
         if specialisation is None or (specialisation.watches and not specialisation.is_current()):
             specialisation = self._specialise(key, args)
-        return specialisation.function(*args) if specialisation.plain else specialisation(args)
+        try:
+            return specialisation.function(*args) if specialisation.plain else specialisation(args)
+        except NumbaError as error:
+            raise numba_cpu.not_compiled(error, self.backend) from None
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        bound = self.signature.bind(*args, **kwargs)
+        """All arguments by position; defaults are those that the function has now."""
+        if not self.by_name and len(args) <= len(self.names):
+            defaults = self.function.__defaults__ or ()
+            first = len(self.names) - len(defaults)
+            rest = self.names[len(args) :]
+            known = dict(zip(self.names[first:], defaults, strict=True))
+            if kwargs.keys() <= set(rest) and all(n in kwargs or n in known for n in rest):
+                return args + tuple([kwargs[n] if n in kwargs else known[n] for n in rest])
+        bound = inspect.signature(self.function, follow_wrapped=False).bind(*args, **kwargs)
         bound.apply_defaults()
         return tuple(bound.arguments[n] for n in self.names)
 
@@ -139,14 +155,15 @@ class Derivative:
         """The compiled function, for a call from compiled code."""
         if self.backend != "numba":
             raise TypeError(f"{self!r} runs on the backend {self.backend!r}; compiled code needs 'numba'")
-        defaults = [p.default for p in list(self.signature.parameters.values())[len(descriptions) :]]
+        defaults = self._bound((None,) * len(descriptions), {})[len(descriptions) :]
         specialisation = self._specialise(("compiled", descriptions), (*descriptions, *defaults))
-        if specialisation.outside or len(specialisation.positions) != len(descriptions):
+        numbers = tuple(d for d in defaults if isinstance(d, bool | int | float))
+        if specialisation.outside or len(specialisation.positions) != len(descriptions) + len(numbers):
             raise TypeError(
                 f"{self!r} cannot be called from compiled code: it reads variables from outside, or takes "
                 "strings or functions"
             )
-        return specialisation.function, specialisation.apart
+        return specialisation.function, specialisation.apart, numbers
 
     def _specialise(self, key: Any, args: tuple[Any, ...]) -> Specialisation:
         descriptions = {n: describe_argument(a, n, self.span) for n, a in zip(self.names, args, strict=True)}
@@ -175,10 +192,6 @@ class Derivative:
             del self.specialisations[None]
         assert self.latest is not None
         return self.latest.compiled.text
-
-    @property
-    def __srcdiff_function__(self) -> types.FunctionType:
-        return self.function
 
     def __repr__(self) -> str:
         what = {"primal": "differentiable", "reverse": "value_and_grad" if self.with_value else "grad"}[self.mode]
@@ -216,7 +229,10 @@ class Specialisation:
             found = _read(place, name)
             if found is not value and not (type(found) is type(value) and type(value) in _COMPARED and found == value):
                 return False
-        return all(_key(o.read()) == k for o, k in zip(self.outside, self.outside_keys, strict=True))
+        try:
+            return all(_key(o.read()) == k for o, k in zip(self.outside, self.outside_keys, strict=True))
+        except (KeyError, ValueError, IndexError):
+            return False  # it is not there any more
 
     def __call__(self, args: tuple[Any, ...]) -> Any:
         values = self.converted(args)
@@ -291,6 +307,8 @@ def _read(place: Any, name: str) -> Any:
 
 def _converter(description: Description, example: Any) -> Callable[[Any], Any] | None:
     """What has to be done to an argument before the call: lists become arrays, integers to differentiate by floats."""
+    if isinstance(example, Description):
+        return None
     if description.kind == "stored":
         dtype = np.dtype(description.parts[0].detail.dtype)
         return lambda values: np.array(values, dtype=dtype)
@@ -312,7 +330,8 @@ def _key(value: Any) -> Any:
     """What distinguishes specialisations."""
     kind = type(value)
     if isinstance(value, np.ndarray):
-        return value.dtype.num * 64 + value.ndim
+        exact = kind is np.ndarray and value.dtype.isnative
+        return value.dtype.num * 64 + value.ndim if exact else (kind, value.dtype.str, value.ndim)
     if kind in _PLAIN:
         return kind
     if kind is tuple or isinstance(value, tuple):
@@ -324,13 +343,9 @@ def _key(value: Any) -> Any:
     return (kind, id(value))
 
 
-def _without_star(signature: inspect.Signature) -> inspect.Signature:
-    return signature
-
-
 def _stand_in(value: Any) -> Any:
     """An example for a type."""
-    if isinstance(value, str) and any(value.startswith(t) for t in ("float", "int", "bool", "uint")):
+    if isinstance(value, str) and re.fullmatch(r"(float|int|uint|bool)\d*(\[[:, 1]*\])?", value):
         name, _, dimensions = value.partition("[")
         if dimensions:
             return np.zeros((1,) * (dimensions.count(",") + 1), dtype=name)
@@ -373,6 +388,10 @@ class Differentiable(Derivative):
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
         super().__init__(function, "primal", 0, **options)
         self.given = options
+
+    @property
+    def __srcdiff_function__(self) -> types.FunctionType:
+        return self.function
 
     def grad(self, wrt: Wrt = 0, *, has_aux: bool = False, **options: Any) -> Derivative:
         return grad(self.function, wrt, has_aux=has_aux, **{**self.given, **options})

@@ -201,6 +201,12 @@ def test_a_kink_at_the_point_is_skipped() -> None:
     assert check(Case(0, source, ((0.5,),), (0,)), "python", by_differences).kind == "skipped"
 
 
+def test_numbers_that_run_away_are_skipped() -> None:
+    source = "import math\ndef program(x):\n    return math.exp(1000.0 * x)\n"
+
+    assert check(Case(0, source, ((3.0,),), (0,)), "python", by_differences).kind == "skipped"
+
+
 def test_shrinking_keeps_what_matters() -> None:
     source = """
 def program(x, n):

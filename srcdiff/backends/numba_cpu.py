@@ -6,11 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from srcdiff.backends import python
+from srcdiff.diagnostics import InternalError
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar
 from srcdiff.source.abstract import Description
 
 # Keeps NaN and infinity; lets sums be reordered and products be fused with sums.
 FASTMATH = frozenset({"reassoc", "contract", "nsz", "arcp"})
+
+
+def not_compiled(error: Exception, backend: str) -> Exception:
+    """What Numba says of code that srcdiff wrote is a defect of srcdiff."""
+    return InternalError(f"Numba does not compile the generated code: {error}") if backend == "numba" else error
 
 
 def load(text: str, functions: Sequence[str], objects: Mapping[str, Any], options: Mapping[str, Any], file: str) -> Any:
@@ -53,11 +59,11 @@ def _entry(derivative: Any, specialise: Callable[[Any, tuple[Description, ...]],
 
     @overload(target)
     def choose(*args: Any) -> Any:
-        compiled, apart = specialise(derivative, tuple(described(a) for a in args))
+        compiled, apart, defaults = specialise(derivative, tuple(described(a) for a in args))
         lines = ["def call(*args: Any) -> Any:"]  # Numba compares the signature with that of `choose`
         for a, b in apart:
             lines += [f"    if overlap(args[{a}], args[{b}]):", "        raise ValueError('arguments share memory')"]
-        lines.append("    return compiled(*args)")
+        lines.append(f"    return compiled({', '.join(['*args', *(repr(d) for d in defaults)])})")
         namespace = {"compiled": compiled, "overlap": numba.njit(overlap)}
         exec("\n".join(lines), namespace)
         return namespace["call"]

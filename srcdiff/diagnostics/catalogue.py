@@ -136,6 +136,12 @@ _kind(
     "np.arange(3),",
 )
 _kind(
+    "SD404",
+    "a derivative of a derivative",
+    "differentiate the function that was differentiated",
+    "import srcdiff\n\ndef g(x):\n    return x * x\n\nd = srcdiff.grad(g)\n\ndef f(x):\n    return d(x) * x\n",
+)
+_kind(
     "SD403",
     "arguments share memory and one of them is written",
     "pass a copy of one of them",

@@ -125,7 +125,7 @@ class _Writer:
             case Load():
                 text = f"{self.names_of(operation.array)}[{self.indices(operation.indices)}]"
                 if operation.out.type == INT and operation.array.array.dtype != "int64":
-                    text = f"int({text})"
+                    text = f"np.int64({text})"
                 return text, ATOM
             case Dim():
                 return f"{self.names_of(operation.array)}.shape[{operation.axis}]", ATOM

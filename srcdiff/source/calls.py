@@ -150,6 +150,8 @@ class Calls(Expressions):
         return self.checked(self.names.pop(key), "the result", node)
 
     def no_source(self, target: Any, args: list[Abstract], node: ast.AST) -> Abstract:
+        if hasattr(target, "specialisations"):
+            self.refuse("SD404", node, "a derivative is called inside of what is differentiated")
         name = getattr(target, "__qualname__", None) or getattr(target, "__name__", None) or repr(target)
         module = getattr(target, "__module__", "") or ""
         if module.startswith("numpy.random") or "numpy.random" in str(type(getattr(target, "__self__", None))):
@@ -202,6 +204,8 @@ class Calls(Expressions):
             if parameter.default is not inspect.Parameter.empty
         }
         lifted = {n: self.lift_default(d, n, node) for n, d in defaults.items()}
+        if defaults:
+            self.guards.append((_Defaults(plain), "", plain.__defaults__))
         bound = self.bind(captured.node, args, keywords, lifted, captured.name, node)
         frame = Frame(captured, captured.node, captured.file, captured.name, None, *_scopes(captured.node))
         return self.enter(captured.function, frame, bound, node, captured)
@@ -648,6 +652,13 @@ class Calls(Expressions):
             self.write_element(array, tuple(self.const(p) for p in position), value)
         return array
 
+    def call_asarray(self, node: ast.AST, of: Abstract, dtype: Abstract = Static(None)) -> Abstract:  # noqa: B008
+        same = isinstance(dtype, Static) and dtype.value is None
+        return of if isinstance(of, Value) and isinstance(of.type, Array) and same else self.call_array(node, of, dtype)
+
+    def call_divmod(self, node: ast.AST, a: Abstract, b: Abstract) -> Abstract:
+        return Tuple((self.binary(ast.FloorDiv, a, b, node), self.binary(ast.Mod, a, b, node)))
+
     def nested(self, x: Abstract, node: ast.AST) -> Any:
         if isinstance(x, List):
             contents = self.names[list_key(x)]
@@ -932,6 +943,17 @@ class Calls(Expressions):
         return None
 
 
+class _Defaults(dict[str, Any]):
+    """The defaults that a function has now, as something to look up."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+
+    def __getitem__(self, name: str) -> Any:
+        return self.function.__defaults__
+
+
 def _flat(rows: Any) -> list[Abstract]:
     if isinstance(rows, tuple):
         return [x for row in rows for x in _flat(row)]
@@ -986,5 +1008,6 @@ _HANDLERS: dict[Any, str] = {
     np.shape: "shape",
     np.transpose: "transpose",
     np.array: "array",
-    np.asarray: "array",
+    np.asarray: "asarray",
+    divmod: "divmod",
 }

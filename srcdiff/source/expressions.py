@@ -779,13 +779,15 @@ class Expressions(Environment):
                 items += [Slice(None, None, None)] * (array.array.rank - axes)
             elif isinstance(item, Value) and isinstance(item.type, Array):
                 self.refuse("SD303", node, "index arrays and masks are whole-array code", help_="write the loop")
-            elif isinstance(item, Value) and item.type == BOOL:
+            elif (isinstance(item, Value) and item.type == BOOL) or (
+                isinstance(item, Static) and isinstance(item.value, bool)
+            ):
                 self.refuse("SD303", node, "a truth value as an index is whole-array code")
             else:
                 items.append(Index(self.integer(item, node)))
         while items and isinstance(items[-1], Slice) and not items[-1].parts():
             items.pop()
-        return array, tuple(items) if items else (Slice(None, None, None),)
+        return array, tuple(items) if items or array.array.rank == 0 else (Slice(None, None, None),)
 
     def slice_part(self, part: ast.expr | None, node: ast.AST) -> Value | None:
         if part is None:

@@ -28,7 +28,8 @@ def describe_argument(value: Any, name: str, span: Span | None) -> Description:
         case float():
             return Description("value", FLOAT)
         case np.ndarray():
-            if is_supported_dtype(value.dtype) and value.dtype.isnative:
+            plain = type(value) in (np.ndarray, np.memmap)
+            if plain and is_supported_dtype(value.dtype) and value.dtype.isnative:
                 return Description("value", Array(value.dtype.name, value.ndim))
         case tuple():
             kind = type(value) if hasattr(value, "_fields") else None
@@ -42,7 +43,7 @@ def describe_argument(value: Any, name: str, span: Span | None) -> Description:
             return Description("static", (type(value), value))
     if callable(value):
         return Description("static", (type(value), value))
-    what = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"of type {type(value).__name__}"
+    what = f"an array of {value.dtype}" if type(value) is np.ndarray else f"of type {type(value).__name__}"
     message = f"the argument `{name}` is {what}"
     if isinstance(value, complex) or (isinstance(value, np.ndarray) and value.dtype.kind == "c"):
         message = f"the argument `{name}` is complex, which is not differentiated yet"

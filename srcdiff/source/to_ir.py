@@ -877,6 +877,9 @@ def pass_outside_values(program: Program, outside: Sequence[Value]) -> Program:
 def _result_values(reader: Reader, result: Abstract) -> tuple[list[Value], list[Operation]]:
     if isinstance(result, Static | Value | Tuple):
         description = loosened(describe(result))
+        if mentioned(description):
+            problem = Problem("SD401", "the result holds a list", reader.span, help="return its elements, or a tuple")
+            raise DifferentiationError([problem])
         if leaf_types(description) is not None:
             return reader.leaves(result, description), reader.operations
     raise DifferentiationError(
