@@ -19,9 +19,10 @@ from srcdiff.check import Report, compare
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span, ZeroGradientWarning
 from srcdiff.ir.types import FLOAT
 from srcdiff.pipeline import Compiled, Request, compile_request
-from srcdiff.source.abstract import Description
+from srcdiff.source.abstract import Abstract, Description, Static, Tuple
 from srcdiff.source.capture import Captured, capture, plain_function, read_variable
 from srcdiff.source.signature import describe_argument, floats_for_integers
+from srcdiff.source.to_ir import Reading
 from srcdiff.transforms.custom import CustomRule
 
 Wrt = int | str | Sequence[int | str]
@@ -255,13 +256,11 @@ class Specialisation:
         parts: list[Any] = []
         for value in values:
             parts += _parts(value)
-        params = self.compiled.reading.program.main.params
+        names = _names_of_parts(self.compiled.reading)
         for a, b in self.apart:
             if np.may_share_memory(parts[a], parts[b]) and np.shares_memory(parts[a], parts[b]):
-                names = f"`{params[a].name}` and `{params[b].name}`"
-                message = (
-                    f"the arguments {names} share memory, and `{self.owner.function.__name__}` writes into one of them"
-                )
+                pair = f"`{names[a]}` and `{names[b]}`"
+                message = f"{pair} share memory, and `{self.owner.function.__name__}` writes into one of them"
                 raise DifferentiationError([Problem("SD403", message, self.owner.span)])
 
     def keep_lists_apart(self, args: tuple[Any, ...]) -> None:
@@ -290,6 +289,18 @@ class Specialisation:
             import numba
 
             self.function.compile(tuple(numba.typeof(a) for a in self.converted(args)))
+
+
+def _names_of_parts(reading: Reading) -> list[str]:
+    """What the user calls each of the values that the arguments are taken apart into."""
+
+    def names(x: Abstract, name: str) -> list[str]:
+        if isinstance(x, Tuple):
+            return [n for k, item in enumerate(x.items) for n in names(item, f"{name}[{k}]")]
+        return [] if isinstance(x, Static) else [name]
+
+    found = [n for name, x in reading.arguments.items() for n in names(x, name)]
+    return found + [o.name for o in reading.outside]
 
 
 def _parts(value: Any) -> list[Any]:

@@ -2712,6 +2712,46 @@ def guarded_index_of_an_empty_list(x):
 program(guarded_index_of_an_empty_list, at=[(0.3,), (1.7,)])
 
 
+def list_made_and_grown_by_sibling_loops(x, n):
+    """One inner loop makes a list anew, the next one grows it."""
+    total = 0.0
+    for i in range(n):
+        left = 2
+        while left > 0:
+            left -= 1
+            values = [x, total]
+        for j in range(i):
+            values.append(values[-1] * x + j)
+        total = total * 0.5 + sum(values)
+    return total
+
+
+program(list_made_and_grown_by_sibling_loops, at=[(0.7, 3), (0.7, 0)])
+
+
+def guarded_index_of_an_empty_list_in_a_loop(x, n):
+    """A guard before an index into a list that stays empty, with an index that changes."""
+    items = []
+    for k in range(n):
+        x = items[k] if k < len(items) and items[k] > x else x * 1.1
+    return x * x
+
+
+program(guarded_index_of_an_empty_list_in_a_loop, at=[(0.7, 3), (0.7, 0)])
+
+
+def list_bound_by_a_loop_to_another(x, n):
+    """A loop gives a list a second name, read after the loop."""
+    values = [x]
+    for i in range(n):
+        other = values
+        other.append(other[-1] * x)
+    return sum(other) * values[-1]
+
+
+program(list_bound_by_a_loop_to_another, at=[(0.7, 3), (0.7, 1)])
+
+
 def name_taken_by_a_loop(x, a):
     """A loop variable takes a name that stood for something else."""
     i = x * x

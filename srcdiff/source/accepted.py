@@ -28,9 +28,9 @@ _REFUSED: dict[type[ast.AST], tuple[str, str, str]] = {
 }
 
 
-def refused_syntax(captured: Captured) -> list[Problem]:
+def refused_syntax(captured: Captured) -> dict[ast.AST, Problem]:
     """Every piece of syntax in the function that is outside the language."""
-    problems: list[Problem] = []
+    problems: dict[ast.AST, Problem] = {}
     body = captured.node.body if isinstance(captured.node.body, list) else [captured.node.body]
     stack: list[ast.AST] = list(reversed(body))
     while stack:
@@ -38,7 +38,7 @@ def refused_syntax(captured: Captured) -> list[Problem]:
         row = _REFUSED.get(type(node))
         if row is not None:
             code, what, instead = row
-            problems.append(Problem(code, f"{what} is outside the language", _span(captured, node, what), help=instead))
+            problems[node] = Problem(code, f"{what} is outside the language", _span(captured, node, what), help=instead)
             continue
         stack += reversed(list(ast.iter_child_nodes(node)))
     return problems

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from srcdiff.diagnostics import Problem, Refusal
+from srcdiff.diagnostics import Problem, Refusal, Span
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -98,11 +98,11 @@ def capture(function: Any) -> Captured:
 
 @functools.lru_cache(maxsize=512)
 def _captured(plain: types.FunctionType) -> Captured:
-    if inspect.isgeneratorfunction(plain):
-        raise Refusal(Problem("SD104", f"`{plain.__name__}` is a generator", None))
-    if inspect.iscoroutinefunction(plain):
-        raise Refusal(Problem("SD104", f"`{plain.__name__}` is asynchronous", None))
     file = plain.__code__.co_filename
+    for is_kind, what in ((inspect.isgeneratorfunction, "a generator"), (inspect.iscoroutinefunction, "asynchronous")):
+        if is_kind(plain):
+            span = Span(file, plain.__code__.co_firstlineno, 0, 3, plain.__name__)
+            raise Refusal(Problem("SD104", f"`{plain.__name__}` is {what}", span))
     lines = linecache.getlines(file, plain.__globals__)
     if not lines:
         raise _unreadable(plain, f"`{file}` has no text")

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from srcdiff.diagnostics import Problem, Refusal
 from srcdiff.ir.nodes import (
     Apply,
     Block,
@@ -103,6 +104,8 @@ class Expressions(Environment):
 
     def __init__(self) -> None:
         super().__init__()
+        self.reported: dict[ast.AST, Problem] = {}
+        """Syntax outside the language that has been reported already."""
         self.outside: list[Outside] = []
         self.guards: list[tuple[Mapping[str, Any] | types.CellType, str, Any]] = []
 
@@ -119,6 +122,8 @@ class Expressions(Environment):
         raise NotImplementedError
 
     def expr(self, node: ast.expr) -> Abstract:
+        if node in self.reported:
+            raise Refusal(None)
         method = getattr(self, f"expr_{type(node).__name__}", None)
         if method is None:
             words = type(node).__name__

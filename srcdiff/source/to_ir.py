@@ -159,6 +159,8 @@ class Reader(Calls):
         return False
 
     def statement(self, node: ast.stmt) -> None:
+        if node in self.reported:
+            raise Refusal(None)
         method = getattr(self, f"statement_{type(node).__name__}", None)
         if method is None:
             self.refuse("SD101", node, f"`{type(node).__name__.lower()}` is outside the language")
@@ -785,9 +787,8 @@ def read(captured: Captured, arguments: dict[str, Description]) -> Reading:
     node = captured.node
     reader.frame = Frame(captured, node, captured.file, captured.name, None, *_scopes(node))
     reader.span = reader.span_of(node)
-    problems: list[Problem] = refused_syntax(captured)
-    if problems:
-        raise DifferentiationError(problems)
+    reader.reported = refused_syntax(captured)
+    reader.problems += reader.reported.values()
     bound: dict[str, Abstract] = {}
     params: list[Value] = []
     lists: dict[List, Stored] = {}

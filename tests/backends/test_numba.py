@@ -109,7 +109,6 @@ def test_compiled_function_is_a_dispatcher_of_the_generated_source(compiled):
     assert "".join(linecache.getlines(code.co_filename)) == compiled.source
 
 
-@pytest.mark.xfail(reason="Numba's own error comes through, as if the user had written that")
 def test_defect_in_generated_code_is_reported_as_one_of_srcdiff(monkeypatch):
     """What Numba cannot type in our own text is not the user's mistake."""
     from srcdiff import pipeline

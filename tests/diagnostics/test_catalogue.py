@@ -23,11 +23,6 @@ CODES = sorted(CATALOGUE)
 WITHOUT_A_PLACE = {"SD103"}
 
 
-def with_defects(code: str) -> Any:
-    reason = "a generator is refused without its line, though its source can be read"
-    return pytest.param(code, marks=pytest.mark.xfail(reason=reason)) if code == "SD104" else code
-
-
 def function_of(text: str, folder: Path) -> FunctionType:
     """The function `f` of a module that stands in a file."""
     file = folder / "model.py"
@@ -83,7 +78,7 @@ def test_example_is_refused_before_anything_is_generated(code: str, tmp_path: Pa
     assert before == generated_files()
 
 
-@pytest.mark.parametrize("code", [with_defects(c) for c in CODES if c not in WITHOUT_A_PLACE])
+@pytest.mark.parametrize("code", [c for c in CODES if c not in WITHOUT_A_PLACE])
 def test_message_shows_the_users_line_with_a_caret(code: str, tmp_path: Path) -> None:
     shown = str(refusal_of_row(code, tmp_path))
 
@@ -154,7 +149,6 @@ def test_three_names_that_are_not_defined_are_reported_together(tmp_path: Path) 
     assert [("SD204", 2), ("SD204", 3), ("SD204", 4)] == codes_and_lines(error)
 
 
-@pytest.mark.xfail(reason="what the types show is not looked for once a statement is refused")
 def test_problems_of_different_kinds_are_reported_together(tmp_path: Path) -> None:
     text = "def f(x):\n    s = {1, 2}\n    y = x * nowhere\n    z = x[0]\n    return y * z\n"
 
@@ -217,13 +211,6 @@ def test_caret_stays_on_the_line_where_an_expression_goes_on(tmp_path: Path) -> 
     shown = str(refusal_of("def f(x):\n    return x[\n        0\n    ]\n", tmp_path, 1.5))
 
     assert "2 |     return x[\n  |            ^^\n" in shown
-
-
-@pytest.mark.xfail(reason="the first line of the recursive function is shown")
-def test_problem_of_a_recursive_function_points_at_the_write(tmp_path: Path) -> None:
-    error = refusal_of_row("SD305", tmp_path)
-
-    assert [4] == [p.span.line for p in error.problems if p.span is not None]
 
 
 def test_span_whose_file_is_gone_shows_no_line() -> None:
