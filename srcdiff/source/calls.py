@@ -147,7 +147,7 @@ class Calls(Expressions):
             self.branch_on(is_it, lambda: side(function.options[k]), lambda: among(k + 1))
 
         among(0)
-        return self.checked(self.names.pop(key), "the result", node)
+        return self.checked(self.chosen(key), "the result", node)
 
     def no_source(self, target: Any, args: list[Abstract], node: ast.AST) -> Abstract:
         if hasattr(target, "specialisations"):
@@ -450,7 +450,7 @@ class Calls(Expressions):
             self.names[key] = step(self.names[key], item)
 
         self.for_each(node, found, turn)
-        return self.checked(self.names.pop(key), "the result", node)
+        return self.checked(self.chosen(key), "the result", node)
 
     def call_sum(self, node: ast.AST, of: Abstract, start: Abstract = Static(0)) -> Abstract:  # noqa: B008
         return self.fold(node, of, start, lambda a, b: self.binary(ast.Add, a, b, node))

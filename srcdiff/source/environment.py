@@ -83,6 +83,7 @@ class Environment(Builder):
         self.frame: Frame
         self.learned: dict[Any, dict[Key, Description]] = {}
         self.path: tuple[int, ...] = ()
+        self.units_in_progress: list[Any] = []
         self.poisoned: dict[Key, Abstract] = {}
         """Names that a loop's body leaves unusable, with the reason."""
 
@@ -302,7 +303,7 @@ class Environment(Builder):
         for side in (then, orelse):
             self.names = dict(before)
             with self.block() as operations:
-                side()
+                self.or_die(side)
             sides.append((self.names, operations))
         self.span = span
         (names_then, then_operations), (names_else, else_operations) = sides
@@ -319,6 +320,23 @@ class Environment(Builder):
             return
         self.names = before
         self.merge(condition, before, sides)
+
+    def or_die(self, read: Callable[[], None]) -> None:
+        """Read something that may raise on every path: then this path ends here, and only this one."""
+        try:
+            read()
+        except NeverReturns:
+            self.die()
+        except UnknownResult:
+            if not self.units_in_progress:
+                raise
+            self.die()
+
+    def chosen(self, key: Key) -> Abstract:
+        """What the sides of a branch have left under a name; if none of them got there, neither do we."""
+        if self.dead:
+            raise NeverReturns
+        return self.names.pop(key)
 
     def merge(
         self,
@@ -361,7 +379,9 @@ class Environment(Builder):
         """What the name is where two paths meet; two lists become one, if neither has another name."""
         first, second = describe(a), describe(b)
         lists = [x.value if isinstance(x, Maybe) else x for x in (a, b)]
-        if lists[0] is not lists[1] and any(isinstance(x, List) for x in lists):
+        one_missing = isinstance(a, Missing) or isinstance(b, Missing)
+        known = all(list_key(x) in names_a and list_key(x) in names_b for x in lists if isinstance(x, List))
+        if lists[0] is not lists[1] and any(isinstance(x, List) for x in lists) and not (one_missing and known):
             first = self.owned(key, a, names_a, earlier) if not isinstance(a, Missing) else first
             second = self.owned(key, b, names_b, earlier) if not isinstance(b, Missing) else second
         joined = join(first, second, flags=key[1] != "%return")
@@ -416,7 +436,11 @@ class Environment(Builder):
         """Read a loop until the types of what it carries are stable; gives how it was left."""
         before, span = self.names, self.span
         place = (id(node), self.path)
-        carried = dict(self.learned.get(place, {}))
+        carried = {
+            k: d
+            for k, d in self.learned.get(place, {}).items()
+            if all(list_key(h) in before for h in mentioned(d)) and (k[0] != LISTS or k in before)
+        }
         for name in sorted(assigned):
             key = (self.frame.number, name)
             if key not in carried and key in before:
@@ -471,7 +495,7 @@ class Environment(Builder):
             self.names = dict(head)  # what the test computes is not seen by the body
         index = Value(INT, "i") if bounds is not None else None
         with self.block() as operations:
-            body(index)
+            self.or_die(lambda: body(index))
         after = dict(self.names)
         if self.dead:
             after = {**head, self.exit_key: Static(RAISES)}

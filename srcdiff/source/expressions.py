@@ -365,7 +365,7 @@ class Expressions(Environment):
             lambda: self.choose(key, evaluate if is_and else keep, result),
             lambda: self.choose(key, keep if is_and else evaluate, result),
         )
-        return self.simplified_choice(self.names.pop(key), is_and)
+        return self.simplified_choice(self.chosen(key), is_and)
 
     def choose(self, key: tuple[int, str], side: Callable[[], None], result: list[Abstract]) -> None:
         side()
@@ -398,7 +398,7 @@ class Expressions(Environment):
             self.names[key] = self.expr(expression)
 
         self.branch_on(truth, lambda: side(node.body), lambda: side(node.orelse))
-        chosen = self.names.pop(key)
+        chosen = self.chosen(key)
         return self.checked(chosen, "the result", node)
 
     def expr_Compare(self, node: ast.Compare) -> Abstract:
@@ -440,7 +440,7 @@ class Expressions(Environment):
                 self.names[key] = Static(False)
 
             self.branch_on(self.value(test), further, ends)
-            return self.names.pop(key)
+            return self.chosen(key)
 
         return link(0, self.expr(node.left))
 
@@ -703,7 +703,7 @@ class Expressions(Environment):
         contents = self.names[list_key(handle)]
         if isinstance(contents, Items):
             if not contents.items:
-                self.refuse("SD203", None, "the list is empty here")
+                self.raise_always(IndexError, "list index out of range")
             joined = loosened(describe(contents.items[0]))
             for item in contents.items[1:]:
                 joined = join(joined, loosened(describe(item)))

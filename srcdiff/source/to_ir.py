@@ -70,7 +70,6 @@ class Reader(Calls):
     def __init__(self) -> None:
         super().__init__()
         self.units: dict[Any, Unit] = {}
-        self.units_in_progress: list[Unit] = []
         self.unknown: set[str] = set()
         """Recursive functions that were called before the type of their result was known."""
         self.loop_depth = 0
@@ -139,8 +138,10 @@ class Reader(Calls):
         """Read a statement; a problem in it is noted, and what it would have assigned cannot be used."""
         self.span = self.span_of(statement)
         depth = len(self.stack)
+        found: list[bool] = []
         try:
-            return bool(read())
+            self.or_die(lambda: found.append(bool(read())))
+            return bool(found and found[0])
         except Refusal as refusal:
             if refusal.problem is not None and refusal.problem not in self.problems:
                 self.problems.append(refusal.problem)
@@ -150,12 +151,6 @@ class Reader(Calls):
             if isinstance(statement, ast.Return | ast.If | ast.For | ast.While):
                 self.names[(self.frame.number, "%return")] = Poison(None)
                 self.leave(RETURNS)
-        except NeverReturns:
-            self.die()
-        except UnknownResult:
-            if not self.units_in_progress:
-                raise
-            self.die()
         return False
 
     def statement(self, node: ast.stmt) -> None:
