@@ -32,6 +32,9 @@ _FOLDABLE: dict[str, Callable[..., Any]] = {
 }
 
 
+_OPPOSITE = {"equal": "not_equal", "not_equal": "equal"}
+
+
 class Builder:
     """The operations of the block being written, and what is known about values."""
 
@@ -41,6 +44,8 @@ class Builder:
         self.negated: dict[Value, Value] = {}
         self.offsets: dict[Value, tuple[Value, int]] = {}
         """Integers that are another integer plus a constant."""
+        self.formulas: dict[Value, Apply] = {}
+        """Comparisons and choices, to be folded with what asks for them."""
         self.span: Span | None = None
         self.stack: list[list[Operation]] = []
 
@@ -80,6 +85,8 @@ class Builder:
         """Remember what later operations can be folded with."""
         if operation.primitive == "negative":
             self.negated[operation.out] = operation.args[0]
+        if operation.primitive in ("equal", "not_equal", "where"):
+            self.formulas[operation.out] = operation
         if operation.primitive in ("add", "subtract") and operation.out.type == INT:
             amount = self.constants.get(operation.args[1])
             if amount is not None:
@@ -105,6 +112,12 @@ class Builder:
                 if one is not None:
                     decides = bool(one) == (primitive == "logical_or")
                     return self.const(bool(one)) if decides else other
+        if primitive == "logical_not" and args[0] in self.formulas:
+            inner = self.formulas[args[0]]
+            if inner.primitive in _OPPOSITE:
+                return self.apply(_OPPOSITE[inner.primitive], *inner.args)
+        if primitive in _OPPOSITE and args[0] in self.formulas and known[1] is not None:
+            return self._compared_choice(primitive, self.formulas[args[0]], known[1])
         if primitive == "negative" and args[0] in self.negated:
             return self.negated[args[0]]
         if primitive == "add" and args[1] in self.negated and args[0].type == type_:
@@ -132,6 +145,18 @@ class Builder:
         if type_ == INT and primitive == "add" and known[0] == 0 and args[1].type == INT:
             return args[1]
         return None
+
+    def _compared_choice(self, primitive: str, choice: Apply, constant: Any) -> Value | None:
+        """`(2 if c else 0) == 2` is `c`."""
+        if choice.primitive != "where":
+            return None
+        sides = [self.constants.get(a) for a in choice.args[1:]]
+        if None in sides or choice.args[1].type != INT:
+            return None
+        first, second = ((side == constant) == (primitive == "equal") for side in sides)
+        if first == second:
+            return self.const(first)
+        return choice.args[0] if first else self.apply("logical_not", choice.args[0])
 
     def cast(self, value: Value, type_: Type) -> Value:
         """The value as another scalar type."""

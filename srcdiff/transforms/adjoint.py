@@ -273,8 +273,10 @@ class Adjoint:
         assert mirror is not None and mirror.loop is not None
         if mirror.loop.turn is None:
             with self.into(mirror):
-                bounds = tuple(self.value(b, mirror) for b in loop.bounds or ())
-                mirror.loop.turn = turn_number(self.builder, mirror.loop.index, bounds)
+                mirror.loop.turn = mirror.loop.index  # of a loop that was left early, the turns are counted
+                if loop.counted:
+                    bounds = tuple(self.value(b, mirror) for b in loop.bounds or ())
+                    mirror.loop.turn = turn_number(self.builder, mirror.loop.index, bounds)
         return mirror.loop.turn
 
     # -- adjoints of memory ------------------------------------------------------------------------------------------

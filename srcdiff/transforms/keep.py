@@ -83,7 +83,7 @@ class Keeper:
         self.builder.operations = into
         length = len(into)
         for loop in loops:
-            if not loop.counted or loop.bounds is None:
+            if loop.bounds is None:
                 del into[length:]
                 return None
             bounds = [self.early(b, limit) for b in loop.bounds]
