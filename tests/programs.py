@@ -2712,6 +2712,17 @@ def guarded_index_of_an_empty_list(x):
 program(guarded_index_of_an_empty_list, at=[(0.3,), (1.7,)])
 
 
+def short_circuit_before_an_index_that_raises(x, n):
+    """A list that is always empty, indexed only where the first operand of `or` does not hold."""
+    for k in range(n):
+        values = []
+    y = x if k >= 1 or values[0] < 0.3 else 2.0
+    return x * y
+
+
+program(short_circuit_before_an_index_that_raises, at=[(0.7, 3)], raises=[((0.7, 1), IndexError)])
+
+
 def list_made_and_grown_by_sibling_loops(x, n):
     """One inner loop makes a list anew, the next one grows it."""
     total = 0.0

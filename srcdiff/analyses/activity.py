@@ -174,8 +174,6 @@ class _Flow:
 
 def differentiable_arguments(operation: Apply) -> list[Value]:
     """The arguments that the primitive's derivative is not zero for everywhere; a primitive without a rule has all."""
-    if operation.primitive == "stop_gradient":
-        return []
     rule = derivative_rule(operation.primitive)
     if rule is None:
         return [a for a in operation.args if is_float(a.type)]

@@ -19,6 +19,7 @@ from srcdiff.rules.table import (
     INTEGER,
     ORDER,
     POSITIVE,
+    UNITS,
     constant,
     edge,
     elementwise,
@@ -147,5 +148,6 @@ constant("isclose(x, y)", "isnan(x)", "isinf(x)", "isfinite(x)", "isposinf(x)", 
 constant("logical_and(x, y)", "logical_or(x, y)", "logical_xor(x, y)", "logical_not(x)", on=BOOLEAN)
 constant("bitwise_and(x, y)", "bitwise_or(x, y)", "bitwise_xor(x, y)", "invert(x)", on=INTEGER)
 constant("left_shift(x, y)", "right_shift(x, y)", "gcd(x, y)", "lcm(x, y)", on=INTEGER)
-constant("round(x, n)", on={"n": INTEGER})
+constant("round(x, n)", on={"n": UNITS})
 constant("range_length(x, y, z)", on=ORDER)
+constant("stop_gradient(x)", on=INTEGER)  # by definition: differences of floats would show the identity

@@ -68,6 +68,7 @@ AWAY_FROM_ZERO = Domain(((-4.0, -0.5), (0.5, 4.0)))
 BETWEEN_POLES = Domain(((-1.8, -1.2), (-0.8, -0.2), (0.2, 4.0)))
 INTEGER = Domain(((0.0, 9.0),), "int")
 ORDER = Domain(((1.0, 5.0),), "int")
+UNITS = Domain(((0.0, 1.0),), "int")
 BOOLEAN = Domain(((0.0, 2.0),), "bool")
 
 
