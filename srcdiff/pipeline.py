@@ -28,6 +28,7 @@ from srcdiff.transforms.recursion import adjoints_of_callees
 from srcdiff.transforms.reverse import gradient_of
 from srcdiff.transforms.share import share
 from srcdiff.transforms.simplify import simplify
+from srcdiff.transforms.sink import sink_into_branches
 
 
 @dataclass(slots=True)
@@ -87,6 +88,12 @@ def _simplify(work: Work) -> None:
     work.callees = tuple(simplify(share(simplify(c))) for c in work.callees)
 
 
+def _sink(work: Work) -> None:
+    if work.request.mode == "reverse":
+        work.main = sink_into_branches(work.main)
+        work.callees = tuple(sink_into_branches(c) for c in work.callees)
+
+
 def _reverse(work: Work) -> None:
     request = work.request
     if request.mode != "reverse":
@@ -111,6 +118,7 @@ def _emit(work: Work) -> None:
 
 STEPS: Sequence[tuple[str, Callable[[Work], None]]] = (
     ("simplify the program", _simplify),
+    ("compute inside a branch what only it differentiates", _sink),
     ("reverse the program", _reverse),
     ("simplify the derivative", _simplify),
     ("write the source", _emit),
