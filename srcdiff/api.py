@@ -88,7 +88,7 @@ class Derivative:
         for one in asked:
             one = one if isinstance(one, str) else operator.index(one)
             if isinstance(one, str):
-                if one not in self.names:
+                if one not in self.names and one not in self.function.__code__.co_varnames:
                     raise ValueError(
                         f"`{self.function.__name__}` has no argument `{one}`; it has {', '.join(self.names)}"
                     )
@@ -168,7 +168,7 @@ class Derivative:
 
     def _specialise(self, key: Any, args: tuple[Any, ...]) -> Specialisation:
         descriptions = {n: describe_argument(a, n, self.span) for n, a in zip(self.names, args, strict=True)}
-        for name in self.wrt:
+        for name in set(self.wrt) & set(self.names):
             descriptions[name] = floats_for_integers(descriptions[name])
         request = Request(self.captured, descriptions, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
         compiled = compile_request(request, self.backend, self.options)
@@ -219,7 +219,9 @@ class Specialisation:
         self.plain = (
             len(self.positions) == len(names) and not self.outside and not any(self.converters) and not self.apart
         )
-        self.lists = [(k, names.index(n)) for k, n in enumerate(owner.wrt) if descriptions[n].kind == "stored"]
+        self.lists = [
+            (k, names.index(n)) for k, n in enumerate(owner.wrt) if n in names and descriptions[n].kind == "stored"
+        ]
         stored = [k for k, n in enumerate(names) if descriptions[n].kind == "stored"]
         self.list_positions = stored if len(stored) > 1 else []
         self.owner = owner

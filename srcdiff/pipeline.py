@@ -84,13 +84,14 @@ def compile_request(request: Request, backend: str, options: dict[str, Any]) -> 
 
 
 def _simplify(work: Work) -> None:
-    work.main = simplify(share(simplify(work.main)))
+    by_themselves = [v for n, v in work.reading.intermediates.items() if n in work.request.wrt]
+    work.main = simplify(share(simplify(work.main), by_themselves))
     work.callees = tuple(simplify(share(simplify(c))) for c in work.callees)
 
 
 def _sink(work: Work) -> None:
     if work.request.mode == "reverse":
-        work.main = sink_into_branches(work.main)
+        work.main = sink_into_branches(work.main, [v for n in work.request.wrt for v in _chosen(work, n)])
         work.callees = tuple(sink_into_branches(c) for c in work.callees)
 
 
@@ -99,11 +100,9 @@ def _reverse(work: Work) -> None:
     if request.mode != "reverse":
         return
     output = _output_of(work)
-    wrt = [k for name in request.wrt for k in _parameters(work, name)]
+    wrt = [v for name in request.wrt for v in _chosen(work, name)]
     work.warnings += [
-        text
-        for name in request.wrt
-        for text in zero_gradient(work.main, name, [work.main.params[k] for k in _parameters(work, name)], output)
+        text for name in request.wrt for text in zero_gradient(work.main, name, _chosen(work, name), output)
     ]
     callees, written = adjoints_of_callees(work.callees)
     name = f"{work.main.name}_{'value_and_grad' if request.with_value else 'grad'}"
@@ -164,8 +163,10 @@ def _leaves(x: Abstract, reading: Reading) -> list[Value]:
     return []
 
 
-def _parameters(work: Work, name: str) -> list[int]:
-    """The positions, among the function's values, of an argument's parts; all must be floats."""
+def _chosen(work: Work, name: str) -> list[Value]:
+    """The parts of an argument, or an intermediate number of the function, to differentiate by: floats."""
+    if name not in work.reading.arguments:
+        return [_intermediate(work, name)]
     argument = work.reading.arguments[name]
     values = _leaves(argument, work.reading)
     if not values or not all(is_float(v.type) for v in values):
@@ -176,7 +177,18 @@ def _parameters(work: Work, name: str) -> list[int]:
             f"pass `{name}` as floats: `.astype(float)`" if "array" in what else "choose another argument with `wrt=`"
         )
         raise DifferentiationError([Problem("SD402", what, _span(work), help=help_)])
-    return [work.main.params.index(v) for v in values]
+    return values
+
+
+def _intermediate(work: Work, name: str) -> Value:
+    value = work.reading.intermediates.get(name)
+    defined = {v for o in work.main.body.operations for v in o.defines()} | set(work.main.params)
+    if value is None or value not in defined or isinstance(value.type, Array) or not is_float(value.type):
+        what = (
+            f"`{name}` is neither an argument nor a float that the function assigns once, outside of branches and loops"
+        )
+        raise DifferentiationError([Problem("SD402", what, _span(work), help="name an argument with `wrt=`")])
+    return value
 
 
 def _output_of(work: Work) -> int:
@@ -226,7 +238,7 @@ def _shape_of_result(work: Work) -> str:
     if request.mode == "primal":
         return shaped(reading.result, True)
     result = shaped(reading.result, True) if request.with_value or request.has_aux else ""
-    bars = [shaped(reading.arguments[name], False) for name in request.wrt]
+    bars = [shaped(reading.arguments.get(name, Static(0.0)), False) for name in request.wrt]
     gradient = bars[0] if request.single else f"({', '.join(bars)}{',' if len(bars) == 1 else ''})"
     if request.has_aux and not request.with_value:
         assert isinstance(reading.result, Tuple)

@@ -231,3 +231,13 @@ def test_prints_to_debug_work(backend, capfd):
 
     assert found == 4.0
     assert capfd.readouterr().out == "x is 2.0\n"
+
+
+def twice_the_square(x):
+    y = x * x
+    return y + x * x
+
+
+def test_derivative_with_respect_to_an_intermediate_value_is_that_of_its_own_uses() -> None:
+    assert 1.0 == srcdiff.grad(twice_the_square, wrt="y", backend="python")(2.0)
+    assert (8.0, 1.0) == srcdiff.grad(twice_the_square, wrt=("x", "y"), backend="python")(2.0)

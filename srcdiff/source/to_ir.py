@@ -70,6 +70,9 @@ class Reader(Calls):
     def __init__(self) -> None:
         super().__init__()
         self.units: dict[Any, Unit] = {}
+        self.main_number = 0
+        self.assigned: dict[str, list[Value]] = {}
+        """What the function that is differentiated assigns to its names."""
         self.unknown: set[str] = set()
         """Recursive functions that were called before the type of their result was known."""
         self.loop_depth = 0
@@ -274,6 +277,8 @@ class Reader(Calls):
         if isinstance(value, Method):
             self.refuse("SD102", target, "a method without its call is outside the language")
         self.name_value(value, target.id)
+        if frame.number == self.main_number and isinstance(value, Value):
+            self.assigned.setdefault(target.id, []).append(value)
         self.names[(frame.number, target.id)] = value
 
     def name_value(self, value: Abstract, name: str) -> None:
@@ -774,6 +779,8 @@ class Reading:
     captured: Captured
     lists: dict[List, Stored]
     """What stands for lists among the arguments."""
+    intermediates: dict[str, Value]
+    """Numbers that the function assigns once, by name."""
 
 
 def read(captured: Captured, arguments: dict[str, Description]) -> Reading:
@@ -782,6 +789,7 @@ def read(captured: Captured, arguments: dict[str, Description]) -> Reading:
     node = captured.node
     reader.frame = Frame(captured, node, captured.file, captured.name, None, *_scopes(node))
     reader.span = reader.span_of(node)
+    reader.main_number = reader.frame.number
     reader.reported = refused_syntax(captured)
     reader.problems += reader.reported.values()
     bound: dict[str, Abstract] = {}
@@ -813,11 +821,13 @@ def read(captured: Captured, arguments: dict[str, Description]) -> Reading:
         raise DifferentiationError(list(dict.fromkeys(reader.problems)))
     outputs, operations = _result_values(reader, result)
     params += [o.value for o in reader.outside]
+    stores = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    once = {name: values[-1] for name, values in reader.assigned.items() if stores.count(name) == 1}
     main = Function(captured.name, tuple(params), Block(tuple(operations), tuple(outputs)))
     callees = tuple(u.function for u in reader.units.values() if u.function is not None)
     program = mark_writing_calls(Program(main, callees))
     program = pass_outside_values(program, [o.value for o in reader.outside])
-    return Reading(program, bound, result, tuple(reader.outside), tuple(reader.guards), captured, lists)
+    return Reading(program, bound, result, tuple(reader.outside), tuple(reader.guards), captured, lists, once)
 
 
 def mark_writing_calls(program: Program) -> Program:

@@ -109,6 +109,9 @@ class Adjoint:
         self.problems: list[Problem] = []
         self.had_again: set[Value] = set()
         self.idle: set[Operation] = set()
+        self.wanted: set[Value] = set()
+        self.collected: dict[Value, Value] = {}
+        """The adjoints of intermediate values that were asked for."""
         self.copies: dict[Call, list[tuple[Value, Value]]] = {}
         """Branches that have nothing to do in reverse, found by the first run."""
         self.uses: dict[Value, int] = {}
@@ -366,7 +369,10 @@ class Adjoint:
 
     def taken(self, value: Value, mirror: Mirror) -> Value | None:
         """The finished adjoint of a value, at its definition."""
-        return mirror.adjoints.pop(value, None)
+        found = mirror.adjoints.pop(value, None)
+        if found is not None and value in self.wanted:
+            self.collected[value] = found
+        return found
 
     def reverse_apply(self, operation: Apply, mirror: Mirror) -> None:
         out_bar = self.taken(operation.out, mirror)

@@ -114,7 +114,7 @@ class Reverse:
         with adjoint.into(adjoint.top):
             if isinstance(value.type, Array):
                 return adjoint.shadow(value, adjoint.top)
-            found = adjoint.top.adjoints.get(value)
+            found = adjoint.collected.get(value, adjoint.top.adjoints.get(value))
             return adjoint.builder.const(0.0) if found is None else found
 
     def adjoint(
@@ -122,7 +122,9 @@ class Reverse:
     ) -> Adjoint:
         storage = {} if keeper is None else keeper.storage
         lifted = {} if keeper is None else keeper.lifted
-        return Adjoint(structure, self.active, self.twins, self.lists, restores, plan, storage, self.callees, lifted)
+        adjoint = Adjoint(structure, self.active, self.twins, self.lists, restores, plan, storage, self.callees, lifted)
+        adjoint.wanted = set(self.wrt)
+        return adjoint
 
     # -- which memory the reverse sweep puts back --------------------------------------------------------------------
 
@@ -201,10 +203,10 @@ class Reverse:
 
 
 def gradient_of(
-    function: Function, wrt: Sequence[int], output: int, *, with_results: bool, name: str, callees: dict[str, Any]
+    function: Function, wrt: Sequence[Value], output: int, *, with_results: bool, name: str, callees: dict[str, Any]
 ) -> Function:
-    """Value and gradient: the results of the function (if asked for), then a gradient for each chosen parameter."""
+    """Value and gradient: the results of the function (if asked for), then a gradient for each chosen value."""
     function = protect_arguments(function)
     results = function.body.yields
-    reverse = Reverse(function, [function.params[k] for k in wrt], {results[output]: None}, callees)
+    reverse = Reverse(function, wrt, {results[output]: None}, callees)
     return reverse.run(results if with_results else (), name)

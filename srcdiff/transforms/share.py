@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -26,13 +27,14 @@ from srcdiff.ir.nodes import (
 Key = tuple[Any, ...]
 
 
-def share(function: Function) -> Function:
-    return _Share(function).run()
+def share(function: Function, by_themselves: Iterable[Value] = ()) -> Function:
+    """The function with equal values shared; `by_themselves` are left alone: the derivative by one of them is asked."""
+    return _Share(function, set(by_themselves)).run()
 
 
 class _Share:
-    def __init__(self, function: Function) -> None:
-        self.function = function
+    def __init__(self, function: Function, by_themselves: set[Value]) -> None:
+        self.function, self.by_themselves = function, by_themselves
         self.sites: dict[Value, Sites] = points_to(function)
         self.known: dict[Value, Value] = {}
 
@@ -51,7 +53,7 @@ class _Share:
         for operation in block.operations:
             operation = operation.replaced(self.resolve)
             key = self.key(operation)
-            if key is not None:
+            if key is not None and operation.defines()[0] not in self.by_themselves:
                 out = operation.defines()[0]
                 if key in available:
                     same = available[key]

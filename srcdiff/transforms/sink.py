@@ -25,21 +25,22 @@ _HARMLESS = frozenset({"add", "subtract", "multiply", "negative", "positive", "a
 _HARMLESS |= {"where", "square", "float", "float64", "float32", "sin", "cos", "tanh", "arctan"}
 
 
-def sink_into_branches(function: Function) -> Function:
-    return replace(function, body=_block(function.body))
+def sink_into_branches(function: Function, stay: Iterable[Value] = ()) -> Function:
+    """The function with its branches made self-contained; what is in `stay` is left where it is."""
+    return replace(function, body=_block(function.body, set(stay)))
 
 
-def _block(block: Block) -> Block:
+def _block(block: Block, stay: set[Value]) -> Block:
     operations: list[Operation] = []
     for operation in block.operations:
         names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
-        inner: dict[str, Any] = {n: _block(getattr(operation, n)) for n in names}
+        inner: dict[str, Any] = {n: _block(getattr(operation, n), stay) for n in names}
         operations.append(replace(operation, **inner))
     moved: set[Value] = set()
     for position, operation in enumerate(operations):
         if isinstance(operation, If):
             for side in ("then", "orelse"):
-                _sink(operations, position, side, set(block.yields), moved)
+                _sink(operations, position, side, stay | set(block.yields), moved)
     return Block(tuple(operations), block.yields)
 
 
