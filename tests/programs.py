@@ -3188,3 +3188,32 @@ program(
     at=[(grid(3, 3), 0.7, 2), (grid(3, 3), 0.7, 9), (grid(3, 3), 0.7, 1, "short"), (-grid(3, 2), 0.7, 2, "short")],
     wrt=[0, 1],
 )
+
+
+def overwrite_first(a, x):
+    a[1], a[0] = x, 0.5
+    return math.tanh(x)
+
+
+def condition_that_writes(a, x):
+    """The condition of a `while` writes into an array."""
+    turns = 0
+    while overwrite_first(a, x * (turns + 1)) < 0.9 and turns < 4:
+        turns += 1
+    return a[1] * a[2]
+
+
+program(condition_that_writes, at=[(vector(3), 0.4), (vector(3), 2.1)])
+
+
+def list_replaced_or_grown(a):
+    """One branch replaces a list by a new one that grows, the other grows the old one."""
+    items = [0.5]
+    if a[0] > 0.2:
+        items = [a[1] * item for item in items]
+    elif a[1] <= 0.5:
+        items.append(a[0])
+    return sum(items) * items[-1]
+
+
+program(list_replaced_or_grown, at=[(np.array([0.7, 0.3]),), (np.array([0.1, 0.3]),), (np.array([0.1, 0.9]),)])

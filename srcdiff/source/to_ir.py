@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal
-from srcdiff.ir.nodes import Block, Call, Function, If, Operation, Program, Raise, Store, Value, walk
+from srcdiff.ir.nodes import Block, Call, Function, Grow, If, Operation, Pop, Program, Push, Raise, Store, Value, walk
 from srcdiff.ir.types import FLOAT, INT, Array, Stack, is_float
 from srcdiff.source.abstract import (
     MISSING,
@@ -446,6 +446,8 @@ class Reader(Calls):
             changed = any(isinstance(n, ast.NamedExpr) for n in ast.walk(node.test)) or any(
                 x is not names.get(k) and not isinstance(names.get(k), Maybe) for k, x in self.names.items()
             )
+            written = Block(tuple(self.operations[length:]))
+            changed = changed or any(isinstance(o, Store | Push | Pop | Grow | Call) for o in walk(written))
             self.names = names
             del self.operations[length:]
             if isinstance(truth, Static) and not truth.value and not changed:

@@ -41,6 +41,12 @@ def list_storage(function: Function, sites: dict[Value, Sites]) -> Sites:
     for operation in walk(function.body):
         if isinstance(operation, Grow):
             found |= sites.get(operation.array, frozenset())
+    size = -1
+    while size != len(found):  # what may stand in for a list's storage, in a branch or a loop, is a list's storage too
+        size = len(found)
+        for group in sites.values():
+            if group & found:
+                found |= group
     return frozenset(found)
 
 
