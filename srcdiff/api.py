@@ -107,7 +107,14 @@ class Derivative:
         if kwargs or len(args) != len(self.names) or self.by_name:
             args = self._bound(args, kwargs)
         key = tuple(
-            [_key(a) if type(a) is not _ARRAY or not a.dtype.isnative else a.dtype.num * 64 + a.ndim for a in args]
+            [
+                type(a)
+                if type(a) in _PLAIN
+                else a.dtype.num * 64 + a.ndim
+                if type(a) is _ARRAY and a.dtype.isnative
+                else _key(a)
+                for a in args
+            ]
         )
         specialisation = self.specialisations.get(key)
         if specialisation is None or (specialisation.watches and not specialisation.is_current()):
