@@ -108,10 +108,10 @@ class Derivative:
             args = self._bound(args, kwargs)
         key = tuple(
             [
-                type(a)
-                if type(a) in _PLAIN
-                else a.dtype.num * 64 + a.ndim
+                a.dtype.num * 64 + a.ndim
                 if type(a) is _ARRAY and a.dtype.isnative
+                else type(a)
+                if type(a) in _PLAIN
                 else _key(a)
                 for a in args
             ]
