@@ -1813,7 +1813,7 @@ class Writer:
     def write_program_end(self) -> None:
         """A last statement that most values of the program reach."""
         terms: list[str] = []
-        for name, kind in self.variables.items():
+        for name, kind in list(self.variables.items()):
             if name in self.outside or isinstance(kind, Function) or self.chance(0.25):
                 continue
             if isinstance(kind, Real):
