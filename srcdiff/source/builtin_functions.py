@@ -1,0 +1,158 @@
+"""The builtin functions of Python."""
+
+from __future__ import annotations
+
+import ast
+
+import numpy as np
+
+from srcdiff.ir.nodes import Value
+from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar
+from srcdiff.source.abstract import (
+    Abstract,
+    Enumerate,
+    Iteration,
+    List,
+    Range,
+    Reversed,
+    Static,
+    Tuple,
+    Zip,
+)
+from srcdiff.source.sequences import Sequences
+
+
+class Builtins(Sequences):
+    """Reads calls of builtins."""
+
+    def call_stop_gradient(self, node: ast.AST, x: Abstract) -> Abstract:
+        if isinstance(x, Static):
+            return x
+        if isinstance(x, Tuple):
+            return Tuple(tuple(self.call_stop_gradient(node, i) for i in x.items), x.kind)
+        if isinstance(x, Value) and isinstance(x.type, Array):
+            self.refuse("SD303", node, "`stop_gradient` of a whole array is not supported yet")
+        return self.apply("stop_gradient", self.number(x, node))
+
+    def call_range(self, node: ast.AST, *args: Abstract) -> Abstract:
+        if not 1 <= len(args) <= 3:
+            self.refuse("SD304", node, "`range` takes one to three arguments")
+        for a in args:
+            if not isinstance(a, Static):
+                self.integer(a, node)
+            elif not isinstance(a.value, int):
+                self.refuse("SD203", node, "`range` needs integers", help_="convert with `int(...)`")
+        start, stop, step = (Static(0), args[0], Static(1)) if len(args) == 1 else (*args, Static(1))[:3]
+        if isinstance(step, Static) and step.value == 0:
+            self.refuse("SD203", node, "the step of `range` is zero")
+        return Range(start, stop, step)
+
+    def call_len(self, node: ast.AST, x: Abstract) -> Abstract:
+        match x:
+            case Value(type=Array()):
+                return self.dim(x, 0)
+            case Static():
+                return Static(len(x.value))
+        found = self.iteration(x, node)
+        return found.length if isinstance(found, Iteration) else Static(len(found))
+
+    def call_enumerate(self, node: ast.AST, of: Abstract, start: Abstract = Static(0)) -> Abstract:  # noqa: B008
+        return Enumerate(of, start)
+
+    def call_zip(self, node: ast.AST, *of: Abstract, strict: Abstract = Static(False)) -> Abstract:  # noqa: B008
+        return Zip(of)
+
+    def call_reversed(self, node: ast.AST, of: Abstract) -> Abstract:
+        return Reversed(of)
+
+    def call_tuple(self, node: ast.AST, of: Abstract = Tuple(())) -> Abstract:  # noqa: B008
+        return Tuple(self.unpacked(of, node))
+
+    def call_list(self, node: ast.AST, of: Abstract = Tuple(())) -> Abstract:  # noqa: B008
+        found = self.iteration(of, node)
+        if not isinstance(found, Iteration):
+            return self.new_list(found)
+        if isinstance(found.length, Static) and found.length.value <= 16:
+            return self.new_list(tuple(found.element(Static(k)) for k in range(found.length.value)))
+        handle = self.new_list(())
+        self.for_each(node, found, lambda item: self.append(handle, item, node))
+        return handle
+
+    def call_sum(self, node: ast.AST, of: Abstract, start: Abstract = Static(0)) -> Abstract:  # noqa: B008
+        return self.fold(node, of, start, lambda a, b: self.binary(ast.Add, a, b, node))
+
+    def call_prod(self, node: ast.AST, of: Abstract, *, start: Abstract = Static(1)) -> Abstract:  # noqa: B008
+        return self.fold(node, of, start, lambda a, b: self.binary(ast.Mult, a, b, node))
+
+    def call_fsum(self, node: ast.AST, of: Abstract) -> Abstract:
+        return self.call_sum(node, of, Static(0.0))
+
+    def smallest(self, node: ast.AST, args: tuple[Abstract, ...], op: ast.cmpop) -> Abstract:
+        def better(a: Abstract, b: Abstract) -> Abstract:
+            test = self.compare(op, b, a, node)
+            if isinstance(test, Static):
+                return b if test.value else a
+            return self.apply("where", self.value(test), self.number(b, node), self.number(a, node))
+
+        return self.fold(node, args[0] if len(args) == 1 else Tuple(args), None, better)
+
+    def call_max(self, node: ast.AST, *args: Abstract) -> Abstract:
+        return self.smallest(node, args, ast.Gt())
+
+    def call_min(self, node: ast.AST, *args: Abstract) -> Abstract:
+        return self.smallest(node, args, ast.Lt())
+
+    def call_any(self, node: ast.AST, of: Abstract) -> Abstract:
+        return self.fold(node, of, Static(False), lambda a, b: self.logical("logical_or", a, b, node))
+
+    def call_all(self, node: ast.AST, of: Abstract) -> Abstract:
+        return self.fold(node, of, Static(True), lambda a, b: self.logical("logical_and", a, b, node))
+
+    def logical(self, primitive: str, a: Abstract, b: Abstract, node: ast.AST) -> Abstract:
+        return self.apply(primitive, self.value(self.truth(a, node)), self.value(self.truth(b, node)))
+
+    def call_round(self, node: ast.AST, x: Abstract, ndigits: Abstract = Static(None)) -> Abstract:  # noqa: B008
+        if isinstance(ndigits, Static) and ndigits.value is None:
+            return self.cast(self.apply("rint", self.cast(self.number(x, node), FLOAT)), INT)
+        return self.apply("round", self.cast(self.number(x, node), FLOAT), self.integer(ndigits, node))
+
+    def call_floor(self, node: ast.AST, x: Abstract) -> Abstract:
+        return self.cast(self.apply("floor", self.cast(self.number(x, node), FLOAT)), INT)
+
+    def call_ceil(self, node: ast.AST, x: Abstract) -> Abstract:
+        return self.cast(self.apply("ceil", self.cast(self.number(x, node), FLOAT)), INT)
+
+    def call_float32(self, node: ast.AST, x: Abstract) -> Abstract:
+        return self.cast(self.number(x, node), Scalar("float32"))
+
+    def call_float64(self, node: ast.AST, x: Abstract) -> Abstract:
+        return self.cast(self.number(x, node), FLOAT)
+
+    def call_int64(self, node: ast.AST, x: Abstract) -> Abstract:
+        return self.cast(self.number(x, node), INT)
+
+    def call_bool_(self, node: ast.AST, x: Abstract) -> Abstract:
+        return self.cast(self.number(x, node), BOOL)
+
+    def call_isinstance(self, node: ast.AST, x: Abstract, kinds: Abstract) -> Abstract:
+        kinds_ = (
+            tuple(k.value for k in kinds.items if isinstance(k, Static))
+            if isinstance(kinds, Tuple)
+            else ((kinds.value,) if isinstance(kinds, Static) else ())
+        )
+        if isinstance(x, Static):
+            return Static(isinstance(x.value, kinds_))
+        is_kind: dict[str, type] = {"float64": float, "float32": np.float32, "int64": int, "bool": bool}
+        if isinstance(x, Tuple):
+            return Static(any(issubclass(x.kind or tuple, k) for k in kinds_))
+        if isinstance(x, List):
+            return Static(list in kinds_)
+        if isinstance(x, Value):
+            if not isinstance(x.type, Array) and any(k.__module__ == "numpy" for k in kinds_):
+                self.refuse("SD205", node, "whether a number is Python's or NumPy's is not known here")
+            mine = np.ndarray if isinstance(x.type, Array) else is_kind[x.scalar.dtype]
+            return Static(issubclass(mine, kinds_))
+        self.refuse("SD102", node, "`isinstance` of this is outside the language")
+
+    def call_divmod(self, node: ast.AST, a: Abstract, b: Abstract) -> Abstract:
+        return Tuple((self.binary(ast.FloorDiv, a, b, node), self.binary(ast.Mod, a, b, node)))
