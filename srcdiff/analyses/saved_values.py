@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from srcdiff.analyses.aliasing import Sites
 from srcdiff.analyses.minimum_cut import minimum_cut
 from srcdiff.analyses.structure import Structure
-from srcdiff.ir.nodes import Apply, Call, Dim, Load, Loop, Operation, Peek, Pop, Store, Transpose, Value, View
+from srcdiff.ir.nodes import Apply, Call, Dim, Load, Loop, Operation, Peek, Pop, References, Store, Value
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import Array, Scalar
 
@@ -146,7 +146,7 @@ class Planner:
             return Decision("again", operation), operation.args
         if isinstance(operation, Peek) and self.is_free(operation.stack) and not self.pops:
             return Decision("again", operation), operation.uses()
-        if isinstance(operation, Dim | View | Transpose):
+        if isinstance(operation, Dim | References):
             return Decision("again", operation), operation.uses()
         yielded = self.yielded(value)
         if yielded is not None:

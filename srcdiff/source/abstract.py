@@ -130,6 +130,44 @@ class Poison:
 
 
 @dataclass(frozen=True, slots=True)
+class Size:
+    """The length of an axis: its key (equal keys are equal sizes), and how to have it as a value."""
+
+    key: tuple[Any, ...]
+    value: Callable[[], Value] = field(compare=False)
+
+
+@dataclass(eq=False, slots=True, weakref_slot=True)
+class Lazy:
+    """An array that is not computed yet: `at` writes the computation of one element.
+
+    What takes an array apart element by element takes it as it is; for everything else it is computed first, and so it
+    is before anything may write into the arrays it reads.
+    """
+
+    dtype: str
+    sizes: tuple[Size, ...]
+    at: Callable[[tuple[Value, ...]], Value]
+    reads: tuple[tuple[Value, bool], ...] = ()
+    """The arrays it reads, and whether from each only the element at the same place."""
+    plain: bool = False
+    """Whether an element costs no more than a load."""
+    array: Value | None = None
+    """The array, once it is computed."""
+
+    @property
+    def rank(self) -> int:
+        return len(self.sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """All places of an array of this shape, in order."""
+
+    shape: tuple[Abstract, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Iteration:
     """How to go through something: how many elements, and the one at a position."""
 
@@ -155,6 +193,8 @@ Abstract = (
     | Missing
     | Maybe
     | Poison
+    | Lazy
+    | Each
 )
 
 MISSING = Missing()

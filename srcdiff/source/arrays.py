@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from srcdiff.ir.nodes import Value
+from srcdiff.ir.nodes import Index, Item, NewAxis, Slice, Value
 from srcdiff.ir.types import FLOAT, INT, Array, Scalar, is_supported_dtype
 from srcdiff.source.abstract import (
     Abstract,
     Items,
+    Lazy,
     List,
+    Size,
     Static,
     Tuple,
 )
-from srcdiff.source.builtin_functions import Builtins
 from srcdiff.source.environment import list_key
+from srcdiff.source.shapes import ONE
+from srcdiff.source.whole_arrays import Places, WholeArrays
 
 
-class Arrays(Builtins):
+class Arrays(WholeArrays):
     """Reads calls that make and view arrays."""
 
     def dtype_of(self, dtype: Abstract, node: ast.AST) -> str:
@@ -139,6 +143,133 @@ class Arrays(Builtins):
             self.write_element(array, tuple(self.const(p) for p in position), value)
         return array
 
+    def array_of(self, x: Abstract, node: ast.AST) -> Value:
+        array = self.call_array(node, x)
+        assert isinstance(array, Value)
+        return array
+
+    def assign_part(
+        self,
+        array: Value,
+        items: list[Abstract | Item],
+        value: Abstract,
+        node: ast.AST,
+        op: type[ast.operator] | None = None,
+    ) -> None:
+        """`array[items] = value`, or `op=`, for a part of an array."""
+        basic = [i for i in items if isinstance(i, Slice | Index | NewAxis)]
+        if len(basic) < len(items):
+            self.write_picked(array, items, value, node, op)
+            return
+        whole = all(isinstance(i, Slice) and not i.parts() for i in basic)
+        self.assign_array(array if whole else self.view(array, tuple(basic)), value, node, op)
+
+    def the_array(self, x: Abstract, node: ast.AST) -> Value:
+        """The array, computed; lists become arrays."""
+        x = self.forced(x)
+        if isinstance(x, List | Tuple):
+            return self.array_of(x, node)
+        if not (isinstance(x, Value) and isinstance(x.type, Array)):
+            self.refuse("SD203", node, f"{self.said(x)} stands where an array is needed")
+        return x
+
+    def static_integers(self, x: Abstract, node: ast.AST) -> tuple[int, ...]:
+        """Integers known when the function is compiled: axes."""
+        items = x.items if isinstance(x, Tuple) else (x,)
+        if not all(isinstance(i, Static) and isinstance(i.value, int) for i in items):
+            self.refuse("SD205", node, "the axes must be known when the function is compiled")
+        return tuple(i.value for i in items if isinstance(i, Static))
+
+    def call_where(
+        self, node: ast.AST, condition: Abstract, x: Abstract | None = None, y: Abstract | None = None
+    ) -> Abstract:
+        if x is None or y is None:
+            return Tuple(self.positions_of(self.lazy(condition, node), node))
+        dtype = self.promoted(lambda a, b: np.where(True, a, b), (x, y), node)
+        return self.choose_elements(condition, x, y, dtype, node)
+
+    def call_expand_dims(self, node: ast.AST, a: Abstract, axis: Abstract) -> Abstract:
+        axes = self.static_integers(axis, node)
+        a = self.forced(a)
+        if not self.is_array(a):
+            number = self.number(a, node)
+            array = self.alloc(number.scalar.dtype, tuple(self.const(1) for _ in axes), None)
+            self.write_element(array, tuple(self.const(0) for _ in axes), number)
+            return array
+        array = self.the_array(a, node)
+        rank = array.array.rank + len(axes)
+        places = {x % rank for x in axes}
+        return self.view(array, tuple(NewAxis() if k in places else Slice(None, None, None) for k in range(rank)))
+
+    def call_reshape(self, node: ast.AST, a: Abstract, shape: Abstract, order: Abstract = Static("C")) -> Abstract:  # noqa: B008
+        if not (isinstance(order, Static) and order.value == "C"):
+            self.refuse("SD203", node, "only the order 'C' is supported", help_="transpose the array first")
+        array = self.the_array(a, node)
+        sizes = self.new_shape(array, shape, node)
+        if array not in self.contiguous:
+            array = self.copy(array)
+            self.copies_of_parts.add(array)
+        return self.reshaped(array, sizes)
+
+    def new_shape(self, array: Value, shape: Abstract, node: ast.AST) -> tuple[Value, ...]:
+        """The sizes of a reshaped array; one of them may be left to be computed."""
+        items = shape.items if isinstance(shape, Tuple) else (shape,)
+        total = self.value(self.size(array))
+        unknown = [k for k, x in enumerate(items) if isinstance(x, Static) and x.value == -1]
+        sizes = [self.integer(x, node) for x in items]
+        product = self.const(1)
+        for k, size in enumerate(sizes):
+            product = product if k in unknown else self.apply("multiply", product, size)
+        words = ("cannot reshape array of size ", total, " into shape (", *_commas(sizes), ")")
+        if unknown:
+            empty = self.apply("equal", product, self.const(0))
+            self.raise_with(empty, ValueError, words)
+            sizes[unknown[0]] = self.apply("floor_divide", total, product)
+            left = self.apply("remainder", total, product)
+            self.raise_with(self.apply("not_equal", left, self.const(0)), ValueError, words)
+        else:
+            self.raise_with(self.apply("not_equal", product, total), ValueError, words)
+        if len(items) == 1 and unknown:
+            sizes = [total]
+        return tuple(sizes)
+
+    def call_ravel(self, node: ast.AST, a: Abstract) -> Abstract:
+        return self.call_reshape(node, a, Static(-1))
+
+    def call_broadcast_to(self, node: ast.AST, array: Abstract, shape: Abstract) -> Abstract:
+        """A view that repeats the array; nothing may be written into it."""
+        items = shape.items if isinstance(shape, Tuple) else (shape,)
+        sizes = [self.integer(x, node) for x in items]
+        whole = [Size(self.key_of(s), lambda s=s: s) for s in sizes]  # type: ignore[misc]
+        source = self.lazy(array, node)
+        source = self.once(source, whole, node)
+        if source.rank > len(whole):
+            self.refuse("SD203", node, f"an array of rank {source.rank} cannot become one of rank {len(whole)}")
+        target = Lazy(source.dtype, tuple(whole), lambda _: self.const(0))
+        pairs = list(zip(source.sizes, whole[len(whole) - source.rank :], strict=True))
+        for own, size in pairs:
+            if self.canonical(own.key) != ONE:
+                self.require_equal(own, size, lambda: self.assignment_in_words(source, target))
+        steps = [self.step(own, size) for own, size in pairs]
+        straight = source.rank == len(whole) and all(s is None for s in steps)
+        made = self.new_lazy(source.dtype, whole, lambda p: source.at(self.mapped(p, steps)), [source], straight)
+        made.plain = source.plain
+        return made
+
+    def call_astype(self, node: ast.AST, a: Abstract, dtype: Abstract, copy: Abstract = Static(True)) -> Abstract:  # noqa: B008
+        name = self.dtype_of(dtype, node)
+        source = self.lazy(a, node)
+        wide = name in ("float64", "float32", "int64", "bool")
+
+        def at(places: Places) -> Value:
+            value = source.at(places)
+            return self.as_element(value, name)
+
+        if not wide and source.dtype != name and name not in ("int32", "intp"):
+            self.refuse("SD201", node, f"conversion to {name} wraps around", help_="use np.int64 or a float type")
+        made = self.new_lazy(name, source.sizes, at, [source])
+        return made if source.sizes else at(())
+
     def call_asarray(self, node: ast.AST, of: Abstract, dtype: Abstract = Static(None)) -> Abstract:  # noqa: B008
         same = isinstance(dtype, Static) and dtype.value is None
         return of if isinstance(of, Value) and isinstance(of.type, Array) and same else self.call_array(node, of, dtype)
@@ -153,9 +284,6 @@ class Arrays(Builtins):
             return tuple(self.nested(i, node) for i in x.items)
         return x
 
-    def array_copy(self, node: ast.AST, array: Value) -> Abstract:
-        return self.copy(array)
-
     def array_transpose(self, node: ast.AST, array: Value, *axes: Abstract) -> Abstract:
         return self.call_transpose(node, array, Tuple(axes) if axes else Static(None))
 
@@ -163,6 +291,13 @@ class Arrays(Builtins):
         if len(where) != array.array.rank:
             self.refuse("SD203", node, "`item` needs one index for each axis")
         return self.load(array, tuple(self.integer(w, node) for w in where))
+
+
+def _commas(sizes: Sequence[Value]) -> list[str | Value]:
+    parts: list[str | Value] = []
+    for k, size in enumerate(sizes):
+        parts += [",", size] if k else [size]
+    return parts
 
 
 def _flat(rows: Any) -> list[Abstract]:

@@ -13,12 +13,29 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal
-from srcdiff.ir.nodes import Block, Call, Function, Grow, If, Operation, Pop, Program, Push, Raise, Store, Value, walk
+from srcdiff.ir.nodes import (
+    Block,
+    Call,
+    Function,
+    Grow,
+    If,
+    Index,
+    Item,
+    Operation,
+    Pop,
+    Program,
+    Push,
+    Raise,
+    Store,
+    Value,
+    walk,
+)
 from srcdiff.ir.types import FLOAT, INT, Array, Stack, is_float
 from srcdiff.source.abstract import (
     MISSING,
     Abstract,
     Description,
+    Each,
     Items,
     Iteration,
     List,
@@ -76,6 +93,7 @@ class Reader(Calls):
         self.unknown: set[str] = set()
         """Recursive functions that were called before the type of their result was known."""
         self.loop_depth = 0
+        self.levels: dict[tuple[ast.AST, int], ast.AST] = {}
 
     # -- bodies ------------------------------------------------------------------------------------------------------
 
@@ -139,7 +157,8 @@ class Reader(Calls):
 
     def guarded(self, statement: ast.stmt, read: Callable[[], Any]) -> bool:
         """Read a statement; a problem in it is noted, and what it would have assigned cannot be used."""
-        self.span = self.span_of(statement)
+        if not self.frame.library:
+            self.span = self.span_of(statement)
         depth = len(self.stack)
         found: list[bool] = []
         try:
@@ -177,7 +196,8 @@ class Reader(Calls):
             self.expr(node.value)
 
     def statement_Return(self, node: ast.Return) -> None:
-        value = Static(None) if node.value is None else self.expr(node.value)
+        read = self.lazily if self.frame.library else self.expr
+        value = Static(None) if node.value is None else read(node.value)
         self.names[(self.frame.number, "%return")] = value
         self.leave(RETURNS)
 
@@ -245,7 +265,8 @@ class Reader(Calls):
     # -- assignment --------------------------------------------------------------------------------------------------
 
     def statement_Assign(self, node: ast.Assign) -> None:
-        value = self.expr(node.value)
+        alone = len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript)
+        value = self.lazily(node.value) if alone or self.frame.library else self.expr(node.value)
         for target in node.targets:
             self.assign(target, value)
 
@@ -339,15 +360,12 @@ class Reader(Calls):
             return
         if not (isinstance(base, Value) and isinstance(base.type, Array)):
             self.refuse("SD203", target, f"elements of {self.said(base)} cannot be assigned")
-        self.write_element(base, self.element_place(base, target), self.number(value, target))
-
-    def element_place(self, array: Value, target: ast.Subscript) -> tuple[Value, ...]:
-        from srcdiff.ir.nodes import Index
-
-        _, items = self.array_items(array, target.slice, target)
-        if not (all(isinstance(i, Index) for i in items) and len(items) == array.array.rank):
-            self.refuse("SD303", target, "assignment to a part of an array is whole-array code")
-        return tuple(i.value for i in items if isinstance(i, Index))
+        items = self.array_items(base, target.slice, target)
+        place = element_place(items, base)
+        if place is not None:
+            self.write_element(base, place, self.number(value, target))
+        else:
+            self.assign_part(base, items, value, target)
 
     def assign_list_element(self, base: List, target: ast.Subscript, value: Abstract) -> None:
         self.write_position(base, self.expr(target.slice), value, target)
@@ -384,6 +402,9 @@ class Reader(Calls):
         if isinstance(old, List) and isinstance(node.op, ast.Add):
             self.list_extend(node, old, self.expr(node.value))
             return
+        if isinstance(old, Value) and self.is_array(old):
+            self.assign_array(old, self.lazily(node.value), node, type(node.op))
+            return
         self.assign(target, self.binary(type(node.op), old, self.expr(node.value), node))
 
     def augment_element(self, node: ast.AugAssign, target: ast.Subscript) -> None:
@@ -393,7 +414,11 @@ class Reader(Calls):
             return
         if not (isinstance(base, Value) and isinstance(base.type, Array)):
             self.refuse("SD203", target, f"elements of {self.said(base)} cannot be assigned")
-        place = self.element_place(base, target)
+        items = self.array_items(base, target.slice, target)
+        place = element_place(items, base)
+        if place is None:
+            self.assign_part(base, items, self.lazily(node.value), node, type(node.op))
+            return
         if isinstance(node.op, ast.Add | ast.Sub) and is_float(base.type):
             names, before = dict(self.names), len(self.operations)
             amount = self.number(self.expr(node.value), node)
@@ -495,6 +520,9 @@ class Reader(Calls):
         if isinstance(source, Range):
             self.for_range(node, source)
             return
+        if isinstance(source, Each):
+            self.for_each_place(node, source)
+            return
         found = self.iteration(source, node.iter)
         if not isinstance(found, Iteration):
             self.unrolled(node, found)
@@ -544,6 +572,32 @@ class Reader(Calls):
             self.unrolled(node, tuple(Static(k) for k in range(*known)))
             return
         self.after_loop(code, node)
+
+    def for_each_place(self, node: ast.For, source: Each) -> None:
+        """Nested loops over all places of an array."""
+        if node.orelse or _breaks(node.body) or _returns(node.body):
+            self.refuse("SD101", node, "a loop over all places of an array cannot be left early")
+        lengths = [self.cast(self.value(s), INT) for s in source.shape]
+        nodes: list[ast.AST] = [self.levels.setdefault((node, axis), ast.Pass()) for axis in range(len(lengths))]
+
+        def level(axis: int, places: tuple[Abstract, ...]) -> None:
+            if axis == len(lengths):
+                self.assign(node.target, Tuple(places))
+                self.loop_body(node.body)
+                if self.exit == Static(CONTINUES):
+                    self.names[self.exit_key] = Static(GOES_ON)
+                return
+
+            def turn(index: Value | None) -> None:
+                assert index is not None
+                index.name = "ijklmn"[axis % 6]
+                level(axis + 1, (*places, index))
+
+            bounds = (self.const(0), lengths[axis], self.const(1))
+            self.loop(nodes[axis], assigned_names(node), bounds, None, turn)
+
+        level(0, ())
+        self.names[self.exit_key] = Static(GOES_ON)
 
     def unrolled(self, node: ast.For, items: tuple[Abstract, ...]) -> None:
         """A loop over things known one by one is written out."""
@@ -727,6 +781,12 @@ class Reader(Calls):
         unit.params = tuple(params)
         unit.function = Function(unit.name, unit.params, Block(tuple(operations), tuple(yields)))
         return stable
+
+
+def element_place(items: list[Abstract | Item], array: Value) -> tuple[Value, ...] | None:
+    """The indices of a single element, if that is what a subscript means."""
+    indices = tuple(i.value for i in items if isinstance(i, Index))
+    return indices if len(indices) == len(items) == array.array.rank else None
 
 
 _NO_ARGUMENTS = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])

@@ -17,6 +17,7 @@ from srcdiff.ir.nodes import (
     Function,
     Grow,
     If,
+    Library,
     Load,
     Loop,
     NewStack,
@@ -230,7 +231,7 @@ class _Dead:
             self.need_memory(operation.array)
         if isinstance(operation, Push) and isinstance(operation.value.type, Array):
             self.need_memory(operation.value)
-        if isinstance(operation, Call):
+        if isinstance(operation, Call | Library):
             for value in operation.args:
                 if isinstance(value.type, Array):
                     self.need_memory(value)

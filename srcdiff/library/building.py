@@ -1,0 +1,7 @@
+"""Arrays made of numbers and of other arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+FUNCTIONS: dict[Any, Any] = {}

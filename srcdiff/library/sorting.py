@@ -1,0 +1,7 @@
+"""Orders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+FUNCTIONS: dict[Any, Any] = {}
