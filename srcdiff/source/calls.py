@@ -131,7 +131,7 @@ class Calls(Arrays):
             return self.library_call(target, args, node)
         structure = getattr(target, "__srcdiff_structural__", None)
         if structure is not None:
-            return self.run_structural(target.__srcdiff_structural__, args, node)
+            return self.run_structural(structure, args, node)
         rule = getattr(target, "__srcdiff_rule__", None)
         if rule is not None:
             return self.call_custom(rule, args, keywords, node)
