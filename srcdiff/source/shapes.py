@@ -37,6 +37,7 @@ class Shapes(Builder):
         self.not_one: set[Key] = set()
         self.bases: dict[Value, tuple[Value, Any]] = {}
         """What a view is a view of, and which part."""
+        self.parts: dict[Value, tuple[Value, tuple[Item, ...]]] = {}
         self.origins: dict[Value, frozenset[Hashable]] = {}
         self.born: dict[Value, int] = {}
         self.new: set[Value] = set()
@@ -209,6 +210,7 @@ class Shapes(Builder):
     def view(self, array: Value, items: tuple[Item, ...], name: str = "") -> Value:
         out = super().view(array, items, name)
         self.bases[out] = (array, tuple(self.item_key(i) for i in items))
+        self.parts[out] = (array, items)
         self.sizes[out] = self.view_sizes(array, items)
         if array in self.contiguous and _keeps_contiguous(items, array.array.rank):
             self.contiguous.add(out)
