@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.library import building, indices, linear_algebra, products, reductions, scans, sorting
+from srcdiff.library import building, indices, linear_algebra, products, reductions, scans, signals, sorting
 
 FUNCTIONS: dict[Any, Any] = {
     **reductions.FUNCTIONS,
@@ -16,12 +16,13 @@ FUNCTIONS: dict[Any, Any] = {
     **sorting.FUNCTIONS,
     **products.FUNCTIONS,
     **linear_algebra.FUNCTIONS,
+    **signals.FUNCTIONS,
 }
 """By the function of NumPy."""
 
 METHODS: dict[str, Any] = {
     name: getattr(np, name)
-    for name in ["sum", "nonzero", "dot", "reshape", "ravel", "astype", "copy"]
+    for name in ["sum", "nonzero", "dot", "trace", "reshape", "ravel", "astype", "copy"]
     if hasattr(np, name)
 }
 """By the name of the method; the array is the first argument."""
