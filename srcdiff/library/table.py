@@ -21,7 +21,6 @@ FUNCTIONS: dict[Any, Any] = {
 
 METHODS: dict[str, Any] = {
     name: getattr(np, name)
-    for name in ["sum", "nonzero", "dot", "reshape", "ravel", "astype", "copy"]
     if hasattr(np, name)
 }
 """By the name of the method; the array is the first argument."""
