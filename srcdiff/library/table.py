@@ -19,8 +19,5 @@ FUNCTIONS: dict[Any, Any] = {
 }
 """By the function of NumPy."""
 
-METHODS: dict[str, Any] = {
-    name: getattr(np, name)
-    if hasattr(np, name)
-}
+METHODS: dict[str, Any] = {name: getattr(np, name) for name in ("sum", "nonzero", "dot", "ravel", "astype", "copy")}
 """By the name of the method; the array is the first argument."""
