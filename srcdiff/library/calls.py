@@ -138,7 +138,7 @@ def eigenvectors_adjoint(a: Any, values: Any, vectors: Any, values_bar: Any, vec
 
 
 def singular_values_adjoint(a: Any, u: Any, s: Any, vt: Any, u_bar: Any, s_bar: Any, vt_bar: Any) -> Any:
-    """Townsend 2016. How vectors of equal values, or of zero, turn into each other has no derivative: it is left out."""
+    """Townsend 2016. How vectors of equal values, or of zero, turn into each other has no derivative: left out."""
     k = len(s)
     u_part, v_part = matrix_matrix(u.T, u_bar), matrix_matrix(vt, vt_bar.T)
     middle = np.empty((k, k), a.dtype)

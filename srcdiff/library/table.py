@@ -21,8 +21,6 @@ FUNCTIONS: dict[Any, Any] = {
 """By the function of NumPy."""
 
 METHODS: dict[str, Any] = {
-    name: getattr(np, name)
-    for name in ["sum", "nonzero", "dot", "trace", "reshape", "ravel", "astype", "copy"]
-    if hasattr(np, name)
+    name: getattr(np, name) for name in ("sum", "nonzero", "dot", "trace", "ravel", "astype", "copy")
 }
 """By the name of the method; the array is the first argument."""

@@ -628,10 +628,21 @@ _HANDLERS: dict[Any, str] = {
     language.known: "known",
     language.is_array: "is_array",
     np.astype: "astype",
+    np.round: "round_array",
+    np.around: "round_array",
+    slice: "slice",
     divmod: "divmod",
 }
 
-_LAZY = {"call_where", "call_broadcast_to", "call_astype", "call_is_array", "call_known", "call_shape", "call_len"}
+_LAZY = {
+    "call_where",
+    "call_broadcast_to",
+    "call_astype",
+    "call_is_array",
+    "call_known",
+    "call_shape",
+    "call_stop_gradient",
+}
 """What takes arrays that are not computed yet."""
 
 

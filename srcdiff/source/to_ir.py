@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from srcdiff.diagnostics import DifferentiationError, Problem, Refusal
+from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
 from srcdiff.ir.nodes import (
     Block,
     Call,
@@ -52,7 +52,7 @@ from srcdiff.source.abstract import (
     loosened,
 )
 from srcdiff.source.accepted import refused_syntax
-from srcdiff.source.calls import Calls, RecursionFound
+from srcdiff.source.calls import Calls, RecursionFound, is_library
 from srcdiff.source.capture import Captured
 from srcdiff.source.environment import (
     BREAKS,
@@ -843,14 +843,24 @@ class Reading:
     """What stands for lists among the arguments."""
     intermediates: dict[str, Value]
     """Numbers that the function assigns once, by name."""
+    assumes_sizes: bool = False
+    """Whether it was read as if no size were one that stretches."""
 
 
-def read(captured: Captured, arguments: dict[str, Description]) -> Reading:
-    """The function as IR, for arguments of these descriptions; every problem found is reported together."""
+def read(
+    captured: Captured, arguments: dict[str, Description], *, exact: bool = False, inside: Span | None = None
+) -> Reading:
+    """The function as IR, for arguments of these descriptions; every problem found is reported together.
+
+    `exact` is about broadcasting (see whole_arrays.py). A function of the library is read for a place `inside` the
+    user's program.
+    """
     reader = Reader()
+    reader.exact, reader.trusted = exact, inside is not None
     node = captured.node
-    reader.frame = Frame(captured, node, captured.file, captured.name, None, *_scopes(node))
-    reader.span = reader.span_of(node)
+    library = is_library(captured.function)
+    reader.frame = Frame(captured, node, captured.file, captured.name, None, *_scopes(node), library)
+    reader.span = inside if library else reader.span_of(node)
     reader.main_number = reader.frame.number
     reader.reported = refused_syntax(captured)
     reader.problems += reader.reported.values()
@@ -889,7 +899,9 @@ def read(captured: Captured, arguments: dict[str, Description]) -> Reading:
     callees = tuple(u.function for u in reader.units.values() if u.function is not None)
     program = mark_writing_calls(Program(main, callees))
     program = pass_outside_values(program, [o.value for o in reader.outside])
-    return Reading(program, bound, result, tuple(reader.outside), tuple(reader.guards), captured, lists, once)
+    return Reading(
+        program, bound, result, tuple(reader.outside), tuple(reader.guards), captured, lists, once, reader.assumes
+    )
 
 
 def mark_writing_calls(program: Program) -> Program:

@@ -35,6 +35,10 @@ class WholeArrays(Builtins):
     def __init__(self) -> None:
         super().__init__()
         self.exact = False
+        self.assumes = False
+        """Whether sizes were taken to be equal where one of them might be one."""
+        self.trusted = False
+        """Whether sizes that must be equal are: in adjoints of library calls, whose arguments have been checked."""
         self.pending: weakref.WeakSet[Lazy] = weakref.WeakSet()
 
     # -- arrays that are not computed yet ----------------------------------------------------------------------------
@@ -51,8 +55,45 @@ class WholeArrays(Builtins):
             number = self.number(x, node)
             return Lazy(number.scalar.dtype, (), lambda _: number, plain=True)
         array, keys = x, self.keys(x)
+        base, to_base = self.through(array)
         sizes = tuple(Size(key, lambda axis=axis: self.dim(array, axis)) for axis, key in enumerate(keys))  # type: ignore[misc]
-        return Lazy(x.type.dtype, sizes, lambda places: self.load(array, places), ((array, True),), True)
+        return Lazy(x.type.dtype, sizes, lambda places: self.load(base, to_base(places)), ((array, True),), True)
+
+    def through(self, array: Value) -> tuple[Value, Callable[[Places], Places]]:
+        """The array that a view is part of, if its elements are there at a fixed distance, and how to find them."""
+        found = self.parts.get(array)
+        if found is None or not self.fixed_distance(found[1]):
+            return array, lambda places: places
+        base, items = found
+        outer, onwards = self.through(base)
+
+        def to_base(places: Places) -> Places:
+            rest = iter(places)
+            inner: list[Value] = []
+            for item in items:
+                if isinstance(item, Index):
+                    inner.append(item.value)
+                elif isinstance(item, Slice):
+                    place = next(rest)
+                    inner.append(place if item.start is None else self.apply("add", place, item.start))
+                else:
+                    next(rest)
+            return onwards((*inner, *rest))
+
+        return outer, to_base
+
+    def fixed_distance(self, items: tuple[Item, ...]) -> bool:
+        """Whether a view only leaves elements out at the front and at the end, none in between."""
+        for item in items:
+            if isinstance(item, Slice):
+                start, step = self.known(item.start), self.known(item.step)
+                if step not in (None, 1) or not (start is None or (isinstance(start, int) and start >= 0)):
+                    return False
+            if isinstance(item, Index) and not (
+                isinstance(self.known(item.value), int) and self.known(item.value) >= 0
+            ):
+                return False
+        return True
 
     def new_lazy(
         self, dtype: str, sizes: Sequence[Size], at: Callable[[Places], Value], of: Sequence[Lazy], aligned: bool = True
@@ -75,11 +116,10 @@ class WholeArrays(Builtins):
             self.pending.discard(x)
             if not x.sizes:
                 return x.at(())
-            sizes = [s.value() for s in x.sizes]
-            x.array = self.alloc(x.dtype, tuple(sizes), None)
+            x.array = self.alloc(x.dtype, tuple(s.value() for s in x.sizes), None)
             self.sizes[x.array] = tuple(s.key for s in x.sizes)
             array = x.array
-            self.nest(sizes, lambda places: self.write_element(array, places, x.at(places)))
+            self.nest(x.sizes, lambda places: self.write_element(array, places, x.at(places)))
         return x.array
 
     def settle(self) -> None:
@@ -88,20 +128,29 @@ class WholeArrays(Builtins):
                 self.forced(lazy)
             self.pending.clear()
 
-    def nest(self, sizes: Sequence[Value], body: Callable[[Places], None], names: str = "ijklmn") -> None:
+    def nest(self, sizes: Sequence[Size], body: Callable[[Places], None], names: str = "ijklmn") -> None:
         """Loops over all places of an array of these sizes."""
+        ends = [self.end(s) for s in sizes]
 
         def level(axis: int, places: Places) -> None:
             if axis == len(sizes):
                 body(places)
                 return
             index = Value(INT, names[axis % len(names)])
-            bounds = (self.const(0), sizes[axis], self.const(1))
+            bounds = (self.const(0), ends[axis], self.const(1))
             with self.block() as operations:
                 level(axis + 1, (*places, index))
             self.add(Loop(index, bounds, (), (), None, Block(tuple(operations)), (), span=self.span))
 
         level(0, ())
+
+    def end(self, size: Size) -> Value:
+        """Where a loop over so many elements ends; for an empty part, anything below zero will do."""
+        kind, *rest = self.canonical(size.key)
+        of: Any = rest[0]
+        if kind == "-" and of[0] == "d":
+            return self.apply("subtract", self.dim(of[1], of[2]), self.const(rest[1]))
+        return size.value()
 
     # -- element by element ------------------------------------------------------------------------------------------
 
@@ -214,9 +263,13 @@ class WholeArrays(Builtins):
         """Raise `ValueError` where the sizes differ; after that they are the same."""
         if self.canonical(a.key) == self.canonical(b.key):
             return
+        if self.trusted:
+            self.equal_from_here(a.key, b.key)
+            return
         if a.key[0] == b.key[0] == "n":
             self.raise_with(self.const(True), ValueError, words())
             return
+        self.assumes = not self.exact
         self.raise_with(self.apply("not_equal", a.value(), b.value()), ValueError, words())
         self.equal_from_here(a.key, b.key)
 
@@ -267,7 +320,7 @@ class WholeArrays(Builtins):
         def write(places: Places) -> None:
             self.write_part(target, places, source.at(self.mapped(places, steps)), node, op)
 
-        self.nest([s.value() for s in mine.sizes], write)
+        self.nest(mine.sizes, write)
 
     def mapped(self, places: Places, steps: list[Value | int | None]) -> Places:
         last = places[len(places) - len(steps) :] if steps else ()
@@ -286,6 +339,8 @@ class WholeArrays(Builtins):
         self, target: Value, places: Places, value: Value, node: ast.AST, op: type[ast.operator] | None
     ) -> None:
         """Assign an element, or add to it, or whatever the operator is."""
+        target, to_base = self.through(target)
+        places = to_base(places)
         if op in (ast.Add, ast.Sub) and is_float(target.type):
             amount = value if is_float(value.type) else self.cast(value, FLOAT)
             self.write_element(target, places, amount if op is ast.Add else self.apply("negative", amount), adds=True)
@@ -306,6 +361,11 @@ class WholeArrays(Builtins):
             self.disjoint(array, target) or (aligned and self.same_part(array, target))
             for array, aligned in source.reads
         )
+
+    def store(self, array: Value, indices: Places, value: Value, adds: bool = False) -> None:
+        if self.origins_of(array) & self.frozen:
+            self.refuse("SD303", None, _MAY_BE_A_COPY, help_="copy the array before it is reshaped: `.copy()`")
+        super().store(array, indices, value, adds)
 
     # -- index arrays and masks --------------------------------------------------------------------------------------
 
@@ -360,7 +420,7 @@ class WholeArrays(Builtins):
             words = ("index ", position, " is out of bounds for axis with size ", length)
             self.raise_with(outside, IndexError, words)
 
-        self.nest([s.value() for s in lazy.sizes], check)
+        self.nest(lazy.sizes, check)
 
     def picked(self, array: Value, items: list[Abstract | Item], node: ast.AST) -> Picked:
         """The elements that a subscript with index arrays chooses."""
@@ -439,7 +499,7 @@ class WholeArrays(Builtins):
             element = source.at(self.mapped(where, steps))
             self.write_part(chosen.base, chosen.place(where), element, node, op)
 
-        self.nest([s.value() for s in chosen.sizes], write)
+        self.nest(chosen.sizes, write)
 
     def write_masked(
         self, array: Value, mask: Lazy, value: Abstract, node: ast.AST, op: type[ast.operator] | None
@@ -462,7 +522,7 @@ class WholeArrays(Builtins):
                 self.write_part(array, places, number, node, op)
             self.add(If(holds, Block(tuple(operations)), Block(), span=self.span))
 
-        self.nest([s.value() for s in mine.sizes], write)
+        self.nest(mine.sizes, write)
 
     # -- choosing ----------------------------------------------------------------------------------------------------
 
@@ -538,3 +598,4 @@ class Picked:
 
 
 _MASK = "boolean index did not match the shape of the array"
+_MAY_BE_A_COPY = "whether a reshaped array is a view is not known here, and it is written"

@@ -52,7 +52,8 @@ def adjoint_values(
     if len(names) != len(values):
         message = f"`{name}` takes {len(names)} arguments; it gets {len(values)}: arguments, result, its adjoint"
         raise DifferentiationError([Problem("SD306", message, span)])
-    reading = read(captured, {n: Description("value", v.type) for n, v in zip(names, values, strict=True)})
+    descriptions = {n: Description("value", v.type) for n, v in zip(names, values, strict=True)}
+    reading = read(captured, descriptions, inside=span)
     if reading.outside:
         message = f"`{name}` reads `{reading.outside[0].name}` from outside"
         raise DifferentiationError([Problem("SD306", message, span)])
