@@ -153,9 +153,9 @@ def singular_values_adjoint(a: Any, u: Any, s: Any, vt: Any, u_bar: Any, s_bar: 
         middle[i, i] = s_bar[i]
     a_bar = matrix_matrix(matrix_matrix(u, middle), vt)
     if u.shape[0] > k:  # what leaves the space of the vectors
-        a_bar = a_bar + matrix_matrix(divided(u_bar - matrix_matrix(u, u_part), s), vt)
+        a_bar += matrix_matrix(divided(u_bar - matrix_matrix(u, u_part), s), vt)
     if vt.shape[1] > k:
-        a_bar = a_bar + matrix_matrix(u, divided((vt_bar - matrix_matrix(v_part.T, vt)).T, s).T)
+        a_bar += matrix_matrix(u, divided((vt_bar - matrix_matrix(v_part.T, vt)).T, s).T)
     return (a_bar,)
 
 

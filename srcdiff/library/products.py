@@ -9,6 +9,7 @@ import numpy as np
 from srcdiff.library.calls import matrix_matrix, matrix_vector, vector_vector
 from srcdiff.library.language import (
     axes_moved_last,
+    axes_of,
     axis_in,
     axis_moved_back,
     common_shape,
@@ -21,7 +22,6 @@ from srcdiff.library.language import (
     is_float_type,
     last_of,
     last_two_swapped,
-    ones,
     only,
     stretched,
     without,
@@ -299,8 +299,10 @@ def kron(a: Any, b: Any) -> Any:
         return a * b
     a, b = np.asarray(a), np.asarray(b)
     rank = max(a.ndim, b.ndim)
-    a = np.reshape(a, ones(rank - a.ndim) + a.shape) if a.ndim < rank else a
-    b = np.reshape(b, ones(rank - b.ndim) + b.shape) if b.ndim < rank else b
+    if a.ndim < rank:
+        a = np.expand_dims(a, axes_of(None, rank - a.ndim))
+    if b.ndim < rank:
+        b = np.expand_dims(b, axes_of(None, rank - b.ndim))
     product = np.expand_dims(a, every_second(2 * rank, 1)) * np.expand_dims(b, every_second(2 * rank, 0))
     return np.reshape(product, tuple([a.shape[k] * b.shape[k] for k in range(rank)]))
 
