@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.library import building, indices, linear_algebra, products, reductions, scans, sorting
+from srcdiff.library import building, indices, linear_algebra, products, reductions, scans, signals, sorting
 
 FUNCTIONS: dict[Any, Any] = {
     **reductions.FUNCTIONS,
@@ -16,8 +16,23 @@ FUNCTIONS: dict[Any, Any] = {
     **sorting.FUNCTIONS,
     **products.FUNCTIONS,
     **linear_algebra.FUNCTIONS,
+    **signals.FUNCTIONS,
 }
 """By the function of NumPy."""
 
-METHODS: dict[str, Any] = {name: getattr(np, name) for name in ("sum", "nonzero", "dot", "ravel", "astype", "copy")}
+METHODS: dict[str, Any] = {
+    **{
+        name: getattr(np, name)
+        for name in (
+            "all any argmax argmin argsort astype choose clip compress copy cumprod cumsum diagonal dot max mean min "
+            "nonzero prod ravel repeat searchsorted squeeze std sum swapaxes take trace var"
+        ).split()
+    },
+    "fill": indices.fill,
+    "flatten": building.flatten,
+    "sort": sorting.sort_in_place,
+}
 """By the name of the method; the array is the first argument."""
+
+UFUNC_METHODS: dict[str, Any] = scans.METHODS
+"""By the name of the method; the elementwise function is the first argument."""

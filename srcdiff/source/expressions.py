@@ -582,6 +582,9 @@ class Expressions(Environment):
 
     def unpacked(self, x: Abstract, node: ast.AST) -> tuple[Abstract, ...]:
         """The elements of something whose length is known."""
+        contents = self.names[list_key(x)] if isinstance(x, List) else None
+        if isinstance(contents, Items):
+            return contents.items
         found = self.iteration(x, node)
         if isinstance(found, Iteration):
             if not isinstance(found.length, Static):
