@@ -20,8 +20,18 @@ FUNCTIONS: dict[Any, Any] = {
 """By the function of NumPy."""
 
 METHODS: dict[str, Any] = {
-    name: getattr(np, name)
-    for name in ["sum", "nonzero", "dot", "reshape", "ravel", "astype", "copy"]
-    if hasattr(np, name)
+    **{
+        name: getattr(np, name)
+        for name in (
+            "all any argmax argmin argsort astype choose clip compress copy cumprod cumsum diagonal dot max mean min "
+            "nonzero prod ravel repeat reshape searchsorted squeeze std sum swapaxes take trace var"
+        ).split()
+    },
+    "fill": indices.fill,
+    "flatten": building.flatten,
+    "sort": sorting.sort_in_place,
 }
 """By the name of the method; the array is the first argument."""
+
+UFUNC_METHODS: dict[str, Any] = scans.METHODS
+"""By the name of the method; the elementwise function is the first argument."""

@@ -645,6 +645,8 @@ class Expressions(Environment):
                 if module.__name__.partition(".")[0] in ("math", "numpy"):
                     return Static(found)  # nobody changes these
                 return self.lift(found, module.__dict__, node.attr, (), node)
+            case Static(value=np.ufunc()) if node.attr in ("reduce", "accumulate", "outer", "at"):
+                return Method(base, node.attr)
             case Static(value=type() as owner) if node.attr in vars(owner):
                 return self.lift(getattr(owner, node.attr), vars(owner), node.attr, (), node)
             case Static():
@@ -842,6 +844,9 @@ class Expressions(Environment):
                 continue
             one = self.lazily(part)
             found += one.items if isinstance(one, Tuple) else (one,)
+        return self.items_of(array, found, node)
+
+    def items_of(self, array: Value, found: Sequence[Abstract | ast.Slice], node: ast.AST) -> list[Abstract | Item]:
         axes = sum(self.axes_of(i) for i in found)
         if axes > array.array.rank:
             self.refuse("SD203", node, f"{axes} indices for an array of rank {array.array.rank}")
