@@ -206,9 +206,10 @@ class Arrays(WholeArrays):
             self.refuse("SD203", node, "only the order 'C' is supported", help_="transpose the array first")
         array = self.the_array(a, node)
         sizes = self.new_shape(array, shape, node)
-        if array not in self.contiguous:
-            array = self.copy(array)
-            self.copies_of_parts.add(array)
+        if array not in self.contiguous:  # NumPy gives a view if the array is contiguous in memory, else a copy
+            copied = self.copy(array)
+            self.frozen |= self.origins_of(array) | self.origins_of(copied)
+            array = copied
         return self.reshaped(array, sizes)
 
     def new_shape(self, array: Value, shape: Abstract, node: ast.AST) -> tuple[Value, ...]:

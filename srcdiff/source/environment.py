@@ -177,6 +177,8 @@ class Environment(Shapes):
         """New run-time values for something of this description."""
         if d.kind == "value":
             value = self.register(Value(d.detail, name))
+            if d.parts:
+                self.stretches(value, d.parts[0].detail)
             return value, [value]
         if d.kind == "static":
             return Static(d.detail[1]), []

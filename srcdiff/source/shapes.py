@@ -44,8 +44,8 @@ class Shapes(Builder):
         """Arrays that are memory of their own, by their first reference."""
         self.apart: set[frozenset[Value]] = set()
         self.contiguous: set[Value] = set()
-        self.copies_of_parts: set[Value] = set()
-        """Copies where NumPy may have given a view: nothing may be written into them."""
+        self.frozen: set[Hashable] = set()
+        """Origins of arrays of which it is not known whether they share memory: nothing may be written into them."""
         self.varying: set[Hashable] = set()
         """What does not stay from turn to turn, by loop: the shape of an array, two arrays apart."""
         self.come_to: dict[Hashable, frozenset[Hashable]] = {}
@@ -60,6 +60,12 @@ class Shapes(Builder):
         known = self.sizes.get(array)
         found = known if known is not None else tuple(("d", array, axis) for axis in range(array.array.rank))
         return tuple(self.canonical(k) for k in found)
+
+    def stretches(self, array: Value, axes: tuple[int, ...]) -> None:
+        """Which axes of an array have the length one; the others have not."""
+        rank = array.array.rank
+        self.sizes[array] = tuple(ONE if axis in axes else ("d", array, axis) for axis in range(rank))
+        self.not_one |= {("d", array, axis) for axis in range(rank) if axis not in axes}
 
     def canonical(self, key: Key) -> Key:
         while key in self.same:

@@ -844,6 +844,8 @@ class Reading:
     """What stands for lists among the arguments."""
     intermediates: dict[str, Value]
     """Numbers that the function assigns once, by name."""
+    assumes_sizes: bool = False
+    """Whether it was read as if no size were one that stretches."""
 
 
 def read(
@@ -898,7 +900,9 @@ def read(
     callees = tuple(u.function for u in reader.units.values() if u.function is not None)
     program = mark_writing_calls(Program(main, callees))
     program = pass_outside_values(program, [o.value for o in reader.outside])
-    return Reading(program, bound, result, tuple(reader.outside), tuple(reader.guards), captured, lists, once)
+    return Reading(
+        program, bound, result, tuple(reader.outside), tuple(reader.guards), captured, lists, once, reader.assumes
+    )
 
 
 def mark_writing_calls(program: Program) -> Program:

@@ -35,6 +35,8 @@ class WholeArrays(Builtins):
     def __init__(self) -> None:
         super().__init__()
         self.exact = False
+        self.assumes = False
+        """Whether sizes were taken to be equal where one of them might be one."""
         self.trusted = False
         """Whether sizes that must be equal are: in adjoints of library calls, whose arguments have been checked."""
         self.pending: weakref.WeakSet[Lazy] = weakref.WeakSet()
@@ -267,6 +269,7 @@ class WholeArrays(Builtins):
         if a.key[0] == b.key[0] == "n":
             self.raise_with(self.const(True), ValueError, words())
             return
+        self.assumes = not self.exact
         self.raise_with(self.apply("not_equal", a.value(), b.value()), ValueError, words())
         self.equal_from_here(a.key, b.key)
 
@@ -336,8 +339,6 @@ class WholeArrays(Builtins):
         self, target: Value, places: Places, value: Value, node: ast.AST, op: type[ast.operator] | None
     ) -> None:
         """Assign an element, or add to it, or whatever the operator is."""
-        if self.base(target) in self.copies_of_parts:
-            self.refuse("SD303", node, _MAY_BE_A_COPY, help_="copy the array first: `.copy()`")
         target, to_base = self.through(target)
         places = to_base(places)
         if op in (ast.Add, ast.Sub) and is_float(target.type):
@@ -360,6 +361,11 @@ class WholeArrays(Builtins):
             self.disjoint(array, target) or (aligned and self.same_part(array, target))
             for array, aligned in source.reads
         )
+
+    def store(self, array: Value, indices: Places, value: Value, adds: bool = False) -> None:
+        if self.origins_of(array) & self.frozen:
+            self.refuse("SD303", None, _MAY_BE_A_COPY, help_="copy the array before it is reshaped: `.copy()`")
+        super().store(array, indices, value, adds)
 
     # -- index arrays and masks --------------------------------------------------------------------------------------
 
