@@ -14,6 +14,7 @@ from srcdiff.library.language import (
     axes_of,
     axis_of,
     backwards,
+    counted,
     each,
     each_axis,
     from_places,
@@ -28,6 +29,7 @@ from srcdiff.library.language import (
     upto,
     without,
     zero,
+    zeros,
 )
 from srcdiff.library.language import at_axis as at
 from srcdiff.library.reductions import sum as total_of
@@ -161,12 +163,45 @@ def arrays_of(items: Any) -> Any:
     return found
 
 
+def joined_rows(arrays: Any, axis: Any) -> Any:
+    """The arrays of a list of any length one behind the other."""
+    first = arrays[0]
+    length = 0
+    for k in range(len(arrays)):
+        length += arrays[k].shape[axis]
+    result = np.empty(replaced(first.shape, axis, length), first.dtype)
+    offset = 0
+    for k in range(len(arrays)):
+        a = arrays[k]
+        for n, m in zip(without(a.shape, (axis,)), without(first.shape, (axis,)), strict=True):
+            agree(n, m, "all the input array dimensions except for the concatenation axis must match exactly")
+        for i in each(a.shape):
+            result[replaced(i, axis, offset + i[axis])] = a[i]
+        offset += a.shape[axis]
+    return result
+
+
+def stacked_rows(arrays: Any, axis: Any) -> Any:
+    """The arrays of a list of any length along a new axis."""
+    first = array_like(arrays[0])
+    result = np.empty(inserted(first.shape, axis, len(arrays)), first.dtype)
+    for k in range(len(arrays)):
+        a = array_like(arrays[k])
+        for n, m in zip(a.shape, first.shape, strict=True):
+            agree(n, m, "all input arrays must have the same shape")
+        for i in each(first.shape):
+            result[inserted(i, axis, k)] = a[i]
+    return result
+
+
 def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None) -> Any:
+    if not counted(arrays):
+        return joined_rows(arrays, axis_of(axis, arrays[0].ndim))
     arrays = arrays_of(arrays)
     if axis is None:
         flat = ()
         for a in arrays:
-            flat = (*flat, np.ravel(a))
+            flat = (*flat, np.ravel(atleast_1d(a)))
         arrays, axis = flat, 0
     return joined(arrays, axis_of(axis, arrays[0].ndim), out, dtype)
 
@@ -194,6 +229,8 @@ def joined(arrays: Any, axis: Any, out: Any = None, dtype: Any = None) -> Any:
 
 
 def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None) -> Any:
+    if not counted(arrays):
+        return stacked_rows(arrays, axis_of(axis, np.ndim(arrays[0]) + 1))
     arrays = arrays_of(arrays)
     first = arrays[0]
     axis = axis_of(axis, first.ndim + 1)
@@ -214,6 +251,8 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None) -> 
 
 
 def hstack(tup: Any, *, dtype: Any = None) -> Any:
+    if not counted(tup):
+        return joined_rows(tup, 0 if tup[0].ndim == 1 else 1)
     arrays = ()
     for a in arrays_of(tup):
         arrays = (*arrays, atleast_1d(a))
@@ -221,6 +260,8 @@ def hstack(tup: Any, *, dtype: Any = None) -> Any:
 
 
 def vstack(tup: Any, *, dtype: Any = None) -> Any:
+    if not counted(tup):
+        return stacked_rows(tup, 0) if tup[0].ndim == 1 else joined_rows(tup, 0)
     arrays = ()
     for a in arrays_of(tup):
         arrays = (*arrays, atleast_2d(a))
@@ -235,6 +276,8 @@ def dstack(tup: Any) -> Any:
 
 
 def column_stack(tup: Any) -> Any:
+    if not counted(tup):
+        return stacked_rows(tup, 1) if tup[0].ndim == 1 else joined_rows(tup, 1)
     arrays = ()
     for a in arrays_of(tup):
         if a.ndim < 2:
@@ -246,7 +289,7 @@ def column_stack(tup: Any) -> Any:
 
 def block(arrays: Any) -> Any:
     """Rows of blocks; the innermost lists are joined along the last axis."""
-    return joined_blocks(arrays, depth(arrays), np.maximum(depth(arrays), largest_rank(arrays)))
+    return joined_blocks(arrays, depth(arrays), max(depth(arrays), largest_rank(arrays)))
 
 
 def joined_blocks(arrays: Any, level: Any, rank: Any) -> Any:
@@ -413,7 +456,7 @@ def atleast_3d(a: Any) -> Any:
 
 def flatten(a: Any, order: Any = "C") -> Any:
     """The method of arrays: always a copy."""
-    return np.copy(np.ravel(a, order))
+    return np.reshape(np.copy(a), -1, order)
 
 
 def flip(m: Any, axis: Any = None) -> Any:
@@ -480,14 +523,15 @@ def tile(A: Any, reps: Any) -> Any:  # noqa: N803 -- NumPy's names
     for i in each(times):
         for k in each(a.shape):
             place = ()
-            for turn, n, inner in zip(i, shape, ones(len(shape) - a.ndim) + k, strict=True):
+            for turn, n, inner in zip(i, shape, zeros(len(shape) - a.ndim) + k, strict=True):
                 place = (*place, turn * n + inner)
             result[place] = a[k]
     return result
 
 
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
-    a, repeats = array_like(a), array_like(repeats)
+    a = array_like(a)
+    repeats = array_like(repeats)
     if axis is None:
         a, axis = np.ravel(a), 0
     axis = axis_of(axis, a.ndim)

@@ -45,7 +45,8 @@ def argwhere(a: Any) -> Any:
 
 
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
-    a, indices = np.asarray(a), numbers_or_array(indices)
+    a = np.asarray(a)
+    indices = numbers_or_array(indices)
     if axis is None:
         a, axis = np.ravel(a), 0
     axis = axis_of(axis, a.ndim)
@@ -127,7 +128,8 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: 
 
 
 def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
-    a, v = np.asarray(a), array_like(v)
+    a = np.asarray(a)
+    v = array_like(v)
     if sorter is not None:
         a = np.asarray(a[sorter])
     if v.ndim == 0:
@@ -151,7 +153,7 @@ def insertion_place(a: Any, x: Any, side: Any) -> Any:
 
 
 def digitize(x: Any, bins: Any, right: Any = False) -> Any:
-    x, bins = np.asarray(array_like(x)), np.asarray(bins)
+    bins = np.asarray(bins)
     n = len(bins)
     if n > 1 and bins[0] > bins[n - 1]:
         places = n - searchsorted(bins[::-1], x, "right" if right else "left")
@@ -161,7 +163,8 @@ def digitize(x: Any, bins: Any, right: Any = False) -> Any:
 
 
 def unravel_index(indices: Any, shape: Any, order: Any = "C") -> Any:
-    indices, shape = numbers_or_array(indices), as_tuple(shape)
+    indices = numbers_or_array(indices)
+    shape = as_tuple(shape)
     if np.any((indices < 0) | (indices >= count(shape))):
         raise ValueError("index is out of bounds for array with this size")
     found = ()

@@ -34,6 +34,11 @@ def array_like(x: Any) -> Any:
     return np.asarray(x)
 
 
+def counted(x: Any) -> bool:
+    """Whether it is known how many elements a list has when the function is compiled."""
+    return isinstance(x, tuple | list)
+
+
 def part(a: Any, axis: int, start: Any, stop: Any, step: Any = None) -> Any:
     """The view of a range along one axis."""
     return a[(slice(None),) * axis + (slice(start, stop, step),)]

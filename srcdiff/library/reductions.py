@@ -206,9 +206,7 @@ def std(
     return written(np.sqrt(variance), out)
 
 
-def average(
-    a: Any, axis: Any = None, weights: Any = None, returned: Any = False, *, keepdims: Any = False
-) -> Any:
+def average(a: Any, axis: Any = None, weights: Any = None, returned: Any = False, *, keepdims: Any = False) -> Any:
     a = np.asarray(a)
     axes = axes_of(axis, a.ndim)
     if weights is None:
@@ -441,16 +439,12 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdi
     return mean(a, axis, dtype, out, keepdims, where=~np.isnan(a))
 
 
-def nanvar(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False
-) -> Any:
+def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False) -> Any:
     a = np.asarray(a)
     return var(a, axis, dtype, out, ddof, keepdims, where=np.asarray(~np.isnan(a)))
 
 
-def nanstd(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False
-) -> Any:
+def nanstd(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False) -> Any:
     return written(np.sqrt(nanvar(a, axis, dtype, None, ddof, keepdims)), out)
 
 

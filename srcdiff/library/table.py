@@ -24,7 +24,7 @@ METHODS: dict[str, Any] = {
         name: getattr(np, name)
         for name in (
             "all any argmax argmin argsort astype choose clip compress copy cumprod cumsum diagonal dot max mean min "
-            "nonzero prod ravel repeat reshape searchsorted squeeze std sum swapaxes take trace var"
+            "nonzero prod ravel repeat searchsorted squeeze std sum swapaxes take trace var"
         ).split()
     },
     "fill": indices.fill,

@@ -79,7 +79,12 @@ class Builtins(Sequences):
         return handle
 
     def call_sum(self, node: ast.AST, of: Abstract, start: Abstract = Static(0)) -> Abstract:  # noqa: B008
+        if isinstance(of, Value) and isinstance(of.type, Array) and of.type.rank > 1:
+            return self.binary(ast.Add, start, self.call_named("sum", node, of, Static(0)), node)
         return self.fold(node, of, start, lambda a, b: self.binary(ast.Add, a, b, node))
+
+    def call_named(self, name: str, node: ast.AST, *args: Abstract) -> Abstract:
+        raise NotImplementedError
 
     def call_prod(self, node: ast.AST, of: Abstract, *, start: Abstract = Static(1)) -> Abstract:  # noqa: B008
         return self.fold(node, of, start, lambda a, b: self.binary(ast.Mult, a, b, node))

@@ -582,6 +582,10 @@ class Expressions(Environment):
 
     def unpacked(self, x: Abstract, node: ast.AST) -> tuple[Abstract, ...]:
         """The elements of something whose length is known."""
+        if isinstance(x, List):
+            held = self.names[list_key(x)]
+            if isinstance(held, Items):
+                return held.items
         found = self.iteration(x, node)
         if isinstance(found, Iteration):
             if not isinstance(found.length, Static):
@@ -842,8 +846,8 @@ class Expressions(Environment):
             if isinstance(part, ast.Slice):
                 found.append(part)
                 continue
-            one = self.lazily(part)
-            found += one.items if isinstance(one, Tuple) else (one,)
+            for one in self.elements([part], self.lazily):
+                found += one.items if isinstance(one, Tuple) else (one,)
         return self.items_of(array, found, node)
 
     def items_of(self, array: Value, found: Sequence[Abstract | ast.Slice], node: ast.AST) -> list[Abstract | Item]:

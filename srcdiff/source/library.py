@@ -36,6 +36,9 @@ class Language(Arrays):
             return self.lazy(x, node)
         return self.array_of(x, node)
 
+    def call_counted(self, node: ast.AST, x: Abstract) -> Abstract:
+        return Static(self.contents(x) is not None)
+
     def call_part(
         self,
         node: ast.AST,
@@ -46,7 +49,9 @@ class Language(Arrays):
         step: Abstract = Static(None),  # noqa: B008
     ) -> Abstract:
         array = self.the_array(a, node)
-        bounds = (None if isinstance(x, Static) and x.value is None else self.integer(x, node) for x in (start, stop, step))
+        bounds = (
+            None if isinstance(x, Static) and x.value is None else self.integer(x, node) for x in (start, stop, step)
+        )
         return self.view(array, (*self.before(axis, node), Slice(*bounds)))
 
     def before(self, axis: Abstract, node: ast.AST) -> tuple[Item, ...]:
@@ -90,7 +95,12 @@ class Language(Arrays):
         return made
 
     def call_ufunc_at(
-        self, node: ast.AST, ufunc: Abstract, a: Abstract, indices: Abstract, b: Abstract = Static(1)  # noqa: B008
+        self,
+        node: ast.AST,
+        ufunc: Abstract,
+        a: Abstract,
+        indices: Abstract,
+        b: Abstract = Static(1),  # noqa: B008
     ) -> Abstract:
         """`np.add.at`: one after the other, so that what is chosen twice gets both."""
         op = _OPERATORS.get(ufunc.value) if isinstance(ufunc, Static) else None
