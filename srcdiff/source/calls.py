@@ -18,7 +18,7 @@ from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_float
 from srcdiff.library import language
 from srcdiff.library.calls import LibraryCall
-from srcdiff.library.table import FUNCTIONS, METHODS
+from srcdiff.library.table import FUNCTIONS, METHODS, UFUNC_METHODS
 from srcdiff.source.abstract import (
     Abstract,
     Choice,
@@ -35,9 +35,9 @@ from srcdiff.source.abstract import (
     leaf_types,
     loosened,
 )
-from srcdiff.source.arrays import Arrays
 from srcdiff.source.capture import Captured, capture, plain_function
 from srcdiff.source.environment import Frame
+from srcdiff.source.library import Language
 from srcdiff.source.scopes import assigned_names, nonlocal_names
 
 _MODULES: dict[str, Any] = {"math": math, "np": np, "builtins": builtins}
@@ -63,7 +63,7 @@ class RecursionFound(Exception):  # noqa: N818 -- a signal, not an error
         self.identity = identity
 
 
-class Calls(Arrays):
+class Calls(Language):
     """Reads calls."""
 
     def __init__(self) -> None:
@@ -84,13 +84,24 @@ class Calls(Arrays):
         generator = self.generator_call(function, node)
         if generator is not None:
             return generator
-        args = list(self.elements(node.args, self.lazily))
+        read = self.argument if self.takes_apart(function) else self.lazily
+        args = list(self.elements(node.args, read))
         keywords: dict[str, Abstract] = {}
         for keyword in node.keywords:
             if keyword.arg is None:
                 self.refuse("SD102", node, "`**` in a call is outside the language", help_="write the arguments out")
-            keywords[keyword.arg] = self.lazily(keyword.value)
+            keywords[keyword.arg] = read(keyword.value)
         return self.call_with(function, args, keywords, node)
+
+    def takes_apart(self, function: Abstract) -> bool:
+        """Whether the function takes arrays in lists element by element."""
+        return isinstance(function, Static) and _hashable(function.value) and function.value in FUNCTIONS
+
+    def argument(self, node: ast.expr) -> Abstract:
+        """An argument whose arrays may not be computed yet, also those in a list that is written here."""
+        if isinstance(node, ast.Tuple | ast.List):
+            return Tuple(self.elements(node.elts, self.argument))
+        return self.lazily(node)
 
     def call_value(self, function: Abstract, args: list[Abstract], node: ast.AST) -> Abstract:
         return self.call_with(function, args, {}, node)
@@ -362,9 +373,8 @@ class Calls(Arrays):
     ) -> Abstract:
         name = getattr(closure.node, "name", "lambda")
         bound = self.bind(closure.node, args, keywords, closure.defaults, name, node)
-        frame = Frame(
-            None, closure.node, closure.frame.file, name, closure.frame, *_scopes(closure.node), closure.frame.library
-        )
+        outer = closure.frame
+        frame = Frame(None, closure.node, outer.file, name, outer, *_scopes(closure.node), outer.library)
         return self.enter(closure, frame, bound, node, None)
 
     def enter(
@@ -508,6 +518,8 @@ class Calls(Arrays):
     ) -> Abstract:
         owner = method.of
         named = METHODS.get(method.name)
+        if isinstance(owner, Static) and isinstance(owner.value, np.ufunc):
+            return self.call_with(Static(UFUNC_METHODS[method.name]), [owner, *args], keywords, node)
         if named is not None and self.is_array(owner):
             return self.call_with(Static(named), [owner, *args], keywords, node)
         owner = self.forced(owner)
@@ -610,6 +622,8 @@ _HANDLERS: dict[Any, str] = {
     np.full_like: "full_like",
     np.copy: "copy",
     np.shape: "shape",
+    np.ndim: "ndim",
+    np.size: "size",
     np.transpose: "transpose",
     np.array: "array",
     np.asarray: "asarray",
@@ -627,6 +641,16 @@ _HANDLERS: dict[Any, str] = {
     language.zero: "zero",
     language.known: "known",
     language.is_array: "is_array",
+    language.array_like: "array_like",
+    language.counted: "counted",
+    language.part: "part",
+    language.at_axis: "at_axis",
+    language.agree: "agree",
+    language.check_positions: "check_positions",
+    language.result_type: "result_type",
+    language.from_places: "from_places",
+    language.ufunc_at: "ufunc_at",
+    np.ndarray: "empty",
     np.astype: "astype",
     np.round: "round_array",
     np.around: "round_array",
@@ -642,6 +666,13 @@ _LAZY = {
     "call_known",
     "call_shape",
     "call_stop_gradient",
+    "call_ndim",
+    "call_size",
+    "call_len",
+    "call_array_like",
+    "call_check_positions",
+    "call_result_type",
+    "call_ufunc_at",
 }
 """What takes arrays that are not computed yet."""
 

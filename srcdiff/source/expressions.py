@@ -582,9 +582,10 @@ class Expressions(Environment):
 
     def unpacked(self, x: Abstract, node: ast.AST) -> tuple[Abstract, ...]:
         """The elements of something whose length is known."""
-        contents = self.names[list_key(x)] if isinstance(x, List) else None
-        if isinstance(contents, Items):
-            return contents.items
+        if isinstance(x, List):
+            held = self.names[list_key(x)]
+            if isinstance(held, Items):
+                return held.items
         found = self.iteration(x, node)
         if isinstance(found, Iteration):
             if not isinstance(found.length, Static):
@@ -648,6 +649,8 @@ class Expressions(Environment):
                 if module.__name__.partition(".")[0] in ("math", "numpy"):
                     return Static(found)  # nobody changes these
                 return self.lift(found, module.__dict__, node.attr, (), node)
+            case Static(value=np.ufunc()) if node.attr in ("reduce", "accumulate", "outer", "at"):
+                return Method(base, node.attr)
             case Static(value=type() as owner) if node.attr in vars(owner):
                 return self.lift(getattr(owner, node.attr), vars(owner), node.attr, (), node)
             case Static():
@@ -844,8 +847,11 @@ class Expressions(Environment):
             if isinstance(part, ast.Slice):
                 found.append(part)
                 continue
-            one = self.lazily(part)
-            found += one.items if isinstance(one, Tuple) else (one,)
+            for one in self.elements([part], self.lazily):
+                found += one.items if isinstance(one, Tuple) else (one,)
+        return self.items_of(array, found, node)
+
+    def items_of(self, array: Value, found: Sequence[Abstract | ast.Slice], node: ast.AST) -> list[Abstract | Item]:
         axes = sum(self.axes_of(i) for i in found)
         if axes > array.array.rank:
             self.refuse("SD203", node, f"{axes} indices for an array of rank {array.array.rank}")

@@ -99,7 +99,8 @@ class Reader(Calls):
 
     def run_body(self, node: ast.FunctionDef | ast.Lambda) -> Abstract:
         if isinstance(node, ast.Lambda):
-            self.span = self.span_of(node.body)
+            if not self.frame.library:
+                self.span = self.span_of(node.body)
             return self.expr(node.body)
         key = (self.frame.number, "%return")
         self.names[self.exit_key] = Static(GOES_ON)
