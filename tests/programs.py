@@ -3217,3 +3217,137 @@ def list_replaced_or_grown(a):
 
 
 program(list_replaced_or_grown, at=[(np.array([0.7, 0.3]),), (np.array([0.1, 0.3]),), (np.array([0.1, 0.9]),)])
+
+
+# --------------------------------------------------------------------------------------------- recursion, nested
+
+
+def nested_recursion(x, n):
+    """A nested function calls itself and reads what is around it."""
+
+    def power(k):
+        return 1.0 if k == 0 else math.sin(x) * power(k - 1)
+
+    return power(n) + x
+
+
+program(nested_recursion, at=[(0.7, 4), (0.7, 0)])
+
+
+def nested_mutual_recursion(x, y, n):
+    """Two nested functions call each other; the second is defined after the first."""
+
+    def even(k, s):
+        if k == 0:
+            return s * y
+        return odd(k - 1, s * x)
+
+    def odd(k, s):
+        if k == 0:
+            return s + x
+        return even(k - 1, s + scale)
+
+    scale = x * y
+    return even(n, x) * odd(n, y)
+
+
+program(nested_mutual_recursion, at=[(0.7, 1.3, 3), (0.7, 1.3, 0)])
+
+
+def nested_recursion_that_counts(x, n):
+    """A recursive nested function changes variables of the function around it."""
+    calls = 0
+    total = 0
+
+    def visit(k):
+        nonlocal calls, total
+        calls += 1
+        total += math.cos(x * k)
+        if k < 2:
+            return x
+        return visit(k - 1) + visit(k - 2) * x
+
+    result = visit(n)
+    return result * total + calls
+
+
+program(nested_recursion_that_counts, at=[(0.9, 5), (0.9, 1)])
+
+
+def nested_recursion_over_an_array(a, x):
+    """A recursive nested function writes into an array of the function around it."""
+
+    def visit(i):
+        if i >= len(a):
+            return 0.0
+        a[i] = a[i] * x
+        return a[i] * a[0] + visit(i + 1) * x
+
+    return visit(0) * a[-1]
+
+
+program(nested_recursion_over_an_array, at=[(vector(4), 1.3)])
+
+
+def nested_recursion_over_lists(x, n):
+    """A recursive nested function reads a list that grows between its calls, and one that it is given."""
+    around = [x, x * x]
+
+    def visit(items, i):
+        if i >= len(items):
+            return 0.0
+        return items[i] * around[i % len(around)] + visit(items, i + 1) * x
+
+    total = 0.0
+    for k in range(n):
+        around.append(x * k)
+        total += visit([x, total, 2], 0) + visit(around, 1)
+    return total
+
+
+program(nested_recursion_over_lists, at=[(0.8, 3)])
+
+
+def recursive_lambda(x, n):
+    """A lambda calls itself by its name, inside a function that is called for two values."""
+
+    def around(y):
+        f = lambda k: y if k == 0 else x * f(k - 1) + y  # noqa: E731
+        return f(n)
+
+    return around(x) * around(x * x)
+
+
+program(recursive_lambda, at=[(0.8, 3)])
+
+
+def recursion_defined_in_a_loop(x, n):
+    """A recursive function is defined anew in every turn of a loop and sees what the turn has."""
+    total = 0.0
+    for i in range(n):
+        step = x * i
+
+        def visit(k):
+            return step if k == 0 else x * visit(k - 1) + total
+
+        total += visit(i)
+    return total
+
+
+program(recursion_defined_in_a_loop, at=[(0.8, 4)])
+
+
+def apply_to(function, k):
+    return function(k)
+
+
+def recursion_through_a_helper(x, n):
+    """A nested function calls itself through a function that it is passed to."""
+
+    def visit(k):
+        return x if k == 0 else x * apply_to(visit, k - 1) + 1.0
+
+    return apply_to(visit, n)
+
+
+program(recursion_through_a_helper, at=[(0.8, 3)])

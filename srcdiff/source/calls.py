@@ -30,7 +30,7 @@ from srcdiff.source.abstract import (
     loosened,
 )
 from srcdiff.source.arrays import Arrays
-from srcdiff.source.capture import Captured, capture, plain_function
+from srcdiff.source.capture import capture, plain_function
 from srcdiff.source.environment import Frame
 from srcdiff.source.scopes import assigned_names, nonlocal_names
 
@@ -68,7 +68,7 @@ class Calls(Arrays):
     def run_body(self, node: ast.FunctionDef | ast.Lambda) -> Abstract:
         raise NotImplementedError
 
-    def call_recursive(self, captured: Captured, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
+    def call_recursive(self, identity: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
         raise NotImplementedError
 
     def call(self, node: ast.Call) -> Abstract:
@@ -199,7 +199,7 @@ class Calls(Arrays):
             self.guards.append((_Defaults(plain), "", plain.__defaults__))
         bound = self.bind(captured.node, args, keywords, lifted, captured.name, node)
         frame = Frame(captured, captured.node, captured.file, captured.name, None, *_scopes(captured.node))
-        return self.enter(captured.function, frame, bound, node, captured)
+        return self.enter(captured.function, frame, bound, node)
 
     def lift_default(self, default: Any, name: str, node: ast.AST) -> Abstract:
         if isinstance(default, tuple):
@@ -217,18 +217,14 @@ class Calls(Arrays):
         name = getattr(closure.node, "name", "lambda")
         bound = self.bind(closure.node, args, keywords, closure.defaults, name, node)
         frame = Frame(None, closure.node, closure.frame.file, name, closure.frame, *_scopes(closure.node))
-        return self.enter(closure, frame, bound, node, None)
+        return self.enter((closure.node, closure.frame), frame, bound, node)
 
-    def enter(
-        self, identity: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST, captured: Captured | None
-    ) -> Abstract:
+    def enter(self, function: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
         """Read the function's body in its own frame; what it returns is the value of the call."""
-        identity = (identity, tuple(loosened(describe(x)) for x in bound.values()))
-        if captured is not None and identity in self.recursive:
-            return self.call_recursive(captured, bound, node)
+        identity = (function, tuple(loosened(describe(x)) for x in bound.values()))
+        if identity in self.recursive:
+            return self.call_recursive(function, frame, bound, node)
         if identity in self.active_calls:
-            if captured is None:
-                self.refuse("SD305", node, "a nested function calls itself", help_="define it outside of the function")
             raise RecursionFound(identity)
         if len(self.active_calls) > 60:
             self.refuse("SD305", node, "calls are nested too deeply")
@@ -236,12 +232,12 @@ class Calls(Arrays):
         try:
             return self.read_inline(identity, frame, bound, node)
         except RecursionFound as found:
-            if found.identity != identity or captured is None:
+            if found.identity != identity:
                 raise
         self.names = before
         del self.operations[length:], self.problems[problems:]
         self.recursive.add(identity)
-        return self.call_recursive(captured, bound, node)
+        return self.call_recursive(function, frame, bound, node)
 
     def read_inline(self, identity: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
         outer, span, path = self.frame, self.span, self.path

@@ -35,7 +35,7 @@ from srcdiff.source.abstract import (
     loosened,
 )
 from srcdiff.source.accepted import refused_syntax
-from srcdiff.source.calls import Calls, RecursionFound
+from srcdiff.source.calls import RecursionFound
 from srcdiff.source.capture import Captured
 from srcdiff.source.environment import (
     BREAKS,
@@ -45,37 +45,23 @@ from srcdiff.source.environment import (
     RETURNS,
     Frame,
     NeverReturns,
-    UnknownResult,
     handles,
     list_key,
     mentioned,
 )
 from srcdiff.source.expressions import Outside
+from srcdiff.source.recursion import Recursion
 from srcdiff.source.scopes import assigned_names, nonlocal_names
 
 
-@dataclass(slots=True)
-class Unit:
-    """A recursive function at certain argument types."""
-
-    name: str
-    params: tuple[Value, ...] = ()
-    result: Description | None = None
-    function: Function | None = None
-
-
-class Reader(Calls):
+class Reader(Recursion):
     """Reads a function into IR."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.units: dict[Any, Unit] = {}
         self.main_number = 0
         self.assigned: dict[str, list[Value]] = {}
         """What the function that is differentiated assigns to its names."""
-        self.unknown: set[str] = set()
-        """Recursive functions that were called before the type of their result was known."""
-        self.loop_depth = 0
 
     # -- bodies ------------------------------------------------------------------------------------------------------
 
@@ -661,73 +647,6 @@ class Reader(Calls):
             return
         self.branch_on(truth, lambda: self.when(conditions[1:], then, node), lambda: None)
 
-    # -- recursion ---------------------------------------------------------------------------------------------------
-
-    def call_recursive(self, captured: Captured, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
-        """A call of a function that calls itself: it becomes a function of the program, one for each argument types."""
-        descriptions = {name: loosened(describe(x)) for name, x in bound.items()}
-        for name, d in descriptions.items():
-            if leaf_types(d) is None or mentioned(d) or d.kind in ("owned", "items", "stored", "closure", "choice"):
-                self.refuse("SD305", node, f"`{name}` cannot be passed to a recursive function")
-        key = (captured.function, tuple(descriptions.items()))
-        if key not in self.units:
-            self.units[key] = Unit(f"{captured.name}_{len(self.units)}" if self.units else captured.name)
-            self.read_unit(self.units[key], captured, descriptions, node)
-        unit = self.units[key]
-        if unit.result is None:
-            self.unknown.add(unit.name)
-            raise UnknownResult
-        if self.unknown - {unit.name} and unit not in self.units_in_progress:
-            del self.units[key]  # it called one that is not known yet: it will be read again with that one
-        args = tuple(v for name, x in bound.items() for v in self.leaves(x, descriptions[name]))
-        result, outs = self.fresh(unit.result, captured.name)
-        self.add(Call(tuple(outs), unit.name, args, span=self.span))
-        return result
-
-    def read_unit(self, unit: Unit, captured: Captured, descriptions: dict[str, Description], node: ast.AST) -> None:
-        outer = (self.names, self.frame, self.span, self.path, self.active_calls, self.loop_depth)
-        unknown_before = self.unknown
-        self.units_in_progress.append(unit)
-        try:
-            for _ in range(12):
-                self.unknown = set()
-                if self.read_unit_once(unit, captured, descriptions, node) and unit.name not in self.unknown:
-                    break
-        finally:
-            self.units_in_progress.pop()
-            self.unknown = unknown_before | (self.unknown - {unit.name})
-            self.names, self.frame, self.span, self.path, self.active_calls, self.loop_depth = outer
-
-    def read_unit_once(
-        self, unit: Unit, captured: Captured, descriptions: dict[str, Description], node: ast.AST
-    ) -> bool:
-        """Read the function; true if the type of its result is what was assumed."""
-        calling_span = self.span
-        self.names, self.active_calls = {}, []
-        self.frame = Frame(captured, captured.node, captured.file, captured.name, None, *_scopes(captured.node))
-        params: list[Value] = []
-        for name, d in descriptions.items():
-            self.names[(self.frame.number, name)], values = self.fresh(d, name)
-            params += values
-        with self.block() as operations:
-            try:
-                result: Abstract = self.run_body(captured.node)
-            except NeverReturns:
-                self.span = calling_span
-                self.refuse("SD305", node, f"`{captured.name}` never returns without calling itself")
-            found = loosened(describe(result))
-            if isinstance(result, Poison):
-                raise Refusal(result.problem)
-            types = leaf_types(found)
-            yields = self.leaves(result, found) if types is not None else []
-        if types is None or any(isinstance(t, Array) for t in types) or found.kind in ("list", "owned", "closure"):
-            self.refuse("SD305", captured.node, f"the recursive function `{captured.name}` must return numbers")
-        stable = found == unit.result
-        unit.result = found
-        unit.params = tuple(params)
-        unit.function = Function(unit.name, unit.params, Block(tuple(operations), tuple(yields)))
-        return stable
-
 
 _NO_ARGUMENTS = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
 
@@ -807,7 +726,7 @@ def read(captured: Captured, arguments: dict[str, Description]) -> Reading:
             bound[name], values = reader.fresh(description, name)
         params += values
     try:
-        result = reader.enter(captured.function, reader.frame, dict(bound), node, captured)
+        result = reader.enter(captured.function, reader.frame, dict(bound), node)
     except Refusal as refusal:
         if refusal.problem is not None:
             reader.problems.append(refusal.problem)
