@@ -24,7 +24,7 @@ from srcdiff.ir.verify import verify
 from srcdiff.source.abstract import Abstract, Description, List, Static, Tuple
 from srcdiff.source.capture import Captured
 from srcdiff.source.to_ir import Reading, read
-from srcdiff.transforms.recursion import adjoints_of_callees
+from srcdiff.transforms.recursion import adjoints_of_callees, refuse_shared_memory
 from srcdiff.transforms.reverse import gradient_of
 from srcdiff.transforms.share import share
 from srcdiff.transforms.simplify import simplify
@@ -75,7 +75,7 @@ def compile_request(request: Request, backend: str, options: dict[str, Any]) -> 
     work = Work(request, reading, reading.program.main, reading.program.callees)
     if request.mode == "primal":  # what the user's function writes into its arguments is part of what it does
         arrays = tuple(p for p in work.main.params if isinstance(p.type, Array))
-        work.main = replace(work.main, written=arrays)
+        work.main = replace(work.main, name=_free_name(work, work.main.name), written=arrays)
     _look("read the function", work.main)
     for name, step in STEPS:
         step(work)
@@ -104,8 +104,9 @@ def _reverse(work: Work) -> None:
     work.warnings += [
         text for name in request.wrt for text in zero_gradient(work.main, name, _chosen(work, name), output)
     ]
+    refuse_shared_memory(work.main, work.callees)
     callees, written = adjoints_of_callees(work.callees)
-    name = f"{work.main.name}_{'value_and_grad' if request.with_value else 'grad'}"
+    name = _free_name(work, f"{work.main.name}_{'value_and_grad' if request.with_value else 'grad'}")
     keep_results = request.with_value or request.has_aux
     work.main = gradient_of(work.main, wrt, output, with_results=keep_results, name=name, callees=callees)
     work.callees = written
@@ -131,6 +132,13 @@ def _load(work: Work, backend: str, options: dict[str, Any]) -> Callable[..., An
         return python.quiet(python.load(module.text, module.objects, file)[module.name])
     function: Callable[..., Any] = numba_cpu.load(module.text, module.functions, module.objects, options, file)
     return function
+
+
+def _free_name(work: Work, name: str) -> str:
+    """The name for the function asked for; a recursive function that it calls may have it already."""
+    while any(name in (c.name, f"{c.name}_adjoint") for c in work.callees):
+        name += "_"
+    return name
 
 
 _count = 0
