@@ -379,6 +379,7 @@ def _stand_in(value: Any) -> Any:
 
 
 numba_cpu.callable_from_compiled_code(Derivative, Derivative.compiled_for)
+numba_cpu.compiled_code_prints_text()
 
 
 # -- the public functions --------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any
 
 from srcdiff.backends import python
 from srcdiff.diagnostics import InternalError
+from srcdiff.emit import texts
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar
 from srcdiff.source.abstract import Description
 
@@ -33,6 +34,52 @@ def load(text: str, functions: Sequence[str], objects: Mapping[str, Any], option
     for name in functions:
         namespace[name] = compile_(namespace[name])
     return namespace[functions[-1]]
+
+
+def _say(context: Any, builder: Any, signature: Any, args: Any, function: Any) -> Any:
+    """Call a Python function with a text and a tuple of values, as Numba's own `print` does it."""
+    from numba.core import cgutils
+
+    python_api = context.get_python_api(builder)
+    environment = context.get_env_manager(builder)
+    gil = python_api.gil_ensure()
+    called = python_api.unserialize(python_api.serialize_object(function))
+    boxed = []
+    for type_, value in zip(signature.args, args, strict=True):
+        context.nrt.incref(builder, type_, value)
+        boxed.append(python_api.from_native_value(type_, value, environment))
+    result = python_api.call_function_objargs(called, boxed)
+    with builder.if_then(cgutils.is_null(builder, result), likely=False):
+        python_api.err_write_unraisable(called)
+    python_api.decref(called)
+    for item in (*boxed, result):
+        python_api.decref(item)
+    python_api.gil_release(gil)
+    return context.get_dummy_value()
+
+
+def compiled_code_prints_text() -> None:
+    """Let compiled code print formatted texts, which Numba cannot."""
+    from numba.core import types
+    from numba.extending import intrinsic, overload
+
+    def teach(function: Any) -> None:
+        @intrinsic
+        def say(typing_context: Any, template: Any, values: Any) -> Any:
+            def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+                return _say(context, builder, signature, args, texts.PRINTERS[function])
+
+            return types.none(types.unicode_type, values), generate
+
+        @overload(function)
+        def print_values(template: Any, *values: Any) -> Any:
+            def implementation(template: Any, *values: Any) -> Any:
+                say(template, values)  # type: ignore[call-arg]
+
+            return implementation
+
+    for function in texts.PRINTERS:
+        teach(function)
 
 
 def callable_from_compiled_code(kind: type, specialise: Callable[[Any, tuple[Description, ...]], Any]) -> None:

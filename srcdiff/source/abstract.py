@@ -104,9 +104,10 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A formatted string; only `print`, `assert` and `raise` take it."""
+    """A text with numbers in it, `template.format(*values)`; only `print`, `assert` and `raise` take it."""
 
-    parts: tuple[str | Value, ...]
+    template: str
+    values: tuple[Value, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

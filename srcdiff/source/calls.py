@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from srcdiff.diagnostics import Refusal
-from srcdiff.ir.nodes import Block, Custom, Print, Value
+from srcdiff.ir.nodes import Block, Custom, Value
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_float
 from srcdiff.source.abstract import (
@@ -29,10 +29,10 @@ from srcdiff.source.abstract import (
     leaf_types,
     loosened,
 )
-from srcdiff.source.arrays import Arrays
 from srcdiff.source.capture import capture, plain_function
 from srcdiff.source.environment import Frame
 from srcdiff.source.scopes import assigned_names, nonlocal_names
+from srcdiff.source.texts import Texts
 
 _MODULES: dict[str, Any] = {"math": math, "np": np, "builtins": builtins}
 
@@ -57,7 +57,7 @@ class RecursionFound(Exception):  # noqa: N818 -- a signal, not an error
         self.identity = identity
 
 
-class Calls(Arrays):
+class Calls(Texts):
     """Reads calls."""
 
     def __init__(self) -> None:
@@ -329,16 +329,6 @@ class Calls(Arrays):
         self.add(Custom(tuple(outs), tuple(values), tuple(params), body, rule, span=self.span))
         return out
 
-    # -- printing ----------------------------------------------------------------------------------------------------
-
-    def print_call(self, node: ast.Call) -> Abstract:
-        parts: list[str | Value] = []
-        for k, argument in enumerate(node.args):
-            parts += [" "] if k else []
-            parts += self.text_of(self.expr(argument), node)
-        self.add(Print(tuple(parts), span=self.span))
-        return Static(None)
-
     # -- builtins and array functions --------------------------------------------------------------------------------
 
     def handler(self, target: Any) -> Callable[..., Abstract] | None:
@@ -359,6 +349,8 @@ class Calls(Arrays):
             kind = "array"
         elif isinstance(owner, Tuple):
             kind = "tuple"
+        elif isinstance(owner, Static) and isinstance(owner.value, str):
+            kind = "text"
         else:
             self.refuse("SD203", node, f"{self.said(owner)} has no method `{method.name}` that srcdiff reads")
         function = getattr(self, f"{kind}_{method.name}", None)
@@ -455,4 +447,7 @@ _HANDLERS: dict[Any, str] = {
     np.array: "array",
     np.asarray: "asarray",
     divmod: "divmod",
+    str: "str",
+    repr: "repr",
+    format: "format",
 }

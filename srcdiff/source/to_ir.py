@@ -199,20 +199,16 @@ class Reader(Recursion):
 
     def statement_Assert(self, node: ast.Assert) -> None:
         truth = self.truth(self.expr(node.test), node.test)
-        parts = () if node.msg is None else tuple(self.text_of(self.expr(node.msg), node))
-        self.fail_unless(truth, AssertionError, parts)
-
-    def fail_unless(
-        self, truth: Static | Value, exception: type[BaseException], parts: tuple[str | Value, ...]
-    ) -> None:
-        if isinstance(truth, Static) and truth.value:
-            return
         if isinstance(truth, Static):
-            self.add(Raise(exception, parts, span=self.span))
-            self.die()
+            if not truth.value:
+                self.fail(node)
             return
-        failed = self.apply("logical_not", truth)
-        self.add(If(failed, Block((Raise(exception, parts, span=self.span),)), Block(), span=self.span))
+        self.branch_on(self.apply("logical_not", truth), lambda: self.fail(node), lambda: None)
+
+    def fail(self, node: ast.Assert) -> None:
+        parts = () if node.msg is None else (self.exception_argument(self.expr(node.msg), node),)
+        self.add(Raise(AssertionError, parts, span=self.span))
+        self.die()
 
     def statement_Raise(self, node: ast.Raise) -> None:
         if node.exc is None or node.cause is not None:
@@ -221,10 +217,10 @@ class Reader(Recursion):
         kind = self.expr(node.exc if call is None else call.func)
         if not (isinstance(kind, Static) and isinstance(kind.value, type) and issubclass(kind.value, BaseException)):
             self.refuse("SD101", node, "`raise` takes an exception class, with a text or without")
-        parts: list[str | Value] = []
-        for k, argument in enumerate([] if call is None else call.args):
-            parts += [", "] if k else []
-            parts += self.text_of(self.expr(argument), node)
+        if call is not None and call.keywords:
+            self.refuse("SD102", node, "keyword arguments of an exception are outside the language")
+        given = () if call is None else self.elements(call.args)
+        parts = [self.exception_argument(x, node) for x in given]
         self.add(Raise(kind.value, tuple(parts), span=self.span))
         self.die()
 
