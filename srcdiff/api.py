@@ -21,7 +21,7 @@ from srcdiff.ir.types import FLOAT
 from srcdiff.pipeline import Compiled, Request, compile_request
 from srcdiff.source.abstract import Abstract, Description, Static, Tuple
 from srcdiff.source.capture import Captured, capture, plain_function, read_variable
-from srcdiff.source.signature import describe_argument, floats_for_integers
+from srcdiff.source.signature import describe_argument, floats_for_integers, holds_list, listed
 from srcdiff.source.to_ir import Reading
 from srcdiff.transforms.custom import CustomRule
 
@@ -159,19 +159,28 @@ class Derivative:
         node = self.captured.node
         return Span(self.captured.file, node.lineno, node.col_offset, node.col_offset + 3, self.captured.name)
 
-    def compiled_for(self, descriptions: tuple[Description, ...]) -> Any:
-        """The compiled function, for a call from compiled code."""
+    def compiled_for(self, given: tuple[Any, ...]) -> tuple[Any, list[tuple[str, str]], list[str]]:
+        """The compiled function for a call from compiled code, the arguments that must not share memory, and all.
+
+        `given` has a description for each argument, or the argument itself where it is known.
+        """
         if self.backend != "numba":
             raise TypeError(f"{self!r} runs on the backend {self.backend!r}; compiled code needs 'numba'")
-        defaults = self._bound((None,) * len(descriptions), {})[len(descriptions) :]
-        specialisation = self._specialise(("compiled", descriptions), (*descriptions, *defaults))
-        numbers = tuple(d for d in defaults if isinstance(d, bool | int | float))
-        if specialisation.outside or len(specialisation.positions) != len(descriptions) + len(numbers):
+        defaults = self._bound((None,) * len(given), {})[len(given) :]
+        key = tuple(d if isinstance(d, Description) else (type(d), id(d)) for d in given)
+        specialisation = self._specialise(("compiled", key), (*given, *defaults))
+        passed = []
+        for k in specialisation.positions:
+            value = (*given, *defaults)[k]
+            if not isinstance(value, Description | bool | int | float):
+                raise TypeError(f"{self!r} cannot be called from compiled code without `{self.names[k]}`")
+            passed.append(f"args[{k}]" if isinstance(value, Description) else repr(value))
+        if specialisation.outside or specialisation.returns_lists:
             raise TypeError(
-                f"{self!r} cannot be called from compiled code: it reads variables from outside, or takes "
-                "strings or functions"
+                f"{self!r} cannot be called from compiled code: it reads variables from outside, or returns lists"
             )
-        return specialisation.function, specialisation.apart, numbers
+        parts = _parts_in_compiled_code(specialisation.compiled.reading)
+        return specialisation.function, [(parts[a], parts[b]) for a, b in specialisation.apart], passed
 
     def _specialise(self, key: Any, args: tuple[Any, ...]) -> Specialisation:
         descriptions = {n: describe_argument(a, n, self.span) for n, a in zip(self.names, args, strict=True)}
@@ -223,8 +232,15 @@ class Specialisation:
         self.positions = [k for k, n in enumerate(names) if descriptions[n].kind != "static"]
         self.converters = [_converter(descriptions[n], a) for n, a in zip(names, args, strict=True)]
         self.apart = compiled.apart
+        self.returns_lists = holds_list(compiled.reading.result) and (
+            owner.mode == "primal" or owner.with_value or owner.has_aux
+        )
         self.plain = (
-            len(self.positions) == len(names) and not self.outside and not any(self.converters) and not self.apart
+            len(self.positions) == len(names)
+            and not self.outside
+            and not any(self.converters)
+            and not self.apart
+            and not self.returns_lists
         )
         self.lists = [
             (k, names.index(n)) for k, n in enumerate(owner.wrt) if n in names and descriptions[n].kind == "stored"
@@ -251,7 +267,19 @@ class Specialisation:
         if self.apart:
             self.keep_apart(values)
         result = self.function(*values)
+        if self.returns_lists:
+            result = self.with_listed_results(result)
         return self.with_lists(result, args) if self.lists else result
+
+    def with_listed_results(self, result: Any) -> Any:
+        """Lists that the function returns come as tuples and arrays."""
+        owner, shape = self.owner, self.compiled.reading.result
+        if owner.mode == "primal":
+            return listed(shape, result)
+        if owner.with_value:
+            return listed(shape, result[0]), result[1]
+        assert isinstance(shape, Tuple)
+        return result[0], listed(shape.items[1], result[1])
 
     def converted(self, args: tuple[Any, ...]) -> list[Any]:
         values = []
@@ -310,6 +338,17 @@ def _names_of_parts(reading: Reading) -> list[str]:
 
     found = [n for name, x in reading.arguments.items() for n in names(x, name)]
     return found + [o.name for o in reading.outside]
+
+
+def _parts_in_compiled_code(reading: Reading) -> list[str]:
+    """The same as expressions, where all the arguments are in `args`."""
+
+    def parts(x: Abstract, text: str) -> list[str]:
+        if isinstance(x, Tuple):
+            return [p for k, item in enumerate(x.items) for p in parts(item, f"{text}[{k}]")]
+        return [] if isinstance(x, Static) else [text]
+
+    return [p for k, x in enumerate(reading.arguments.values()) for p in parts(x, f"args[{k}]")]
 
 
 def _parts(value: Any) -> list[Any]:

@@ -21,7 +21,7 @@ from srcdiff.emit.module import Module, write_module
 from srcdiff.ir.nodes import Function, Value
 from srcdiff.ir.types import Array, is_float
 from srcdiff.ir.verify import verify
-from srcdiff.source.abstract import Abstract, Description, List, Static, Tuple
+from srcdiff.source.abstract import Abstract, Description, Items, List, Static, Stored, Tuple
 from srcdiff.source.capture import Captured
 from srcdiff.source.to_ir import Reading, read
 from srcdiff.transforms.recursion import adjoints_of_callees, refuse_shared_memory
@@ -212,7 +212,13 @@ def _output_of(work: Work) -> int:
         return 0
     if not isinstance(scalar, Value) or isinstance(scalar.type, Array) or not is_float(scalar.type):
         kinds = {"int64": "an integer", "bool": "a truth value"}
-        what = "a tuple" if isinstance(scalar, Tuple) else "not a number"
+        what = (
+            "a tuple"
+            if isinstance(scalar, Tuple)
+            else "a list"
+            if isinstance(scalar, Items | Stored)
+            else "not a number"
+        )
         if isinstance(scalar, Value):
             what = "an array" if isinstance(scalar.type, Array) else kinds.get(scalar.scalar.dtype, what)
         raise DifferentiationError([Problem("SD401", f"the result is {what}, not one float", _span(work))])
@@ -234,6 +240,10 @@ def _shape_of_result(work: Work) -> str:
         if isinstance(x, List):
             parts = [_next() for _ in reading.lists[x].arrays]
             return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+        if isinstance(x, Items):
+            return shaped(Tuple(x.items), constant)
+        if isinstance(x, Stored):
+            return f"({', '.join(_next() for _ in (*x.arrays, x.length))})"
         if isinstance(x, Static) and constant and not isinstance(x.value, bool | int | float):
             return "None" if x.value is None else repr(x.value)
         return _next()

@@ -198,13 +198,26 @@ def test_grad_with_auxiliary_results_gives_the_gradient_in_front() -> None:
     assert srcdiff.grad(lambda x: (x * x, 3.0 * x), has_aux=True, backend="python")(2.0) == (4.0, 6.0)
 
 
-@pytest.mark.xfail(reason="KeyError in the compiler")
-def test_auxiliary_list_is_a_list() -> None:
-    def collected(x):
+@on_both_backends
+def test_auxiliary_list_is_a_list(backend: str) -> None:
+    def collected(x, n):
         items = [x, x * x]
-        return items[0] * items[1], items
+        pairs = [(k, Point(x * k, 1.0)) for k in range(n)]
+        return items[0] * items[1], (items, pairs, [], [[x, 2], [n > 1]], [np.zeros(2) for _ in range(n)])
 
-    assert srcdiff.grad(collected, has_aux=True, backend="python")(2.0) == (12.0, [2.0, 4.0])
+    bar, (*lists, arrays) = srcdiff.grad(collected, has_aux=True, backend=backend)(2.0, 2)
+
+    assert bar == 12.0
+    assert [[2.0, 4.0], [(0, Point(0.0, 1.0)), (1, Point(2.0, 1.0))], [], [[2.0, 2], [True]]] == lists
+    assert [(0.0, 0.0), (0.0, 0.0)] == [tuple(a) for a in arrays]
+
+
+@on_both_backends
+def test_differentiable_function_returns_lists(backend: str) -> None:
+    def multiples(x, n):
+        return [x * k for k in range(n)]
+
+    assert srcdiff.differentiable(multiples, backend=backend)(2.0, 3) == [0.0, 2.0, 4.0]
 
 
 def test_auxiliary_array_is_as_the_function_left_it() -> None:
@@ -1088,15 +1101,33 @@ def test_gradient_is_called_from_compiled_code() -> None:
 
 
 @pytest.mark.numba
-@pytest.mark.xfail(reason="refused")
 def test_gradient_is_called_from_compiled_code_with_defaults_and_keywords() -> None:
     gradient = srcdiff.grad(quadratic)
 
     @numba.njit
     def called(x):
-        return gradient(x), gradient(x, z=1.0)
+        return gradient(x), gradient(x, z=1.0), gradient(x, 1, 1.0), gradient(z=1.0, x=x)
 
-    assert called(2.0) == (12.5, 13.0)
+    assert called(2.0) == (12.5, 13.0, 5.0, 13.0)
+
+
+@pytest.mark.numba
+def test_default_that_is_no_number_is_left_out_in_compiled_code() -> None:
+    def by_mode(x, mode="square", scale=2.0, way=math.sin):
+        return scale * (x * x if mode == "square" else way(x))
+
+    gradient = srcdiff.grad(by_mode)
+
+    @numba.njit
+    def called(x):
+        return gradient(x), gradient(x, scale=3.0)
+
+    @numba.njit
+    def wrong(x):
+        return gradient(x, 3.0)
+
+    assert called(2.0) == (8.0, 12.0)
+    assert wrong(0.0) == gradient(0.0, 3.0)
 
 
 @pytest.mark.numba
@@ -1109,6 +1140,25 @@ def test_shared_memory_is_refused_in_compiled_code() -> None:
 
     with pytest.raises(ValueError, match="share memory"):
         called(np.ones(3))
+
+
+@pytest.mark.numba
+def test_shared_memory_in_tuples_is_refused_in_compiled_code() -> None:
+    def copies(pair, x):
+        a, b = pair
+        a[0] = b[1] * x
+        return a[0] * b[1]
+
+    gradient = srcdiff.grad(copies, wrt="x")
+
+    @numba.njit
+    def called(a, b):
+        return gradient((a, b), 2.0)
+
+    assert called(np.ones(2), np.full(2, 3.0)) == 9.0
+    a = np.ones(2)
+    with pytest.raises(ValueError, match="share memory"):
+        called(a, a)
 
 
 def test_problem_is_reported_when_compiled_code_is_compiled() -> None:

@@ -13,7 +13,7 @@ from srcdiff.emit.naming import RESERVED
 from srcdiff.emit.write import Text, write_function
 from srcdiff.ir.nodes import Function, Value
 from srcdiff.rules import special
-from srcdiff.source.abstract import Abstract, List, Static, Tuple
+from srcdiff.source.abstract import Abstract, Items, List, Static, Tuple
 from srcdiff.source.to_ir import Reading
 
 
@@ -116,9 +116,9 @@ def _namedtuples(reading: Reading) -> list[type]:
     found: dict[type, None] = {}
 
     def visit(x: Abstract) -> None:
-        if isinstance(x, Tuple):
-            if x.kind is not None:
-                found[x.kind] = None
+        if isinstance(x, Tuple) and x.kind is not None:
+            found[x.kind] = None
+        if isinstance(x, Tuple | Items):
             for item in x.items:
                 visit(item)
 

@@ -1,15 +1,16 @@
-"""Argument types: from values (or what stands for them) to descriptions."""
+"""Argument types: from values (or what stands for them) to descriptions; and results: from what they are made of."""
 
 from __future__ import annotations
 
 import types
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_supported_dtype
-from srcdiff.source.abstract import Description
+from srcdiff.source.abstract import Abstract, Description, Items, Stored, Tuple
 
 
 def describe_argument(value: Any, name: str, span: Span | None) -> Description:
@@ -59,3 +60,35 @@ def floats_for_integers(description: Description) -> Description:
             description.kind, description.detail, tuple(floats_for_integers(p) for p in description.parts)
         )
     return description
+
+
+def holds_list(x: Abstract) -> bool:
+    """Whether the result of a function is, or contains, a list."""
+    return isinstance(x, Items | Stored) or (isinstance(x, Tuple) and any(holds_list(i) for i in x.items))
+
+
+def listed(x: Abstract, result: Any) -> Any:
+    """The result with its lists, which come as tuples of known length or as arrays with their length."""
+    match x:
+        case Items():
+            return [listed(i, r) for i, r in zip(x.items, result, strict=True)]
+        case Stored():
+            columns = [_column(array, result[-1]) for array in result[:-1]]
+            rows = zip(*columns, strict=True) if columns else (() for _ in range(result[-1]))
+            return [_element(x.element, iter(row)) for row in rows]
+        case Tuple():
+            items = [listed(i, r) for i, r in zip(x.items, result, strict=True)]
+            return tuple(items) if x.kind is None else x.kind(*items)
+    return result
+
+
+def _column(storage: Any, length: int) -> list[Any]:
+    """The numbers of an array, or the arrays of a list, of which the first is none of them."""
+    return storage[:length].tolist() if isinstance(storage, np.ndarray) else list(storage[1 : length + 1])
+
+
+def _element(d: Description, parts: Iterator[Any]) -> Any:
+    if d.kind == "tuple":
+        items = [_element(p, parts) for p in d.parts]
+        return tuple(items) if d.detail is None else d.detail(*items)
+    return d.detail[1] if d.kind == "static" else next(parts)

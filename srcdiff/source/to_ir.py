@@ -47,7 +47,6 @@ from srcdiff.source.environment import (
     NeverReturns,
     handles,
     list_key,
-    mentioned,
 )
 from srcdiff.source.expressions import Outside
 from srcdiff.source.recursion import Recursion
@@ -736,6 +735,7 @@ def read(captured: Captured, arguments: dict[str, Description]) -> Reading:
         raise AssertionError("a recursion escaped") from found
     if reader.problems:
         raise DifferentiationError(list(dict.fromkeys(reader.problems)))
+    result = _with_contents(reader, result)
     outputs, operations = _result_values(reader, result)
     params += [o.value for o in reader.outside]
     stores = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
@@ -797,12 +797,23 @@ def pass_outside_values(program: Program, outside: Sequence[Value]) -> Program:
     return Program(main, tuple(function(c) for c in program.callees))
 
 
+def _with_contents(reader: Reader, result: Abstract) -> Abstract:
+    """The result with its lists replaced by what they hold."""
+    match result:
+        case List():
+            return _with_contents(reader, reader.names[list_key(result)])
+        case Tuple():
+            return Tuple(tuple(_with_contents(reader, i) for i in result.items), result.kind)
+        case Items():
+            return Items(tuple(_with_contents(reader, i) for i in result.items))
+        case Poison():
+            raise DifferentiationError([result.problem] if result.problem is not None else [])
+    return result
+
+
 def _result_values(reader: Reader, result: Abstract) -> tuple[list[Value], list[Operation]]:
-    if isinstance(result, Static | Value | Tuple):
+    if isinstance(result, Static | Value | Tuple | Items | Stored):
         description = loosened(describe(result))
-        if mentioned(description):
-            problem = Problem("SD401", "the result holds a list", reader.span, help="return its elements, or a tuple")
-            raise DifferentiationError([problem])
         if leaf_types(description) is not None:
             return reader.leaves(result, description), reader.operations
     raise DifferentiationError(
