@@ -21,7 +21,15 @@ from srcdiff.ir.types import FLOAT
 from srcdiff.pipeline import Compiled, Request, compile_request
 from srcdiff.source.abstract import Abstract, Description, Static, Tuple
 from srcdiff.source.capture import Captured, capture, plain_function, read_variable
-from srcdiff.source.signature import describe_argument, floats_for_integers, holds_list, listed
+from srcdiff.source.signature import (
+    describe_argument,
+    floats_for_integers,
+    gradient_of_argument,
+    holds_list,
+    is_passed,
+    listed,
+    lists_in,
+)
 from srcdiff.source.to_ir import Reading
 from srcdiff.transforms.custom import CustomRule
 
@@ -229,7 +237,7 @@ class Specialisation:
         self.outside_keys = [_key(o.read()) for o in self.outside]
         self.watches = bool(self.outside or self.guards)
         names = owner.names
-        self.positions = [k for k, n in enumerate(names) if descriptions[n].kind != "static"]
+        self.positions = [k for k, n in enumerate(names) if is_passed(descriptions[n])]
         self.converters = [_converter(descriptions[n], a) for n, a in zip(names, args, strict=True)]
         self.apart = compiled.apart
         self.returns_lists = holds_list(compiled.reading.result) and (
@@ -243,10 +251,11 @@ class Specialisation:
             and not self.returns_lists
         )
         self.lists = [
-            (k, names.index(n)) for k, n in enumerate(owner.wrt) if n in names and descriptions[n].kind == "stored"
+            (k, names.index(n), descriptions[n])
+            for k, n in enumerate(owner.wrt)
+            if n in names and lists_in(args[names.index(n)])
         ]
-        stored = [k for k, n in enumerate(names) if descriptions[n].kind == "stored"]
-        self.list_positions = stored if len(stored) > 1 else []
+        self.has_lists = any(lists_in(a) for a in args)
         self.owner = owner
 
     def is_current(self) -> bool:
@@ -262,7 +271,7 @@ class Specialisation:
 
     def __call__(self, args: tuple[Any, ...]) -> Any:
         values = self.converted(args)
-        if self.list_positions:
+        if self.has_lists:
             self.keep_lists_apart(args)
         if self.apart:
             self.keep_apart(values)
@@ -302,7 +311,8 @@ class Specialisation:
 
     def keep_lists_apart(self, args: tuple[Any, ...]) -> None:
         """The same list under two names is refused: what happens to one would have to happen to the other."""
-        if len({id(args[k]) for k in self.list_positions}) < len(self.list_positions):
+        lists = [found for a in args for found in lists_in(a)]
+        if len({id(found) for found in lists}) < len(lists):
             message = "the same list is passed for two arguments"
             raise DifferentiationError([Problem("SD403", message, self.owner.span)])
 
@@ -313,8 +323,8 @@ class Specialisation:
         alone = not owner.with_value and not owner.has_aux
         gradient = result if alone else result[place]
         parts = [gradient] if owner.single else list(gradient)
-        for k, position in self.lists:
-            parts[k] = parts[k][: len(args[position])].tolist()
+        for k, position, description in self.lists:
+            parts[k] = gradient_of_argument(description, args[position], parts[k])
         gradient = parts[0] if owner.single else tuple(parts)
         if alone:
             return gradient
@@ -374,7 +384,10 @@ def _converter(description: Description, example: Any) -> Callable[[Any], Any] |
     if description.kind == "value" and description.detail == FLOAT and isinstance(example, int | np.integer):
         return float
     if description.kind == "tuple":
-        inner = [_converter(d, e) for d, e in zip(description.parts, example, strict=True)]
+        inner = [
+            _converter(d, e) if d.kind != "items" else lambda _: ()
+            for d, e in zip(description.parts, example, strict=True)
+        ]
         if any(inner):
 
             def convert(values: Any) -> Any:

@@ -166,8 +166,7 @@ def _leaves(x: Abstract, reading: Reading) -> list[Value]:
         case Tuple():
             return [v for i in x.items for v in _leaves(i, reading)]
         case List():
-            stored = reading.lists[x]
-            return list(stored.arrays)
+            return list(reading.lists[x].arrays) if x in reading.lists else []
     return []
 
 

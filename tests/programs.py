@@ -6,7 +6,7 @@ without computing; everything else is compared with differences (tests/numerical
 """
 
 # Written as users write: `zip` without `strict`, closures over loop variables, operators by their own precedence.
-# ruff: noqa: B905, B023, RUF021
+# ruff: noqa: B905, B023, RUF005, RUF021
 
 from __future__ import annotations
 
@@ -3351,3 +3351,173 @@ def recursion_through_a_helper(x, n):
 
 
 program(recursion_through_a_helper, at=[(0.8, 3)])
+
+
+# -------------------------------------------------------------------------------------------- lists, at run time
+
+
+def sines(x, n):
+    items = []
+    for k in range(n):
+        items.append(math.sin(x + k))
+    return items
+
+
+def weighted(items):
+    total = 0.0
+    for k, item in enumerate(items):
+        total += (k + 1) * item * item
+    return total
+
+
+def list_insert(x, n, where):
+    """Insertion in the middle, at the ends and beyond them; an integer into a list of floats."""
+    items = sines(x, n)
+    items.insert(where, x * x)
+    items.insert(0, 2)
+    items.insert(-1, x)
+    short = [x]
+    short.insert(5, 2.0)
+    for k in range(n):
+        short.insert(k // 2, x * k)
+        short[0] *= x
+    return weighted(items) * weighted(short)
+
+
+program(list_insert, at=[(0.7, 4, 2), (0.7, 4, -1), (0.7, 4, -9), (0.7, 4, 9), (0.7, 0, 0)])
+
+
+def list_reverse(x, n):
+    """Turning round in place, and back."""
+    items = sines(x, n)
+    items.reverse()
+    items[0] = items[1] * x
+    items.reverse()
+    short = [x, 2.0, x * x]
+    short.reverse()
+    return weighted(items) * items[0] + weighted(short)
+
+
+program(list_reverse, at=[(0.7, 5), (0.7, 2)])
+
+
+def list_without_some(x, n):
+    """Elements are deleted, removed by value, found and counted."""
+    items = sines(x, n)
+    items.append(0.5)
+    del items[1], items[-2]
+    items.remove(items[1])
+    short = [x, x * 2.0, 3.0]
+    del short[1:]
+    return weighted(items) + weighted(short) + items.index(0.5) + items.count(0.5)
+
+
+program(
+    list_without_some,
+    at=[(0.7, 5), (0.7, 4)],
+    raises=[((0.7, 0), IndexError), ((0.7, 3), ValueError)],
+)
+
+
+def list_slices(x, n, k):
+    """Slices of a list that has grown, with every kind of end and step."""
+    items = sines(x, n)
+    total = weighted(items[1:]) + 2 * weighted(items[-3:]) + 3 * weighted(items[::2]) + 5 * weighted(items[::-1])
+    total += 7 * weighted(items[:-1]) + 11 * weighted(items[k:]) + 13 * weighted(items[4:1:-1])
+    total += weighted(items[-2:-5:-2]) * weighted(items[k : n - k]) + weighted(items[100:-100:-3])
+    short = [x, 2.0, x * x]
+    return total + weighted(items[-100:100:3]) * weighted(short[k:])
+
+
+program(list_slices, at=[(0.7, 5, 1), (0.7, 8, -2), (0.7, 0, 0), (0.7, 2, 3)])
+
+
+def list_arithmetic(x, n):
+    """Sums and products of lists that have grown."""
+    items = sines(x, n)
+    both = items + [x] + items[1:]
+    both = both * 2
+    more = 3 * both + [x, 1] * n
+    both.append(x * 2)
+    items += both
+    items.extend(items)
+    again = [*items, x, *both[1:], 2]
+    again[0] = x
+    return weighted(both) + weighted(items) + weighted(again) + weighted(more)
+
+
+program(list_arithmetic, at=[(0.7, 3), (0.7, 0)])
+
+
+def membership(x, n):
+    """`in` for ranges, tuples, lists and arrays."""
+    items = sines(x, 4)
+    table = np.array([1.0, 3.0])
+    total = 0.0
+    for k in range(12):
+        if k in range(n):
+            total += x
+        if k in range(2, n, 2):
+            total += x * x
+        if k in range(n, 0, -3):
+            total += 5 * x
+        if k not in range(1, 5):
+            total += math.sin(x) * k
+        if k in (1, 2, n):
+            total += x * x * 7
+        if 2 * items[0] in items or items[3] in items:
+            total += x**4
+        if k * 1.0 in range(3, n) and k in table:
+            total += x**5
+    return total
+
+
+program(membership, at=[(0.7, 9), (0.7, 3)])
+
+
+def list_that_shrinks_and_grows(x, n):
+    """A loop replaces a list by a slice of it, inserts and takes out."""
+    items = sines(x, n)
+    total = 0.0
+    for _ in range(4):
+        if len(items) < 3:
+            break
+        total += items.pop(len(items) // 2) * items[0]
+        items = items[1:] + [total]
+        if total < 0.1:
+            items.insert(1, total)
+    return total * items[0]
+
+
+program(list_that_shrinks_and_grows, at=[(0.7, 6), (0.2, 12), (0.5, 2)])
+
+
+def lists_of_pairs(x, n):
+    """Pairs in lists are inserted, turned round, sliced and deleted."""
+    pairs = [(k, x * k) for k in range(n)]
+    pairs.insert(2, (1, x))
+    pairs.reverse()
+    rest = pairs[1:]
+    del rest[0]
+    total = 0.0
+    for (a, b), (c, d) in zip(pairs, rest):
+        total += a * d + b * b * c
+    return total
+
+
+program(lists_of_pairs, at=[(0.7, 5), (0.7, 1)])
+
+
+def list_in_a_tuple(pair, items, x):
+    """Lists are arguments, one of them inside a tuple, and they grow."""
+    total = x
+    for item in pair[0]:
+        total += item * item * x
+    for item in items:
+        total += item * x
+    pair[0].append(x)
+    items.append(total)
+    return total + len(items) * items[-1] + pair[0][-1] * pair[1]
+
+
+program(list_in_a_tuple, at=[(([1.0, 2.0], 3.0), [4.0], 2.0), (([], 3.0), [], 2.0)])

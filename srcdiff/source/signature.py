@@ -36,7 +36,9 @@ def describe_argument(value: Any, name: str, span: Span | None) -> Description:
             kind = type(value) if hasattr(value, "_fields") else None
             return Description("tuple", kind, tuple(describe_argument(v, name, span) for v in value))
         case list():
-            if value and all(isinstance(v, bool | int | float | np.number) for v in value):
+            if not value:
+                return Description("items")
+            if all(isinstance(v, bool | int | float | np.number) for v in value):
                 element = np.result_type(*value) if not all(isinstance(v, bool) for v in value) else np.dtype(bool)
                 kind_ = FLOAT if element.kind == "f" else BOOL if element.kind == "b" else INT
                 return Description("stored", None, (Description("value", kind_),))
@@ -55,11 +57,35 @@ def floats_for_integers(description: Description) -> Description:
     """A number to differentiate by is a float, also where the caller writes `3`."""
     if description.kind == "value" and description.detail == INT:
         return Description("value", FLOAT)
+    if description.kind == "items":
+        return Description("stored", None, (Description("value", FLOAT),))
     if description.kind in ("tuple", "stored"):
         return Description(
             description.kind, description.detail, tuple(floats_for_integers(p) for p in description.parts)
         )
     return description
+
+
+def is_passed(d: Description) -> bool:
+    """Whether there is something of it at run time."""
+    return d.kind not in ("static", "items")
+
+
+def lists_in(value: Any) -> list[list[Any]]:
+    """The lists that an argument is made of."""
+    if isinstance(value, list):
+        return [value]
+    return [found for item in value for found in lists_in(item)] if isinstance(value, tuple) else []
+
+
+def gradient_of_argument(d: Description, argument: Any, gradient: Any) -> Any:
+    """The gradient in the form of its argument: arrays that stand for lists become lists."""
+    if d.kind == "stored":
+        return gradient[: len(argument)].tolist()
+    if d.kind == "tuple" and lists_in(argument):
+        items = [gradient_of_argument(*part) for part in zip(d.parts, argument, gradient, strict=True)]
+        return tuple(items) if d.detail is None else d.detail(*items)
+    return gradient
 
 
 def holds_list(x: Abstract) -> bool:

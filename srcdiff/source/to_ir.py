@@ -192,9 +192,13 @@ class Reader(Recursion):
 
     def statement_Delete(self, node: ast.Delete) -> None:
         for target in node.targets:
-            if not isinstance(target, ast.Name):
-                self.refuse("SD101", node, "`del` of an element is outside the language")
-            self.names.pop((self.frame.number, target.id), None)
+            if isinstance(target, ast.Name):
+                self.names.pop((self.frame.number, target.id), None)
+                continue
+            owner = self.expr(target.value) if isinstance(target, ast.Subscript) else MISSING
+            if not isinstance(owner, List) or not isinstance(target, ast.Subscript):
+                self.refuse("SD101", node, "`del` works on names and on elements of lists")
+            self.delete_element(owner, target.slice, target)
 
     def statement_Assert(self, node: ast.Assert) -> None:
         truth = self.truth(self.expr(node.test), node.test)
@@ -712,13 +716,7 @@ def read(captured: Captured, arguments: dict[str, Description]) -> Reading:
     params: list[Value] = []
     lists: dict[List, Stored] = {}
     for name, description in arguments.items():
-        if description.kind == "stored":
-            values = [Value(t, name) for t in leaf_types(description) or () if isinstance(t, Array)]
-            handle = bound[name] = List()
-            lists[handle] = Stored(description.parts[0], tuple(values), reader.dim(values[0], 0))
-            reader.names[list_key(handle)] = lists[handle]
-        else:
-            bound[name], values = reader.fresh(description, name)
+        bound[name], values = _argument(reader, description, name, lists)
         params += values
     try:
         result = reader.enter(captured.function, reader.frame, dict(bound), node)
@@ -745,6 +743,22 @@ def read(captured: Captured, arguments: dict[str, Description]) -> Reading:
     program = mark_writing_calls(Program(main, callees))
     program = pass_outside_values(program, [o.value for o in reader.outside])
     return Reading(program, bound, result, tuple(reader.outside), tuple(reader.guards), captured, lists, once)
+
+
+def _argument(reader: Reader, d: Description, name: str, lists: dict[List, Stored]) -> tuple[Abstract, list[Value]]:
+    """What stands for an argument, and the parameters it is made of; lists come as arrays."""
+    if d.kind == "tuple":
+        parts = [_argument(reader, p, f"{name}_{k}", lists) for k, p in enumerate(d.parts)]
+        return Tuple(tuple(x for x, _ in parts), d.detail), [v for _, values in parts for v in values]
+    if d.kind == "items":
+        return reader.new_list(()), []
+    if d.kind != "stored":
+        return reader.fresh(d, name)
+    arrays = [Value(t, name) for t in leaf_types(d) or () if isinstance(t, Array)]
+    handle = List()
+    lists[handle] = Stored(d.parts[0], tuple(arrays), reader.dim(arrays[0], 0))
+    reader.names[list_key(handle)] = lists[handle]
+    return handle, arrays
 
 
 def mark_writing_calls(program: Program) -> Program:
