@@ -3521,3 +3521,155 @@ def list_in_a_tuple(pair, items, x):
 
 
 program(list_in_a_tuple, at=[(([1.0, 2.0], 3.0), [4.0], 2.0), (([], 3.0), [], 2.0)])
+
+
+# ------------------------------------------------------------------------------------------- a value, or None
+
+
+def none_or_value(x, c):
+    """A name is None unless a branch assigns it; a test tells."""
+    y = None
+    if c > 0:
+        y = x * x
+    if y is None:
+        return math.sin(x)
+    return y * x
+
+
+program(none_or_value, at=[(0.7, 1), (0.7, 0)])
+
+
+def none_is_replaced(x, c):
+    """None is replaced by a value where it stands."""
+    y = None
+    if c > 0:
+        y = x * x
+    elif c < -3:
+        y = 2
+    if y is None:
+        y = 3.0 * x
+    return y * x
+
+
+program(none_is_replaced, at=[(0.7, 1), (0.7, 0), (0.7, -5)])
+
+
+def best_so_far(a):
+    """The largest square so far, None before the first."""
+    best = None
+    for i in range(len(a)):
+        if best is None or a[i] * a[i] > best:
+            best = a[i] * a[i]
+    return 0.5 if best is None else best
+
+
+program(best_so_far, at=[(array(0.3, -0.9, 0.5),), (array(),)])
+
+
+def first_above(a, limit):
+    for k in range(len(a)):
+        if a[k] > limit:
+            return a[k] * k
+
+
+def search_that_finds_or_not(a, limit):
+    """A function returns a number or, at its end, nothing."""
+    found = first_above(a, limit)
+    if found is not None and found > 0.1:
+        return found * a[0]
+    if not found:
+        return a[1]
+    return found
+
+
+program(
+    search_that_finds_or_not,
+    at=[(array(0.3, 0.9, 0.5), 0.4), (array(0.3, 0.9, 0.5), 4.0), (array(0.04, 0.09, 0.5), 0.05)],
+    wrt=[0],
+)
+
+
+def none_or_more_than_a_number(x, n):
+    """Pairs and arrays that are None at first."""
+    pair = None
+    a = None
+    for k in range(n):
+        pair = (x * k, k)
+        if k == 2:
+            a = np.zeros(2)
+            a[0] = x
+    total = 0.0
+    if pair is not None:
+        u, v = pair
+        total += u * v + pair[0]
+    if a is not None:
+        total += a[0] * a.shape[0] * x
+    return total
+
+
+program(none_or_more_than_a_number, at=[(0.7, 0), (0.7, 2), (0.7, 4)])
+
+
+def none_again(x, n):
+    """A value of the turn before, forgotten now and then."""
+    before = None
+    total = 0.0
+    for k in range(n):
+        now = math.sin(x * k)
+        if before is not None:
+            total += now * before
+        before = now
+        if k % 3 == 2:
+            before = None
+    return total if before is None else total * before
+
+
+program(none_again, at=[(0.7, 0), (0.7, 3), (0.7, 5), (0.7, 7)])
+
+
+def none_as_an_argument(x, c):
+    """A function is given something that may be None, also by a recursive function."""
+    y = None
+    if c > 0:
+        y = x
+
+    def or_else(z, w=None):
+        if z is None:
+            return 1.5 if w is None else w
+        return z * x
+
+    def power(k):
+        if k <= 0:
+            return None
+        r = power(k - 1)
+        return x if r is None else r * x
+
+    return or_else(y) + or_else(x, y) + or_else(None, y if y is not None else x) + or_else(power(c), y)
+
+
+program(none_as_an_argument, at=[(0.7, 3), (0.7, 0)])
+
+
+def none_where_a_number_is_needed(x, c):
+    """Arithmetic with None raises."""
+    y = None
+    if c > 0:
+        y = x
+    return y + 1.0
+
+
+program(none_where_a_number_is_needed, at=[(0.7, 1)], raises=[((0.7, 0), TypeError)])
+
+
+def none_in_a_list(x):
+    """A list that holds None, known element by element."""
+    total = 0.0
+    for item in [None, x, 2.0]:
+        if item is None:
+            total += 1
+        else:
+            total += item * item
+    return total
+
+
+program(none_in_a_list, at=[(0.7,)])

@@ -31,8 +31,8 @@ from srcdiff.source.abstract import (
 )
 from srcdiff.source.capture import capture, plain_function
 from srcdiff.source.environment import Frame
+from srcdiff.source.optionals import Optionals
 from srcdiff.source.scopes import assigned_names, nonlocal_names
-from srcdiff.source.texts import Texts
 
 _MODULES: dict[str, Any] = {"math": math, "np": np, "builtins": builtins}
 
@@ -57,7 +57,7 @@ class RecursionFound(Exception):  # noqa: N818 -- a signal, not an error
         self.identity = identity
 
 
-class Calls(Texts):
+class Calls(Optionals):
     """Reads calls."""
 
     def __init__(self) -> None:
@@ -92,6 +92,7 @@ class Calls(Texts):
     def call_with(
         self, function: Abstract, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
     ) -> Abstract:
+        function = self.present(function)
         if isinstance(function, Closure):
             return self.call_closure(function, args, keywords, node)
         if isinstance(function, Choice):

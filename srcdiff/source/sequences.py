@@ -21,6 +21,7 @@ from srcdiff.source.abstract import (
     Tuple,
     Zip,
     describe,
+    is_element,
     join,
     leaf_types,
     loosened,
@@ -455,7 +456,8 @@ class Sequences(Expressions):
         self.refuse("SD203", node, f"{self.said(x)} cannot be iterated")
 
     def of_numbers(self, contents: Items) -> bool:
-        types = leaf_types(self.common(contents))
+        common = self.common(contents)
+        types = leaf_types(common) if is_element(common) else None
         return types is not None and all(isinstance(t, Scalar) for t in types)
 
     def common(self, contents: Items) -> Description:

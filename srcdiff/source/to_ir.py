@@ -24,12 +24,14 @@ from srcdiff.source.abstract import (
     List,
     Maybe,
     Method,
+    Optional,
     Poison,
     Range,
     Static,
     Stored,
     Tuple,
     describe,
+    is_plain,
     join,
     leaf_types,
     loosened,
@@ -81,7 +83,13 @@ class Reader(Recursion):
             raise NeverReturns
         if isinstance(code, Static):
             return result if code.value == RETURNS else Static(None)
-        if not isinstance(result, Static):
+        if is_plain(loosened(describe(result))):
+            returned = self.apply("equal", self.value(code), self.const(RETURNS))
+            return result if self.constants.get(returned) is True else Optional(returned, result)
+        if isinstance(result, Optional):
+            returned = self.apply("equal", self.value(code), self.const(RETURNS))
+            return Optional(self.apply("logical_and", returned, self.value(result.flag)), result.value)
+        if not isinstance(result, Static) or result.value is not None:
             fell = self.apply("not_equal", self.value(code), self.const(RETURNS))
             text = f"{self.frame.name} returned None"
             self.add(If(fell, Block((Raise(TypeError, (text,), span=self.span),)), Block(), span=self.span))
@@ -410,17 +418,18 @@ class Reader(Recursion):
             return False
         taken = False
 
-        def side(body: list[ast.stmt]) -> None:
-            self.statements(body)
+        def side(body: list[ast.stmt], truth: bool) -> None:
+            with self.knowing(node.test, truth):
+                self.statements(body)
 
         leaves_then, leaves_else = _always_leaves(node.body), _always_leaves(node.orelse)
         if leaves_then != leaves_else and rest:
             taken = True
             first = node.body if leaves_then else [*node.body, *rest]
             second = node.orelse if leaves_else else [*node.orelse, *rest]
-            self.branch_on(truth, lambda: side(first), lambda: side(second))
+            self.branch_on(truth, lambda: side(first, True), lambda: side(second, False))
         else:
-            self.branch_on(truth, lambda: side(node.body), lambda: side(node.orelse))
+            self.branch_on(truth, lambda: side(node.body, True), lambda: side(node.orelse, False))
         return taken
 
     def statement_While(self, node: ast.While) -> None:
@@ -733,7 +742,7 @@ def read(captured: Captured, arguments: dict[str, Description]) -> Reading:
         raise AssertionError("a recursion escaped") from found
     if reader.problems:
         raise DifferentiationError(list(dict.fromkeys(reader.problems)))
-    result = _with_contents(reader, result)
+    result = _with_contents(reader, reader.present(result))
     outputs, operations = _result_values(reader, result)
     params += [o.value for o in reader.outside]
     stores = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
@@ -820,6 +829,9 @@ def _with_contents(reader: Reader, result: Abstract) -> Abstract:
             return Tuple(tuple(_with_contents(reader, i) for i in result.items), result.kind)
         case Items():
             return Items(tuple(_with_contents(reader, i) for i in result.items))
+        case Optional():
+            problem = Problem("SD401", f"a part of the result is {reader.said(result)}", reader.span)
+            raise DifferentiationError([problem])
         case Poison():
             raise DifferentiationError([result.problem] if result.problem is not None else [])
     return result
