@@ -99,8 +99,8 @@ def _reverse(work: Work) -> None:
     request = work.request
     if request.mode != "reverse":
         return
+    wrt = [v for name in request.wrt for v in _chosen(work, name)]  # integers there are why the result is none
     output = _output_of(work)
-    wrt = [v for name in request.wrt for v in _chosen(work, name)]
     work.warnings += [
         text for name in request.wrt for text in zero_gradient(work.main, name, _chosen(work, name), output)
     ]

@@ -142,7 +142,8 @@ class Reader(Recursion):
             if refusal.problem is not None and refusal.problem not in self.problems:
                 self.problems.append(refusal.problem)
             assert len(self.stack) == depth
-            for name in assigned_names(statement):
+            declared = statement.names if isinstance(statement, ast.Global) else ()
+            for name in (*assigned_names(statement), *declared):
                 self.names[(self.frame.number, name)] = Poison(None)
             if isinstance(statement, ast.Return | ast.If | ast.For | ast.While):
                 self.names[(self.frame.number, "%return")] = Poison(None)
