@@ -15,7 +15,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is asked for, print the tables, and write `results.json` and the plots if there is a folder for them."""
     chosen = parse(arguments)
     if chosen.show:
-        print("\n".join(report.describe(run.Run.from_json(chosen.show.read_text(encoding="utf-8")))))
+        shown = run.Run.from_json(chosen.show.read_text(encoding="utf-8"))
+        print("\n".join(report.describe(shown)))
+        if chosen.output:
+            draw(shown, chosen.output)
         return 0
     settings = run.Settings.quick() if chosen.quick else run.Settings()
     if chosen.sizes:
@@ -82,6 +85,8 @@ def saver(folder: Path | None):
 
 
 def draw(collected: run.Run, folder: Path) -> None:
+    """The plots, if there is something to draw with."""
+    folder.mkdir(parents=True, exist_ok=True)
     try:
         from benchmarks import plots
     except ModuleNotFoundError as error:

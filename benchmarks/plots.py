@@ -7,16 +7,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import matplotlib
+import matplotlib as mpl
+import matplotlib.pyplot as plt
 
-matplotlib.use("Agg")
+from benchmarks import programs
+from benchmarks.report import Findings, digits
+from benchmarks.run import Run
+from benchmarks.systems import SYSTEMS
 
-from matplotlib import pyplot  # noqa: E402 (after the choice of how to draw)
-
-from benchmarks import programs  # noqa: E402
-from benchmarks.report import Findings, digits  # noqa: E402
-from benchmarks.run import Run  # noqa: E402
-from benchmarks.systems import SYSTEMS  # noqa: E402
+mpl.use("Agg")  # into files, without a display
 
 STYLE = {
     "font.size": 9,
@@ -51,7 +50,7 @@ def draw(run: Run, folder: Path) -> Iterator[Path]:
         "time_by_size": time_by_size,
         "memory_by_size": memory_by_size,
     }
-    with matplotlib.rc_context(STYLE):
+    with mpl.rc_context(STYLE):
         for name, make in figures.items():
             figure = make(found)
             for ending in ("png", "svg"):
@@ -59,14 +58,14 @@ def draw(run: Run, folder: Path) -> Iterator[Path]:
                 options = {"metadata": {"Date": None}} if ending == "svg" else {"dpi": 150}
                 figure.savefig(path, bbox_inches="tight", **options)
                 yield path
-            pyplot.close(figure)
+            plt.close(figure)
 
 
 def speed_up(found: Findings) -> Any:
     """One column of bars for each system; a bar is how many times faster srcdiff is, at the largest size."""
     others = [s for s in found.systems if s not in ("primal", "srcdiff")]
     names = found.programs
-    figure, columns = pyplot.subplots(
+    figure, columns = plt.subplots(
         1,
         max(1, len(others)),
         sharey=True,
@@ -122,7 +121,7 @@ def _by_size(found: Findings, systems: list[str], value: Callable[[str, int, str
     """A small plot for each program, with logarithms on both axes and a line for each system."""
     columns = min(6, max(1, len(found.programs)))
     rows = math.ceil(len(found.programs) / columns)
-    figure, grid = pyplot.subplots(rows, columns, squeeze=False, figsize=(2.3 * columns, 0.8 + 2.0 * rows))
+    figure, grid = plt.subplots(rows, columns, squeeze=False, figsize=(2.3 * columns, 0.8 + 2.0 * rows))
     for axes in grid.flat[len(found.programs) :]:
         axes.set_axis_off()
     for axes, program in zip(grid.flat, found.programs, strict=False):
@@ -135,7 +134,7 @@ def _by_size(found: Findings, systems: list[str], value: Callable[[str, int, str
         axes.set(xscale="log", yscale="log", title=program)
         axes.set_xlabel(programs.load(program).size_counts, fontsize=7)
         axes.tick_params(labelsize=7)
-    lines = [pyplot.Line2D([], [], color=COLOURS[s], marker=".", label=SYSTEMS[s].title) for s in systems]
+    lines = [plt.Line2D([], [], color=COLOURS[s], marker=".", label=SYSTEMS[s].title) for s in systems]
     figure.legend(handles=lines, loc="lower center", ncols=min(6, len(lines)), bbox_to_anchor=(0.5, -0.06))
     figure.suptitle(title, fontsize=10)
     figure.tight_layout()

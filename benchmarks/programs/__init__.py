@@ -48,10 +48,14 @@ class Program:
     arguments: Callable[[int], tuple[Any, ...]]
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the arguments."""
+        return tuple(inspect.signature(self.primal).parameters)
+
+    @property
     def positions(self) -> tuple[int, ...]:
         """Where the arguments to differentiate by are among the arguments."""
-        names = list(inspect.signature(self.primal).parameters)
-        return tuple(names.index(name) for name in self.wrt)
+        return tuple(self.names.index(name) for name in self.wrt)
 
 
 def load(name: str) -> Program:
