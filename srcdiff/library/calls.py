@@ -255,3 +255,4 @@ pseudo_inverse = row("pinv", "np.linalg.pinv({0})", "ij->ji", pseudo_inverse_adj
 least_squares = row("lstsq", _LEAST_SQUARES + "[0]", "ij,ik->jk", least_squares_adjoint)
 residuals = row("lstsq_residuals", _LEAST_SQUARES + "[1]", "ij,ik->l", residuals_adjoint)
 rank = row("matrix_rank", "np.linalg.matrix_rank({0})", "ij->", dtypes=("int64",))
+order_of = row("argsort", "np.argsort({0}, kind='mergesort')", "i->i", None, ("int64",))

@@ -29,6 +29,57 @@ def is_array(x: Any) -> bool:
     return np.ndim(x) > 0
 
 
+def array_like(x: Any) -> Any:
+    """The array; lists and numbers become arrays."""
+    return np.asarray(x)
+
+
+def counted(x: Any) -> bool:
+    """Whether it is known how many elements a list has when the function is compiled."""
+    return isinstance(x, tuple | list)
+
+
+def part(a: Any, axis: int, start: Any, stop: Any, step: Any = None) -> Any:
+    """The view of a range along one axis."""
+    return a[(slice(None),) * axis + (slice(start, stop, step),)]
+
+
+def at_axis(a: Any, axis: int, position: Any) -> Any:
+    """What is at a position, or at several, along one axis."""
+    return a[(slice(None),) * axis + (position,)]
+
+
+def agree(n: int, m: int, message: str) -> None:
+    """Raise `ValueError` if two sizes differ."""
+    if n != m:
+        raise ValueError(message)
+
+
+def check_positions(positions: Any, size: int) -> None:
+    """Raise `IndexError` if one of the positions is outside of an axis of this size."""
+    for position in np.ravel(positions):
+        if not -size <= position < size:
+            raise IndexError(f"index {position} is out of bounds for axis with size {size}")
+
+
+def result_type(*operands: Any) -> Any:
+    """The type of what holds all of these."""
+    return np.result_type(*operands)
+
+
+def from_places(shape: tuple[int, ...], dtype: Any, function: Callable[..., Any]) -> Any:
+    """The array whose elements are a function of their places."""
+    result = np.empty(shape, dtype)
+    for place in np.ndindex(*shape):
+        result[place] = function(*place)
+    return result
+
+
+def ufunc_at(ufunc: Any, a: Any, indices: Any, b: Any = 1) -> None:
+    """`ufunc.at`."""
+    ufunc.at(a, indices, b)
+
+
 def structural(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that only moves things about in tuples: it runs while the program is read."""
 
@@ -134,7 +185,23 @@ def first_of(items: tuple[Any, ...], count: int) -> tuple[Any, ...]:
 
 
 @structural
-def axis_in(axis: int, rank: int) -> int:
+def upto(count: Any) -> tuple[int, ...]:
+    """The numbers below `count`, one by one."""
+    if not isinstance(count, int):
+        raise ValueError("how many there are must be known when the function is compiled")
+    return tuple(range(count))
+
+
+@structural
+def zeros(count: int) -> tuple[int, ...]:
+    return (0,) * count
+
+
+@structural
+def axis_of(axis: int, rank: int) -> int:
+    """The axis, counted from the front."""
+    if not isinstance(axis, int):
+        raise ValueError("the axis must be known when the function is compiled")
     if not -rank <= axis < rank:
         raise ValueError(f"axis {axis} is out of bounds for array of dimension {rank}")
     return axis % rank
@@ -156,6 +223,14 @@ def axis_moved_back(rank: int, axis: int) -> tuple[int, ...]:
 
 
 @structural
+def swapped(rank: int, first: int, second: int) -> tuple[int, ...]:
+    """The order of the axes with two of them exchanged."""
+    order = list(range(rank))
+    order[first], order[second] = order[second], order[first]
+    return tuple(order)
+
+
+@structural
 def last_two_swapped(rank: int) -> tuple[int, ...]:
     return (*range(rank - 2), rank - 1, rank - 2)
 
@@ -163,3 +238,50 @@ def last_two_swapped(rank: int) -> tuple[int, ...]:
 @structural
 def every_second(count: int, start: int) -> tuple[int, ...]:
     return tuple(range(start, count, 2))
+
+
+@structural
+def moved(rank: int, source: Any, destination: Any) -> tuple[int, ...]:
+    """The order of the axes after some are moved elsewhere."""
+    sources = [s % rank for s in (source if isinstance(source, tuple) else (source,))]
+    destinations = [d % rank for d in (destination if isinstance(destination, tuple) else (destination,))]
+    if len(sources) != len(destinations):
+        raise ValueError("`source` and `destination` arguments must have the same number of elements")
+    order = [k for k in range(rank) if k not in sources]
+    for position, axis in sorted(zip(destinations, sources, strict=True)):
+        order.insert(position, axis)
+    return tuple(order)
+
+
+@structural
+def as_tuple(x: Any) -> tuple[Any, ...]:
+    return x if isinstance(x, tuple) else (x,)
+
+
+@structural
+def backwards(items: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(reversed(items))
+
+
+@structural
+def each_axis(widths: Any, rank: int) -> tuple[tuple[Any, Any], ...]:
+    """What is before and after along each axis, from a number, a pair, or a pair for each axis."""
+    if not isinstance(widths, tuple):
+        return ((widths, widths),) * rank
+    if not any(isinstance(w, tuple) for w in widths):
+        pair = widths * 2 if len(widths) == 1 else widths
+        return (pair,) * rank
+    pairs = tuple(w * 2 if len(w) == 1 else w for w in widths)
+    return pairs * rank if len(pairs) == 1 else pairs
+
+
+@structural
+def has_nan(dtype: Any) -> bool:
+    """Whether numbers of this type may be no numbers."""
+    return bool(np.dtype(dtype).kind == "f")
+
+
+@structural
+def identity_of(ufunc: Any) -> Any:
+    """What leaves the other argument as it is."""
+    return ufunc.identity

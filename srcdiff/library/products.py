@@ -10,8 +10,8 @@ from srcdiff.library.calls import matrix_matrix, matrix_vector, vector_vector
 from srcdiff.library.language import (
     axes_moved_last,
     axes_of,
-    axis_in,
     axis_moved_back,
+    axis_of,
     common_shape,
     common_type,
     each,
@@ -334,7 +334,7 @@ def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axi
 
 def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None) -> Any:
     a = np.asarray(numbers(a, dtype))
-    first, second = axis_in(axis1, a.ndim), axis_in(axis2, a.ndim)
+    first, second = axis_of(axis1, a.ndim), axis_of(axis2, a.ndim)
     below, beside = max(-offset, 0), max(offset, 0)
     count = max(min(a.shape[first] - below, a.shape[second] - beside), 0)
     if a.ndim == 2:

@@ -20,7 +20,32 @@ FUNCTIONS: dict[Any, Any] = {
 }
 """By the function of NumPy."""
 
+_NAMED = (
+    *("all", "any", "argmax", "argmin", "argsort", "astype", "choose", "clip", "compress", "copy", "cumprod", "cumsum"),
+    *(
+        "diagonal",
+        "dot",
+        "max",
+        "mean",
+        "min",
+        "nonzero",
+        "prod",
+        "ravel",
+        "repeat",
+        "round",
+        "searchsorted",
+        "squeeze",
+    ),
+    *("squeeze", "std", "sum", "swapaxes", "take", "trace", "var"),
+)
+
 METHODS: dict[str, Any] = {
-    name: getattr(np, name) for name in ("sum", "nonzero", "dot", "trace", "ravel", "astype", "copy")
+    **{name: getattr(np, name) for name in _NAMED},
+    "fill": indices.fill,
+    "flatten": building.flatten,
+    "sort": sorting.sort_in_place,
 }
 """By the name of the method; the array is the first argument."""
+
+UFUNC_METHODS: dict[str, Any] = scans.METHODS
+"""By the name of the method; the elementwise function is the first argument."""

@@ -18,6 +18,7 @@ from srcdiff.source.abstract import (
     List,
     Size,
     Static,
+    Stored,
     Tuple,
 )
 from srcdiff.source.environment import list_key
@@ -42,9 +43,13 @@ class Arrays(WholeArrays):
         self, node: ast.AST, shape: Abstract, fill: Abstract | None, dtype: Abstract, like: Value | None = None
     ) -> Abstract:
         name = self.dtype_of(dtype, node)
-        extents = shape.items if isinstance(shape, Tuple) else (shape,)
-        sizes = tuple(self.integer(e, node) for e in extents)
+        extents = self.contents(shape)
+        sizes = tuple(self.integer(e, node) for e in ((shape,) if extents is None else extents))
         value = None
+        if fill is not None and (self.is_array(fill) or isinstance(fill, List | Tuple)):
+            array = self.alloc(name, sizes, None, like=like)
+            self.assign_array(array, fill, node)
+            return array
         if fill is not None:
             number = self.number(fill, node)
             element = Scalar(name) if name in ("float64", "float32", "bool") else INT
@@ -72,7 +77,7 @@ class Arrays(WholeArrays):
             same = isinstance(dtype, Static) and dtype.value is None
             return self.forced(filled if same else self.call_astype(node, filled, dtype))
         if isinstance(dtype, Static) and dtype.value is None:
-            dtype = Static(self.number(fill_value, node).scalar.dtype)
+            dtype = Static(self.lazy(fill_value, node).dtype)
         return self.new_array(node, shape, fill_value, dtype)
 
     def like(self, node: ast.AST, x: Abstract, fill: Abstract | None, dtype: Abstract) -> Abstract:
@@ -108,7 +113,22 @@ class Arrays(WholeArrays):
         self.refuse("SD203", node, f"{self.said(a)} stands where an array is needed")
 
     def call_shape(self, node: ast.AST, a: Abstract) -> Abstract:
-        return Tuple(self.lengths(self.lazy(a, node)))
+        if isinstance(a, List | Tuple):
+            a = self.array_of(a, node)
+        return Tuple(self.lengths(a)) if isinstance(a, Lazy | Value) and self.is_array(a) else Tuple(())
+
+    def call_ndim(self, node: ast.AST, a: Abstract) -> Abstract:
+        shape = self.call_shape(node, a)
+        assert isinstance(shape, Tuple)
+        return Static(len(shape.items))
+
+    def call_size(self, node: ast.AST, a: Abstract) -> Abstract:
+        total: Abstract = Static(1)
+        shape = self.call_shape(node, a)
+        assert isinstance(shape, Tuple)
+        for n in shape.items:
+            total = self.binary(ast.Mult, total, n, node)
+        return total
 
     def call_transpose(self, node: ast.AST, a: Abstract, axes: Abstract = Static(None)) -> Abstract:  # noqa: B008
         if not (isinstance(a, Value) and isinstance(a.type, Array)):
@@ -122,15 +142,17 @@ class Arrays(WholeArrays):
         return self.transposed(a, tuple(o % rank for o in order))
 
     def call_array(self, node: ast.AST, of: Abstract, dtype: Abstract = Static(None)) -> Abstract:  # noqa: B008
-        """`np.array` of numbers or arrays in (nested) lists or tuples."""
-        if isinstance(of, Value) and isinstance(of.type, Array):
-            same = isinstance(dtype, Static) and dtype.value is None
-            return self.copy(of) if same else self.forced(self.call_astype(node, of, dtype))
-        if isinstance(of, List) and not isinstance(self.names[list_key(of)], Items):
-            return self.array_of_list(node, of, dtype)
+        """`np.array` of numbers in (nested) lists or tuples."""
+        if isinstance(of, Value) and isinstance(of.type, Array) and isinstance(dtype, Static) and dtype.value is None:
+            return self.copy(of)
+        if isinstance(of, List) and isinstance(self.names[list_key(of)], Stored):
+            return self.array_of_stored(of, dtype, node)
         rows = self.nested(of, node)
         if any(self.is_array(x) for x in _flat(rows)):
-            return self.array_of_arrays(node, rows, dtype)
+            whole = self.forced(of) if isinstance(of, Lazy) else of
+            whole = whole if isinstance(whole, Value) else self.call_named("stack", node, whole)
+            same = isinstance(dtype, Static) and dtype.value is None
+            return whole if same else self.forced(self.call_astype(node, whole, dtype))
         extents: list[int] = []
         level = rows
         while isinstance(level, tuple):
@@ -150,12 +172,6 @@ class Arrays(WholeArrays):
             self.write_element(array, tuple(self.const(p) for p in position), value)
         return array
 
-    def sum_of_rows(self, node: ast.AST, of: Value) -> Abstract:
-        return self.call_named("sum", node, of, Static(0))
-
-    def call_named(self, name: str, node: ast.AST, *args: Abstract) -> Abstract:
-        raise NotImplementedError
-
     def call_round_array(self, node: ast.AST, a: Abstract, decimals: Abstract = Static(0)) -> Abstract:  # noqa: B008
         """Rounded to so many decimals; flat everywhere, so that its derivative is zero."""
         if not self.is_array(a):
@@ -168,43 +184,18 @@ class Arrays(WholeArrays):
         dtype = self.promoted(np.round, (a,), node)
         return self.elementwise((a,), lambda v: self.apply("round", self.cast(v[0], FLOAT), places), dtype, node)
 
+    def array_of_stored(self, of: List, dtype: Abstract, node: ast.AST) -> Abstract:
+        """An array of a list that has grown at run time."""
+        contents = self.stored(of)
+        if len(contents.arrays) != 1 or not isinstance(contents.arrays[0].type, Array):
+            return self.call_named("stack", node, of)
+        used = self.view(contents.arrays[0], (Slice(None, contents.length, None),))
+        same = isinstance(dtype, Static) and dtype.value is None
+        return self.copy(used) if same else self.forced(self.call_astype(node, used, dtype))
+
     def array_of(self, x: Abstract, node: ast.AST) -> Value:
         array = self.call_array(node, x)
         assert isinstance(array, Value)
-        return array
-
-    def array_of_list(self, node: ast.AST, of: List, dtype: Abstract) -> Abstract:
-        """The numbers of a list that grows at run time."""
-        stored = self.stored(of)
-        if len(stored.arrays) != 1 or not isinstance(stored.arrays[0].type, Array):
-            self.refuse("SD303", node, "an array of a list of tuples or arrays that grows at run time is not supported")
-        numbers = stored.arrays[0]
-        size = Size(self.key_of(stored.length), lambda: stored.length)
-        made = Lazy(numbers.array.dtype, (size,), lambda places: self.load(numbers, places), ((numbers, True),))
-        same = isinstance(dtype, Static) and dtype.value is None
-        return self.forced(made if same else self.call_astype(node, made, dtype))
-
-    def array_of_arrays(self, node: ast.AST, rows: Any, dtype: Abstract) -> Abstract:
-        """Arrays of one shape, in (nested) lists."""
-        extents: list[int] = []
-        level = rows
-        while isinstance(level, tuple):
-            extents.append(len(level))
-            level = level[0]
-        parts = [self.lazy(x, node) for x in _flat(rows)]
-        if len(parts) != math.prod(extents) or any(p.rank != parts[0].rank for p in parts):
-            self.refuse("SD203", node, "the rows have different shapes")
-        for part in parts[1:]:
-            for own, size in zip(part.sizes, parts[0].sizes, strict=True):
-                self.require_equal(own, size, lambda: ("all input arrays must have the same shape",))
-        if isinstance(dtype, Static) and dtype.value is None:
-            dtype = Static(np.result_type(*(p.dtype for p in parts)))
-        outer: tuple[Abstract, ...] = tuple(Static(e) for e in extents)
-        array = self.new_array(node, Tuple((*outer, *(s.value() for s in parts[0].sizes))), None, dtype)
-        assert isinstance(array, Value)
-        for position, part in zip(np.ndindex(*extents), parts, strict=True):
-            place = tuple(Index(self.const(p)) for p in position)
-            self.assign_array(self.view(array, place), part, node)
         return array
 
     def assign_part(
@@ -262,24 +253,26 @@ class Arrays(WholeArrays):
 
     def call_reshape(self, node: ast.AST, a: Abstract, shape: Abstract, order: Abstract = Static("C")) -> Abstract:  # noqa: B008
         array = self.the_array(a, node)
-        if not (isinstance(order, Static) and order.value in ("C", "F")):
-            self.refuse("SD203", node, "the order of `reshape` is 'C' or 'F'", help_="transpose the array first")
-        if order.value == "F":
-            turned = self.transposed(array, tuple(reversed(range(array.array.rank))))
-            items = shape.items if isinstance(shape, Tuple) else (shape,)
-            found = self.call_reshape(node, turned, Tuple(tuple(reversed(items))))
-            assert isinstance(found, Value)
-            return self.transposed(found, tuple(reversed(range(len(items)))))
         sizes = self.new_shape(array, shape, node)
+        if isinstance(order, Static) and order.value == "F":
+            array, sizes = self.reversed_axes(array), tuple(reversed(sizes))
+        elif not (isinstance(order, Static) and order.value == "C"):
+            self.refuse("SD203", node, "only the orders 'C' and 'F' are supported", help_="transpose the array first")
         if array not in self.contiguous:  # NumPy gives a view if the array is contiguous in memory, else a copy
             copied = self.copy(array)
-            self.frozen |= self.origins_of(array) | self.origins_of(copied)
+            if not self.frame.library:
+                self.frozen |= self.origins_of(array) | self.origins_of(copied)
             array = copied
-        return self.reshaped(array, sizes)
+        reshaped = self.reshaped(array, sizes)
+        return reshaped if order == Static("C") else self.reversed_axes(reshaped)
+
+    def reversed_axes(self, array: Value) -> Value:
+        return self.transposed(array, tuple(reversed(range(array.array.rank)))) if array.array.rank > 1 else array
 
     def new_shape(self, array: Value, shape: Abstract, node: ast.AST) -> tuple[Value, ...]:
         """The sizes of a reshaped array; one of them may be left to be computed."""
-        items = shape.items if isinstance(shape, Tuple) else (shape,)
+        known = self.contents(shape)
+        items = (shape,) if known is None else known
         total = self.value(self.size(array))
         unknown = [k for k, x in enumerate(items) if isinstance(x, Static) and x.value == -1]
         sizes = [self.integer(x, node) for x in items]
@@ -299,24 +292,17 @@ class Arrays(WholeArrays):
             sizes = [total]
         return tuple(sizes)
 
-    def array_reshape(
-        self,
-        node: ast.AST,
-        array: Value,
-        *shape: Abstract,
-        order: Abstract = Static("C"),  # noqa: B008
-    ) -> Abstract:
-        given = shape[0] if len(shape) == 1 else Tuple(shape)
-        return self.call_reshape(node, array, given, order)
-
     def call_ravel(self, node: ast.AST, a: Abstract, order: Abstract = Static("C")) -> Abstract:  # noqa: B008
         return self.call_reshape(node, a, Static(-1), order)
+
+    def array_reshape(self, node: ast.AST, array: Value, *shape: Abstract, order: Abstract = Static("C")) -> Abstract:  # noqa: B008
+        return self.call_reshape(node, array, shape[0] if len(shape) == 1 else Tuple(shape), order)
 
     def call_broadcast_to(self, node: ast.AST, array: Abstract, shape: Abstract) -> Abstract:
         """A view that repeats the array; nothing may be written into it."""
         items = shape.items if isinstance(shape, Tuple) else (shape,)
         sizes = [self.integer(x, node) for x in items]
-        whole = [Size(self.key_of(s), lambda s=s: s) for s in sizes]  # type: ignore[misc]
+        whole = [Size(self.size_key(s), lambda s=s: s) for s in sizes]  # type: ignore[misc]
         source = self.lazy(array, node)
         source = self.once(source, whole, node)
         if source.rank > len(whole):
@@ -361,8 +347,7 @@ class Arrays(WholeArrays):
         return x
 
     def array_transpose(self, node: ast.AST, array: Value, *axes: Abstract) -> Abstract:
-        given = axes[0] if len(axes) == 1 and isinstance(axes[0], Tuple | Static) else Tuple(axes)
-        return self.call_transpose(node, array, given if axes else Static(None))
+        return self.call_transpose(node, array, Tuple(axes) if len(axes) > 1 else axes[0] if axes else Static(None))
 
     def array_item(self, node: ast.AST, array: Value, *where: Abstract) -> Abstract:
         if len(where) != array.array.rank:

@@ -105,13 +105,13 @@ class Builtins(Sequences):
 
         return Slice(part(start), part(stop), part(step))
 
-    def sum_of_rows(self, node: ast.AST, of: Value) -> Abstract:
-        raise NotImplementedError
-
     def call_sum(self, node: ast.AST, of: Abstract, start: Abstract = Static(0)) -> Abstract:  # noqa: B008
-        if isinstance(of, Value) and isinstance(of.type, Array) and of.type.rank > 1 and start == Static(0):
-            return self.sum_of_rows(node, of)
+        if isinstance(of, Value) and isinstance(of.type, Array) and of.type.rank > 1:
+            return self.binary(ast.Add, start, self.call_named("sum", node, of, Static(0)), node)
         return self.fold(node, of, start, lambda a, b: self.binary(ast.Add, a, b, node))
+
+    def call_named(self, name: str, node: ast.AST, *args: Abstract) -> Abstract:
+        raise NotImplementedError
 
     def call_prod(self, node: ast.AST, of: Abstract, *, start: Abstract = Static(1)) -> Abstract:  # noqa: B008
         return self.fold(node, of, start, lambda a, b: self.binary(ast.Mult, a, b, node))

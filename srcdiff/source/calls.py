@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from srcdiff.diagnostics import Refusal
-from srcdiff.ir.nodes import Block, Custom, Library, Print, Value
+from srcdiff.ir.nodes import Block, Custom, Library, Value
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_float
 from srcdiff.library import language
 from srcdiff.library.calls import LibraryCall
-from srcdiff.library.table import FUNCTIONS, METHODS
+from srcdiff.library.table import FUNCTIONS, METHODS, UFUNC_METHODS
 from srcdiff.source.abstract import (
     Abstract,
     Choice,
@@ -35,9 +35,9 @@ from srcdiff.source.abstract import (
     leaf_types,
     loosened,
 )
-from srcdiff.source.arrays import Arrays
-from srcdiff.source.capture import Captured, capture, plain_function
+from srcdiff.source.capture import capture, plain_function
 from srcdiff.source.environment import Frame
+from srcdiff.source.optionals import Optionals
 from srcdiff.source.scopes import assigned_names, nonlocal_names
 
 _MODULES: dict[str, Any] = {"math": math, "np": np, "builtins": builtins}
@@ -63,7 +63,7 @@ class RecursionFound(Exception):  # noqa: N818 -- a signal, not an error
         self.identity = identity
 
 
-class Calls(Arrays):
+class Calls(Optionals):
     """Reads calls."""
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class Calls(Arrays):
     def run_body(self, node: ast.FunctionDef | ast.Lambda) -> Abstract:
         raise NotImplementedError
 
-    def call_recursive(self, captured: Captured, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
+    def call_recursive(self, identity: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
         raise NotImplementedError
 
     def call(self, node: ast.Call) -> Abstract:
@@ -84,13 +84,24 @@ class Calls(Arrays):
         generator = self.generator_call(function, node)
         if generator is not None:
             return generator
-        args = list(self.elements(node.args, self.lazily))
+        read = self.argument if self.takes_apart(function) else self.lazily
+        args = list(self.elements(node.args, read))
         keywords: dict[str, Abstract] = {}
         for keyword in node.keywords:
             if keyword.arg is None:
                 self.refuse("SD102", node, "`**` in a call is outside the language", help_="write the arguments out")
-            keywords[keyword.arg] = self.lazily(keyword.value)
+            keywords[keyword.arg] = read(keyword.value)
         return self.call_with(function, args, keywords, node)
+
+    def takes_apart(self, function: Abstract) -> bool:
+        """Whether the function takes arrays in lists element by element."""
+        return isinstance(function, Static) and _hashable(function.value) and function.value in FUNCTIONS
+
+    def argument(self, node: ast.expr) -> Abstract:
+        """An argument whose arrays may not be computed yet, also those in a list that is written here."""
+        if isinstance(node, ast.Tuple | ast.List):
+            return Tuple(self.elements(node.elts, self.argument))
+        return self.lazily(node)
 
     def call_value(self, function: Abstract, args: list[Abstract], node: ast.AST) -> Abstract:
         return self.call_with(function, args, {}, node)
@@ -100,6 +111,7 @@ class Calls(Arrays):
     ) -> Abstract:
         if isinstance(function, Method):
             return self.call_method(function, args, keywords, node)
+        function = self.present(function)
         target = function.value if isinstance(function, Static) else None
         primitive = _primitive_objects().get(target) if _hashable(target) else None
         library = FUNCTIONS.get(target) if _hashable(target) else None
@@ -304,7 +316,7 @@ class Calls(Arrays):
         """Something that has this shape, and no elements."""
         items = shape.items if isinstance(shape, Tuple) else (shape,)
         values = [self.integer(x, node) for x in items]
-        sizes = tuple(Size(self.key_of(v), lambda v=v: v) for v in values)  # type: ignore[misc]
+        sizes = tuple(Size(self.size_key(v), lambda v=v: v) for v in values)  # type: ignore[misc]
         return Lazy("float64", sizes, lambda _: self.const(0.0))
 
     def call_stretched(self, node: ast.AST, place: Abstract, whole: Abstract, shape: Abstract) -> Abstract:
@@ -345,7 +357,7 @@ class Calls(Arrays):
         bound = self.bind(captured.node, args, keywords, lifted, captured.name, node)
         library = is_library(plain)
         frame = Frame(captured, captured.node, captured.file, captured.name, None, *_scopes(captured.node), library)
-        return self.enter(captured.function, frame, bound, node, captured)
+        return self.enter(captured.function, frame, bound, node)
 
     def lift_default(self, default: Any, name: str, node: ast.AST) -> Abstract:
         if isinstance(default, tuple):
@@ -362,21 +374,16 @@ class Calls(Arrays):
     ) -> Abstract:
         name = getattr(closure.node, "name", "lambda")
         bound = self.bind(closure.node, args, keywords, closure.defaults, name, node)
-        frame = Frame(
-            None, closure.node, closure.frame.file, name, closure.frame, *_scopes(closure.node), closure.frame.library
-        )
-        return self.enter(closure, frame, bound, node, None)
+        outer = closure.frame
+        frame = Frame(None, closure.node, outer.file, name, outer, *_scopes(closure.node), outer.library)
+        return self.enter((closure.node, outer), frame, bound, node)
 
-    def enter(
-        self, identity: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST, captured: Captured | None
-    ) -> Abstract:
+    def enter(self, function: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
         """Read the function's body in its own frame; what it returns is the value of the call."""
-        identity = (identity, tuple(loosened(describe(x)) for x in bound.values()))
-        if captured is not None and identity in self.recursive:
-            return self.call_recursive(captured, bound, node)
+        identity = (function, tuple(loosened(describe(x)) for x in bound.values()))
+        if identity in self.recursive:
+            return self.call_recursive(function, frame, bound, node)
         if identity in self.active_calls:
-            if captured is None:
-                self.refuse("SD305", node, "a nested function calls itself", help_="define it outside of the function")
             raise RecursionFound(identity)
         if len(self.active_calls) > 60:
             self.refuse("SD305", node, "calls are nested too deeply")
@@ -384,12 +391,12 @@ class Calls(Arrays):
         try:
             return self.read_inline(identity, frame, bound, node)
         except RecursionFound as found:
-            if found.identity != identity or captured is None:
+            if found.identity != identity:
                 raise
         self.names = before
         del self.operations[length:], self.problems[problems:]
         self.recursive.add(identity)
-        return self.call_recursive(captured, bound, node)
+        return self.call_recursive(function, frame, bound, node)
 
     def read_inline(self, identity: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
         if not frame.library:
@@ -483,16 +490,6 @@ class Calls(Arrays):
         self.add(Custom(tuple(outs), tuple(values), tuple(params), body, rule, span=self.span))
         return out
 
-    # -- printing ----------------------------------------------------------------------------------------------------
-
-    def print_call(self, node: ast.Call) -> Abstract:
-        parts: list[str | Value] = []
-        for k, argument in enumerate(node.args):
-            parts += [" "] if k else []
-            parts += self.text_of(self.expr(argument), node)
-        self.add(Print(tuple(parts), span=self.span))
-        return Static(None)
-
     # -- builtins and array functions --------------------------------------------------------------------------------
 
     def handler(self, target: Any) -> Callable[..., Abstract] | None:
@@ -508,6 +505,8 @@ class Calls(Arrays):
     ) -> Abstract:
         owner = method.of
         named = METHODS.get(method.name)
+        if isinstance(owner, Static) and isinstance(owner.value, np.ufunc):
+            return self.call_with(Static(UFUNC_METHODS[method.name]), [owner, *args], keywords, node)
         if named is not None and self.is_array(owner):
             return self.call_with(Static(named), [owner, *args], keywords, node)
         owner = self.forced(owner)
@@ -518,6 +517,8 @@ class Calls(Arrays):
             kind = "array"
         elif isinstance(owner, Tuple):
             kind = "tuple"
+        elif isinstance(owner, Static) and isinstance(owner.value, str):
+            kind = "text"
         else:
             self.refuse("SD203", node, f"{self.said(owner)} has no method `{method.name}` that srcdiff reads")
         function = getattr(self, f"{kind}_{method.name}", None)
@@ -610,6 +611,8 @@ _HANDLERS: dict[Any, str] = {
     np.full_like: "full_like",
     np.copy: "copy",
     np.shape: "shape",
+    np.ndim: "ndim",
+    np.size: "size",
     np.transpose: "transpose",
     np.array: "array",
     np.asarray: "asarray",
@@ -627,11 +630,24 @@ _HANDLERS: dict[Any, str] = {
     language.zero: "zero",
     language.known: "known",
     language.is_array: "is_array",
+    language.array_like: "array_like",
+    language.counted: "counted",
+    language.part: "part",
+    language.at_axis: "at_axis",
+    language.agree: "agree",
+    language.check_positions: "check_positions",
+    language.result_type: "result_type",
+    language.from_places: "from_places",
+    language.ufunc_at: "ufunc_at",
+    np.ndarray: "empty",
     np.astype: "astype",
     np.round: "round_array",
     np.around: "round_array",
     slice: "slice",
     divmod: "divmod",
+    str: "str",
+    repr: "repr",
+    format: "format",
 }
 
 _LAZY = {
@@ -642,6 +658,13 @@ _LAZY = {
     "call_known",
     "call_shape",
     "call_stop_gradient",
+    "call_ndim",
+    "call_size",
+    "call_len",
+    "call_array_like",
+    "call_check_positions",
+    "call_result_type",
+    "call_ufunc_at",
 }
 """What takes arrays that are not computed yet."""
 

@@ -42,7 +42,6 @@ from srcdiff.source.abstract import (
     Range,
     Static,
     Stored,
-    Text,
     Tuple,
     describe,
     join,
@@ -582,9 +581,10 @@ class Expressions(Environment):
 
     def unpacked(self, x: Abstract, node: ast.AST) -> tuple[Abstract, ...]:
         """The elements of something whose length is known."""
-        contents = self.names[list_key(x)] if isinstance(x, List) else None
-        if isinstance(contents, Items):
-            return contents.items
+        if isinstance(x, List):
+            held = self.names[list_key(x)]
+            if isinstance(held, Items):
+                return held.items
         found = self.iteration(x, node)
         if isinstance(found, Iteration):
             if not isinstance(found.length, Static):
@@ -600,36 +600,6 @@ class Expressions(Environment):
 
     def expr_ListComp(self, node: ast.ListComp) -> Abstract:
         return self.comprehension(node)
-
-    def expr_JoinedStr(self, node: ast.JoinedStr) -> Abstract:
-        parts: list[str | Value] = []
-        for piece in node.values:
-            if isinstance(piece, ast.Constant):
-                parts.append(str(piece.value))
-            else:
-                assert isinstance(piece, ast.FormattedValue)
-                parts += self.text_of(self.expr(piece.value), node)
-        return Text(tuple(parts))
-
-    def text_of(self, x: Abstract, node: ast.AST) -> list[str | Value]:
-        match x:
-            case Static():
-                return [str(x.value)]
-            case Text():
-                return list(x.parts)
-            case Value():
-                return [x]
-            case Tuple():
-                inner: list[str | Value] = ["("]
-                for k, item in enumerate(x.items):
-                    inner += [", "] if k else []
-                    inner += self.text_of(item, node)
-                return [*inner, ")"]
-            case List():
-                contents = self.names[list_key(x)]
-                if isinstance(contents, Items):
-                    return self.text_of(Tuple(contents.items), node)
-        self.refuse("SD102", node, f"{self.said(x)} cannot be printed")
 
     # -- attributes and subscripts -----------------------------------------------------------------------------------
 
@@ -648,9 +618,11 @@ class Expressions(Environment):
                 if module.__name__.partition(".")[0] in ("math", "numpy"):
                     return Static(found)  # nobody changes these
                 return self.lift(found, module.__dict__, node.attr, (), node)
+            case Static(value=np.ufunc()) if node.attr in ("reduce", "accumulate", "outer", "at"):
+                return Method(base, node.attr)
             case Static(value=type() as owner) if node.attr in vars(owner):
                 return self.lift(getattr(owner, node.attr), vars(owner), node.attr, (), node)
-            case Static():
+            case Static() if not isinstance(base.value, str):
                 self.refuse("SD203", node, f"{self.said(base)} has no attribute that srcdiff reads")
             case Tuple(kind=kind) if kind is not None and node.attr in kind._fields:  # type: ignore[attr-defined]
                 return base.items[kind._fields.index(node.attr)]  # type: ignore[attr-defined]
@@ -844,8 +816,11 @@ class Expressions(Environment):
             if isinstance(part, ast.Slice):
                 found.append(part)
                 continue
-            one = self.lazily(part)
-            found += one.items if isinstance(one, Tuple) else (one,)
+            for one in self.elements([part], self.lazily):
+                found += one.items if isinstance(one, Tuple) else (one,)
+        return self.items_of(array, found, node)
+
+    def items_of(self, array: Value, found: Sequence[Abstract | ast.Slice], node: ast.AST) -> list[Abstract | Item]:
         axes = sum(self.axes_of(i) for i in found)
         if axes > array.array.rank:
             self.refuse("SD203", node, f"{axes} indices for an array of rank {array.array.rank}")

@@ -76,7 +76,7 @@ class Shapes(Builder):
                 return self.canonical((key[0], inner, *key[2:]))
         return key
 
-    def key_of(self, size: Value) -> Key:
+    def size_key(self, size: Value) -> Key:
         known = self.constants.get(size)
         if known is not None:
             return ("n", int(known))
@@ -84,7 +84,7 @@ class Shapes(Builder):
             return self.canonical(self.size_keys[size])
         if size in self.offsets:
             base, amount = self.offsets[size]
-            return self.canonical(_shifted(self.key_of(base), amount))
+            return self.canonical(_shifted(self.size_key(base), amount))
         return self.canonical(("v", size))
 
     def equal_from_here(self, a: Key, b: Key) -> None:
@@ -97,9 +97,14 @@ class Shapes(Builder):
         self.same = {**self.same, b: a}
 
     def dim(self, array: Value, axis: int) -> Value:
-        key = self.keys(array)[axis]
+        key: Any = self.keys(array)[axis]
         if key[0] == "n":
             return self.const(key[1])
+        if key[0] == "v":
+            size: Value = key[1]
+            return size
+        if key[0] == "d":
+            array, axis = key[1], key[2]
         out = super().dim(array, axis)
         self.size_keys[out] = key
         return out
@@ -205,7 +210,7 @@ class Shapes(Builder):
     def alloc(
         self, dtype: str, shape: tuple[Value, ...], fill: Value | None, name: str = "", like: Value | None = None
     ) -> Value:
-        keys = tuple(self.key_of(s) for s in shape)
+        keys = tuple(self.size_key(s) for s in shape)
         return self.made(super().alloc(dtype, shape, fill, name, like), keys)
 
     def copy(self, array: Value, name: str = "") -> Value:
@@ -235,7 +240,7 @@ class Shapes(Builder):
         out = Value(Array(array.array.dtype, len(shape)), array.name)
         self.add(Reshape(out, array, shape, span=self.span))
         self.bases[out] = (array, None)
-        self.sizes[out] = tuple(self.key_of(s) for s in shape)
+        self.sizes[out] = tuple(self.size_key(s) for s in shape)
         self.contiguous.add(out)
         return self.register(out)
 
@@ -267,10 +272,10 @@ class Shapes(Builder):
                 continue
             key = keys.pop(0)
             if isinstance(item, Slice):
-                found.append(self.sliced(key, item))
+                found.append(self.slice_size(key, item))
         return (*found, *keys)
 
-    def sliced(self, key: Key, item: Slice) -> Key:
+    def slice_size(self, key: Key, item: Slice) -> Key:
         start, stop, step = (self.known(p) for p in (item.start, item.stop, item.step))
         plain = all(p is None or isinstance(p, int) for p in (start, stop, step))
         if plain and key[0] == "n":

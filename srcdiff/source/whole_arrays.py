@@ -257,7 +257,7 @@ class WholeArrays(Builtins):
         both = self.apply("logical_and", self.apply("not_equal", first, one), self.apply("not_equal", second, one))
         self.raise_with(self.apply("logical_and", differ, both), ValueError, self.shapes_in_words(operands))
         size = self.apply("where", self.apply("equal", first, one), second, first)
-        return Size(self.key_of(size), lambda: size)
+        return Size(self.size_key(size), lambda: size)
 
     def require_equal(self, a: Size, b: Size, words: Callable[[], tuple[str | Value, ...]]) -> None:
         """Raise `ValueError` where the sizes differ; after that they are the same."""
