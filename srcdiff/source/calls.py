@@ -335,7 +335,7 @@ class Calls(Optionals):
         return Static(isinstance(x, Static))
 
     def call_is_array(self, node: ast.AST, x: Abstract) -> Abstract:
-        return Static(self.is_array(x))
+        return Static(self.is_array(x) or isinstance(x, List | Tuple))
 
     # -- the user's functions ----------------------------------------------------------------------------------------
 
