@@ -25,6 +25,7 @@ from srcdiff.source.abstract import Abstract, Description, Items, List, Static, 
 from srcdiff.source.capture import Captured
 from srcdiff.source.to_ir import Reading, read
 from srcdiff.transforms.fuse import fuse, straighten
+from srcdiff.transforms.memory import tidy_memory
 from srcdiff.transforms.recursion import adjoints_of_callees, refuse_shared_memory
 from srcdiff.transforms.reverse import gradient_of
 from srcdiff.transforms.share import share
@@ -107,6 +108,9 @@ def _straighten(work: Work) -> None:
     work.main = straighten(work.main)
     work.callees = tuple(straighten(c) for c in work.callees)
     _fuse(work)
+    work.main = tidy_memory(work.main)
+    work.callees = tuple(tidy_memory(c) for c in work.callees)
+    _simplify(work)
 
 
 def _sink(work: Work) -> None:

@@ -329,9 +329,23 @@ class Adjoint:
             model = definition.like if isinstance(definition, Alloc) else definition.array
             assert model is not None
             self.builder.add(Alloc(out, (), zero, self.value(model, at)))
+        elif isinstance(definition, Library) and self.result_shape(definition, array) is not None:
+            places = self.result_shape(definition, array) or ()
+            shape = tuple(self.builder.dim(self.value(argument, at), axis) for argument, axis in places)
+            self.builder.add(Alloc(out, shape, zero))
         else:
             self.builder.add(Alloc(out, (), zero, self.value(array, at)))
         return out
+
+    @staticmethod
+    def result_shape(call: Library, array: Value) -> tuple[tuple[Value, int], ...] | None:
+        """The axes of the arguments that a result of a library call has its lengths from."""
+        taken, given = LIBRARY[call.function].shapes.split("->")
+        found: dict[str, tuple[Value, int]] = {}
+        for argument, letters in zip(call.args, taken.split(","), strict=True):
+            found |= {letter: (argument, axis) for axis, letter in enumerate(letters)}
+        letters = given.split(",")[call.outs.index(array)]
+        return tuple(found[x] for x in letters) if all(x in found for x in letters) else None
 
     # -- operations --------------------------------------------------------------------------------------------------
 

@@ -13,10 +13,12 @@ any more is then found by sharing (a load of what was just stored) and by removi
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from srcdiff.analyses.aliasing import Sites, points_to
+from srcdiff.analyses.lengths import Lengths, Pair
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
     Alloc,
@@ -25,7 +27,6 @@ from srcdiff.ir.nodes import (
     Call,
     Const,
     Copy,
-    Dim,
     Function,
     Grow,
     Library,
@@ -74,6 +75,7 @@ class _Loops:
 
     def __init__(self, function: Function) -> None:
         self.sites: dict[Value, Sites] = points_to(function)
+        self.lengths = Lengths(function)
         self.definition: dict[Value, Operation] = {}
         self.constants: dict[Value, Any] = {}
         for operation in walk(function.body):
@@ -126,7 +128,7 @@ class _Loops:
         """Whether a turn needs what another has computed, other than for a sum."""
         for param, following in zip(loop.params, loop.body.yields, strict=True):
             update = self.definition.get(following)
-            if not (isinstance(update, Apply) and update.primitive == "add" and param in update.args):
+            if not _adds_to(update, param):
                 return True
         for store in effects.stores:
             for load in effects.loads:
@@ -165,7 +167,7 @@ class _Loops:
     def is_sum(self, loop: Loop, k: int) -> bool:
         """Whether all that a turn does with a parameter is to add to it."""
         param, update = loop.params[k], self.definition.get(loop.body.yields[k])
-        if not (isinstance(update, Apply) and update.primitive == "add" and param in update.args):
+        if not _adds_to(update, param):
             return False
         uses = [v for o in walk(loop.body) for v in (*o.uses(), *(y for b in o.blocks() for y in b.yields))]
         return [*uses, *loop.body.yields].count(param) == 1
@@ -217,16 +219,22 @@ class _Straighten(_Loops):
 class _Fuse(_Loops):
     # -- blocks ------------------------------------------------------------------------------------------------------
 
-    def block(self, block: Block) -> Block:
-        operations = self.fused(list(block.operations))
+    def block(self, block: Block, facts: list[Pair] | None = None) -> Block:
+        facts = list(facts or ())
+        operations = self.fused(list(block.operations), facts)
         rebuilt: list[Operation] = []
         for operation in operations:
             names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
-            parts: dict[str, Any] = {n: self.block(getattr(operation, n)) for n in names}
+            parts: dict[str, Any] = {n: self.block(getattr(operation, n), facts) for n in names}
             rebuilt.append(replace(operation, **parts) if parts else operation)
+            facts += self.facts((operation,))
         return Block(tuple(rebuilt), block.yields)
 
-    def fused(self, operations: list[Operation]) -> list[Operation]:
+    def facts(self, operations: Iterable[Operation]) -> list[Pair]:
+        found = (self.lengths.compared(o) for o in operations)
+        return [pair for pair in found if pair is not None]
+
+    def fused(self, operations: list[Operation], outer: list[Pair]) -> list[Operation]:
         k = 0
         while k < len(operations):
             first = operations[k]
@@ -235,7 +243,9 @@ class _Fuse(_Loops):
                 continue
             for n in range(k + 1, len(operations)):
                 second = operations[n]
-                if isinstance(second, Loop) and self.same_range(first, second):
+                if not isinstance(second, Loop):
+                    continue
+                if self.same_range(first, second, outer + self.facts(operations[:n])):
                     joined = self.join(operations, k, n)
                     if joined is not None:
                         operations = joined
@@ -246,22 +256,11 @@ class _Fuse(_Loops):
             k = 0  # what moved may bring other loops together
         return operations
 
-    def same_range(self, a: Loop, b: Loop) -> bool:
+    def same_range(self, a: Loop, b: Loop, facts: list[Pair]) -> bool:
         if not b.counted or a.bounds is None or b.bounds is None:
             return False
-        return all(self.same(x, y) for x, y in zip(a.bounds, b.bounds, strict=True)) and self.step(a) in (1, -1)
-
-    def same(self, a: Value, b: Value) -> bool:
-        if a is b:
-            return True
-        if a in self.constants and b in self.constants:
-            return bool(self.constants[a] == self.constants[b])
-        x, y = self.definition.get(a), self.definition.get(b)
-        if isinstance(x, Dim) and isinstance(y, Dim):
-            return x.array is y.array and x.axis == y.axis
-        if isinstance(x, Apply) and isinstance(y, Apply) and x.primitive == y.primitive:
-            return all(self.same(p, q) for p, q in zip(x.args, y.args, strict=True))
-        return False
+        alike = all(self.lengths.same(x, y, facts) for x, y in zip(a.bounds, b.bounds, strict=True))
+        return alike and self.step(a) in (1, -1)
 
     # -- two loops ---------------------------------------------------------------------------------------------------
 
@@ -372,3 +371,12 @@ class _Fuse(_Loops):
             self.definition |= dict.fromkeys(operation.defines(), operation)
             operations.append(operation)
         return Block(tuple(operations), tuple(known.get(v, v) for v in block.yields))
+
+
+def _adds_to(update: Operation | None, param: Value) -> bool:
+    """Whether an operation adds something to a value, or takes it away."""
+    if not isinstance(update, Apply):
+        return False
+    if update.primitive == "add":
+        return param in update.args
+    return update.primitive == "subtract" and update.args[0] is param
