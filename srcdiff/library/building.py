@@ -123,8 +123,8 @@ def vander(x: Any, N: Any = None, increasing: Any = False) -> Any:  # noqa: N803
 
 def meshgrid(*xi: Any, indexing: Any = "xy", sparse: Any = False, copy: Any = True) -> Any:
     """The coordinates of all points of a grid; with `xy` the first two axes change places."""
-    vectors = ()
-    shape = ()
+    vectors: Any = ()
+    shape: Any = ()
     for x in xi:
         vector = np.ravel(array_like(x))
         vectors = (*vectors, vector)
@@ -132,7 +132,7 @@ def meshgrid(*xi: Any, indexing: Any = "xy", sparse: Any = False, copy: Any = Tr
     swap = indexing == "xy" and len(shape) > 1
     if swap:
         shape = (shape[1], shape[0], *shape[2:])
-    grids = ()
+    grids: Any = ()
     for k, vector in enumerate(vectors):
         axis = (1 - k) if swap and k < 2 else k
         line = np.reshape(vector, replaced(ones(len(shape)), axis, len(vector)))
@@ -157,7 +157,7 @@ def indices(dimensions: Any, dtype: Any = int, sparse: Any = False) -> Any:
 
 def arrays_of(items: Any) -> Any:
     """The arrays of a list or of the rows of an array, one by one."""
-    found = ()
+    found: Any = ()
     for x in items:
         found = (*found, array_like(x))
     return found
@@ -199,7 +199,7 @@ def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = Non
         return joined_rows(arrays, axis_of(axis, arrays[0].ndim))
     arrays = arrays_of(arrays)
     if axis is None:
-        flat = ()
+        flat: Any = ()
         for a in arrays:
             flat = (*flat, np.ravel(atleast_1d(a)))
         arrays, axis = flat, 0
@@ -253,7 +253,7 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None) -> 
 def hstack(tup: Any, *, dtype: Any = None) -> Any:
     if not counted(tup):
         return joined_rows(tup, 0 if tup[0].ndim == 1 else 1)
-    arrays = ()
+    arrays: Any = ()
     for a in arrays_of(tup):
         arrays = (*arrays, atleast_1d(a))
     return joined(arrays, 0 if arrays[0].ndim == 1 else 1, None, dtype)
@@ -262,14 +262,14 @@ def hstack(tup: Any, *, dtype: Any = None) -> Any:
 def vstack(tup: Any, *, dtype: Any = None) -> Any:
     if not counted(tup):
         return stacked_rows(tup, 0) if tup[0].ndim == 1 else joined_rows(tup, 0)
-    arrays = ()
+    arrays: Any = ()
     for a in arrays_of(tup):
         arrays = (*arrays, atleast_2d(a))
     return joined(arrays, 0, None, dtype)
 
 
 def dstack(tup: Any) -> Any:
-    arrays = ()
+    arrays: Any = ()
     for a in arrays_of(tup):
         arrays = (*arrays, atleast_3d(a))
     return joined(arrays, 2)
@@ -278,7 +278,7 @@ def dstack(tup: Any) -> Any:
 def column_stack(tup: Any) -> Any:
     if not counted(tup):
         return stacked_rows(tup, 1) if tup[0].ndim == 1 else joined_rows(tup, 1)
-    arrays = ()
+    arrays: Any = ()
     for a in arrays_of(tup):
         if a.ndim < 2:
             arrays = (*arrays, np.expand_dims(atleast_1d(a), 1))
@@ -296,7 +296,7 @@ def joined_blocks(arrays: Any, level: Any, rank: Any) -> Any:
     if level == 0:
         a = array_like(arrays)
         return np.reshape(a, ones(rank - a.ndim) + a.shape) if a.ndim < rank else a
-    blocks = ()
+    blocks: Any = ()
     for a in arrays:
         blocks = (*blocks, joined_blocks(a, level - 1, rank))
     return joined(blocks, rank - level)
@@ -325,14 +325,14 @@ def append(arr: Any, values: Any, axis: Any = None) -> Any:
 def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 0) -> Any:
     array = np.asarray(array)
     widths = each_axis(pad_width, array.ndim)
-    shape = ()
+    shape: Any = ()
     for n, (before, after) in zip(array.shape, widths, strict=True):
         shape = (*shape, before + n + after)
     if mode == "constant":
         return padded_with(array, widths, shape, constant_values)
     result = np.empty(shape, array.dtype)
     for i in each(shape):
-        place = ()
+        place: Any = ()
         for k, n, (before, _) in zip(i, array.shape, widths, strict=True):
             place = (*place, continued(k - before, n, mode))
         result[i] = array[place]
@@ -349,7 +349,7 @@ def padded_with(array: Any, widths: Any, shape: Any, values: Any) -> Any:
             part(result, axis, None, start)[...] = before
             part(result, axis, stop, None)[...] = after
     for i in each(array.shape):
-        place = ()
+        place: Any = ()
         for k, (before, _) in zip(i, widths, strict=True):
             place = (*place, k + before)
         result[place] = array[i]
@@ -372,7 +372,7 @@ def continued(k: Any, n: Any, mode: Any) -> Any:
     raise ValueError("this mode of `pad` is not differentiated yet")
 
 
-# -- diagonals -----------------------------------------------------------------------------------------------------------
+# -- diagonals ---------------------------------------------------------------------------------------------------------
 
 
 def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
@@ -409,7 +409,7 @@ def diagflat(v: Any, k: Any = 0) -> Any:
     return diag(np.ravel(array_like(v)), k)
 
 
-# -- axes ----------------------------------------------------------------------------------------------------------------
+# -- axes --------------------------------------------------------------------------------------------------------------
 
 
 def swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
@@ -424,19 +424,22 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
 
 def squeeze(a: Any, axis: Any = None) -> Any:
     a = np.asarray(a)
-    if axis is None:
-        axis = ()
-        for k, n in enumerate(a.shape):
-            if not known(n):
-                raise ValueError("which axes have length one is not known when the function is compiled: give `axis`")
-            if n == 1:
-                axis = (*axis, k)
-    axes = axes_of(axis, a.ndim)
+    axes = axes_of_length_one(a.shape) if axis is None else axes_of(axis, a.ndim)
     for k in backwards(axes):
         if a.shape[k] != 1:
             raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
         a = at(a, k, 0)
     return a
+
+
+def axes_of_length_one(shape: Any) -> Any:
+    axes: Any = ()
+    for k, n in enumerate(shape):
+        if not known(n):
+            raise ValueError("which axes have length one is not known when the function is compiled: give `axis`")
+        if n == 1:
+            axes = (*axes, k)
+    return axes
 
 
 def atleast_1d(a: Any) -> Any:
@@ -522,7 +525,7 @@ def tile(A: Any, reps: Any) -> Any:  # noqa: N803 -- NumPy's names
     result = np.empty(tuple([r * n for r, n in zip(times, shape, strict=True)]), a.dtype)
     for i in each(times):
         for k in each(a.shape):
-            place = ()
+            place: Any = ()
             for turn, n, inner in zip(i, shape, zeros(len(shape) - a.ndim) + k, strict=True):
                 place = (*place, turn * n + inner)
             result[place] = a[k]
@@ -554,7 +557,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     return result
 
 
-# -- parts ---------------------------------------------------------------------------------------------------------------
+# -- parts -------------------------------------------------------------------------------------------------------------
 
 
 def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:

@@ -167,7 +167,7 @@ def unravel_index(indices: Any, shape: Any, order: Any = "C") -> Any:
     shape = as_tuple(shape)
     if np.any((indices < 0) | (indices >= count(shape))):
         raise ValueError("index is out of bounds for array with this size")
-    found = ()
+    found: Any = ()
     for n in backwards(shape) if order == "C" else shape:
         found = (indices % n, *found) if order == "C" else (*found, indices % n)
         indices = np.asarray(indices // n) if np.ndim(indices) else indices // n

@@ -272,7 +272,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
     return sum(steps * pairs, axis) / 2.0
 
 
-# -- extremes: of equal elements the first one ---------------------------------------------------------------------------
+# -- extremes: of equal elements the first one -------------------------------------------------------------------------
 
 
 def max(
@@ -304,9 +304,9 @@ def extreme(a: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any
 
 def extreme_element(a: Any, axes: Any, i: Any, inner: Any, initial: Any, where: Any, sign: Any) -> Any:
     if initial is None:
-        return a[extreme_place(a, axes, i, inner, sign)]
+        return a[interleaved(axes, extreme_place(a, axes, i, inner, sign), i)]
     best = initial + zero(a.dtype)
-    at = interleaved(axes, zeros(len(inner)), i)
+    at = zeros(len(inner))
     found = False
     for j in each(inner):
         k = interleaved(axes, j, i)
@@ -314,29 +314,28 @@ def extreme_element(a: Any, axes: Any, i: Any, inner: Any, initial: Any, where: 
             x = a[k]
             if better(x, best, sign):
                 best = x
-                at = k
+                at = j
                 found = True
-    return a[at] if found else initial + zero(a.dtype)
+    return a[interleaved(axes, at, i)] if found else initial + zero(a.dtype)
 
 
 def extreme_place(a: Any, axes: Any, i: Any, inner: Any, sign: Any) -> Any:
     """Where the first of the largest elements is, or of the smallest."""
-    at = interleaved(axes, zeros(len(inner)), i)
-    best = a[at]
+    at = zeros(len(inner))
+    best = a[interleaved(axes, at, i)]
     for j in each(inner):
-        k = interleaved(axes, j, i)
-        x = a[k]
+        x = a[interleaved(axes, j, i)]
         if better(x, best, sign):
             best = x
-            at = k
+            at = j
     return at
 
 
 def better(x: Any, best: Any, sign: Any) -> Any:
     """Whether an element comes before the best one so far; what is no number comes before all."""
     if sign == 1:
-        return not x <= best and best == best  # noqa: PLR0124
-    return not x >= best and best == best  # noqa: PLR0124
+        return not x <= best and best == best
+    return not x >= best and best == best
 
 
 def has_elements(shape: Any, name: Any) -> None:
@@ -367,7 +366,7 @@ def extreme_position(a: Any, axis: Any, out: Any, keepdims: Any, sign: Any) -> A
         return finished(flat_place(extreme_place(a, axes, (), inner, sign), inner), axes, out, keepdims)
     result = np.empty(outer, np.int64)
     for i in each(outer):
-        result[i] = flat_place(only(extreme_place(a, axes, i, inner, sign), axes), inner)
+        result[i] = flat_place(extreme_place(a, axes, i, inner, sign), inner)
     return finished(result, axes, out, keepdims)
 
 
@@ -379,7 +378,7 @@ def flat_place(place: Any, shape: Any) -> Any:
     return position
 
 
-# -- truth values ----------------------------------------------------------------------------------------------------------
+# -- truth values ------------------------------------------------------------------------------------------------------
 
 
 def any(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
@@ -417,7 +416,7 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     return sum(array_like(a) != 0, axis, None, None, keepdims)
 
 
-# -- without what is no number ---------------------------------------------------------------------------------------------
+# -- without what is no number -----------------------------------------------------------------------------------------
 
 
 def nansum(

@@ -7,10 +7,20 @@ from typing import Any
 import numpy as np
 
 from srcdiff.library import reductions
-from srcdiff.library.language import array_like, axes_of, axis_of, each, identity_of, inserted, part, result_type
+from srcdiff.library.language import (
+    array_like,
+    axes_of,
+    axis_of,
+    each,
+    identity_of,
+    inserted,
+    part,
+    result_type,
+    without,
+    zero,
+)
 from srcdiff.library.language import ones as ones_of
 from srcdiff.library.language import ufunc_at as at
-from srcdiff.library.language import without, zero
 from srcdiff.library.reductions import finished, folded, numbers, written
 
 

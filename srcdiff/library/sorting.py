@@ -17,7 +17,8 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
         a, axis = np.ravel(a), 0
     axis = axis_of(axis, a.ndim)
     if a.ndim == 1:
-        return order_of(np.asarray(a))
+        order = order_of(np.asarray(a))
+        return order  # noqa: RET504 -- generated code has the name
     n = a.shape[axis]
     order = np.empty(a.shape, np.int64)
     line = np.empty(n, a.dtype)
@@ -91,7 +92,7 @@ def unique(
     values = np.empty(found, a.dtype)
     for k in range(found):
         values[k] = a[index[k]]
-    results = (values,)
+    results: Any = (values,)
     if return_index:
         results = (*results, index)
     if return_inverse:

@@ -23,9 +23,10 @@ METHODS: dict[str, Any] = {
     **{
         name: getattr(np, name)
         for name in (
-            "all any argmax argmin argsort astype choose clip compress copy cumprod cumsum diagonal dot max mean min "
-            "nonzero prod ravel repeat searchsorted squeeze std sum swapaxes take trace var"
-        ).split()
+            *("all", "any", "argmax", "argmin", "argsort", "astype", "choose", "clip", "compress", "copy", "cumprod"),
+            *("cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "ravel", "repeat", "searchsorted"),
+            *("squeeze", "std", "sum", "swapaxes", "take", "trace", "var"),
+        )
     },
     "fill": indices.fill,
     "flatten": building.flatten,

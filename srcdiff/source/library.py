@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from srcdiff.ir.nodes import Index, Item, Slice, Value
-from srcdiff.ir.types import INT, Array
-from srcdiff.source.abstract import Abstract, Lazy, Size, Static, Tuple
+from srcdiff.ir.types import Array
+from srcdiff.source.abstract import Abstract, Size, Static, Tuple
 from srcdiff.source.arrays import Arrays
 from srcdiff.source.whole_arrays import Places
 
