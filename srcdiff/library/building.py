@@ -12,6 +12,7 @@ from srcdiff.library.language import (
     array_like,
     as_tuple,
     axes_of,
+    axes_of_length_one,
     axis_of,
     backwards,
     counted,
@@ -19,13 +20,13 @@ from srcdiff.library.language import (
     each_axis,
     from_places,
     inserted,
-    known,
     moved,
     ones,
     part,
     replaced,
     result_type,
     swapped,
+    unsupported,
     upto,
     without,
     zero,
@@ -295,6 +296,8 @@ def block(arrays: Any) -> Any:
 def joined_blocks(arrays: Any, level: Any, rank: Any) -> Any:
     if level == 0:
         a = array_like(arrays)
+        if a.ndim == 0:
+            return np.full(ones(rank), a[()])
         return np.reshape(a, ones(rank - a.ndim) + a.shape) if a.ndim < rank else a
     blocks: Any = ()
     for a in arrays:
@@ -340,7 +343,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any
 
 
 def padded_with(array: Any, widths: Any, shape: Any, values: Any) -> Any:
-    if not known(values) or isinstance(values, int | float):
+    if not isinstance(values, tuple):
         result = np.full(shape, values, array.dtype)
     else:
         result = np.empty(shape, array.dtype)
@@ -369,7 +372,7 @@ def continued(k: Any, n: Any, mode: Any) -> Any:
         period = max(2 * n - 2, 1)
         k = k % period
         return min(k, 2 * n - 2 - k)
-    raise ValueError("this mode of `pad` is not differentiated yet")
+    return unsupported("this mode of `pad`")
 
 
 # -- diagonals ---------------------------------------------------------------------------------------------------------
@@ -430,16 +433,6 @@ def squeeze(a: Any, axis: Any = None) -> Any:
             raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
         a = at(a, k, 0)
     return a
-
-
-def axes_of_length_one(shape: Any) -> Any:
-    axes: Any = ()
-    for k, n in enumerate(shape):
-        if not known(n):
-            raise ValueError("which axes have length one is not known when the function is compiled: give `axis`")
-        if n == 1:
-            axes = (*axes, k)
-    return axes
 
 
 def atleast_1d(a: Any) -> Any:
@@ -536,7 +529,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     a = array_like(a)
     repeats = array_like(repeats)
     if axis is None:
-        a, axis = np.ravel(a), 0
+        a, axis = np.ravel(atleast_1d(a)), 0
     axis = axis_of(axis, a.ndim)
     if repeats.ndim == 0:
         times = repeats[()]

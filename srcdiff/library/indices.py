@@ -155,10 +155,12 @@ def insertion_place(a: Any, x: Any, side: Any) -> Any:
 def digitize(x: Any, bins: Any, right: Any = False) -> Any:
     bins = np.asarray(bins)
     n = len(bins)
+    side = "left" if right else "right"
     if n > 1 and bins[0] > bins[n - 1]:
-        places = n - searchsorted(bins[::-1], x, "right" if right else "left")
+        places = searchsorted(bins[::-1], x, side)
+        places = np.asarray(n - places) if np.ndim(x) > 0 else n - places
     else:
-        places = searchsorted(bins, x, "left" if right else "right")
+        places = searchsorted(bins, x, side)
     return places
 
 

@@ -217,6 +217,19 @@ def each_axis(widths: Any, rank: int) -> tuple[tuple[Any, Any], ...]:
 
 
 @structural
+def axes_of_length_one(shape: tuple[Any, ...]) -> tuple[int, ...]:
+    if not all(isinstance(n, int) for n in shape):
+        raise ValueError("which axes have length one is not known when the function is compiled: give `axis`")
+    return tuple(k for k, n in enumerate(shape) if n == 1)
+
+
+@structural
+def unsupported(what: str) -> None:
+    """What a function cannot do is said where it is called."""
+    raise NotImplementedError(f"{what} is not differentiated yet")
+
+
+@structural
 def has_nan(dtype: Any) -> bool:
     """Whether numbers of this type may be no numbers."""
     return bool(np.dtype(dtype).kind == "f")

@@ -312,7 +312,7 @@ def extreme_element(a: Any, axes: Any, i: Any, inner: Any, initial: Any, where: 
         k = interleaved(axes, j, i)
         if where is True or where[k]:
             x = a[k]
-            if better(x, best, sign):
+            if better(x, best, sign, has_nan(a.dtype)):
                 best = x
                 at = j
                 found = True
@@ -325,17 +325,17 @@ def extreme_place(a: Any, axes: Any, i: Any, inner: Any, sign: Any) -> Any:
     best = a[interleaved(axes, at, i)]
     for j in each(inner):
         x = a[interleaved(axes, j, i)]
-        if better(x, best, sign):
+        if better(x, best, sign, has_nan(a.dtype)):
             best = x
             at = j
     return at
 
 
-def better(x: Any, best: Any, sign: Any) -> Any:
+def better(x: Any, best: Any, sign: Any, may_be_nan: Any) -> Any:
     """Whether an element comes before the best one so far; what is no number comes before all."""
-    if sign == 1:
-        return not x <= best and best == best
-    return not x >= best and best == best
+    if not may_be_nan:
+        return x > best if sign == 1 else x < best
+    return not (x <= best if sign == 1 else x >= best) and best == best
 
 
 def has_elements(shape: Any, name: Any) -> None:

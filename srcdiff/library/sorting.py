@@ -8,7 +8,7 @@ import numpy as np
 
 from srcdiff.library.calls import order_of
 from srcdiff.library.indices import gathered
-from srcdiff.library.language import array_like, axis_of, each, inserted, without
+from srcdiff.library.language import array_like, axis_of, each, inserted, unsupported, without
 
 
 def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
@@ -69,7 +69,7 @@ def unique(
 ) -> Any:
     """Of equal elements the first one is taken."""
     if axis is not None:
-        raise ValueError("`unique` along an axis is not differentiated yet")
+        unsupported("`unique` along an axis")
     a = np.ravel(ar)
     n = len(a)
     order = argsort(a)

@@ -297,6 +297,8 @@ class Calls(Language):
 
         try:
             return abstract(function(*(plain(a) for a in args)))
+        except NotImplementedError as error:
+            self.refuse("SD303", node, str(error))
         except (ValueError, TypeError, IndexError) as error:
             self.refuse("SD203", node, str(error))
 
