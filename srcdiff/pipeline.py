@@ -24,6 +24,7 @@ from srcdiff.ir.verify import verify
 from srcdiff.source.abstract import Abstract, Description, List, Static, Tuple
 from srcdiff.source.capture import Captured
 from srcdiff.source.to_ir import Reading, read
+from srcdiff.transforms.fuse import fuse
 from srcdiff.transforms.recursion import adjoints_of_callees
 from srcdiff.transforms.reverse import gradient_of
 from srcdiff.transforms.share import share
@@ -95,6 +96,12 @@ def _simplify(work: Work) -> None:
     work.callees = tuple(simplify(share(simplify(c))) for c in work.callees)
 
 
+def _fuse(work: Work) -> None:
+    work.main = fuse(work.main)
+    work.callees = tuple(fuse(c) for c in work.callees)
+    _simplify(work)
+
+
 def _sink(work: Work) -> None:
     if work.request.mode == "reverse":
         work.main = sink_into_branches(work.main, [v for n in work.request.wrt for v in _chosen(work, n)])
@@ -123,6 +130,7 @@ def _emit(work: Work) -> None:
 
 STEPS: Sequence[tuple[str, Callable[[Work], None]]] = (
     ("simplify the program", _simplify),
+    ("let loops share a body", _fuse),
     ("compute inside a branch what only it differentiates", _sink),
     ("reverse the program", _reverse),
     ("simplify the derivative", _simplify),

@@ -150,6 +150,40 @@ def last_of(items: tuple[Any, ...], count: int) -> tuple[Any, ...]:
     return items[len(items) - count :]
 
 
+def common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that arrays of these shapes are stretched to together."""
+    return np.broadcast_shapes(*shapes)
+
+
+def stretched(place: tuple[int, ...], whole: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The place in an array of this shape, which is stretched to the whole one, for a place in the whole."""
+    last = place[len(whole) - len(shape) :]
+    return tuple(0 if size == 1 else i for i, size in zip(last, shape, strict=True))
+
+
+@structural
+def common_type(a: Any, b: Any) -> Any:
+    """The type of numbers that NumPy gives for operands of two types."""
+    return np.result_type(a, b)
+
+
+@structural
+def float_type(dtype: Any) -> Any:
+    """The type in which linear algebra computes with numbers of this one."""
+    return np.dtype(dtype if np.dtype(dtype).kind == "f" else np.float64)
+
+
+@structural
+def is_float_type(dtype: Any) -> bool:
+    return bool(np.dtype(dtype).kind == "f")
+
+
+@structural
+def first_of(items: tuple[Any, ...], count: int) -> tuple[Any, ...]:
+    """All items but for the last so many, if the count is negative, or the first so many."""
+    return items[:count]
+
+
 @structural
 def upto(count: Any) -> tuple[int, ...]:
     """The numbers below `count`, one by one."""
@@ -174,11 +208,36 @@ def axis_of(axis: int, rank: int) -> int:
 
 
 @structural
+def axes_moved_last(rank: int, axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The order of the axes with these ones at the end."""
+    last = tuple(a % rank for a in axes)
+    return (*(k for k in range(rank) if k not in last), *last)
+
+
+@structural
+def axis_moved_back(rank: int, axis: int) -> tuple[int, ...]:
+    """The order of the axes with the last one at another place."""
+    order = list(range(rank - 1))
+    order.insert(axis % rank, rank - 1)
+    return tuple(order)
+
+
+@structural
 def swapped(rank: int, first: int, second: int) -> tuple[int, ...]:
     """The order of the axes with two of them exchanged."""
     order = list(range(rank))
     order[first], order[second] = order[second], order[first]
     return tuple(order)
+
+
+@structural
+def last_two_swapped(rank: int) -> tuple[int, ...]:
+    return (*range(rank - 2), rank - 1, rank - 2)
+
+
+@structural
+def every_second(count: int, start: int) -> tuple[int, ...]:
+    return tuple(range(start, count, 2))
 
 
 @structural

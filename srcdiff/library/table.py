@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.library import building, indices, linear_algebra, products, reductions, scans, sorting
+from srcdiff.library import building, indices, linear_algebra, products, reductions, scans, signals, sorting
 
 FUNCTIONS: dict[Any, Any] = {
     **reductions.FUNCTIONS,
@@ -16,6 +16,7 @@ FUNCTIONS: dict[Any, Any] = {
     **sorting.FUNCTIONS,
     **products.FUNCTIONS,
     **linear_algebra.FUNCTIONS,
+    **signals.FUNCTIONS,
 }
 """By the function of NumPy."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from srcdiff.diagnostics import Problem
-from srcdiff.ir.nodes import Value
+from srcdiff.ir.nodes import Slice, Value
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, Type, join_scalars
 
 
@@ -195,6 +195,7 @@ Abstract = (
     | Poison
     | Lazy
     | Each
+    | Slice
 )
 
 MISSING = Missing()

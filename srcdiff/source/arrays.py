@@ -72,6 +72,10 @@ class Arrays(WholeArrays):
         fill_value: Abstract,
         dtype: Abstract = Static(None),  # noqa: B008
     ) -> Abstract:
+        if self.is_array(fill_value):
+            filled = self.call_broadcast_to(node, fill_value, shape)
+            same = isinstance(dtype, Static) and dtype.value is None
+            return self.forced(filled if same else self.call_astype(node, filled, dtype))
         if isinstance(dtype, Static) and dtype.value is None:
             dtype = Static(self.lazy(fill_value, node).dtype)
         return self.new_array(node, shape, fill_value, dtype)
@@ -167,6 +171,18 @@ class Arrays(WholeArrays):
         for position, value in zip(np.ndindex(*extents), values, strict=True):
             self.write_element(array, tuple(self.const(p) for p in position), value)
         return array
+
+    def call_round_array(self, node: ast.AST, a: Abstract, decimals: Abstract = Static(0)) -> Abstract:  # noqa: B008
+        """Rounded to so many decimals; flat everywhere, so that its derivative is zero."""
+        if not self.is_array(a):
+            a = self.cast(self.number(a, node), FLOAT)
+        if isinstance(decimals, Static) and decimals.value == 0:
+            return self.call_named("rint", node, a)
+        places = self.integer(decimals, node)
+        if not self.is_array(a):
+            return self.apply("round", self.value(a), places)
+        dtype = self.promoted(np.round, (a,), node)
+        return self.elementwise((a,), lambda v: self.apply("round", self.cast(v[0], FLOAT), places), dtype, node)
 
     def array_of_stored(self, of: List, dtype: Abstract, node: ast.AST) -> Abstract:
         """An array of a list that has grown at run time."""

@@ -288,6 +288,8 @@ class Calls(Language):
         def plain(x: Abstract) -> Any:
             if isinstance(x, Tuple):
                 return tuple(plain(i) for i in x.items)
+            if isinstance(x, List) and self.contents(x) is not None:
+                return tuple(plain(i) for i in self.contents(x) or ())
             return x.value if isinstance(x, Static) else x
 
         def abstract(x: Any) -> Abstract:
@@ -305,6 +307,27 @@ class Calls(Language):
     def call_each(self, node: ast.AST, *shape: Abstract) -> Abstract:
         items = shape[0].items if len(shape) == 1 and isinstance(shape[0], Tuple) else shape
         return Each(items)
+
+    def call_common_shape(self, node: ast.AST, *shapes: Abstract) -> Abstract:
+        """The shape that arrays of these shapes are stretched to together."""
+        sizes, _, _ = self.broadcast([self.of_shape(s, node) for s in shapes], node)
+        return Tuple(tuple(Static(s.key[1]) if s.key[0] == "n" else s.value() for s in sizes))
+
+    def of_shape(self, shape: Abstract, node: ast.AST) -> Lazy:
+        """Something that has this shape, and no elements."""
+        items = shape.items if isinstance(shape, Tuple) else (shape,)
+        values = [self.integer(x, node) for x in items]
+        sizes = tuple(Size(self.key_of(v), lambda v=v: v) for v in values)  # type: ignore[misc]
+        return Lazy("float64", sizes, lambda _: self.const(0.0))
+
+    def call_stretched(self, node: ast.AST, place: Abstract, whole: Abstract, shape: Abstract) -> Abstract:
+        """The place in an array of the shape, which is stretched to the whole one, for a place in the whole."""
+        assert isinstance(place, Tuple)
+        mine, all_ = self.of_shape(shape, node), self.of_shape(whole, node)
+        steps = [
+            self.step(own, size) for own, size in zip(mine.sizes, all_.sizes[all_.rank - mine.rank :], strict=True)
+        ]
+        return Tuple(self.mapped(tuple(self.integer(i, node) for i in place.items), steps))
 
     def call_zero(self, node: ast.AST, dtype: Abstract) -> Abstract:
         return self.cast(self.const(0.0), _element(self.dtype_of(dtype, node)))
@@ -616,6 +639,9 @@ _HANDLERS: dict[Any, str] = {
     np.broadcast_to: "broadcast_to",
     np.ndindex: "each",
     language.each: "each",
+    np.broadcast_shapes: "common_shape",
+    language.common_shape: "common_shape",
+    language.stretched: "stretched",
     language.zero: "zero",
     language.known: "known",
     language.is_array: "is_array",
@@ -630,6 +656,9 @@ _HANDLERS: dict[Any, str] = {
     language.ufunc_at: "ufunc_at",
     np.ndarray: "empty",
     np.astype: "astype",
+    np.round: "round_array",
+    np.around: "round_array",
+    slice: "slice",
     divmod: "divmod",
 }
 
@@ -640,6 +669,7 @@ _LAZY = {
     "call_is_array",
     "call_known",
     "call_shape",
+    "call_stop_gradient",
     "call_ndim",
     "call_size",
     "call_len",

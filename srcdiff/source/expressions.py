@@ -697,7 +697,8 @@ class Expressions(Environment):
 
     def subscript(self, base: Abstract, where: ast.expr, node: ast.AST) -> Abstract:
         if isinstance(base, Lazy):
-            positions = None if isinstance(where, ast.Slice | ast.Constant) else self.lazily(where)
+            parts = where.elts if isinstance(where, ast.Tuple) else [where]
+            positions = None if any(isinstance(p, ast.Slice | ast.Constant) for p in parts) else self.lazily(where)
             if (
                 isinstance(positions, Tuple)
                 and len(positions.items) == base.rank

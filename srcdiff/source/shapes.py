@@ -97,9 +97,14 @@ class Shapes(Builder):
         self.same = {**self.same, b: a}
 
     def dim(self, array: Value, axis: int) -> Value:
-        key = self.keys(array)[axis]
+        key: Any = self.keys(array)[axis]
         if key[0] == "n":
             return self.const(key[1])
+        if key[0] == "v":
+            size: Value = key[1]
+            return size
+        if key[0] == "d":
+            array, axis = key[1], key[2]
         out = super().dim(array, axis)
         self.size_keys[out] = key
         return out

@@ -651,7 +651,7 @@ class Reader(Calls):
         outer = self.frame
         first = self.expr(node.generators[0].iter)
         lambda_node = ast.Lambda(args=_NO_ARGUMENTS, body=node.elt)
-        self.frame = Frame(None, lambda_node, outer.file, outer.name, outer, names)
+        self.frame = Frame(None, lambda_node, outer.file, outer.name, outer, names, library=outer.library)
         try:
             self.generate(node, 0, handle, first)
         finally:
@@ -675,7 +675,7 @@ class Reader(Calls):
         outer = self.frame
         names = assigned_names(generator.target) | {"%found"}
         lambda_node = ast.Lambda(args=_NO_ARGUMENTS, body=node.elt)
-        self.frame = Frame(None, lambda_node, outer.file, outer.name, outer, names)
+        self.frame = Frame(None, lambda_node, outer.file, outer.name, outer, names, library=outer.library)
         try:
             self.statement_Assign(statements[0])  # type: ignore[arg-type]
             self.statement_For(statements[1])  # type: ignore[arg-type]
