@@ -420,7 +420,7 @@ class Calls(Language):
                 isinstance(n, ast.Lambda | ast.FunctionDef) and n is not frame.node for n in ast.walk(frame.node)
             ):
                 self.names = {k: v for k, v in self.names.items() if k[0] != frame.number}
-        if isinstance(result, Tuple) and not self.frame.library:
+        if isinstance(result, Tuple) and (frame is outer or not outer.library):  # nobody takes these as they are
             result = Tuple(tuple(self.forced(i) for i in result.items), result.kind)
         return self.checked(result, f"the result of {frame.name}", node) if isinstance(result, Poison) else result
 
