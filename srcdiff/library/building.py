@@ -28,6 +28,7 @@ from srcdiff.library.language import (
     swapped,
     unsupported,
     upto,
+    view_from_places,
     without,
     zero,
     zeros,
@@ -384,14 +385,14 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
     below, right = max(-offset, 0), max(offset, 0)
     n = max(min(a.shape[first] - below, a.shape[second] - right), 0)
     rest = without(a.shape, (first, second))
-    result = np.empty((*rest, n), a.dtype)
-    for i in each(rest):
-        for k in range(n):
-            if first < second:
-                result[(*i, k)] = a[inserted(inserted(i, first, k + below), second, k + right)]
-            else:
-                result[(*i, k)] = a[inserted(inserted(i, second, k + right), first, k + below)]
-    return result
+
+    def element(*place: Any) -> Any:
+        i, k = place[:-1], place[-1]
+        if first < second:
+            return a[inserted(inserted(i, first, k + below), second, k + right)]
+        return a[inserted(inserted(i, second, k + right), first, k + below)]
+
+    return view_from_places(a, (*rest, n), element)
 
 
 def diag(v: Any, k: Any = 0) -> Any:

@@ -15,6 +15,7 @@ from srcdiff.library.language import (
     check_positions,
     each,
     replaced,
+    unsupported,
 )
 from srcdiff.library.reductions import count, written
 
@@ -206,13 +207,16 @@ def fill(a: Any, value: Any) -> None:
 
 
 def fill_diagonal(a: Any, val: Any, wrap: Any = False) -> None:
-    val = array_like(val)
+    if wrap:
+        unsupported("`fill_diagonal` that wraps")
     n = min(a.shape[0], a.shape[1])
-    for k in range(n):
-        if val.ndim == 0:
-            a[(k,) * a.ndim] = val[()]
-        else:
-            a[(k,) * a.ndim] = val[(k % len(val),)]
+    if np.ndim(val) == 0:
+        for k in range(n):
+            a[(k,) * a.ndim] = val
+    else:
+        values = np.copy(val)
+        for k in range(n):
+            a[(k,) * a.ndim] = values[k % len(values)]
 
 
 FUNCTIONS: dict[Any, Any] = {

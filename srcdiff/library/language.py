@@ -75,6 +75,11 @@ def from_places(shape: tuple[int, ...], dtype: Any, function: Callable[..., Any]
     return result
 
 
+def view_from_places(a: Any, shape: tuple[int, ...], function: Callable[..., Any]) -> Any:
+    """The view of an array whose elements are a function of their places."""
+    return from_places(shape, a.dtype, function)
+
+
 def ufunc_at(ufunc: Any, a: Any, indices: Any, b: Any = 1) -> None:
     """`ufunc.at`."""
     ufunc.at(a, indices, b)

@@ -70,6 +70,8 @@ class Builtins(Sequences):
         match x:
             case Value(type=Array()):
                 return self.dim(x, 0)
+            case Lazy():
+                return self.lengths(x)[0]
             case Static():
                 return Static(len(x.value))
         found = self.iteration(x, node)

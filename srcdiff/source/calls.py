@@ -653,6 +653,7 @@ _HANDLERS: dict[Any, str] = {
     language.check_positions: "check_positions",
     language.result_type: "result_type",
     language.from_places: "from_places",
+    language.view_from_places: "view_from_places",
     language.ufunc_at: "ufunc_at",
     np.ndarray: "empty",
     np.astype: "astype",
@@ -676,6 +677,7 @@ _LAZY = {
     "call_array_like",
     "call_check_positions",
     "call_result_type",
+    "call_view_from_places",
     "call_ufunc_at",
 }
 """What takes arrays that are not computed yet."""
