@@ -69,7 +69,8 @@ class Language(Arrays):
 
     def call_agree(self, node: ast.AST, n: Abstract, m: Abstract, message: Abstract) -> Abstract:
         text = message.value if isinstance(message, Static) else ""
-        self.require_equal(self.size_of(n, node), self.size_of(m, node), lambda: (text,))
+        first, second = self.size_of(n, node), self.size_of(m, node)
+        self.require_equal(first, second, lambda: (f"{text}: ", first.value(), " and ", second.value()))
         return Static(None)
 
     def size_of(self, x: Abstract, node: ast.AST) -> Size:
