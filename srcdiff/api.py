@@ -21,7 +21,15 @@ from srcdiff.ir.types import FLOAT
 from srcdiff.pipeline import Compiled, Request, compile_request
 from srcdiff.source.abstract import Abstract, Description, Static, Tuple
 from srcdiff.source.capture import Captured, capture, plain_function, read_variable
-from srcdiff.source.signature import describe_argument, floats_for_integers
+from srcdiff.source.signature import (
+    describe_argument,
+    floats_for_integers,
+    gradient_of_argument,
+    holds_list,
+    is_passed,
+    listed,
+    lists_in,
+)
 from srcdiff.source.to_ir import Reading
 from srcdiff.transforms.custom import CustomRule
 
@@ -173,19 +181,28 @@ class Derivative:
         node = self.captured.node
         return Span(self.captured.file, node.lineno, node.col_offset, node.col_offset + 3, self.captured.name)
 
-    def compiled_for(self, descriptions: tuple[Description, ...]) -> Any:
-        """The compiled function, for a call from compiled code."""
+    def compiled_for(self, given: tuple[Any, ...]) -> tuple[Any, list[tuple[str, str]], list[str]]:
+        """The compiled function for a call from compiled code, the arguments that must not share memory, and all.
+
+        `given` has a description for each argument, or the argument itself where it is known.
+        """
         if self.backend != "numba":
             raise TypeError(f"{self!r} runs on the backend {self.backend!r}; compiled code needs 'numba'")
-        defaults = self._bound((None,) * len(descriptions), {})[len(descriptions) :]
-        specialisation = self._specialise(("compiled", descriptions), (*descriptions, *defaults))
-        numbers = tuple(d for d in defaults if isinstance(d, bool | int | float))
-        if specialisation.outside or len(specialisation.positions) != len(descriptions) + len(numbers):
+        defaults = self._bound((None,) * len(given), {})[len(given) :]
+        key = tuple(d if isinstance(d, Description) else (type(d), id(d)) for d in given)
+        specialisation = self._specialise(("compiled", key), (*given, *defaults))
+        passed = []
+        for k in specialisation.positions:
+            value = (*given, *defaults)[k]
+            if not isinstance(value, Description | bool | int | float):
+                raise TypeError(f"{self!r} cannot be called from compiled code without `{self.names[k]}`")
+            passed.append(f"args[{k}]" if isinstance(value, Description) else repr(value))
+        if specialisation.outside or specialisation.returns_lists:
             raise TypeError(
-                f"{self!r} cannot be called from compiled code: it reads variables from outside, or takes "
-                "strings or functions"
+                f"{self!r} cannot be called from compiled code: it reads variables from outside, or returns lists"
             )
-        return specialisation.function, specialisation.apart, numbers
+        parts = _parts_in_compiled_code(specialisation.compiled.reading)
+        return specialisation.function, [(parts[a], parts[b]) for a, b in specialisation.apart], passed
 
     def _specialise(self, key: Any, args: tuple[Any, ...], *, exact: bool = False) -> Specialisation:
         descriptions = {
@@ -240,20 +257,28 @@ class Specialisation:
         self.outside_keys = [_key(o.read()) for o in self.outside]
         self.watches = bool(self.outside or self.guards)
         names = owner.names
-        self.positions = [k for k, n in enumerate(names) if descriptions[n].kind != "static"]
+        self.positions = [k for k, n in enumerate(names) if is_passed(descriptions[n])]
         self.converters = [_converter(descriptions[n], a) for n, a in zip(names, args, strict=True)]
         self.apart = compiled.apart
         self.assumes_sizes = compiled.reading.assumes_sizes
         self.stretches = False
         """Whether sizes of one have been seen to stretch."""
+        self.returns_lists = holds_list(compiled.reading.result) and (
+            owner.mode == "primal" or owner.with_value or owner.has_aux
+        )
         self.plain = (
-            len(self.positions) == len(names) and not self.outside and not any(self.converters) and not self.apart
+            len(self.positions) == len(names)
+            and not self.outside
+            and not any(self.converters)
+            and not self.apart
+            and not self.returns_lists
         )
         self.lists = [
-            (k, names.index(n)) for k, n in enumerate(owner.wrt) if n in names and descriptions[n].kind == "stored"
+            (k, names.index(n), descriptions[n])
+            for k, n in enumerate(owner.wrt)
+            if n in names and lists_in(args[names.index(n)])
         ]
-        stored = [k for k, n in enumerate(names) if descriptions[n].kind == "stored"]
-        self.list_positions = stored if len(stored) > 1 else []
+        self.has_lists = any(lists_in(a) for a in args)
         self.owner = owner
 
     def is_current(self) -> bool:
@@ -271,12 +296,24 @@ class Specialisation:
         if self.stretches and _exact_key(args) != _exact_key(args, ones=False):
             return self.owner._exactly(self, args)
         values = self.converted(args)
-        if self.list_positions:
+        if self.has_lists:
             self.keep_lists_apart(args)
         if self.apart:
             self.keep_apart(values)
         result = self.function(*values)
+        if self.returns_lists:
+            result = self.with_listed_results(result)
         return self.with_lists(result, args) if self.lists else result
+
+    def with_listed_results(self, result: Any) -> Any:
+        """Lists that the function returns come as tuples and arrays."""
+        owner, shape = self.owner, self.compiled.reading.result
+        if owner.mode == "primal":
+            return listed(shape, result)
+        if owner.with_value:
+            return listed(shape, result[0]), result[1]
+        assert isinstance(shape, Tuple)
+        return result[0], listed(shape.items[1], result[1])
 
     def converted(self, args: tuple[Any, ...]) -> list[Any]:
         values = []
@@ -299,7 +336,8 @@ class Specialisation:
 
     def keep_lists_apart(self, args: tuple[Any, ...]) -> None:
         """The same list under two names is refused: what happens to one would have to happen to the other."""
-        if len({id(args[k]) for k in self.list_positions}) < len(self.list_positions):
+        lists = [found for a in args for found in lists_in(a)]
+        if len({id(found) for found in lists}) < len(lists):
             message = "the same list is passed for two arguments"
             raise DifferentiationError([Problem("SD403", message, self.owner.span)])
 
@@ -310,8 +348,8 @@ class Specialisation:
         alone = not owner.with_value and not owner.has_aux
         gradient = result if alone else result[place]
         parts = [gradient] if owner.single else list(gradient)
-        for k, position in self.lists:
-            parts[k] = parts[k][: len(args[position])].tolist()
+        for k, position, description in self.lists:
+            parts[k] = gradient_of_argument(description, args[position], parts[k])
         gradient = parts[0] if owner.single else tuple(parts)
         if alone:
             return gradient
@@ -337,6 +375,17 @@ def _names_of_parts(reading: Reading) -> list[str]:
     return found + [o.name for o in reading.outside]
 
 
+def _parts_in_compiled_code(reading: Reading) -> list[str]:
+    """The same as expressions, where all the arguments are in `args`."""
+
+    def parts(x: Abstract, text: str) -> list[str]:
+        if isinstance(x, Tuple):
+            return [p for k, item in enumerate(x.items) for p in parts(item, f"{text}[{k}]")]
+        return [] if isinstance(x, Static) else [text]
+
+    return [p for k, x in enumerate(reading.arguments.values()) for p in parts(x, f"args[{k}]")]
+
+
 def _parts(value: Any) -> list[Any]:
     if isinstance(value, tuple):
         return [p for v in value for p in _parts(v)]
@@ -360,7 +409,10 @@ def _converter(description: Description, example: Any) -> Callable[[Any], Any] |
     if description.kind == "value" and description.detail == FLOAT and isinstance(example, int | np.integer):
         return float
     if description.kind == "tuple":
-        inner = [_converter(d, e) for d, e in zip(description.parts, example, strict=True)]
+        inner = [
+            _converter(d, e) if d.kind != "items" else lambda _: ()
+            for d, e in zip(description.parts, example, strict=True)
+        ]
         if any(inner):
 
             def convert(values: Any) -> Any:
@@ -413,6 +465,7 @@ def _stand_in(value: Any) -> Any:
 
 
 numba_cpu.callable_from_compiled_code(Derivative, Derivative.compiled_for)
+numba_cpu.compiled_code_prints_text()
 
 
 # -- the public functions --------------------------------------------------------------------------------------------

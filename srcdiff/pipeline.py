@@ -21,11 +21,11 @@ from srcdiff.emit.module import Module, write_module
 from srcdiff.ir.nodes import Function, Value
 from srcdiff.ir.types import Array, is_float
 from srcdiff.ir.verify import verify
-from srcdiff.source.abstract import Abstract, Description, List, Static, Tuple
+from srcdiff.source.abstract import Abstract, Description, Items, List, Static, Stored, Tuple
 from srcdiff.source.capture import Captured
 from srcdiff.source.to_ir import Reading, read
-from srcdiff.transforms.fuse import fuse
-from srcdiff.transforms.recursion import adjoints_of_callees
+from srcdiff.transforms.fuse import fuse, straighten
+from srcdiff.transforms.recursion import adjoints_of_callees, refuse_shared_memory
 from srcdiff.transforms.reverse import gradient_of
 from srcdiff.transforms.share import share
 from srcdiff.transforms.simplify import simplify
@@ -80,7 +80,7 @@ def compile_request(request: Request, backend: str, options: dict[str, Any]) -> 
     work = Work(request, reading, reading.program.main, reading.program.callees)
     if request.mode == "primal":  # what the user's function writes into its arguments is part of what it does
         arrays = tuple(p for p in work.main.params if isinstance(p.type, Array))
-        work.main = replace(work.main, written=arrays)
+        work.main = replace(work.main, name=_free_name(work, work.main.name), written=arrays)
     _look("read the function", work.main)
     for name, step in STEPS:
         step(work)
@@ -102,6 +102,13 @@ def _fuse(work: Work) -> None:
     _simplify(work)
 
 
+def _straighten(work: Work) -> None:
+    _simplify(work)
+    work.main = straighten(work.main)
+    work.callees = tuple(straighten(c) for c in work.callees)
+    _fuse(work)
+
+
 def _sink(work: Work) -> None:
     if work.request.mode == "reverse":
         work.main = sink_into_branches(work.main, [v for n in work.request.wrt for v in _chosen(work, n)])
@@ -112,13 +119,14 @@ def _reverse(work: Work) -> None:
     request = work.request
     if request.mode != "reverse":
         return
+    wrt = [v for name in request.wrt for v in _chosen(work, name)]  # integers there are why the result is none
     output = _output_of(work)
-    wrt = [v for name in request.wrt for v in _chosen(work, name)]
     work.warnings += [
         text for name in request.wrt for text in zero_gradient(work.main, name, _chosen(work, name), output)
     ]
+    refuse_shared_memory(work.main, work.callees)
     callees, written = adjoints_of_callees(work.callees)
-    name = f"{work.main.name}_{'value_and_grad' if request.with_value else 'grad'}"
+    name = _free_name(work, f"{work.main.name}_{'value_and_grad' if request.with_value else 'grad'}")
     keep_results = request.with_value or request.has_aux
     work.main = gradient_of(work.main, wrt, output, with_results=keep_results, name=name, callees=callees)
     work.callees = written
@@ -133,7 +141,7 @@ STEPS: Sequence[tuple[str, Callable[[Work], None]]] = (
     ("let loops share a body", _fuse),
     ("compute inside a branch what only it differentiates", _sink),
     ("reverse the program", _reverse),
-    ("simplify the derivative", _simplify),
+    ("let the sweeps share loops", _straighten),
     ("write the source", _emit),
 )
 
@@ -145,6 +153,13 @@ def _load(work: Work, backend: str, options: dict[str, Any]) -> Callable[..., An
         return python.quiet(python.load(module.text, module.objects, file)[module.name])
     function: Callable[..., Any] = numba_cpu.load(module.text, module.functions, module.objects, options, file)
     return function
+
+
+def _free_name(work: Work, name: str) -> str:
+    """The name for the function asked for; a recursive function that it calls may have it already."""
+    while any(name in (c.name, f"{c.name}_adjoint") for c in work.callees):
+        name += "_"
+    return name
 
 
 _count = 0
@@ -172,8 +187,7 @@ def _leaves(x: Abstract, reading: Reading) -> list[Value]:
         case Tuple():
             return [v for i in x.items for v in _leaves(i, reading)]
         case List():
-            stored = reading.lists[x]
-            return list(stored.arrays)
+            return list(reading.lists[x].arrays) if x in reading.lists else []
     return []
 
 
@@ -218,7 +232,13 @@ def _output_of(work: Work) -> int:
         return 0
     if not isinstance(scalar, Value) or isinstance(scalar.type, Array) or not is_float(scalar.type):
         kinds = {"int64": "an integer", "bool": "a truth value"}
-        what = "a tuple" if isinstance(scalar, Tuple) else "not a number"
+        what = (
+            "a tuple"
+            if isinstance(scalar, Tuple)
+            else "a list"
+            if isinstance(scalar, Items | Stored)
+            else "not a number"
+        )
         if isinstance(scalar, Value):
             what = "an array" if isinstance(scalar.type, Array) else kinds.get(scalar.scalar.dtype, what)
         raise DifferentiationError([Problem("SD401", f"the result is {what}, not one float", _span(work))])
@@ -240,6 +260,10 @@ def _shape_of_result(work: Work) -> str:
         if isinstance(x, List):
             parts = [_next() for _ in reading.lists[x].arrays]
             return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+        if isinstance(x, Items):
+            return shaped(Tuple(x.items), constant)
+        if isinstance(x, Stored):
+            return f"({', '.join(_next() for _ in (*x.arrays, x.length))})"
         if isinstance(x, Static) and constant and not isinstance(x.value, bool | int | float):
             return "None" if x.value is None else repr(x.value)
         return _next()

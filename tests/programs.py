@@ -6,7 +6,7 @@ without computing; everything else is compared with differences (tests/numerical
 """
 
 # Written as users write: `zip` without `strict`, closures over loop variables, operators by their own precedence.
-# ruff: noqa: B905, B023, RUF021
+# ruff: noqa: B905, B023, RUF005, RUF021
 
 from __future__ import annotations
 
@@ -3217,3 +3217,459 @@ def list_replaced_or_grown(a):
 
 
 program(list_replaced_or_grown, at=[(np.array([0.7, 0.3]),), (np.array([0.1, 0.3]),), (np.array([0.1, 0.9]),)])
+
+
+# --------------------------------------------------------------------------------------------- recursion, nested
+
+
+def nested_recursion(x, n):
+    """A nested function calls itself and reads what is around it."""
+
+    def power(k):
+        return 1.0 if k == 0 else math.sin(x) * power(k - 1)
+
+    return power(n) + x
+
+
+program(nested_recursion, at=[(0.7, 4), (0.7, 0)])
+
+
+def nested_mutual_recursion(x, y, n):
+    """Two nested functions call each other; the second is defined after the first."""
+
+    def even(k, s):
+        if k == 0:
+            return s * y
+        return odd(k - 1, s * x)
+
+    def odd(k, s):
+        if k == 0:
+            return s + x
+        return even(k - 1, s + scale)
+
+    scale = x * y
+    return even(n, x) * odd(n, y)
+
+
+program(nested_mutual_recursion, at=[(0.7, 1.3, 3), (0.7, 1.3, 0)])
+
+
+def nested_recursion_that_counts(x, n):
+    """A recursive nested function changes variables of the function around it."""
+    calls = 0
+    total = 0
+
+    def visit(k):
+        nonlocal calls, total
+        calls += 1
+        total += math.cos(x * k)
+        if k < 2:
+            return x
+        return visit(k - 1) + visit(k - 2) * x
+
+    result = visit(n)
+    return result * total + calls
+
+
+program(nested_recursion_that_counts, at=[(0.9, 5), (0.9, 1)])
+
+
+def nested_recursion_over_an_array(a, x):
+    """A recursive nested function writes into an array of the function around it."""
+
+    def visit(i):
+        if i >= len(a):
+            return 0.0
+        a[i] = a[i] * x
+        return a[i] * a[0] + visit(i + 1) * x
+
+    return visit(0) * a[-1]
+
+
+program(nested_recursion_over_an_array, at=[(vector(4), 1.3)])
+
+
+def nested_recursion_over_lists(x, n):
+    """A recursive nested function reads a list that grows between its calls, and one that it is given."""
+    around = [x, x * x]
+
+    def visit(items, i):
+        if i >= len(items):
+            return 0.0
+        return items[i] * around[i % len(around)] + visit(items, i + 1) * x
+
+    total = 0.0
+    for k in range(n):
+        around.append(x * k)
+        total += visit([x, total, 2], 0) + visit(around, 1)
+    return total
+
+
+program(nested_recursion_over_lists, at=[(0.8, 3)])
+
+
+def recursive_lambda(x, n):
+    """A lambda calls itself by its name, inside a function that is called for two values."""
+
+    def around(y):
+        f = lambda k: y if k == 0 else x * f(k - 1) + y  # noqa: E731
+        return f(n)
+
+    return around(x) * around(x * x)
+
+
+program(recursive_lambda, at=[(0.8, 3)])
+
+
+def recursion_defined_in_a_loop(x, n):
+    """A recursive function is defined anew in every turn of a loop and sees what the turn has."""
+    total = 0.0
+    for i in range(n):
+        step = x * i
+
+        def visit(k):
+            return step if k == 0 else x * visit(k - 1) + total
+
+        total += visit(i)
+    return total
+
+
+program(recursion_defined_in_a_loop, at=[(0.8, 4)])
+
+
+def apply_to(function, k):
+    return function(k)
+
+
+def recursion_through_a_helper(x, n):
+    """A nested function calls itself through a function that it is passed to."""
+
+    def visit(k):
+        return x if k == 0 else x * apply_to(visit, k - 1) + 1.0
+
+    return apply_to(visit, n)
+
+
+program(recursion_through_a_helper, at=[(0.8, 3)])
+
+
+# -------------------------------------------------------------------------------------------- lists, at run time
+
+
+def sines(x, n):
+    items = []
+    for k in range(n):
+        items.append(math.sin(x + k))
+    return items
+
+
+def weighted(items):
+    total = 0.0
+    for k, item in enumerate(items):
+        total += (k + 1) * item * item
+    return total
+
+
+def list_insert(x, n, where):
+    """Insertion in the middle, at the ends and beyond them; an integer into a list of floats."""
+    items = sines(x, n)
+    items.insert(where, x * x)
+    items.insert(0, 2)
+    items.insert(-1, x)
+    short = [x]
+    short.insert(5, 2.0)
+    for k in range(n):
+        short.insert(k // 2, x * k)
+        short[0] *= x
+    return weighted(items) * weighted(short)
+
+
+program(list_insert, at=[(0.7, 4, 2), (0.7, 4, -1), (0.7, 4, -9), (0.7, 4, 9), (0.7, 0, 0)])
+
+
+def list_reverse(x, n):
+    """Turning round in place, and back."""
+    items = sines(x, n)
+    items.reverse()
+    items[0] = items[1] * x
+    items.reverse()
+    short = [x, 2.0, x * x]
+    short.reverse()
+    return weighted(items) * items[0] + weighted(short)
+
+
+program(list_reverse, at=[(0.7, 5), (0.7, 2)])
+
+
+def list_without_some(x, n):
+    """Elements are deleted, removed by value, found and counted."""
+    items = sines(x, n)
+    items.append(0.5)
+    del items[1], items[-2]
+    items.remove(items[1])
+    short = [x, x * 2.0, 3.0]
+    del short[1:]
+    return weighted(items) + weighted(short) + items.index(0.5) + items.count(0.5)
+
+
+program(
+    list_without_some,
+    at=[(0.7, 5), (0.7, 4)],
+    raises=[((0.7, 0), IndexError), ((0.7, 3), ValueError)],
+)
+
+
+def list_slices(x, n, k):
+    """Slices of a list that has grown, with every kind of end and step."""
+    items = sines(x, n)
+    total = weighted(items[1:]) + 2 * weighted(items[-3:]) + 3 * weighted(items[::2]) + 5 * weighted(items[::-1])
+    total += 7 * weighted(items[:-1]) + 11 * weighted(items[k:]) + 13 * weighted(items[4:1:-1])
+    total += weighted(items[-2:-5:-2]) * weighted(items[k : n - k]) + weighted(items[100:-100:-3])
+    short = [x, 2.0, x * x]
+    return total + weighted(items[-100:100:3]) * weighted(short[k:])
+
+
+program(list_slices, at=[(0.7, 5, 1), (0.7, 8, -2), (0.7, 0, 0), (0.7, 2, 3)])
+
+
+def list_arithmetic(x, n):
+    """Sums and products of lists that have grown."""
+    items = sines(x, n)
+    both = items + [x] + items[1:]
+    both = both * 2
+    more = 3 * both + [x, 1] * n
+    both.append(x * 2)
+    items += both
+    items.extend(items)
+    again = [*items, x, *both[1:], 2]
+    again[0] = x
+    return weighted(both) + weighted(items) + weighted(again) + weighted(more)
+
+
+program(list_arithmetic, at=[(0.7, 3), (0.7, 0)])
+
+
+def membership(x, n):
+    """`in` for ranges, tuples, lists and arrays."""
+    items = sines(x, 4)
+    table = np.array([1.0, 3.0])
+    total = 0.0
+    for k in range(12):
+        if k in range(n):
+            total += x
+        if k in range(2, n, 2):
+            total += x * x
+        if k in range(n, 0, -3):
+            total += 5 * x
+        if k not in range(1, 5):
+            total += math.sin(x) * k
+        if k in (1, 2, n):
+            total += x * x * 7
+        if 2 * items[0] in items or items[3] in items:
+            total += x**4
+        if k * 1.0 in range(3, n) and k in table:
+            total += x**5
+    return total
+
+
+program(membership, at=[(0.7, 9), (0.7, 3)])
+
+
+def list_that_shrinks_and_grows(x, n):
+    """A loop replaces a list by a slice of it, inserts and takes out."""
+    items = sines(x, n)
+    total = 0.0
+    for _ in range(4):
+        if len(items) < 3:
+            break
+        total += items.pop(len(items) // 2) * items[0]
+        items = items[1:] + [total]
+        if total < 0.1:
+            items.insert(1, total)
+    return total * items[0]
+
+
+program(list_that_shrinks_and_grows, at=[(0.7, 6), (0.2, 12), (0.5, 2)])
+
+
+def lists_of_pairs(x, n):
+    """Pairs in lists are inserted, turned round, sliced and deleted."""
+    pairs = [(k, x * k) for k in range(n)]
+    pairs.insert(2, (1, x))
+    pairs.reverse()
+    rest = pairs[1:]
+    del rest[0]
+    total = 0.0
+    for (a, b), (c, d) in zip(pairs, rest):
+        total += a * d + b * b * c
+    return total
+
+
+program(lists_of_pairs, at=[(0.7, 5), (0.7, 1)])
+
+
+def list_in_a_tuple(pair, items, x):
+    """Lists are arguments, one of them inside a tuple, and they grow."""
+    total = x
+    for item in pair[0]:
+        total += item * item * x
+    for item in items:
+        total += item * x
+    pair[0].append(x)
+    items.append(total)
+    return total + len(items) * items[-1] + pair[0][-1] * pair[1]
+
+
+program(list_in_a_tuple, at=[(([1.0, 2.0], 3.0), [4.0], 2.0), (([], 3.0), [], 2.0)])
+
+
+# ------------------------------------------------------------------------------------------- a value, or None
+
+
+def none_or_value(x, c):
+    """A name is None unless a branch assigns it; a test tells."""
+    y = None
+    if c > 0:
+        y = x * x
+    if y is None:
+        return math.sin(x)
+    return y * x
+
+
+program(none_or_value, at=[(0.7, 1), (0.7, 0)])
+
+
+def none_is_replaced(x, c):
+    """None is replaced by a value where it stands."""
+    y = None
+    if c > 0:
+        y = x * x
+    elif c < -3:
+        y = 2
+    if y is None:
+        y = 3.0 * x
+    return y * x
+
+
+program(none_is_replaced, at=[(0.7, 1), (0.7, 0), (0.7, -5)])
+
+
+def best_so_far(a):
+    """The largest square so far, None before the first."""
+    best = None
+    for i in range(len(a)):
+        if best is None or a[i] * a[i] > best:
+            best = a[i] * a[i]
+    return 0.5 if best is None else best
+
+
+program(best_so_far, at=[(array(0.3, -0.9, 0.5),), (array(),)])
+
+
+def first_above(a, limit):
+    for k in range(len(a)):
+        if a[k] > limit:
+            return a[k] * k
+
+
+def search_that_finds_or_not(a, limit):
+    """A function returns a number or, at its end, nothing."""
+    found = first_above(a, limit)
+    if found is not None and found > 0.1:
+        return found * a[0]
+    if not found:
+        return a[1]
+    return found
+
+
+program(
+    search_that_finds_or_not,
+    at=[(array(0.3, 0.9, 0.5), 0.4), (array(0.3, 0.9, 0.5), 4.0), (array(0.04, 0.09, 0.5), 0.05)],
+    wrt=[0],
+)
+
+
+def none_or_more_than_a_number(x, n):
+    """Pairs and arrays that are None at first."""
+    pair = None
+    a = None
+    for k in range(n):
+        pair = (x * k, k)
+        if k == 2:
+            a = np.zeros(2)
+            a[0] = x
+    total = 0.0
+    if pair is not None:
+        u, v = pair
+        total += u * v + pair[0]
+    if a is not None:
+        total += a[0] * a.shape[0] * x
+    return total
+
+
+program(none_or_more_than_a_number, at=[(0.7, 0), (0.7, 2), (0.7, 4)])
+
+
+def none_again(x, n):
+    """A value of the turn before, forgotten now and then."""
+    before = None
+    total = 0.0
+    for k in range(n):
+        now = math.sin(x * k)
+        if before is not None:
+            total += now * before
+        before = now
+        if k % 3 == 2:
+            before = None
+    return total if before is None else total * before
+
+
+program(none_again, at=[(0.7, 0), (0.7, 3), (0.7, 5), (0.7, 7)])
+
+
+def none_as_an_argument(x, c):
+    """A function is given something that may be None, also by a recursive function."""
+    y = None
+    if c > 0:
+        y = x
+
+    def or_else(z, w=None):
+        if z is None:
+            return 1.5 if w is None else w
+        return z * x
+
+    def power(k):
+        if k <= 0:
+            return None
+        r = power(k - 1)
+        return x if r is None else r * x
+
+    return or_else(y) + or_else(x, y) + or_else(None, y if y is not None else x) + or_else(power(c), y)
+
+
+program(none_as_an_argument, at=[(0.7, 3), (0.7, 0)])
+
+
+def none_where_a_number_is_needed(x, c):
+    """Arithmetic with None raises."""
+    y = None
+    if c > 0:
+        y = x
+    return y + 1.0
+
+
+program(none_where_a_number_is_needed, at=[(0.7, 1)], raises=[((0.7, 0), TypeError)])
+
+
+def none_in_a_list(x):
+    """A list that holds None, known element by element."""
+    total = 0.0
+    for item in [None, x, 2.0]:
+        if item is None:
+            total += 1
+        else:
+            total += item * item
+    return total
+
+
+program(none_in_a_list, at=[(0.7,)])

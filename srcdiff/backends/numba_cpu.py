@@ -7,6 +7,7 @@ from typing import Any
 
 from srcdiff.backends import python
 from srcdiff.diagnostics import InternalError
+from srcdiff.emit import texts
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar
 from srcdiff.source.abstract import Description
 
@@ -35,7 +36,53 @@ def load(text: str, functions: Sequence[str], objects: Mapping[str, Any], option
     return namespace[functions[-1]]
 
 
-def callable_from_compiled_code(kind: type, specialise: Callable[[Any, tuple[Description, ...]], Any]) -> None:
+def _say(context: Any, builder: Any, signature: Any, args: Any, function: Any) -> Any:
+    """Call a Python function with a text and a tuple of values, as Numba's own `print` does it."""
+    from numba.core import cgutils
+
+    python_api = context.get_python_api(builder)
+    environment = context.get_env_manager(builder)
+    gil = python_api.gil_ensure()
+    called = python_api.unserialize(python_api.serialize_object(function))
+    boxed = []
+    for type_, value in zip(signature.args, args, strict=True):
+        context.nrt.incref(builder, type_, value)
+        boxed.append(python_api.from_native_value(type_, value, environment))
+    result = python_api.call_function_objargs(called, boxed)
+    with builder.if_then(cgutils.is_null(builder, result), likely=False):
+        python_api.err_write_unraisable(called)
+    python_api.decref(called)
+    for item in (*boxed, result):
+        python_api.decref(item)
+    python_api.gil_release(gil)
+    return context.get_dummy_value()
+
+
+def compiled_code_prints_text() -> None:
+    """Let compiled code print formatted texts, which Numba cannot."""
+    from numba.core import types
+    from numba.extending import intrinsic, overload
+
+    def teach(function: Any) -> None:
+        @intrinsic
+        def say(typing_context: Any, template: Any, values: Any) -> Any:
+            def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+                return _say(context, builder, signature, args, texts.PRINTERS[function])
+
+            return types.none(types.unicode_type, values), generate
+
+        @overload(function)
+        def print_values(template: Any, *values: Any) -> Any:
+            def implementation(template: Any, *values: Any) -> Any:
+                say(template, values)  # type: ignore[call-arg]
+
+            return implementation
+
+    for function in texts.PRINTERS:
+        teach(function)
+
+
+def callable_from_compiled_code(kind: type, specialise: Callable[..., Any]) -> None:
     """Let users' own compiled functions call objects of the kind: Numba asks for the function at its argument types."""
     from numba.core import types
     from numba.extending import typeof_impl
@@ -50,28 +97,53 @@ def callable_from_compiled_code(kind: type, specialise: Callable[[Any, tuple[Des
         return types.Dispatcher(entry_of(derivative))
 
 
-def _entry(derivative: Any, specialise: Callable[[Any, tuple[Description, ...]], Any]) -> Any:
+def _default(x: Any) -> Any:
+    """Stands for a default that is no number."""
+    return x
+
+
+def _entry(derivative: Any, specialise: Callable[..., Any]) -> Any:
     import numba
+    from numba.core import types
     from numba.extending import overload
+
+    left_out = numba.njit(_default)
+    defaults = {}
+    if not derivative.by_name:
+        values = derivative.function.__defaults__ or ()
+        defaults = dict(zip(derivative.names[len(derivative.names) - len(values) :], values, strict=True))
 
     def target(*args: Any) -> Any:
         """Stands for the derivative until the argument types are known."""
 
+    def given(k: int, type_: Any) -> Any:
+        if isinstance(type_, types.Dispatcher) and type_.dispatcher is left_out:
+            return defaults[derivative.names[k]]
+        return described(type_)
+
     @overload(target)
     def choose(*args: Any) -> Any:
-        compiled, apart, defaults = specialise(derivative, tuple(described(a) for a in args))
+        compiled, apart, passed = specialise(derivative, tuple(given(k, a) for k, a in enumerate(args)))
         lines = ["def call(*args: Any) -> Any:"]  # Numba compares the signature with that of `choose`
         for a, b in apart:
-            lines += [f"    if overlap(args[{a}], args[{b}]):", "        raise ValueError('arguments share memory')"]
-        lines.append(f"    return compiled({', '.join(['*args', *(repr(d) for d in defaults)])})")
+            lines += [f"    if overlap({a}, {b}):", "        raise ValueError('arguments share memory')"]
+        lines.append(f"    return compiled({', '.join(passed)})")
         namespace = {"compiled": compiled, "overlap": numba.njit(overlap)}
         exec("\n".join(lines), namespace)
         return namespace["call"]
 
-    def entry(*args: Any) -> Any:
-        return target(*args)
+    if derivative.by_name:
 
-    return numba.njit(entry)
+        def entry(*args: Any) -> Any:
+            return target(*args)
+
+        return numba.njit(entry)
+    parameters = [f"{n}=default_{n}" if n in defaults else n for n in derivative.names]
+    text = f"def entry({', '.join(parameters)}):\n    return target({', '.join(derivative.names)})\n"
+    known = {f"default_{n}": d if isinstance(d, bool | int | float) else left_out for n, d in defaults.items()}
+    namespace = {"target": target, **known}
+    exec(text, namespace)
+    return numba.njit(namespace["entry"])
 
 
 def overlap(a: Any, b: Any) -> Any:

@@ -13,7 +13,7 @@ from srcdiff.emit.naming import RESERVED
 from srcdiff.emit.write import Text, write_function
 from srcdiff.ir.nodes import Function, Value
 from srcdiff.rules import special
-from srcdiff.source.abstract import Abstract, List, Static, Tuple
+from srcdiff.source.abstract import Abstract, Items, List, Static, Tuple
 from srcdiff.source.to_ir import Reading
 
 
@@ -97,18 +97,20 @@ def _parameters(reading: Reading) -> tuple[list[str | Value], list[tuple[Value, 
         if isinstance(argument, Value):
             parameters.append(argument)
         elif isinstance(argument, List):
-            parameters += reading.lists[argument].arrays
+            parameters += reading.lists[argument].arrays if argument in reading.lists else ()
         else:
             spare = f"{name}_" if name in RESERVED else name
             parameters.append(spare)
-            unpack += _taken_apart(argument, spare)
+            unpack += _taken_apart(argument, spare, reading)
     parameters += [o.value for o in reading.outside]
     return parameters, unpack
 
 
-def _taken_apart(x: Abstract, text: str) -> list[tuple[Value, str]]:
+def _taken_apart(x: Abstract, text: str, reading: Reading) -> list[tuple[Value, str]]:
     if isinstance(x, Tuple):
-        return [line for k, item in enumerate(x.items) for line in _taken_apart(item, f"{text}[{k}]")]
+        return [line for k, item in enumerate(x.items) for line in _taken_apart(item, f"{text}[{k}]", reading)]
+    if isinstance(x, List):
+        return [(array, text) for array in (reading.lists[x].arrays if x in reading.lists else ())]
     return [(x, text)] if isinstance(x, Value) else []
 
 
@@ -116,9 +118,9 @@ def _namedtuples(reading: Reading) -> list[type]:
     found: dict[type, None] = {}
 
     def visit(x: Abstract) -> None:
-        if isinstance(x, Tuple):
-            if x.kind is not None:
-                found[x.kind] = None
+        if isinstance(x, Tuple) and x.kind is not None:
+            found[x.kind] = None
+        if isinstance(x, Tuple | Items):
             for item in x.items:
                 visit(item)
 

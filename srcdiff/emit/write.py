@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from srcdiff.emit import texts
 from srcdiff.emit.layout import Layout, lay_out
 from srcdiff.emit.naming import give_names
 from srcdiff.ir.nodes import (
@@ -21,6 +22,7 @@ from srcdiff.ir.nodes import (
     Copy,
     Custom,
     Dim,
+    Formatted,
     Function,
     Grow,
     If,
@@ -44,7 +46,7 @@ from srcdiff.ir.nodes import (
     View,
 )
 from srcdiff.ir.primitives import ATOM, PRIMITIVES
-from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Stack
+from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack
 from srcdiff.library.calls import LIBRARY
 
 _UNARY_MINUS = 50
@@ -286,7 +288,7 @@ class _Writer:
             case Raise():
                 self.raise_(operation)
             case Print():
-                self.line(f"print({self.printed(operation.parts)})")
+                self.print(operation)
             case Peek():
                 index = self.expression(operation.index)
                 self.assign(operation.out, f"{self.names[operation.stack]}[{index}]")
@@ -355,20 +357,34 @@ class _Writer:
         self.text.objects[name] = operation.exception
         if not operation.parts:
             self.line(f"raise {name}")
-            return
-        # Numba formats no floats, so that only constant text goes into the exception.
-        words = "".join(p if isinstance(p, str) else "..." for p in operation.parts)
-        self.line(f"raise {name}({words!r})")
+        elif not any(isinstance(p, Formatted) for p in operation.parts):
+            self.line(f"raise {name}({', '.join(self.part(p, plain=True) for p in operation.parts)})")
+        else:  # Numba formats no floats, but it calls the class with them
+            maker = texts.formatted(operation.exception)
+            self.text.objects[maker.__name__] = maker
+            layout = tuple(p.template if isinstance(p, Formatted) else None for p in operation.parts)
+            given = [self.part(p) for p in operation.parts for p in (p.values if isinstance(p, Formatted) else (p,))]
+            first = repr(layout[0] if len(layout) == 1 else layout)
+            self.line(f"raise {maker.__name__}({', '.join([first, *given])})")
 
-    def printed(self, parts: tuple[str | Value, ...]) -> str:
-        """The arguments of `print`: pieces of text and values, separated where a space stands between them."""
-        pieces: list[str] = []
-        for part in parts:
-            if isinstance(part, Value):
-                pieces.append(self.expression(part))
-            elif part.strip():
-                pieces.append(repr(part.strip()))
-        return ", ".join(pieces)
+    def part(self, part: Any, *, plain: bool = False) -> str:
+        """An argument of `print` or of an exception; `plain` makes NumPy's numbers Python's."""
+        if isinstance(part, Value):
+            makers = {"float64": "float", "int64": "int", "bool": "bool"}
+            maker = makers.get(part.type.dtype, "") if plain and isinstance(part.type, Scalar) else ""
+            return f"{maker}({self.expression(part)})" if maker else self.expression(part)
+        if isinstance(part, tuple):
+            return f"({', '.join(self.part(p, plain=plain) for p in part)}{',' if len(part) == 1 else ''})"
+        return repr(part)
+
+    def print(self, operation: Print) -> None:
+        if not any(isinstance(p, Formatted) for p in operation.parts):
+            self.line(f"print({', '.join(self.part(p) for p in operation.parts)})")
+            return
+        (text,) = operation.parts
+        function = texts.print_flushed if operation.flush else texts.print_text
+        self.text.objects[function.__name__] = function
+        self.line(f"{function.__name__}({', '.join([repr(text.template), *(self.part(v) for v in text.values)])})")
 
     def stack(self, operation: NewStack | Push | Pop) -> None:
         """References are kept in a list, numbers in an array that is replaced by a larger one when it is full."""

@@ -413,30 +413,62 @@ class Custom(Operation):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Formatted:
+    """A text with values in it: `template.format(*values)`."""
+
+    template: str
+    values: tuple[Value, ...]
+
+
+def values_in(part: Any) -> tuple[Value, ...]:
+    """The values in an argument of `print` or of an exception: a constant, a value, a text, or a tuple of those."""
+    match part:
+        case Value():
+            return (part,)
+        case Formatted():
+            return part.values
+        case tuple():
+            return tuple(v for p in part for v in values_in(p))
+    return ()
+
+
+def with_values(part: Any, by: Substitution) -> Any:
+    match part:
+        case Value():
+            return by(part)
+        case Formatted():
+            return Formatted(part.template, tuple(by(v) for v in part.values))
+        case tuple():
+            return tuple(with_values(p, by) for p in part)
+    return part
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Raise(Operation):
-    """Raise `exception(text)`, where the text may hold values."""
+    """Raise `exception(*parts)`."""
 
     exception: type[BaseException]
-    parts: tuple[str | Value, ...]
+    parts: tuple[Any, ...]
 
     def uses(self) -> tuple[Value, ...]:
-        return tuple(p for p in self.parts if isinstance(p, Value))
+        return values_in(self.parts)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, parts=tuple(by(p) if isinstance(p, Value) else p for p in self.parts))
+        return replace(self, parts=with_values(self.parts, by))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Print(Operation):
-    """`print` with its arguments; a string is text, a value is printed."""
+    """`print(*parts)`; a formatted text stands alone and has its line end."""
 
-    parts: tuple[str | Value, ...]
+    parts: tuple[Any, ...]
+    flush: bool = False
 
     def uses(self) -> tuple[Value, ...]:
-        return tuple(p for p in self.parts if isinstance(p, Value))
+        return values_in(self.parts)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, parts=tuple(by(p) if isinstance(p, Value) else p for p in self.parts))
+        return replace(self, parts=with_values(self.parts, by))
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -36,7 +36,7 @@ from srcdiff.library.language import (
 from srcdiff.library.language import at_axis as at
 from srcdiff.library.reductions import sum as total_of
 
-# -- numbers -----------------------------------------------------------------------------------------------------------
+# -- numbers ---------------------------------------------------------------------------------------------------------
 
 
 def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float) -> Any:  # noqa: N803 -- NumPy's names
@@ -154,7 +154,7 @@ def indices(dimensions: Any, dtype: Any = int, sparse: Any = False) -> Any:
     return result
 
 
-# -- of several arrays -------------------------------------------------------------------------------------------------
+# -- of several arrays -----------------------------------------------------------------------------------------------
 
 
 def arrays_of(items: Any) -> Any:
@@ -376,7 +376,7 @@ def continued(k: Any, n: Any, mode: Any) -> Any:
     return unsupported("this mode of `pad`")
 
 
-# -- diagonals ---------------------------------------------------------------------------------------------------------
+# -- diagonals -------------------------------------------------------------------------------------------------------
 
 
 def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
@@ -413,7 +413,7 @@ def diagflat(v: Any, k: Any = 0) -> Any:
     return diag(np.ravel(array_like(v)), k)
 
 
-# -- axes --------------------------------------------------------------------------------------------------------------
+# -- axes ------------------------------------------------------------------------------------------------------------
 
 
 def swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
@@ -551,7 +551,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     return result
 
 
-# -- parts -------------------------------------------------------------------------------------------------------------
+# -- parts -----------------------------------------------------------------------------------------------------------
 
 
 def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:

@@ -140,7 +140,7 @@ def taking_part(a: Any, axes: Any, keepdims: Any, where: Any) -> Any:
     return sum(np.broadcast_to(where, a.shape), axes, np.int64, None, keepdims)
 
 
-# -- means -------------------------------------------------------------------------------------------------------------
+# -- means -----------------------------------------------------------------------------------------------------------
 
 
 def mean(
@@ -272,7 +272,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
     return sum(steps * pairs, axis) / 2.0
 
 
-# -- extremes: of equal elements the first one -------------------------------------------------------------------------
+# -- extremes: of equal elements the first one -----------------------------------------------------------------------
 
 
 def max(
@@ -378,7 +378,7 @@ def flat_place(place: Any, shape: Any) -> Any:
     return position
 
 
-# -- truth values ------------------------------------------------------------------------------------------------------
+# -- truth values ----------------------------------------------------------------------------------------------------
 
 
 def any(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
@@ -416,7 +416,7 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     return sum(array_like(a) != 0, axis, None, None, keepdims)
 
 
-# -- without what is no number -----------------------------------------------------------------------------------------
+# -- without what is no number ---------------------------------------------------------------------------------------
 
 
 def nansum(

@@ -20,15 +20,14 @@ FUNCTIONS: dict[Any, Any] = {
 }
 """By the function of NumPy."""
 
+_NAMED = (
+    *("all", "any", "argmax", "argmin", "argsort", "astype", "choose", "clip", "compress", "copy", "cumprod", "cumsum"),
+    *("diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "ravel", "repeat", "round", "searchsorted"),
+    *("squeeze", "std", "sum", "swapaxes", "take", "trace", "var"),
+)
+
 METHODS: dict[str, Any] = {
-    **{
-        name: getattr(np, name)
-        for name in (
-            *("all", "any", "argmax", "argmin", "argsort", "astype", "choose", "clip", "compress", "copy", "cumprod"),
-            *("cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "ravel", "repeat", "searchsorted"),
-            *("squeeze", "std", "sum", "swapaxes", "take", "trace", "var"),
-        )
-    },
+    **{name: getattr(np, name) for name in _NAMED},
     "fill": indices.fill,
     "flatten": building.flatten,
     "sort": sorting.sort_in_place,

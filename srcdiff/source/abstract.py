@@ -104,9 +104,10 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A formatted string; only `print`, `assert` and `raise` take it."""
+    """A text with numbers in it, `template.format(*values)`; only `print`, `assert` and `raise` take it."""
 
-    parts: tuple[str | Value, ...]
+    template: str
+    values: tuple[Value, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,14 @@ class Missing:
 @dataclass(frozen=True, slots=True)
 class Maybe:
     """Assigned on some paths: `flag` says whether."""
+
+    flag: Abstract
+    value: Abstract
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """A value on some paths and `None` on others: `flag` says whether it is a value."""
 
     flag: Abstract
     value: Abstract
@@ -194,6 +203,7 @@ Abstract = (
     | Text
     | Missing
     | Maybe
+    | Optional
     | Poison
     | Lazy
     | Each
@@ -214,6 +224,7 @@ class Description:
 
 
 POISON = Description("poison")
+NONE = Description("static", (type(None), None))
 
 
 def describe(x: Abstract) -> Description:
@@ -243,6 +254,8 @@ def describe(x: Abstract) -> Description:
             return Description("missing")
         case Maybe():
             return Description("maybe", None, (describe(x.value),))
+        case Optional():
+            return Description("optional", None, (describe(x.value),))
         case Poison():
             return POISON
         case _:
@@ -269,7 +282,7 @@ def loosened(d: Description) -> Description:
     scalar = scalar_of(d)
     if scalar is not None:
         return Description("value", scalar)
-    if d.kind in ("tuple", "maybe", "items", "closure", "owned"):
+    if d.kind in ("tuple", "maybe", "optional", "items", "closure", "owned"):
         return Description(d.kind, d.detail, tuple(loosened(p) for p in d.parts))
     return d
 
@@ -286,6 +299,8 @@ def join(a: Description, b: Description, *, flags: bool = True) -> Description:
     if a.kind == "maybe" or b.kind == "maybe":
         inner = join(a.parts[0] if a.kind == "maybe" else a, b.parts[0] if b.kind == "maybe" else b)
         return POISON if inner.kind == "poison" else Description("maybe", None, (inner,))
+    if NONE in (a, b) or "optional" in (a.kind, b.kind):
+        return join_with_none(a, b)
     if options(a) and options(b):
         different = [o for o in options(b) if not any(same_function(o, p) for p in options(a))]
         return Description("choice", (*options(a), *different), (Description("value", INT),))
@@ -303,6 +318,18 @@ def join(a: Description, b: Description, *, flags: bool = True) -> Description:
             element = join(element, loosened(part))
         return POISON if leaf_types(element) is None else Description("stored", None, (element,))
     return POISON
+
+
+def join_with_none(a: Description, b: Description) -> Description:
+    """What holds a value or `None`: numbers, arrays and tuples of those."""
+    values = [d.parts[0] if d.kind == "optional" else d for d in (a, b) if d != NONE]
+    inner = loosened(values[0] if len(values) == 1 else join(values[0], values[1]))
+    return Description("optional", None, (inner,)) if is_plain(inner) else POISON
+
+
+def is_plain(d: Description) -> bool:
+    """Whether it is made of numbers and arrays."""
+    return d.kind == "value" or (d.kind == "tuple" and all(is_plain(p) for p in d.parts))
 
 
 def options(d: Description) -> tuple[Abstract, ...]:
@@ -323,6 +350,11 @@ def same_function(a: Abstract, b: Abstract) -> bool:
     return isinstance(a, Static) and isinstance(b, Static) and a.value is b.value
 
 
+def is_element(d: Description) -> bool:
+    """Whether lists of such things can be stored."""
+    return d.kind in ("value", "static") or (d.kind == "tuple" and all(is_element(p) for p in d.parts))
+
+
 def leaf_types(d: Description) -> tuple[Type, ...] | None:
     """The types of the run-time values a described value is made of; None if it cannot be stored."""
     if d.kind == "value":
@@ -332,11 +364,11 @@ def leaf_types(d: Description) -> tuple[Type, ...] | None:
     if d.kind in ("tuple", "items", "closure", "owned", "choice"):
         parts = [leaf_types(p) for p in d.parts]
         return None if None in parts else tuple(t for part in parts for t in part or ())
-    if d.kind == "maybe":
+    if d.kind in ("maybe", "optional"):
         inner = leaf_types(d.parts[0])
         return None if inner is None else (BOOL, *inner)
     if d.kind == "stored":
-        inner = leaf_types(d.parts[0])
+        inner = leaf_types(d.parts[0]) if is_element(d.parts[0]) else None
         if inner is None or any(isinstance(t, Stack) for t in inner):
             return None
         return (

@@ -303,7 +303,7 @@ class Arrays(WholeArrays):
         """A view that repeats the array; nothing may be written into it."""
         items = shape.items if isinstance(shape, Tuple) else (shape,)
         sizes = [self.integer(x, node) for x in items]
-        whole = [Size(self.key_of(s), lambda s=s: s) for s in sizes]  # type: ignore[misc]
+        whole = [Size(self.size_key(s), lambda s=s: s) for s in sizes]  # type: ignore[misc]
         source = self.lazy(array, node)
         source = self.once(source, whole, node)
         if source.rank > len(whole):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from srcdiff.diagnostics import Refusal
-from srcdiff.ir.nodes import Block, Custom, Library, Print, Value
+from srcdiff.ir.nodes import Block, Custom, Library, Operation, Store, Value, walk
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_float
 from srcdiff.library import language
@@ -35,9 +35,9 @@ from srcdiff.source.abstract import (
     leaf_types,
     loosened,
 )
-from srcdiff.source.capture import Captured, capture, plain_function
+from srcdiff.source.capture import capture, plain_function
 from srcdiff.source.environment import Frame
-from srcdiff.source.library import Language
+from srcdiff.source.optionals import Optionals
 from srcdiff.source.scopes import assigned_names, nonlocal_names
 
 _MODULES: dict[str, Any] = {"math": math, "np": np, "builtins": builtins}
@@ -63,7 +63,7 @@ class RecursionFound(Exception):  # noqa: N818 -- a signal, not an error
         self.identity = identity
 
 
-class Calls(Language):
+class Calls(Optionals):
     """Reads calls."""
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class Calls(Language):
     def run_body(self, node: ast.FunctionDef | ast.Lambda) -> Abstract:
         raise NotImplementedError
 
-    def call_recursive(self, captured: Captured, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
+    def call_recursive(self, identity: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
         raise NotImplementedError
 
     def call(self, node: ast.Call) -> Abstract:
@@ -111,6 +111,7 @@ class Calls(Language):
     ) -> Abstract:
         if isinstance(function, Method):
             return self.call_method(function, args, keywords, node)
+        function = self.present(function)
         target = function.value if isinstance(function, Static) else None
         primitive = _primitive_objects().get(target) if _hashable(target) else None
         library = FUNCTIONS.get(target) if _hashable(target) else None
@@ -317,7 +318,7 @@ class Calls(Language):
         """Something that has this shape, and no elements."""
         items = shape.items if isinstance(shape, Tuple) else (shape,)
         values = [self.integer(x, node) for x in items]
-        sizes = tuple(Size(self.key_of(v), lambda v=v: v) for v in values)  # type: ignore[misc]
+        sizes = tuple(Size(self.size_key(v), lambda v=v: v) for v in values)  # type: ignore[misc]
         return Lazy("float64", sizes, lambda _: self.const(0.0))
 
     def call_stretched(self, node: ast.AST, place: Abstract, whole: Abstract, shape: Abstract) -> Abstract:
@@ -358,7 +359,7 @@ class Calls(Language):
         bound = self.bind(captured.node, args, keywords, lifted, captured.name, node)
         library = is_library(plain)
         frame = Frame(captured, captured.node, captured.file, captured.name, None, *_scopes(captured.node), library)
-        return self.enter(captured.function, frame, bound, node, captured)
+        return self.enter(captured.function, frame, bound, node)
 
     def lift_default(self, default: Any, name: str, node: ast.AST) -> Abstract:
         if isinstance(default, tuple):
@@ -377,18 +378,14 @@ class Calls(Language):
         bound = self.bind(closure.node, args, keywords, closure.defaults, name, node)
         outer = closure.frame
         frame = Frame(None, closure.node, outer.file, name, outer, *_scopes(closure.node), outer.library)
-        return self.enter(closure, frame, bound, node, None)
+        return self.enter((closure.node, outer), frame, bound, node)
 
-    def enter(
-        self, identity: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST, captured: Captured | None
-    ) -> Abstract:
+    def enter(self, function: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
         """Read the function's body in its own frame; what it returns is the value of the call."""
-        identity = (identity, tuple(loosened(describe(x)) for x in bound.values()))
-        if captured is not None and identity in self.recursive:
-            return self.call_recursive(captured, bound, node)
+        identity = (function, tuple(loosened(describe(x)) for x in bound.values()))
+        if identity in self.recursive:
+            return self.call_recursive(function, frame, bound, node)
         if identity in self.active_calls:
-            if captured is None:
-                self.refuse("SD305", node, "a nested function calls itself", help_="define it outside of the function")
             raise RecursionFound(identity)
         if len(self.active_calls) > 60:
             self.refuse("SD305", node, "calls are nested too deeply")
@@ -396,12 +393,12 @@ class Calls(Language):
         try:
             return self.read_inline(identity, frame, bound, node)
         except RecursionFound as found:
-            if found.identity != identity or captured is None:
+            if found.identity != identity:
                 raise
         self.names = before
         del self.operations[length:], self.problems[problems:]
         self.recursive.add(identity)
-        return self.call_recursive(captured, bound, node)
+        return self.call_recursive(function, frame, bound, node)
 
     def read_inline(self, identity: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
         if not frame.library:
@@ -472,10 +469,8 @@ class Calls(Language):
         if keywords:
             self.refuse("SD304", node, "a function with a custom rule takes positional arguments")
         descriptions = [loosened(describe(a)) for a in args]
-        if any(not all(isinstance(t, Scalar) for t in leaf_types(d) or ()) or d.kind == "other" for d in descriptions):
-            self.refuse(
-                "SD304", node, "a function with a custom rule takes numbers", help_="pass the elements one by one"
-            )
+        if any(leaf_types(d) is None or d.kind not in ("value", "tuple", "static") for d in descriptions):
+            self.refuse("SD304", node, "a function with a custom rule takes numbers and arrays")
         values = [v for a, d in zip(args, descriptions, strict=True) for v in self.leaves(a, d)]
         params: list[Value] = []
         inner: list[Abstract] = []
@@ -485,27 +480,21 @@ class Calls(Language):
             params += fresh
         before = dict(self.names)
         with self.block() as operations:
-            result = self.call_plain(rule.function, inner, {}, node)
+            result = self.forced(self.call_plain(rule.function, inner, {}, node))
+            if isinstance(result, Value) and isinstance(result.type, Array) and self.base(result) in params:
+                result = self.copy(result)
             description = loosened(describe(result))
             yields = self.leaves(result, description)
         self.names = before
         types = leaf_types(description)
-        if types is None or not all(isinstance(t, Scalar) for t in types):
-            self.refuse("SD304", node, "a function with a custom rule returns a number or a tuple of numbers")
+        if types is None or description.kind not in ("value", "tuple"):
+            self.refuse("SD304", node, "a function with a custom rule returns numbers or arrays, or a tuple of those")
+        if any(isinstance(o, Store) and self.base(o.array) in params for b in operations for o in (b, *_inside(b))):
+            self.refuse("SD304", node, "a function with a custom rule writes into its arguments", help_=_RULE_WRITES)
         out, outs = self.fresh(description, "out")
         body = Block(tuple(operations), tuple(yields))
         self.add(Custom(tuple(outs), tuple(values), tuple(params), body, rule, span=self.span))
         return out
-
-    # -- printing ----------------------------------------------------------------------------------------------------
-
-    def print_call(self, node: ast.Call) -> Abstract:
-        parts: list[str | Value] = []
-        for k, argument in enumerate(node.args):
-            parts += [" "] if k else []
-            parts += self.text_of(self.expr(argument), node)
-        self.add(Print(tuple(parts), span=self.span))
-        return Static(None)
 
     # -- builtins and array functions --------------------------------------------------------------------------------
 
@@ -534,6 +523,8 @@ class Calls(Language):
             kind = "array"
         elif isinstance(owner, Tuple):
             kind = "tuple"
+        elif isinstance(owner, Static) and isinstance(owner.value, str):
+            kind = "text"
         else:
             self.refuse("SD203", node, f"{self.said(owner)} has no method `{method.name}` that srcdiff reads")
         function = getattr(self, f"{kind}_{method.name}", None)
@@ -661,6 +652,9 @@ _HANDLERS: dict[Any, str] = {
     np.around: "round_array",
     slice: "slice",
     divmod: "divmod",
+    str: "str",
+    repr: "repr",
+    format: "format",
 }
 
 _LAZY = {
@@ -681,6 +675,13 @@ _LAZY = {
     "call_ufunc_at",
 }
 """What takes arrays that are not computed yet."""
+
+
+_RULE_WRITES = "let it write into a copy: `a = a.copy()`"
+
+
+def _inside(operation: Operation) -> list[Operation]:
+    return [o for block in operation.blocks() for o in walk(block)]
 
 
 def is_library(function: Any) -> bool:

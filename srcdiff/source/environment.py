@@ -25,10 +25,13 @@ from srcdiff.source.abstract import (
     Maybe,
     Method,
     Missing,
+    Optional,
     Poison,
+    Range,
     Reversed,
     Static,
     Stored,
+    Text,
     Tuple,
     Zip,
     describe,
@@ -130,6 +133,8 @@ class Environment(Shapes):
             return x
         if isinstance(x, Static) and isinstance(x.value, bool | int | float):
             return self.const(x.value)
+        if isinstance(x, Optional):
+            return self.value(self.present(x), node)
         if isinstance(x, Maybe | Poison | Missing):
             return self.value(self.checked(x, "a value", node), node)
         self.refuse("SD203", node, f"{self.said(x)} stands where a number is needed")
@@ -149,7 +154,35 @@ class Environment(Shapes):
                 return "a tuple"
             case List():
                 return "a list"
-        return f"a {type(x).__name__.lower()}"
+            case Items() | Stored():
+                return "a list"
+            case Optional():
+                return f"{self.said(x.value)} or `None`"
+            case Maybe():
+                return f"{self.said(x.value)} that may not be assigned"
+            case Missing():
+                return "not assigned"
+            case Closure() | Choice():
+                return "a function"
+            case Text():
+                return "a text"
+            case Range():
+                return "a range"
+            case Enumerate() | Zip() | Reversed():
+                return f"`{type(x).__name__.lower()}(...)`"
+            case Method():
+                return f"the method `{x.name}`"
+        return "of unknown type"
+
+    def present(self, x: Abstract) -> Abstract:
+        """The value of something that may be `None`; where it is, the program raises as it would have."""
+        if not isinstance(x, Optional):
+            return x
+        if isinstance(x.flag, Value):
+            absent = self.apply("logical_not", x.flag)
+            text = "the value is None"
+            self.add(If(absent, Block((Raise(TypeError, (text,), span=self.span),)), Block(), span=self.span))
+        return x.value
 
     def checked(self, x: Abstract, name: str, node: ast.AST | None) -> Abstract:
         """The value of something that may not be assigned; where it is not, the program raises as it would have."""
@@ -189,6 +222,10 @@ class Environment(Shapes):
             flag = Value(BOOL, f"{name}_is_set")
             inner, values = self.fresh(d.parts[0], name)
             return Maybe(flag, inner), [flag, *values]
+        if d.kind == "optional":
+            flag = Value(BOOL, f"{name}_is_there")
+            inner, values = self.fresh(d.parts[0], name)
+            return Optional(flag, inner), [flag, *values]
         if d.kind == "stored":
             types = leaf_types(d)
             assert types is not None
@@ -225,6 +262,10 @@ class Environment(Shapes):
             return [self.value(flag), *self.leaves(inner, d.parts[0])]
         if isinstance(x, Maybe):
             x = x.value
+        if d.kind == "optional":
+            there = x.flag if isinstance(x, Optional) else Static(not isinstance(x, Missing | Static) or is_number(x))
+            inner = x.value if isinstance(x, Optional) else x if there == Static(True) else MISSING
+            return [self.value(there), *self.leaves(inner, d.parts[0])]
         if d.kind == "value":
             if isinstance(x, Missing):
                 return [self.nothing(d.detail)]
@@ -424,7 +465,10 @@ class Environment(Shapes):
         for x in (a, b):
             if isinstance(x, Poison):
                 return x.problem
-        what = f"`{key[1]}`" if key[0] != LISTS else "the list"
+        if key[0] == LISTS:
+            message = "the list holds elements of different kinds on different paths"
+            return Problem("SD202", message, self.span, help=_SAME_ELEMENTS)
+        what = f"`{key[1]}`"
         if key[1] == "%return":
             what = "the result"
         if isinstance(a, List) and isinstance(b, List):
@@ -655,6 +699,10 @@ class _Attempt:
 _SAME_ELEMENTS = "make all elements of a list numbers of one type, or tuples of numbers"
 
 
+def is_number(x: Abstract) -> bool:
+    return isinstance(x, Static) and isinstance(x.value, bool | int | float)
+
+
 def list_key(handle: List) -> Key:
     return (LISTS, str(handle.number))
 
@@ -677,7 +725,7 @@ def handles(x: Abstract) -> set[List]:
             return {x}
         case Tuple() | Items():
             return set().union(*(handles(i) for i in x.items)) if x.items else set()
-        case Maybe():
+        case Maybe() | Optional():
             return handles(x.value)
         case Enumerate() | Reversed() | Method():
             return handles(x.of)

@@ -42,7 +42,6 @@ from srcdiff.source.abstract import (
     Range,
     Static,
     Stored,
-    Text,
     Tuple,
     describe,
     join,
@@ -602,36 +601,6 @@ class Expressions(Environment):
     def expr_ListComp(self, node: ast.ListComp) -> Abstract:
         return self.comprehension(node)
 
-    def expr_JoinedStr(self, node: ast.JoinedStr) -> Abstract:
-        parts: list[str | Value] = []
-        for piece in node.values:
-            if isinstance(piece, ast.Constant):
-                parts.append(str(piece.value))
-            else:
-                assert isinstance(piece, ast.FormattedValue)
-                parts += self.text_of(self.expr(piece.value), node)
-        return Text(tuple(parts))
-
-    def text_of(self, x: Abstract, node: ast.AST) -> list[str | Value]:
-        match x:
-            case Static():
-                return [str(x.value)]
-            case Text():
-                return list(x.parts)
-            case Value():
-                return [x]
-            case Tuple():
-                inner: list[str | Value] = ["("]
-                for k, item in enumerate(x.items):
-                    inner += [", "] if k else []
-                    inner += self.text_of(item, node)
-                return [*inner, ")"]
-            case List():
-                contents = self.names[list_key(x)]
-                if isinstance(contents, Items):
-                    return self.text_of(Tuple(contents.items), node)
-        self.refuse("SD102", node, f"{self.said(x)} cannot be printed")
-
     # -- attributes and subscripts -----------------------------------------------------------------------------------
 
     def expr_Attribute(self, node: ast.Attribute) -> Abstract:
@@ -653,7 +622,7 @@ class Expressions(Environment):
                 return Method(base, node.attr)
             case Static(value=type() as owner) if node.attr in vars(owner):
                 return self.lift(getattr(owner, node.attr), vars(owner), node.attr, (), node)
-            case Static():
+            case Static() if not isinstance(base.value, str):
                 self.refuse("SD203", node, f"{self.said(base)} has no attribute that srcdiff reads")
             case Tuple(kind=kind) if kind is not None and node.attr in kind._fields:  # type: ignore[attr-defined]
                 return base.items[kind._fields.index(node.attr)]  # type: ignore[attr-defined]

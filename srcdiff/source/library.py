@@ -75,7 +75,7 @@ class Language(Arrays):
 
     def size_of(self, x: Abstract, node: ast.AST) -> Size:
         value = self.integer(x, node)
-        return Size(self.key_of(value), lambda: value)
+        return Size(self.size_key(value), lambda: value)
 
     def call_check_positions(self, node: ast.AST, positions: Abstract, size: Abstract) -> Abstract:
         self.check_positions(self.lazy(positions, node), self.size_of(size, node))

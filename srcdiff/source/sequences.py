@@ -21,6 +21,7 @@ from srcdiff.source.abstract import (
     Tuple,
     Zip,
     describe,
+    is_element,
     join,
     leaf_types,
     loosened,
@@ -121,6 +122,8 @@ class Sequences(Expressions):
 
     def list_extend(self, node: ast.AST, owner: List, items: Abstract) -> Abstract:
         found = self.iteration(items, node)
+        if isinstance(found, Iteration) and isinstance(found.length, Static) and found.length.value <= 16:
+            found = tuple(found.element(Static(k)) for k in range(found.length.value))
         if isinstance(found, Iteration):
             self.for_each(node, found, lambda item: self.append(owner, item, node))
         else:
@@ -169,6 +172,221 @@ class Sequences(Expressions):
 
         self.loop(node, frozenset(), (position, last, self.const(1)), None, turn)
 
+    def delete_element(self, owner: List, where: ast.expr, node: ast.AST) -> None:
+        """`del items[i]`, `del items[a:b]`."""
+        contents = self.names[list_key(owner)]
+        if isinstance(where, ast.Slice):
+            if not isinstance(contents, Items):
+                self.refuse("SD102", node, "`del` of a slice is outside the language", help_="build a new list")
+            parts = [None if p is None else self.static(p) for p in (where.lower, where.upper, where.step)]
+            items = list(contents.items)
+            del items[slice(*parts)]
+            self.names[list_key(owner)] = Items(tuple(items))
+            return
+        self.list_pop(node, owner, self.expr(where))
+
+    def list_insert(self, node: ast.AST, owner: List, where: Abstract, item: Abstract) -> Abstract:
+        contents = self.names[list_key(owner)]
+        if isinstance(contents, Items) and (isinstance(where, Static) or not contents.items):
+            items = list(contents.items)
+            items.insert(where.value if isinstance(where, Static) else 0, item)
+            self.names[list_key(owner)] = Items(tuple(items))
+            return Static(None)
+        length = self.stored(owner).length
+        position = self.within(self.integer(where, node), length)
+        self.append(owner, item, node)
+        contents = self.stored(owner)
+        if any(isinstance(a.type, Stack) for a in contents.arrays):
+            self.refuse("SD102", node, "`insert` into a list of arrays is outside the language")
+
+        def turn(index: Value | None) -> None:
+            assert index is not None
+            before = self.apply("subtract", index, self.const(1))
+            for array in contents.arrays:
+                self.store(array, (index,), self.load(array, (before,)))
+
+        self.loop(node, frozenset(), (length, position, self.const(-1)), None, turn)
+        for array, leaf in zip(contents.arrays, self.leaves(item, contents.element), strict=True):
+            self.store(array, (position,), leaf)
+        return Static(None)
+
+    def within(self, position: Value, length: Value) -> Value:
+        """Where a position lies in a list as `insert` and slices take it: from the end if negative, and not outside."""
+        zero = self.const(0)
+        from_end = self.apply("add", position, length)
+        position = self.apply("where", self.apply("less", position, zero), from_end, position)
+        position = self.apply("where", self.apply("less", position, zero), zero, position)
+        return self.apply("where", self.apply("greater", position, length), length, position)
+
+    def list_reverse(self, node: ast.AST, owner: List) -> Abstract:
+        contents = self.names[list_key(owner)]
+        if isinstance(contents, Items):
+            self.names[list_key(owner)] = Items(tuple(reversed(contents.items)))
+            return Static(None)
+        stored = self.stored(owner)
+        if any(isinstance(a.type, Stack) for a in stored.arrays):
+            self.refuse("SD102", node, "`reverse` of a list of arrays is outside the language")
+        last = self.apply("subtract", stored.length, self.const(1))
+
+        def turn(index: Value | None) -> None:
+            assert index is not None
+            other = self.apply("subtract", last, index)
+            for array in stored.arrays:
+                first, second = self.load(array, (index,)), self.load(array, (other,))
+                self.store(array, (index,), second)
+                self.store(array, (other,), first)
+
+        half = self.apply("floor_divide", stored.length, self.const(2))
+        self.loop(node, frozenset(), (self.const(0), half, self.const(1)), None, turn)
+        return Static(None)
+
+    def list_count(self, node: ast.AST, owner: List, item: Abstract) -> Abstract:
+        def counted(total: Abstract, other: Abstract) -> Abstract:
+            return self.binary(ast.Add, total, self.compare(ast.Eq(), other, item, node), node)
+
+        return self.fold(node, owner, Static(0), counted)
+
+    def list_index(self, node: ast.AST, owner: List, item: Abstract) -> Abstract:
+        def nearer(found: Abstract, numbered: Abstract) -> Abstract:
+            assert isinstance(numbered, Tuple)
+            same = self.value(self.compare(ast.Eq(), numbered.items[1], item, node))
+            return self.apply("where", same, self.value(numbered.items[0]), self.value(found))
+
+        place = self.value(self.fold(node, Reversed(Enumerate(owner, Static(0))), Static(-1), nearer))
+        self.raise_if(self.apply("less", place, self.const(0)), ValueError, "the value is not in the list")
+        return place
+
+    def list_remove(self, node: ast.AST, owner: List, item: Abstract) -> Abstract:
+        self.list_pop(node, owner, self.list_index(node, owner, item))
+        return Static(None)
+
+    def expr_List(self, node: ast.List) -> Abstract:
+        """A list display; with `*` of something whose length is known at run time it is built piece by piece."""
+        if not any(isinstance(e, ast.Starred) for e in node.elts):
+            return super().expr_List(node)
+        handle = self.new_list(())
+        for element in node.elts:
+            if isinstance(element, ast.Starred):
+                self.list_extend(element, handle, self.expr(element.value))
+            else:
+                self.append(handle, self.expr(element), node)
+        return handle
+
+    # -- copies of lists ---------------------------------------------------------------------------------------------
+
+    def list_item(self, base: List, where: ast.expr, node: ast.AST) -> Abstract:
+        if not isinstance(where, ast.Slice):
+            return super().list_item(base, where, node)
+        parts = [Static(None) if p is None else self.expr(p) for p in (where.lower, where.upper, where.step)]
+        contents = self.names[list_key(base)]
+        if isinstance(contents, Items) and all(isinstance(p, Static) for p in parts):
+            return self.new_list(contents.items[slice(*(p.value for p in parts if isinstance(p, Static)))])
+        return self.sliced(base, parts, node)
+
+    def sliced(self, base: List, parts: list[Abstract], node: ast.AST) -> Abstract:
+        """A new list of some of the elements of one whose length is known at run time."""
+        start, stop, step = parts
+        if not isinstance(step, Static) or step.value == 0:
+            self.refuse("SD205", node, "the step of a slice of a list must be known when the function is compiled")
+        by = 1 if step.value is None else step.value
+        found = self.iteration(base, node)
+        if not isinstance(found, Iteration):
+            found = self.as_iteration(base)
+        length = self.value(found.length)
+        first, last = (self.slice_end(p, length, by, node, k == 0) for k, p in enumerate((start, stop)))
+        count = self.apply("range_length", first, last, self.const(by))
+
+        def element(k: Abstract) -> Abstract:
+            scaled = self.apply("multiply", self.value(k), self.const(by))
+            return found.element(self.apply("add", first, scaled))
+
+        handle = self.new_list(())
+        self.for_each(node, Iteration(count, element), lambda item: self.append(handle, item, node))
+        return handle
+
+    def as_iteration(self, base: List) -> Iteration:
+        stored = self.stored(base)
+        return Iteration(
+            stored.length,
+            lambda k: self.reassembled(stored, [self.element_of(a, self.value(k)) for a in stored.arrays]),
+        )
+
+    def slice_end(self, end: Abstract, length: Value, by: int, node: ast.AST, is_start: bool) -> Value:
+        """An end of a slice as a position in the list, as `slice.indices` gives it."""
+        if isinstance(end, Static) and end.value is None:
+            if by > 0:
+                return self.const(0) if is_start else length
+            return self.apply("subtract", length, self.const(1)) if is_start else self.const(-1)
+        position = self.integer(end, node)
+        if by > 0:
+            return self.within(position, length)
+        from_end = self.apply("add", position, length)
+        position = self.apply("where", self.apply("less", position, self.const(0)), from_end, position)
+        position = self.apply("where", self.apply("less", position, self.const(-1)), self.const(-1), position)
+        last = self.apply("subtract", length, self.const(1))
+        return self.apply("where", self.apply("greater", position, last), last, position)
+
+    def list_operator(self, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
+        lists = [x for x in (left, right) if isinstance(x, List)]
+        grown = any(isinstance(self.names[list_key(x)], Stored) for x in lists)
+        if op is ast.Add and len(lists) == 2 and grown:
+            handle = self.new_list(())
+            self.list_extend(node, handle, left)
+            self.list_extend(node, handle, right)
+            return handle
+        if op is ast.Mult and len(lists) == 1:
+            times = right if isinstance(left, List) else left
+            contents = self.names[list_key(lists[0])]
+            if isinstance(contents, Items) and (isinstance(times, Static) or len(contents.items) == 1):
+                return super().list_operator(op, lists[0], times, node)
+            handle = self.new_list(())
+            turns = Iteration(self.integer(times, node), lambda k: k)
+            self.for_each(node, turns, lambda _: self.extend_inside(node, handle, lists[0]))
+            return handle
+        return super().list_operator(op, left, right, node)
+
+    def extend_inside(self, node: ast.AST, handle: List, items: List) -> None:
+        """Extend a list in a loop of the same expression."""
+        path, self.path = self.path, (*self.path, id(node))
+        self.list_extend(node, handle, items)
+        self.path = path
+
+    def contains(self, item: Abstract, group: Abstract, negated: bool, node: ast.AST) -> Abstract:
+        """`in` for ranges, and for what has its length at run time."""
+        found: Abstract
+        if isinstance(group, Range):
+            found = self.in_range(item, group, node)
+        elif (isinstance(group, Value) and isinstance(group.type, Array)) or (
+            isinstance(group, List) and isinstance(self.names[list_key(group)], Stored)
+        ):
+
+            def either(so_far: Abstract, other: Abstract) -> Abstract:
+                same = self.value(self.compare(ast.Eq(), other, item, node))
+                return self.apply("logical_or", self.value(so_far), same)
+
+            found = self.fold(node, group, Static(False), either)
+        else:
+            return super().contains(item, group, negated, node)
+        if isinstance(found, Static):
+            return Static(bool(found.value) != negated)
+        return self.apply("logical_not", self.value(found)) if negated else found
+
+    def in_range(self, item: Abstract, group: Range, node: ast.AST) -> Abstract:
+        parts = (item, group.start, group.stop, group.step)
+        if all(isinstance(p, Static) for p in parts):
+            number, *bounds = (p.value for p in parts if isinstance(p, Static))
+            return Static(number in range(*bounds))
+        if not isinstance(group.step, Static):
+            self.refuse("SD205", node, "the step of the range must be known when the function is compiled")
+        number = self.number(item, node)
+        start, stop = self.number(group.start, node), self.number(group.stop, node)
+        low, high = ("less_equal", "less") if group.step.value > 0 else ("greater_equal", "greater")
+        inside = self.apply("logical_and", self.apply(low, start, number), self.apply(high, number, stop))
+        if abs(group.step.value) == 1 and number.type == INT:
+            return inside
+        rest = self.apply("remainder", self.apply("subtract", number, start), self.const(abs(group.step.value)))
+        return self.apply("logical_and", inside, self.apply("equal", rest, self.const(0)))
+
     def list_clear(self, node: ast.AST, owner: List) -> Abstract:
         contents = self.names[list_key(owner)]
         if isinstance(contents, Stored):
@@ -199,6 +417,7 @@ class Sequences(Expressions):
 
     def iteration(self, x: Abstract, node: ast.AST) -> Iteration | tuple[Abstract, ...]:
         """How to go through it: element by element at run time, or one by one if the elements are known."""
+        x = self.forced(x)
         match x:
             case Tuple():
                 return x.items
@@ -238,7 +457,8 @@ class Sequences(Expressions):
         self.refuse("SD203", node, f"{self.said(x)} cannot be iterated")
 
     def of_numbers(self, contents: Items) -> bool:
-        types = leaf_types(self.common(contents))
+        common = self.common(contents)
+        types = leaf_types(common) if is_element(common) else None
         return types is not None and all(isinstance(t, Scalar) for t in types)
 
     def common(self, contents: Items) -> Description:

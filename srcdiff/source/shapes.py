@@ -22,6 +22,7 @@ from srcdiff.ir.types import Array
 
 Key = tuple[Hashable, ...]
 ONE: Key = ("n", 1)
+_NEVER = 10**9
 ANYTHING = "anything"  # an origin that may be any other
 
 
@@ -34,6 +35,8 @@ class Shapes(Builder):
         self.size_keys: dict[Value, Key] = {}
         self.same: dict[Key, Key] = {}
         """Sizes that the program has checked to be equal, on the path that is being read."""
+        self.asked: dict[Key, int] = {}
+        """Sizes in the order in which they were first needed."""
         self.not_one: set[Key] = set()
         self.bases: dict[Value, tuple[Value, Any]] = {}
         """What a view is a view of, and which part."""
@@ -76,7 +79,7 @@ class Shapes(Builder):
                 return self.canonical((key[0], inner, *key[2:]))
         return key
 
-    def key_of(self, size: Value) -> Key:
+    def size_key(self, size: Value) -> Key:
         known = self.constants.get(size)
         if known is not None:
             return ("n", int(known))
@@ -84,7 +87,7 @@ class Shapes(Builder):
             return self.canonical(self.size_keys[size])
         if size in self.offsets:
             base, amount = self.offsets[size]
-            return self.canonical(_shifted(self.key_of(base), amount))
+            return self.canonical(_shifted(self.size_key(base), amount))
         return self.canonical(("v", size))
 
     def equal_from_here(self, a: Key, b: Key) -> None:
@@ -92,8 +95,8 @@ class Shapes(Builder):
         a, b = self.canonical(a), self.canonical(b)
         if a == b:
             return
-        if b[0] == "n" or _inside(b, a):
-            a, b = b, a
+        if b[0] == "n" or _inside(b, a) or self.asked.get(b, _NEVER) < self.asked.get(a, _NEVER):
+            a, b = b, a  # the one that loops have used already
         self.same = {**self.same, b: a}
 
     def dim(self, array: Value, axis: int) -> Value:
@@ -105,6 +108,7 @@ class Shapes(Builder):
             return size
         if key[0] == "d":
             array, axis = key[1], key[2]
+        self.asked.setdefault(key, len(self.asked))
         out = super().dim(array, axis)
         self.size_keys[out] = key
         return out
@@ -210,7 +214,7 @@ class Shapes(Builder):
     def alloc(
         self, dtype: str, shape: tuple[Value, ...], fill: Value | None, name: str = "", like: Value | None = None
     ) -> Value:
-        keys = tuple(self.key_of(s) for s in shape)
+        keys = tuple(self.size_key(s) for s in shape)
         return self.made(super().alloc(dtype, shape, fill, name, like), keys)
 
     def copy(self, array: Value, name: str = "") -> Value:
@@ -240,7 +244,7 @@ class Shapes(Builder):
         out = Value(Array(array.array.dtype, len(shape)), array.name)
         self.add(Reshape(out, array, shape, span=self.span))
         self.bases[out] = (array, None)
-        self.sizes[out] = tuple(self.key_of(s) for s in shape)
+        self.sizes[out] = tuple(self.size_key(s) for s in shape)
         self.contiguous.add(out)
         return self.register(out)
 
@@ -272,10 +276,10 @@ class Shapes(Builder):
                 continue
             key = keys.pop(0)
             if isinstance(item, Slice):
-                found.append(self.sliced(key, item))
+                found.append(self.slice_size(key, item))
         return (*found, *keys)
 
-    def sliced(self, key: Key, item: Slice) -> Key:
+    def slice_size(self, key: Key, item: Slice) -> Key:
         start, stop, step = (self.known(p) for p in (item.start, item.stop, item.step))
         plain = all(p is None or isinstance(p, int) for p in (start, stop, step))
         if plain and key[0] == "n":

@@ -1,15 +1,16 @@
-"""Argument types: from values (or what stands for them) to descriptions."""
+"""Argument types: from values (or what stands for them) to descriptions; and results: from what they are made of."""
 
 from __future__ import annotations
 
 import types
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_supported_dtype
-from srcdiff.source.abstract import Description
+from srcdiff.source.abstract import Abstract, Description, Items, Stored, Tuple
 
 
 def describe_argument(value: Any, name: str, span: Span | None, *, exact: bool = False) -> Description:
@@ -35,7 +36,9 @@ def describe_argument(value: Any, name: str, span: Span | None, *, exact: bool =
             kind = type(value) if hasattr(value, "_fields") else None
             return Description("tuple", kind, tuple(describe_argument(v, name, span, exact=exact) for v in value))
         case list():
-            if value and all(isinstance(v, bool | int | float | np.number) for v in value):
+            if not value:
+                return Description("items")
+            if all(isinstance(v, bool | int | float | np.number) for v in value):
                 element = np.result_type(*value) if not all(isinstance(v, bool) for v in value) else np.dtype(bool)
                 kind_ = FLOAT if element.kind == "f" else BOOL if element.kind == "b" else INT
                 return Description("stored", None, (Description("value", kind_),))
@@ -59,8 +62,64 @@ def floats_for_integers(description: Description) -> Description:
     """A number to differentiate by is a float, also where the caller writes `3`."""
     if description.kind == "value" and description.detail == INT:
         return Description("value", FLOAT)
+    if description.kind == "items":
+        return Description("stored", None, (Description("value", FLOAT),))
     if description.kind in ("tuple", "stored"):
         return Description(
             description.kind, description.detail, tuple(floats_for_integers(p) for p in description.parts)
         )
     return description
+
+
+def is_passed(d: Description) -> bool:
+    """Whether there is something of it at run time."""
+    return d.kind not in ("static", "items")
+
+
+def lists_in(value: Any) -> list[list[Any]]:
+    """The lists that an argument is made of."""
+    if isinstance(value, list):
+        return [value]
+    return [found for item in value for found in lists_in(item)] if isinstance(value, tuple) else []
+
+
+def gradient_of_argument(d: Description, argument: Any, gradient: Any) -> Any:
+    """The gradient in the form of its argument: arrays that stand for lists become lists."""
+    if d.kind == "stored":
+        return gradient[: len(argument)].tolist()
+    if d.kind == "tuple" and lists_in(argument):
+        items = [gradient_of_argument(*part) for part in zip(d.parts, argument, gradient, strict=True)]
+        return tuple(items) if d.detail is None else d.detail(*items)
+    return gradient
+
+
+def holds_list(x: Abstract) -> bool:
+    """Whether the result of a function is, or contains, a list."""
+    return isinstance(x, Items | Stored) or (isinstance(x, Tuple) and any(holds_list(i) for i in x.items))
+
+
+def listed(x: Abstract, result: Any) -> Any:
+    """The result with its lists, which come as tuples of known length or as arrays with their length."""
+    match x:
+        case Items():
+            return [listed(i, r) for i, r in zip(x.items, result, strict=True)]
+        case Stored():
+            columns = [_column(array, result[-1]) for array in result[:-1]]
+            rows = zip(*columns, strict=True) if columns else (() for _ in range(result[-1]))
+            return [_element(x.element, iter(row)) for row in rows]
+        case Tuple():
+            items = [listed(i, r) for i, r in zip(x.items, result, strict=True)]
+            return tuple(items) if x.kind is None else x.kind(*items)
+    return result
+
+
+def _column(storage: Any, length: int) -> list[Any]:
+    """The numbers of an array, or the arrays of a list, of which the first is none of them."""
+    return storage[:length].tolist() if isinstance(storage, np.ndarray) else list(storage[1 : length + 1])
+
+
+def _element(d: Description, parts: Iterator[Any]) -> Any:
+    if d.kind == "tuple":
+        items = [_element(p, parts) for p in d.parts]
+        return tuple(items) if d.detail is None else d.detail(*items)
+    return d.detail[1] if d.kind == "static" else next(parts)

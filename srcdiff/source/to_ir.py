@@ -41,18 +41,20 @@ from srcdiff.source.abstract import (
     List,
     Maybe,
     Method,
+    Optional,
     Poison,
     Range,
     Static,
     Stored,
     Tuple,
     describe,
+    is_plain,
     join,
     leaf_types,
     loosened,
 )
 from srcdiff.source.accepted import refused_syntax
-from srcdiff.source.calls import Calls, RecursionFound, is_library
+from srcdiff.source.calls import RecursionFound, is_library
 from srcdiff.source.capture import Captured
 from srcdiff.source.environment import (
     BREAKS,
@@ -62,37 +64,22 @@ from srcdiff.source.environment import (
     RETURNS,
     Frame,
     NeverReturns,
-    UnknownResult,
     handles,
     list_key,
-    mentioned,
 )
 from srcdiff.source.expressions import Outside
+from srcdiff.source.recursion import Recursion
 from srcdiff.source.scopes import assigned_names, nonlocal_names
 
 
-@dataclass(slots=True)
-class Unit:
-    """A recursive function at certain argument types."""
-
-    name: str
-    params: tuple[Value, ...] = ()
-    result: Description | None = None
-    function: Function | None = None
-
-
-class Reader(Calls):
+class Reader(Recursion):
     """Reads a function into IR."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.units: dict[Any, Unit] = {}
         self.main_number = 0
         self.assigned: dict[str, list[Value]] = {}
         """What the function that is differentiated assigns to its names."""
-        self.unknown: set[str] = set()
-        """Recursive functions that were called before the type of their result was known."""
-        self.loop_depth = 0
         self.levels: dict[tuple[ast.AST, int], ast.AST] = {}
 
     # -- bodies ------------------------------------------------------------------------------------------------------
@@ -115,7 +102,13 @@ class Reader(Calls):
             raise NeverReturns
         if isinstance(code, Static):
             return result if code.value == RETURNS else Static(None)
-        if not isinstance(result, Static):
+        if is_plain(loosened(describe(result))):
+            returned = self.apply("equal", self.value(code), self.const(RETURNS))
+            return result if self.constants.get(returned) is True else Optional(returned, result)
+        if isinstance(result, Optional):
+            returned = self.apply("equal", self.value(code), self.const(RETURNS))
+            return Optional(self.apply("logical_and", returned, self.value(result.flag)), result.value)
+        if not isinstance(result, Static) or result.value is not None:
             fell = self.apply("not_equal", self.value(code), self.const(RETURNS))
             text = f"{self.frame.name} returned None"
             self.add(If(fell, Block((Raise(TypeError, (text,), span=self.span),)), Block(), span=self.span))
@@ -169,7 +162,8 @@ class Reader(Calls):
             if refusal.problem is not None and refusal.problem not in self.problems:
                 self.problems.append(refusal.problem)
             assert len(self.stack) == depth
-            for name in assigned_names(statement):
+            declared = statement.names if isinstance(statement, ast.Global) else ()
+            for name in (*assigned_names(statement), *declared):
                 self.names[(self.frame.number, name)] = Poison(None)
             if isinstance(statement, ast.Return | ast.If | ast.For | ast.While):
                 self.names[(self.frame.number, "%return")] = Poison(None)
@@ -228,26 +222,26 @@ class Reader(Calls):
 
     def statement_Delete(self, node: ast.Delete) -> None:
         for target in node.targets:
-            if not isinstance(target, ast.Name):
-                self.refuse("SD101", node, "`del` of an element is outside the language")
-            self.names.pop((self.frame.number, target.id), None)
+            if isinstance(target, ast.Name):
+                self.names.pop((self.frame.number, target.id), None)
+                continue
+            owner = self.expr(target.value) if isinstance(target, ast.Subscript) else MISSING
+            if not isinstance(owner, List) or not isinstance(target, ast.Subscript):
+                self.refuse("SD101", node, "`del` works on names and on elements of lists")
+            self.delete_element(owner, target.slice, target)
 
     def statement_Assert(self, node: ast.Assert) -> None:
         truth = self.truth(self.expr(node.test), node.test)
-        parts = () if node.msg is None else tuple(self.text_of(self.expr(node.msg), node))
-        self.fail_unless(truth, AssertionError, parts)
-
-    def fail_unless(
-        self, truth: Static | Value, exception: type[BaseException], parts: tuple[str | Value, ...]
-    ) -> None:
-        if isinstance(truth, Static) and truth.value:
-            return
         if isinstance(truth, Static):
-            self.add(Raise(exception, parts, span=self.span))
-            self.die()
+            if not truth.value:
+                self.fail(node)
             return
-        failed = self.apply("logical_not", truth)
-        self.add(If(failed, Block((Raise(exception, parts, span=self.span),)), Block(), span=self.span))
+        self.branch_on(self.apply("logical_not", truth), lambda: self.fail(node), lambda: None)
+
+    def fail(self, node: ast.Assert) -> None:
+        parts = () if node.msg is None else (self.exception_argument(self.expr(node.msg), node),)
+        self.add(Raise(AssertionError, parts, span=self.span))
+        self.die()
 
     def statement_Raise(self, node: ast.Raise) -> None:
         if node.exc is None or node.cause is not None:
@@ -256,10 +250,10 @@ class Reader(Calls):
         kind = self.expr(node.exc if call is None else call.func)
         if not (isinstance(kind, Static) and isinstance(kind.value, type) and issubclass(kind.value, BaseException)):
             self.refuse("SD101", node, "`raise` takes an exception class, with a text or without")
-        parts: list[str | Value] = []
-        for k, argument in enumerate([] if call is None else call.args):
-            parts += [", "] if k else []
-            parts += self.text_of(self.expr(argument), node)
+        if call is not None and call.keywords:
+            self.refuse("SD102", node, "keyword arguments of an exception are outside the language")
+        given = () if call is None else self.elements(call.args)
+        parts = [self.exception_argument(x, node) for x in given]
         self.add(Raise(kind.value, tuple(parts), span=self.span))
         self.die()
 
@@ -451,17 +445,18 @@ class Reader(Calls):
             return False
         taken = False
 
-        def side(body: list[ast.stmt]) -> None:
-            self.statements(body)
+        def side(body: list[ast.stmt], truth: bool) -> None:
+            with self.knowing(node.test, truth):
+                self.statements(body)
 
         leaves_then, leaves_else = _always_leaves(node.body), _always_leaves(node.orelse)
         if leaves_then != leaves_else and rest:
             taken = True
             first = node.body if leaves_then else [*node.body, *rest]
             second = node.orelse if leaves_else else [*node.orelse, *rest]
-            self.branch_on(truth, lambda: side(first), lambda: side(second))
+            self.branch_on(truth, lambda: side(first, True), lambda: side(second, False))
         else:
-            self.branch_on(truth, lambda: side(node.body), lambda: side(node.orelse))
+            self.branch_on(truth, lambda: side(node.body, True), lambda: side(node.orelse, False))
         return taken
 
     def statement_While(self, node: ast.While) -> None:
@@ -716,73 +711,6 @@ class Reader(Calls):
             return
         self.branch_on(truth, lambda: self.when(conditions[1:], then, node), lambda: None)
 
-    # -- recursion ---------------------------------------------------------------------------------------------------
-
-    def call_recursive(self, captured: Captured, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
-        """A call of a function that calls itself: it becomes a function of the program, one for each argument types."""
-        descriptions = {name: loosened(describe(x)) for name, x in bound.items()}
-        for name, d in descriptions.items():
-            if leaf_types(d) is None or mentioned(d) or d.kind in ("owned", "items", "stored", "closure", "choice"):
-                self.refuse("SD305", node, f"`{name}` cannot be passed to a recursive function")
-        key = (captured.function, tuple(descriptions.items()))
-        if key not in self.units:
-            self.units[key] = Unit(f"{captured.name}_{len(self.units)}" if self.units else captured.name)
-            self.read_unit(self.units[key], captured, descriptions, node)
-        unit = self.units[key]
-        if unit.result is None:
-            self.unknown.add(unit.name)
-            raise UnknownResult
-        if self.unknown - {unit.name} and unit not in self.units_in_progress:
-            del self.units[key]  # it called one that is not known yet: it will be read again with that one
-        args = tuple(v for name, x in bound.items() for v in self.leaves(x, descriptions[name]))
-        result, outs = self.fresh(unit.result, captured.name)
-        self.add(Call(tuple(outs), unit.name, args, span=self.span))
-        return result
-
-    def read_unit(self, unit: Unit, captured: Captured, descriptions: dict[str, Description], node: ast.AST) -> None:
-        outer = (self.names, self.frame, self.span, self.path, self.active_calls, self.loop_depth)
-        unknown_before = self.unknown
-        self.units_in_progress.append(unit)
-        try:
-            for _ in range(12):
-                self.unknown = set()
-                if self.read_unit_once(unit, captured, descriptions, node) and unit.name not in self.unknown:
-                    break
-        finally:
-            self.units_in_progress.pop()
-            self.unknown = unknown_before | (self.unknown - {unit.name})
-            self.names, self.frame, self.span, self.path, self.active_calls, self.loop_depth = outer
-
-    def read_unit_once(
-        self, unit: Unit, captured: Captured, descriptions: dict[str, Description], node: ast.AST
-    ) -> bool:
-        """Read the function; true if the type of its result is what was assumed."""
-        calling_span = self.span
-        self.names, self.active_calls = {}, []
-        self.frame = Frame(captured, captured.node, captured.file, captured.name, None, *_scopes(captured.node))
-        params: list[Value] = []
-        for name, d in descriptions.items():
-            self.names[(self.frame.number, name)], values = self.fresh(d, name)
-            params += values
-        with self.block() as operations:
-            try:
-                result: Abstract = self.run_body(captured.node)
-            except NeverReturns:
-                self.span = calling_span
-                self.refuse("SD305", node, f"`{captured.name}` never returns without calling itself")
-            found = loosened(describe(result))
-            if isinstance(result, Poison):
-                raise Refusal(result.problem)
-            types = leaf_types(found)
-            yields = self.leaves(result, found) if types is not None else []
-        if types is None or any(isinstance(t, Array) for t in types) or found.kind in ("list", "owned", "closure"):
-            self.refuse("SD305", captured.node, f"the recursive function `{captured.name}` must return numbers")
-        stable = found == unit.result
-        unit.result = found
-        unit.params = tuple(params)
-        unit.function = Function(unit.name, unit.params, Block(tuple(operations), tuple(yields)))
-        return stable
-
 
 def element_place(items: list[Abstract | Item], array: Value) -> tuple[Value, ...] | None:
     """The indices of a single element, if that is what a subscript means."""
@@ -869,16 +797,10 @@ def read(
     params: list[Value] = []
     lists: dict[List, Stored] = {}
     for name, description in arguments.items():
-        if description.kind == "stored":
-            values = [Value(t, name) for t in leaf_types(description) or () if isinstance(t, Array)]
-            handle = bound[name] = List()
-            lists[handle] = Stored(description.parts[0], tuple(values), reader.dim(values[0], 0))
-            reader.names[list_key(handle)] = lists[handle]
-        else:
-            bound[name], values = reader.fresh(description, name)
+        bound[name], values = _argument(reader, description, name, lists)
         params += values
     try:
-        result = reader.enter(captured.function, reader.frame, dict(bound), node, captured)
+        result = reader.enter(captured.function, reader.frame, dict(bound), node)
     except Refusal as refusal:
         if refusal.problem is not None:
             reader.problems.append(refusal.problem)
@@ -892,6 +814,7 @@ def read(
         raise AssertionError("a recursion escaped") from found
     if reader.problems:
         raise DifferentiationError(list(dict.fromkeys(reader.problems)))
+    result = _with_contents(reader, reader.present(result))
     outputs, operations = _result_values(reader, result)
     params += [o.value for o in reader.outside]
     stores = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
@@ -903,6 +826,22 @@ def read(
     return Reading(
         program, bound, result, tuple(reader.outside), tuple(reader.guards), captured, lists, once, reader.assumes
     )
+
+
+def _argument(reader: Reader, d: Description, name: str, lists: dict[List, Stored]) -> tuple[Abstract, list[Value]]:
+    """What stands for an argument, and the parameters it is made of; lists come as arrays."""
+    if d.kind == "tuple":
+        parts = [_argument(reader, p, f"{name}_{k}", lists) for k, p in enumerate(d.parts)]
+        return Tuple(tuple(x for x, _ in parts), d.detail), [v for _, values in parts for v in values]
+    if d.kind == "items":
+        return reader.new_list(()), []
+    if d.kind != "stored":
+        return reader.fresh(d, name)
+    arrays = [Value(t, name) for t in leaf_types(d) or () if isinstance(t, Array)]
+    handle = List()
+    lists[handle] = Stored(d.parts[0], tuple(arrays), reader.dim(arrays[0], 0))
+    reader.names[list_key(handle)] = lists[handle]
+    return handle, arrays
 
 
 def mark_writing_calls(program: Program) -> Program:
@@ -955,12 +894,26 @@ def pass_outside_values(program: Program, outside: Sequence[Value]) -> Program:
     return Program(main, tuple(function(c) for c in program.callees))
 
 
-def _result_values(reader: Reader, result: Abstract) -> tuple[list[Value], list[Operation]]:
-    if isinstance(result, Static | Value | Tuple):
-        description = loosened(describe(result))
-        if mentioned(description):
-            problem = Problem("SD401", "the result holds a list", reader.span, help="return its elements, or a tuple")
+def _with_contents(reader: Reader, result: Abstract) -> Abstract:
+    """The result with its lists replaced by what they hold."""
+    match result:
+        case List():
+            return _with_contents(reader, reader.names[list_key(result)])
+        case Tuple():
+            return Tuple(tuple(_with_contents(reader, i) for i in result.items), result.kind)
+        case Items():
+            return Items(tuple(_with_contents(reader, i) for i in result.items))
+        case Optional():
+            problem = Problem("SD401", f"a part of the result is {reader.said(result)}", reader.span)
             raise DifferentiationError([problem])
+        case Poison():
+            raise DifferentiationError([result.problem] if result.problem is not None else [])
+    return result
+
+
+def _result_values(reader: Reader, result: Abstract) -> tuple[list[Value], list[Operation]]:
+    if isinstance(result, Static | Value | Tuple | Items | Stored):
+        description = loosened(describe(result))
         if leaf_types(description) is not None:
             return reader.leaves(result, description), reader.operations
     raise DifferentiationError(

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.ir.nodes import Block, If, Index, Item, Loop, NewAxis, Raise, Slice, Value
+from srcdiff.ir.nodes import Block, Formatted, If, Index, Item, Loop, NewAxis, Raise, Slice, Value
 from srcdiff.ir.types import BOOL, FLOAT, FLOAT32, INT, Array, Scalar, is_float
 from srcdiff.source.abstract import Abstract, Items, Lazy, List, Size, Static, Tuple
 from srcdiff.source.builtin_functions import Builtins
@@ -259,7 +259,7 @@ class WholeArrays(Builtins):
         both = self.apply("logical_and", self.apply("not_equal", first, one), self.apply("not_equal", second, one))
         self.raise_with(self.apply("logical_and", differ, both), ValueError, self.shapes_in_words(operands))
         size = self.apply("where", self.apply("equal", first, one), second, first)
-        return Size(self.key_of(size), lambda: size)
+        return Size(self.size_key(size), lambda: size)
 
     def require_equal(self, a: Size, b: Size, words: Callable[[], tuple[str | Value, ...]]) -> None:
         """Raise `ValueError` where the sizes differ; after that they are the same."""
@@ -277,7 +277,9 @@ class WholeArrays(Builtins):
 
     def raise_with(self, condition: Value, exception: type[BaseException], parts: tuple[str | Value, ...]) -> None:
         with self.block() as operations:
-            self.add(Raise(exception, parts, span=self.span))
+            template = "".join("{}" if isinstance(p, Value) else p for p in parts)
+            values = tuple(p for p in parts if isinstance(p, Value))
+            self.add(Raise(exception, (Formatted(template, values),) if values else (template,), span=self.span))
         self.add(If(condition, Block(tuple(operations)), Block(), span=self.span))
 
     def shapes_in_words(self, operands: Sequence[Lazy]) -> tuple[str | Value, ...]:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from srcdiff.ir.nodes import Block, Function, Value
+from srcdiff.analyses.aliasing import points_to, written_sites
+from srcdiff.diagnostics import DifferentiationError, Problem
+from srcdiff.ir.nodes import Block, Call, Function, Value, walk
 from srcdiff.ir.types import FLOAT, Array, is_float
 from srcdiff.transforms.reverse import Reverse
 
@@ -20,6 +22,21 @@ class Callee:
     @staticmethod
     def has_shadow(argument: Value) -> bool:
         return isinstance(argument.type, Array) and is_float(argument.type)
+
+
+def refuse_shared_memory(main: Function, callees: Sequence[Function]) -> None:
+    """A recursive function takes its arrays for different ones, so that where it writes they must be."""
+    writing = {c.name for c in callees if written_sites(c.body, points_to(c)) & set(c.params)}
+    problems = []
+    for function in (main, *callees):
+        sites = points_to(function)
+        for call in (o for o in walk(function.body) if isinstance(o, Call) and o.function in writing):
+            memory = [sites[a] for a in call.args if isinstance(a.type, Array)]
+            if any(a & b for k, a in enumerate(memory) for b in memory[k + 1 :]):
+                message = "arrays that share memory are passed to a recursive function that writes into them"
+                problems.append(Problem("SD305", message, call.span, help="pass one of them, or a copy"))
+    if problems:
+        raise DifferentiationError(list(dict.fromkeys(problems)))
 
 
 def adjoints_of_callees(callees: Sequence[Function]) -> tuple[dict[str, Any], tuple[Function, ...]]:

@@ -181,6 +181,38 @@ def test_problem_of_a_helper_is_shown_in_the_helper_once(tmp_path: Path) -> None
     assert [("SD204", 2)] == codes_and_lines(error)
 
 
+def test_write_to_a_global_is_one_problem(tmp_path: Path) -> None:
+    text = "calls = 0\n\ndef f(x):\n    global calls\n    calls += 1\n    return x * calls\n"
+
+    error = refusal_of(text, tmp_path, 1.5)
+
+    assert [("SD101", 4)] == codes_and_lines(error)
+
+
+def test_array_of_integers_is_named_before_the_integer_it_leads_to(tmp_path: Path) -> None:
+    error = refusal_of("def f(a):\n    return a[0] * a[1]\n", tmp_path, np.arange(3))
+
+    assert ["`a` is an array of int64"] == [problem.message for problem in error.problems]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("y = [x] if x > 1.0 else x\n    return y", "a list on one path and a float on another"),
+        ("y = None\n    if x > 1.0:\n        y = [x]\n    return y[0]", "`None` on another"),
+        ("y = range(3) if x > 1.0 else x\n    return y", "a range on one path and a float on another"),
+        ("return zip([x]) * 2.0", "`zip(...)` stands where a number is needed"),
+        ("return (lambda t: t) * x", "a function stands where a number is needed"),
+        ("return f'{x}' * x", "a text stands where a number is needed"),
+        ("y = [x].append\n    return y", "a method without its call"),
+    ],
+)
+def test_things_are_named_in_plain_words(text: str, words: str, tmp_path: Path) -> None:
+    error = refusal_of(f"def f(x):\n    {text}\n", tmp_path, 1.5)
+
+    assert words in error.problems[0].message
+
+
 def test_nothing_is_printed_before_a_refusal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     refusal_of("def f(x):\n    print(x)\n    return x * nowhere\n", tmp_path, 1.5)
 

@@ -1,0 +1,70 @@
+"""Texts with numbers in them, for exceptions and `print`: generated code calls these, and they format in Python."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+_MADE: dict[Any, type[BaseException]] = {}
+
+
+def formatted(exception: type[BaseException]) -> type[BaseException]:
+    """A class that is called with a template and values, and makes the exception with the text.
+
+    Compiled code cannot format a float, but it can call an exception class with one.
+
+    >>> formatted(ValueError)("x is {:.3f}", 1.5)
+    ValueError('x is 1.500')
+    >>> formatted(ValueError)(("x is {}", None), 1.5, 3)
+    ValueError('x is 1.5', 3)
+    """
+
+    def make(cls: type, layout: str | tuple[str | None, ...], *values: Any) -> BaseException:
+        left = (_plain(v) for v in values)
+        return exception(*(_filled(p, left) for p in ((layout,) if isinstance(layout, str) else layout)))
+
+    if exception not in _MADE:
+        _MADE[exception] = type(f"formatted_{exception.__name__}", (exception,), {"__new__": make})
+    return _MADE[exception]
+
+
+def _filled(template: str | None, values: Iterator[Any]) -> Any:
+    if template is None:
+        return next(values)
+    return template.format(*(next(values) for _ in range(fields(template))))
+
+
+def fields(template: str) -> int:
+    """How many values a template takes."""
+    count = 0
+    for _, name, spec, _ in string.Formatter().parse(template):
+        count += 0 if name is None else 1 + fields(spec or "")
+    return count
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers look like Python's."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def print_text(template: str, *values: Any) -> None:
+    print(template.format(*map(_plain, values)), end="")
+
+
+def print_flushed(template: str, *values: Any) -> None:
+    print(template.format(*map(_plain, values)), end="", flush=True)
+
+
+def _print_text(template: str, values: tuple[Any, ...]) -> None:
+    print_text(template, *values)
+
+
+def _print_flushed(template: str, values: tuple[Any, ...]) -> None:
+    print_flushed(template, *values)
+
+
+PRINTERS: dict[Callable[..., None], Callable[..., None]] = {print_text: _print_text, print_flushed: _print_flushed}
+"""What compiled code calls for each of them: with the values in a tuple."""
