@@ -164,11 +164,13 @@ class _Loops:
 
     def is_sum(self, loop: Loop, k: int) -> bool:
         """Whether all that a turn does with a parameter is to add to it."""
-        param, update = loop.params[k], self.definition.get(loop.body.yields[k])
+        param, following = loop.params[k], loop.body.yields[k]
+        update = self.definition.get(following)
         if not (isinstance(update, Apply) and update.primitive == "add" and param in update.args):
             return False
         uses = [v for o in walk(loop.body) for v in (*o.uses(), *(y for b in o.blocks() for y in b.yields))]
-        return [*uses, *loop.body.yields].count(param) == 1
+        uses += loop.body.yields
+        return uses.count(param) == 1 and uses.count(following) == 1  # the sum so far is not used
 
     def apart(self, site: Value, loop: Loop, effects: _Effects) -> bool:
         """Whether no two turns touch the same element, or all they do is add to it."""
