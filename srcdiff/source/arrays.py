@@ -293,7 +293,8 @@ class Arrays(WholeArrays):
         return tuple(sizes)
 
     def call_ravel(self, node: ast.AST, a: Abstract, order: Abstract = Static("C")) -> Abstract:  # noqa: B008
-        return self.call_reshape(node, a, Static(-1), order)
+        array = self.the_array(a, node)
+        return array if array.array.rank == 1 else self.call_reshape(node, array, Static(-1), order)
 
     def array_reshape(self, node: ast.AST, array: Value, *shape: Abstract, order: Abstract = Static("C")) -> Abstract:  # noqa: B008
         return self.call_reshape(node, array, shape[0] if len(shape) == 1 else Tuple(shape), order)

@@ -300,6 +300,8 @@ class Calls(Optionals):
 
         try:
             return abstract(function(*(plain(a) for a in args)))
+        except NotImplementedError as error:
+            self.refuse("SD303", node, str(error))
         except (ValueError, TypeError, IndexError) as error:
             self.refuse("SD203", node, str(error))
 
@@ -415,6 +417,8 @@ class Calls(Optionals):
                 isinstance(n, ast.Lambda | ast.FunctionDef) and n is not frame.node for n in ast.walk(frame.node)
             ):
                 self.names = {k: v for k, v in self.names.items() if k[0] != frame.number}
+        if isinstance(result, Tuple) and (frame is outer or not outer.library):  # nobody takes these as they are
+            result = Tuple(tuple(self.forced(i) for i in result.items), result.kind)
         return self.checked(result, f"the result of {frame.name}", node) if isinstance(result, Poison) else result
 
     def bind(
@@ -640,6 +644,7 @@ _HANDLERS: dict[Any, str] = {
     language.check_positions: "check_positions",
     language.result_type: "result_type",
     language.from_places: "from_places",
+    language.view_from_places: "view_from_places",
     language.ufunc_at: "ufunc_at",
     np.ndarray: "empty",
     np.astype: "astype",
@@ -666,6 +671,7 @@ _LAZY = {
     "call_array_like",
     "call_check_positions",
     "call_result_type",
+    "call_view_from_places",
     "call_ufunc_at",
 }
 """What takes arrays that are not computed yet."""

@@ -593,7 +593,7 @@ class Expressions(Environment):
         return found
 
     def expr_Tuple(self, node: ast.Tuple) -> Abstract:
-        return Tuple(self.elements(node.elts))
+        return Tuple(self.elements(node.elts, self.lazily if self.frame.library else self.expr))
 
     def expr_List(self, node: ast.List) -> Abstract:
         return self.new_list(self.elements(node.elts))

@@ -120,6 +120,8 @@ class WholeArrays(Builtins):
             self.sizes[x.array] = tuple(s.key for s in x.sizes)
             array = x.array
             self.nest(x.sizes, lambda places: self.write_element(array, places, x.at(places)))
+            if x.view_of is not None and not self.frame.library:
+                self.frozen |= self.origins_of(x.view_of) | self.origins_of(array)
         return x.array
 
     def settle(self) -> None:
@@ -366,7 +368,7 @@ class WholeArrays(Builtins):
 
     def store(self, array: Value, indices: Places, value: Value, adds: bool = False) -> None:
         if self.origins_of(array) & self.frozen:
-            self.refuse("SD303", None, _MAY_BE_A_COPY, help_="copy the array before it is reshaped: `.copy()`")
+            self.refuse("SD303", None, _MAY_BE_A_COPY, help_="copy the array before that: `.copy()`")
         super().store(array, indices, value, adds)
 
     # -- index arrays and masks --------------------------------------------------------------------------------------
@@ -600,4 +602,4 @@ class Picked:
 
 
 _MASK = "boolean index did not match the shape of the array"
-_MAY_BE_A_COPY = "whether a reshaped array is a view is not known here, and it is written"
+_MAY_BE_A_COPY = "an array is written of which there is a reshaped or diagonal view, or perhaps a copy"

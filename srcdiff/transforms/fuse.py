@@ -126,10 +126,8 @@ class _Loops:
 
     def recurs(self, loop: Loop, effects: _Effects) -> bool:
         """Whether a turn needs what another has computed, other than for a sum."""
-        for param, following in zip(loop.params, loop.body.yields, strict=True):
-            update = self.definition.get(following)
-            if not _adds_to(update, param):
-                return True
+        if not all(self.is_sum(loop, k) for k in range(len(loop.params))):
+            return True
         for store in effects.stores:
             for load in effects.loads:
                 if self.memory(load.array) & self.memory(store.array) and load.indices != store.indices:
@@ -166,11 +164,12 @@ class _Loops:
 
     def is_sum(self, loop: Loop, k: int) -> bool:
         """Whether all that a turn does with a parameter is to add to it."""
-        param, update = loop.params[k], self.definition.get(loop.body.yields[k])
-        if not _adds_to(update, param):
+        param, following = loop.params[k], loop.body.yields[k]
+        if not _adds_to(self.definition.get(following), param):
             return False
         uses = [v for o in walk(loop.body) for v in (*o.uses(), *(y for b in o.blocks() for y in b.yields))]
-        return [*uses, *loop.body.yields].count(param) == 1
+        uses += loop.body.yields
+        return uses.count(param) == 1 and uses.count(following) == 1  # the sum so far is not used
 
     def apart(self, site: Value, loop: Loop, effects: _Effects) -> bool:
         """Whether no two turns touch the same element, or all they do is add to it."""
