@@ -1,4 +1,5 @@
-"""Which lengths are the same: of what was made alike, of operands and results of library calls, of what was compared."""
+"""Which lengths are the same: of what was made alike, of arguments and results of library calls, of what was compared;
+and which integers are not negative."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from srcdiff.ir.nodes import (
     Function,
     If,
     Library,
+    Loop,
     Operation,
     Raise,
     Reshape,
@@ -29,6 +31,9 @@ Pair = tuple[Any, Any]
 class Lengths:
     def __init__(self, function: Function) -> None:
         self.definition: dict[Value, Operation] = {v: o for o in walk(function.body) for v in o.defines()}
+        self.loops: dict[Value, Loop] = {
+            o.index: o for o in walk(function.body) if isinstance(o, Loop) and o.index is not None
+        }
 
     def of(self, array: Value, axis: int) -> Any:
         """What stands for the length of an axis: equal ones are equal lengths."""
@@ -64,6 +69,39 @@ class Lengths:
             case Apply(primitive="add" | "subtract"):
                 return (operation.primitive, *(self.size(a) for a in operation.args))
         return value
+
+    def is_natural(self, value: Value) -> bool:
+        """Whether an integer is known not to be negative."""
+        if value in self.loops:
+            return self.counts_naturals(self.loops[value])
+        operation = self.definition.get(value)
+        match operation:
+            case Const():
+                return isinstance(operation.value, int) and operation.value >= 0
+            case Dim():
+                return True
+            case Apply(primitive="range_length"):
+                return True
+            case Apply(primitive="add" | "multiply" | "floor_divide"):
+                return all(self.is_natural(a) for a in operation.args)
+        return False
+
+    def counts_naturals(self, loop: Loop) -> bool:
+        """Whether the counter of a loop is never negative."""
+        if loop.bounds is None:
+            return False
+        _, stop, step = (self.size(b) for b in loop.bounds)
+        if step == 1:
+            return self.is_natural(loop.bounds[0])
+        if step != -1:
+            return False
+        before = self.definition.get(loop.bounds[1])
+        one_less = isinstance(before, Apply) and before.primitive == "subtract" and self.size(before.args[1]) == 1
+        return (
+            stop == -1
+            or self.is_natural(loop.bounds[1])
+            or (one_less and isinstance(before, Apply) and self.is_natural(before.args[0]))
+        )
 
     def compared(self, operation: Operation) -> Pair | None:
         """The two sizes that are equal behind the operation, which raises if they are not."""

@@ -139,7 +139,7 @@ def meshgrid(*xi: Any, indexing: Any = "xy", sparse: Any = False, copy: Any = Tr
         axis = (1 - k) if swap and k < 2 else k
         line = np.reshape(vector, replaced(ones(len(shape)), axis, len(vector)))
         if sparse:
-            grids = (*grids, line)
+            grids = (*grids, np.copy(line))
         else:
             grids = (*grids, np.copy(np.broadcast_to(line, shape)))
     return grids

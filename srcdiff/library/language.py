@@ -112,6 +112,13 @@ def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
 
 
 @structural
+def in_order(axis: Any, rank: int) -> bool:
+    """Whether axes are given in the order in which the array has them."""
+    axes = [a % rank for a in (axis if isinstance(axis, tuple) else (axis,))]
+    return axes == sorted(axes)
+
+
+@structural
 def without(items: tuple[Any, ...], axes: tuple[int, ...]) -> tuple[Any, ...]:
     """The items of a shape or a place, but for these axes."""
     return tuple(x for k, x in enumerate(items) if k not in axes)

@@ -13,10 +13,12 @@ from srcdiff.library.language import (
     axis_of,
     each,
     has_nan,
+    in_order,
     interleaved,
     only,
     part,
     result_type,
+    unsupported,
     without,
     zero,
     zeros,
@@ -216,6 +218,8 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: Any = False
         return result
     weights = np.asarray(weights)
     if weights.ndim != a.ndim:
+        if axis is not None and not in_order(axis, a.ndim):
+            unsupported("`average` with weights along axes that are not in order")
         agree(count(weights.shape), count(only(a.shape, axes)), "weights do not fit the shape of the array")
         weights = np.expand_dims(weights, without(tuple(range(a.ndim)), axes))
     weights = np.broadcast_to(weights, a.shape)
@@ -304,6 +308,8 @@ def extreme(a: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any
 
 def extreme_element(a: Any, axes: Any, i: Any, inner: Any, initial: Any, where: Any, sign: Any) -> Any:
     if initial is None:
+        if where is not True:
+            unsupported("the largest or smallest element with `where` but without `initial`")
         return a[interleaved(axes, extreme_place(a, axes, i, inner, sign), i)]
     best = initial + zero(a.dtype)
     at = zeros(len(inner))

@@ -138,6 +138,10 @@ class Calls(Optionals):
         if primitive is not None:
             return self.call_primitive(primitive, args, keywords, node, target)
         if library is not None:
+            if "out" in keywords or writes_parameters(library):
+                args = [self.forced(a) for a in args]
+                keywords = {n: self.forced(a) for n, a in keywords.items()}
+                self.settle()
             return self.call_plain(library, args, keywords, node)
         if isinstance(target, LibraryCall):
             return self.library_call(target, args, node)
@@ -389,14 +393,15 @@ class Calls(Optionals):
             raise RecursionFound(identity)
         if len(self.active_calls) > 60:
             self.refuse("SD305", node, "calls are nested too deeply")
-        before, length, problems = dict(self.names), len(self.operations), len(self.problems)
+        if not frame.library:
+            self.settle()
+        mark = self.mark()
         try:
             return self.read_inline(identity, frame, bound, node)
         except RecursionFound as found:
             if found.identity != identity:
                 raise
-        self.names = before
-        del self.operations[length:], self.problems[problems:]
+        self.go_back(mark)
         self.recursive.add(identity)
         return self.call_recursive(function, frame, bound, node)
 
@@ -682,6 +687,15 @@ _RULE_WRITES = "let it write into a copy: `a = a.copy()`"
 
 def _inside(operation: Operation) -> list[Operation]:
     return [o for block in operation.blocks() for o in walk(block)]
+
+
+@functools.cache
+def writes_parameters(function: Any) -> bool:
+    """Whether a function of the library assigns elements of what it is given."""
+    node = capture(function).node
+    given = {a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
+    targets = [t for n in ast.walk(node) for t in (*getattr(n, "targets", ()), getattr(n, "target", None))]
+    return any(isinstance(t, ast.Subscript) and isinstance(t.value, ast.Name) and t.value.id in given for t in targets)
 
 
 def is_library(function: Any) -> bool:

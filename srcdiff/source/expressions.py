@@ -227,6 +227,7 @@ class Expressions(Environment):
             type_ = Scalar(value.dtype.name) if isinstance(value, np.floating) else FLOAT
         new = Outside(place, name, path, Value(type_, "_".join([name, *map(str, path)])))
         self.outside.append(new)
+        self.given.add(new.value)
         return new.value
 
     def expr_NamedExpr(self, node: ast.NamedExpr) -> Abstract:

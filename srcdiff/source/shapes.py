@@ -42,6 +42,8 @@ class Shapes(Builder):
         """What a view is a view of, and which part."""
         self.parts: dict[Value, tuple[Value, tuple[Item, ...]]] = {}
         self.origins: dict[Value, frozenset[Hashable]] = {}
+        self.given: set[Value] = set()
+        """Arrays that the function is called with: those that are written do not share memory with others."""
         self.born: dict[Value, int] = {}
         self.new: set[Value] = set()
         """Arrays that are memory of their own, by their first reference."""
@@ -135,7 +137,7 @@ class Shapes(Builder):
 
     def origins_of(self, array: Value) -> frozenset[Hashable]:
         base = self.base(array)
-        return self.origins.get(base, frozenset((base,)))
+        return self.origins.get(base, frozenset((base if base in self.given else ANYTHING,)))
 
     def disjoint(self, a: Value, b: Value) -> bool:
         """Whether two references cannot share memory."""
@@ -145,7 +147,7 @@ class Shapes(Builder):
         if frozenset((a, b)) in self.apart:
             return True
         for new, other in ((a, b), (b, a)):
-            if new in self.new and self.born.get(other, 0) < self.born[new]:
+            if new in self.new and (other in self.given or self.born.get(other, _NEVER) < self.born[new]):
                 return True
         first, second = self.origins_of(a), self.origins_of(b)
         return not (first & second or ANYTHING in first or ANYTHING in second)

@@ -145,7 +145,9 @@ class _Loops:
         return found
 
     def distance(self, index: Value, loop: Loop) -> int | None:
-        """The index as the loop's counter plus a number that is not negative."""
+        """The index as the loop's counter plus a number; neither is negative, which would count from the end."""
+        if not self.lengths.counts_naturals(loop):
+            return None
         if index is loop.index:
             return 0
         operation = self.definition.get(index)

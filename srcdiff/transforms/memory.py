@@ -108,12 +108,14 @@ class _Tidy:
 
     def separated(self, loop: Loop, a: Load | Store, b: Load | Store) -> bool:
         """Whether different turns of the loop touch different elements."""
-        return any(p is q and p is loop.index for p, q in zip(a.indices, b.indices, strict=True)) or any(
+        return any(
             self.distance(p, loop) is not None and self.distance(p, loop) == self.distance(q, loop)
             for p, q in zip(a.indices, b.indices, strict=True)
         )
 
     def distance(self, index: Value, loop: Loop) -> int | None:
+        if not self.lengths.counts_naturals(loop):
+            return None
         if index is loop.index:
             return 0
         operation = self.structure.definition.get(index)
