@@ -10,6 +10,7 @@ from srcdiff.api import (
     stop_gradient,
     value_and_grad,
 )
+from srcdiff.benchmark import benchmark
 from srcdiff.diagnostics import DifferentiationError, ZeroGradientWarning
 
 __version__ = "0.1.0"
@@ -18,6 +19,7 @@ __all__ = [
     "Derivative",
     "DifferentiationError",
     "ZeroGradientWarning",
+    "benchmark",
     "check",
     "custom_rule",
     "differentiable",

@@ -131,6 +131,20 @@ class Derivative:
             return specialisation.function(*args) if specialisation.plain else specialisation(args)
         except NumbaError as error:
             raise numba_cpu.not_compiled(error, self.backend) from None
+        except ValueError:
+            if not specialisation.assumes_sizes:
+                raise
+        return self._exactly(specialisation, args)
+
+    def _exactly(self, specialisation: Specialisation, args: tuple[Any, ...]) -> Any:
+        """Once more, for a program that has met sizes that differ: those that are one stretch now."""
+        key = ("exact", *[_exact_key(a) for a in args])
+        exact = self.specialisations.get(key)
+        if exact is None or (exact.watches and not exact.is_current()):
+            exact = self._specialise(key, args, exact=True)
+        result = exact(args)
+        specialisation.stretches, specialisation.plain = True, False
+        return result
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments by position; defaults are those that the function has now."""
@@ -190,12 +204,18 @@ class Derivative:
         parts = _parts_in_compiled_code(specialisation.compiled.reading)
         return specialisation.function, [(parts[a], parts[b]) for a, b in specialisation.apart], passed
 
-    def _specialise(self, key: Any, args: tuple[Any, ...]) -> Specialisation:
-        descriptions = {n: describe_argument(a, n, self.span) for n, a in zip(self.names, args, strict=True)}
+    def _specialise(self, key: Any, args: tuple[Any, ...], *, exact: bool = False) -> Specialisation:
+        descriptions = {
+            n: describe_argument(a, n, self.span, exact=exact) for n, a in zip(self.names, args, strict=True)
+        }
         for name in set(self.wrt) & set(self.names):
             descriptions[name] = floats_for_integers(descriptions[name])
         request = Request(self.captured, descriptions, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
+        request.exact = exact
         compiled = compile_request(request, self.backend, self.options)
+        if compiled.reading.assumes_sizes and self.mode == "primal" and compiled.writes:
+            request.exact = True  # what it has written when it meets sizes that differ cannot be taken back
+            compiled = compile_request(request, self.backend, self.options)
         self._warn(compiled)
         specialisation = Specialisation(compiled, descriptions, self, args)
         self.specialisations[key] = self.latest = specialisation
@@ -240,6 +260,9 @@ class Specialisation:
         self.positions = [k for k, n in enumerate(names) if is_passed(descriptions[n])]
         self.converters = [_converter(descriptions[n], a) for n, a in zip(names, args, strict=True)]
         self.apart = compiled.apart
+        self.assumes_sizes = compiled.reading.assumes_sizes
+        self.stretches = False
+        """Whether sizes of one have been seen to stretch."""
         self.returns_lists = holds_list(compiled.reading.result) and (
             owner.mode == "primal" or owner.with_value or owner.has_aux
         )
@@ -270,6 +293,8 @@ class Specialisation:
             return False  # it is not there any more
 
     def __call__(self, args: tuple[Any, ...]) -> Any:
+        if self.stretches and _exact_key(args) != _exact_key(args, ones=False):
+            return self.owner._exactly(self, args)
         values = self.converted(args)
         if self.has_lists:
             self.keep_lists_apart(args)
@@ -413,6 +438,15 @@ def _key(value: Any) -> Any:
     if value is None or isinstance(value, str | np.generic):
         return value if not isinstance(value, np.generic) else kind
     return (kind, id(value))
+
+
+def _exact_key(value: Any, *, ones: bool = True) -> Any:
+    """What distinguishes specialisations for which lengths of one matter."""
+    if isinstance(value, np.ndarray):
+        return _key(value), tuple(axis for axis, n in enumerate(value.shape) if n == 1) if ones else ()
+    if isinstance(value, tuple):
+        return (type(value), *[_exact_key(v, ones=ones) for v in value])
+    return _key(value)
 
 
 def _stand_in(value: Any) -> Any:

@@ -27,9 +27,74 @@ def main(arguments: Sequence[str] | None = None) -> int:
     demo.add_argument(
         "--seconds", type=float, default=3.0, help="how long to measure times (default: %(default)s seconds)"
     )
+    demo.set_defaults(run=lambda chosen: show_demonstration(chosen.seconds))
+    bench = commands.add_parser(
+        "bench", help="time the gradient of your own function beside the function itself and beside two tapes"
+    )
+    bench.add_argument("function", metavar="FILE:FUNCTION", help="a Python file and the name of a function in it")
+    bench.add_argument(
+        "--example",
+        required=True,
+        metavar="ARGUMENTS",
+        help='arguments to call it with, as Python; names of the file can be used, and np: "np.ones(100), 0.5"',
+    )
+    bench.add_argument(
+        "--wrt", nargs="+", metavar="NAME", help="the arguments to differentiate by (default: the first)"
+    )
+    bench.add_argument(
+        "--seconds", type=float, default=4.0, help="how long to measure times (default: %(default)s seconds)"
+    )
+    bench.set_defaults(run=show_benchmark)
     chosen = parser.parse_args(arguments)
-    show_demonstration(chosen.seconds)
+    try:
+        chosen.run(chosen)
+    except CommandError as error:
+        parser.error(str(error))
     return 0
+
+
+class CommandError(Exception):
+    """What was asked for cannot be done: the text says why."""
+
+
+# A user's own function -------------------------------------------------------------------------------------------
+
+
+def show_benchmark(chosen: argparse.Namespace) -> None:
+    """The function of a file, measured at the arguments of the example."""
+    import srcdiff
+
+    function, names = function_in(chosen.function)
+    try:
+        arguments = eval(f"({chosen.example},)" if chosen.example.strip() else "()", names)
+    except Exception as error:
+        raise CommandError(f"--example {chosen.example!r}: {type(error).__name__}: {error}") from error
+    print(srcdiff.benchmark(function, *arguments, wrt=tuple(chosen.wrt or (0,)), seconds=chosen.seconds))
+
+
+def function_in(place: str) -> tuple[Callable[..., object], dict[str, object]]:
+    """The function that `FILE:FUNCTION` names, and all names of its file, with `np` among them."""
+    import importlib.util
+    import sys
+    from pathlib import Path
+
+    import numpy as np
+
+    file, _, name = place.rpartition(":")
+    path = Path(file)
+    if not path.is_file():
+        raise CommandError(f"{place!r} names no file; it has to be FILE:FUNCTION, like model.py:loss")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise CommandError(f"{file} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    sys.path.insert(0, str(path.parent.resolve()))  # as if it were run: what lies beside it can be imported
+    spec.loader.exec_module(module)
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise CommandError(f"{file} has no function {name!r}")
+    return function, {"np": np, **vars(module)}
 
 
 # The demonstration -----------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from srcdiff.ir.verify import verify
 from srcdiff.source.abstract import Abstract, Description, Items, List, Static, Stored, Tuple
 from srcdiff.source.capture import Captured
 from srcdiff.source.to_ir import Reading, read
+from srcdiff.transforms.fuse import fuse
 from srcdiff.transforms.recursion import adjoints_of_callees, refuse_shared_memory
 from srcdiff.transforms.reverse import gradient_of
 from srcdiff.transforms.share import share
@@ -44,6 +45,8 @@ class Request:
     has_aux: bool = False
     single: bool = True
     """Whether the gradient stands alone, not in a tuple."""
+    exact: bool = False
+    """Whether sizes may be one at run time and stretch."""
 
 
 @dataclass(slots=True)
@@ -68,10 +71,12 @@ class Compiled:
     warnings: tuple[str, ...]
     apart: tuple[tuple[int, int], ...]
     """Pairs of values, counted as the function's parts, that must not share memory."""
+    writes: bool
+    """Whether the function writes into its arguments."""
 
 
 def compile_request(request: Request, backend: str, options: dict[str, Any]) -> Compiled:
-    reading = read(request.captured, request.arguments)
+    reading = read(request.captured, request.arguments, exact=request.exact)
     work = Work(request, reading, reading.program.main, reading.program.callees)
     if request.mode == "primal":  # what the user's function writes into its arguments is part of what it does
         arrays = tuple(p for p in work.main.params if isinstance(p.type, Array))
@@ -80,13 +85,21 @@ def compile_request(request: Request, backend: str, options: dict[str, Any]) -> 
     for name, step in STEPS:
         step(work)
         _look(name, work.main)
-    return Compiled(work.module.text, reading, _load(work, backend, options), tuple(work.warnings), _apart(work))
+    function = _load(work, backend, options)
+    written = _written(reading)
+    return Compiled(work.module.text, reading, function, tuple(work.warnings), _apart(reading, written), bool(written))
 
 
 def _simplify(work: Work) -> None:
     by_themselves = [v for n, v in work.reading.intermediates.items() if n in work.request.wrt]
     work.main = simplify(share(simplify(work.main), by_themselves))
     work.callees = tuple(simplify(share(simplify(c))) for c in work.callees)
+
+
+def _fuse(work: Work) -> None:
+    work.main = fuse(work.main)
+    work.callees = tuple(fuse(c) for c in work.callees)
+    _simplify(work)
 
 
 def _sink(work: Work) -> None:
@@ -118,6 +131,7 @@ def _emit(work: Work) -> None:
 
 STEPS: Sequence[tuple[str, Callable[[Work], None]]] = (
     ("simplify the program", _simplify),
+    ("let loops share a body", _fuse),
     ("compute inside a branch what only it differentiates", _sink),
     ("reverse the program", _reverse),
     ("simplify the derivative", _simplify),
@@ -265,13 +279,18 @@ def _shape_of_result(work: Work) -> str:
     return f"{result}, {gradient}" if request.with_value else gradient
 
 
-def _apart(work: Work) -> tuple[tuple[int, int], ...]:
+def _written(reading: Reading) -> set[Value]:
+    """The arrays from the caller that the function writes into."""
+    main = reading.program.main
+    return written_sites(main.body, points_to(main)) & set(main.params)
+
+
+def _apart(reading: Reading, written: set[Value]) -> tuple[tuple[int, int], ...]:
     """Pairs of the function's values that must not share memory, because one of them is written."""
-    main = work.reading.program.main
-    written = written_sites(main.body, points_to(main))
-    arrays = [k for k, p in enumerate(main.params) if isinstance(p.type, Array)]
+    params = reading.program.main.params
+    arrays = [k for k, p in enumerate(params) if isinstance(p.type, Array)]
     pairs = [(a, b) for n, a in enumerate(arrays) for b in arrays[n + 1 :]]
-    return tuple((a, b) for a, b in pairs if main.params[a] in written or main.params[b] in written)
+    return tuple((a, b) for a, b in pairs if params[a] in written or params[b] in written)
 
 
 def _look(name: str, function: Function) -> None:

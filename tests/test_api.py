@@ -877,7 +877,6 @@ def test_stopped_value_is_a_constant(backend: str) -> None:
     assert stopped(2.0) == 8.0
 
 
-@pytest.mark.xfail(reason="refused")
 def test_array_can_be_stopped() -> None:
     def stopped(a):
         b = srcdiff.stop_gradient(a)

@@ -15,6 +15,7 @@ ORDER = [
     "__main__",
     "cli",
     "__init__",
+    "benchmark",
     "api",
     "check",
     "pipeline",

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from srcdiff.analyses.structure import Structure
-from srcdiff.ir.nodes import Alloc, Apply, Copy, Dim, Index, Load, Loop, Slice, Store, Transpose, Value, View
+from srcdiff.ir.nodes import Alloc, Apply, Copy, Dim, Index, Library, Load, Loop, Slice, Store, Transpose, Value, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def element(array: Value, indices: Sequence[Value], structure: Structure) -> Ele
         array = definition.array
         definition = structure.definition.get(array)
     at_top = structure.home.get(array, structure.top) is structure.top
-    is_own = definition is None or isinstance(definition, Alloc | Copy)
+    is_own = definition is None or isinstance(definition, Alloc | Copy | Library)
     return Element(array, found, seen) if at_top and is_own else None
 
 

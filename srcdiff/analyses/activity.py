@@ -14,6 +14,7 @@ from srcdiff.ir.nodes import (
     Custom,
     Function,
     If,
+    Library,
     Load,
     Loop,
     NewStack,
@@ -119,7 +120,7 @@ class _Flow:
                 for k, (param, out) in enumerate(zip(operation.params, operation.outs, strict=True)):
                     self.join(param, operation.inits[k], operation.body.yields[k])
                     self.join(out, operation.inits[k], operation.body.yields[k])
-            case Call() | Custom():
+            case Call() | Custom() | Library():
                 if any(self.holds(a) for a in operation.args):
                     self.marked |= {v for v in operation.outs if is_float(v.type)}
                     self.marked |= self.written(operation)
@@ -127,7 +128,7 @@ class _Flow:
                     for param, argument in zip(operation.params, operation.args, strict=True):
                         self.join(param, argument)
 
-    def written(self, operation: Call | Custom) -> set[Value]:
+    def written(self, operation: Call | Custom | Library) -> set[Value]:
         """The memory of floats that a call may write."""
         if not (isinstance(operation, Call) and operation.writes):
             return set()
@@ -163,7 +164,7 @@ class _Flow:
                 for k, (param, out) in enumerate(zip(operation.params, operation.outs, strict=True)):
                     if out in self.marked or param in self.marked:
                         self.marked |= {param, operation.inits[k], operation.body.yields[k]}
-            case Call() | Custom():
+            case Call() | Custom() | Library():
                 if any(v in self.marked for v in operation.outs) or self.written(operation) & self.marked:
                     for argument in operation.args:
                         if isinstance(argument.type, Array):

@@ -11,15 +11,15 @@ from srcdiff.ir.nodes import (
     Function,
     Grow,
     If,
+    Library,
     Loop,
     Operation,
     Peek,
     Pop,
     Push,
+    References,
     Store,
-    Transpose,
     Value,
-    View,
     walk,
 )
 from srcdiff.ir.types import Array, Stack
@@ -34,6 +34,8 @@ def points_to(function: Function) -> dict[Value, Sites]:
     for operation in operations:
         if isinstance(operation, Alloc | Copy):
             found[operation.out] = frozenset((operation.out,))
+        if isinstance(operation, Library):
+            found |= {out: frozenset((out,)) for out in operation.outs if isinstance(out.type, Array)}
     changed = True
     while changed:
         changed = False
@@ -48,16 +50,16 @@ def points_to(function: Function) -> dict[Value, Sites]:
 
 
 def _matters(operation: Operation) -> bool:
-    kinds = (Alloc, Copy, View, Transpose, Grow, If, Loop, Push, Pop, Peek, Custom)
+    kinds = Alloc | Copy | Library | References | Grow | If | Loop | Push | Pop | Peek | Custom
     return isinstance(operation, kinds)
 
 
 def _flows(operation: Operation) -> list[tuple[Value, tuple[Value, ...]]]:
     """Where references go: each result with what it may be."""
     flows: list[tuple[Value, tuple[Value, ...]]]
+    if isinstance(operation, References | Grow):
+        return [(operation.out, (operation.array,))]
     match operation:
-        case View() | Transpose() | Grow():
-            return [(operation.out, (operation.array,))]
         case If():
             pairs = zip(operation.outs, operation.then.yields, operation.orelse.yields, strict=True)
             flows = [(out, (a, b)) for out, a, b in pairs if isinstance(out.type, Array | Stack)]

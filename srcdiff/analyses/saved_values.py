@@ -14,7 +14,22 @@ from dataclasses import dataclass
 from srcdiff.analyses.aliasing import Sites
 from srcdiff.analyses.minimum_cut import minimum_cut
 from srcdiff.analyses.structure import Structure
-from srcdiff.ir.nodes import Apply, Call, Dim, Load, Loop, Operation, Peek, Pop, Store, Transpose, Value, View
+from srcdiff.ir.nodes import (
+    Alloc,
+    Apply,
+    Call,
+    Copy,
+    Dim,
+    Library,
+    Load,
+    Loop,
+    Operation,
+    Peek,
+    Pop,
+    References,
+    Store,
+    Value,
+)
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import Array, Scalar
 
@@ -146,7 +161,7 @@ class Planner:
             return Decision("again", operation), operation.args
         if isinstance(operation, Peek) and self.is_free(operation.stack) and not self.pops:
             return Decision("again", operation), operation.uses()
-        if isinstance(operation, Dim | View | Transpose):
+        if isinstance(operation, Dim | References):
             return Decision("again", operation), operation.uses()
         yielded = self.yielded(value)
         if yielded is not None:
@@ -253,12 +268,21 @@ class StillThere:
 
     def may_follow(self, store: Operation, access: Operation) -> bool:
         """Whether the store may run after the access: it stands behind it, or a loop comes round to it."""
-        if self.structure.start[store] > self.structure.start[access]:
+        structure = self.structure
+        if structure.start[store] > structure.start[access]:
             return True
-        return bool(
-            set(self.structure.loops_around(self.structure.block_of[store]))
-            & set(self.structure.loops_around(self.structure.block_of[access]))
+        common = set(structure.loops_around(structure.block_of[store])) & set(
+            structure.loops_around(structure.block_of[access])
         )
+        return bool(common) and not (isinstance(store, Store) and self.is_new_each_turn(store.array, common))
+
+    def is_new_each_turn(self, array: Value, loops: set[Loop]) -> bool:
+        """Whether the reference is to an array that every turn of the loops makes anew."""
+        definition = self.structure.definition.get(array)
+        while isinstance(definition, References):
+            array, definition = definition.array, self.structure.definition.get(definition.array)
+        home = self.structure.home.get(array, self.structure.top)
+        return isinstance(definition, Alloc | Copy | Library) and loops <= set(self.structure.loops_around(home))
 
 
 @dataclass(frozen=True, slots=True)

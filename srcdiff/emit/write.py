@@ -27,6 +27,7 @@ from srcdiff.ir.nodes import (
     Grow,
     If,
     Index,
+    Library,
     Load,
     Loop,
     NewAxis,
@@ -37,6 +38,7 @@ from srcdiff.ir.nodes import (
     Print,
     Push,
     Raise,
+    Reshape,
     Slice,
     Store,
     Transpose,
@@ -45,6 +47,7 @@ from srcdiff.ir.nodes import (
 )
 from srcdiff.ir.primitives import ATOM, PRIMITIVES
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack
+from srcdiff.library.calls import LIBRARY
 
 _UNARY_MINUS = 50
 _COMPARISONS = {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"}
@@ -262,6 +265,11 @@ class _Writer:
                 self.assign(operation.out, f"{self.names_of(operation.array)}[{items}]")
             case Transpose():
                 self.assign(operation.out, self.transpose(operation))
+            case Reshape():
+                shape = ", ".join(self.expression(s) for s in operation.shape)
+                self.assign(operation.out, f"{self.names_of(operation.array)}.reshape({shape})")
+            case Library():
+                self.library(operation)
             case Grow():
                 self.text.support.add("grown")
                 array, size = self.names_of(operation.array), self.expression(operation.size)
@@ -338,6 +346,11 @@ class _Writer:
         if operation.axes == tuple(reversed(range(len(operation.axes)))):
             return f"{array}.T"
         return f"{array}.transpose({', '.join(map(str, operation.axes))})"
+
+    def library(self, operation: Library) -> None:
+        outs = ", ".join(self.names[v] for v in operation.outs)
+        text = LIBRARY[operation.function].spelling.format(*(self.expression(a) for a in operation.args))
+        self.line(f"{outs} = {text}")
 
     def raise_(self, operation: Raise) -> None:
         name = operation.exception.__name__

@@ -240,6 +240,42 @@ class Transpose(Operation):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Reshape(Operation):
+    """The memory of a contiguous array in another shape."""
+
+    out: Value
+    array: Value
+    shape: tuple[Value, ...]
+
+    def uses(self) -> tuple[Value, ...]:
+        return (self.array, *self.shape)
+
+    def defines(self) -> tuple[Value, ...]:
+        return (self.out,)
+
+    def replaced(self, by: Substitution) -> Operation:
+        return replace(self, array=by(self.array), shape=tuple(by(s) for s in self.shape))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Library(Operation):
+    """A call of a library on whole arrays; the arrays it gives are new, and it writes into none."""
+
+    outs: tuple[Value, ...]
+    function: str
+    args: tuple[Value, ...]
+
+    def uses(self) -> tuple[Value, ...]:
+        return self.args
+
+    def defines(self) -> tuple[Value, ...]:
+        return self.outs
+
+    def replaced(self, by: Substitution) -> Operation:
+        return replace(self, args=tuple(by(a) for a in self.args))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Dim(Operation):
     """The length of an axis."""
 
@@ -520,6 +556,10 @@ class Program:
 
     main: Function
     callees: tuple[Function, ...] = ()
+
+
+References = View | Transpose | Reshape
+"""Operations that give another reference to the same memory."""
 
 
 def walk(block: Block) -> Iterator[Operation]:

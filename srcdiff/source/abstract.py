@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from srcdiff.diagnostics import Problem
-from srcdiff.ir.nodes import Value
+from srcdiff.ir.nodes import Slice, Value
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, Type, join_scalars
 
 
@@ -139,6 +139,44 @@ class Poison:
 
 
 @dataclass(frozen=True, slots=True)
+class Size:
+    """The length of an axis: its key (equal keys are equal sizes), and how to have it as a value."""
+
+    key: tuple[Any, ...]
+    value: Callable[[], Value] = field(compare=False)
+
+
+@dataclass(eq=False, slots=True, weakref_slot=True)
+class Lazy:
+    """An array that is not computed yet: `at` writes the computation of one element.
+
+    What takes an array apart element by element takes it as it is; for everything else it is computed first, and so it
+    is before anything may write into the arrays it reads.
+    """
+
+    dtype: str
+    sizes: tuple[Size, ...]
+    at: Callable[[tuple[Value, ...]], Value]
+    reads: tuple[tuple[Value, bool], ...] = ()
+    """The arrays it reads, and whether from each only the element at the same place."""
+    plain: bool = False
+    """Whether an element costs no more than a load."""
+    array: Value | None = None
+    """The array, once it is computed."""
+
+    @property
+    def rank(self) -> int:
+        return len(self.sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """All places of an array of this shape, in order."""
+
+    shape: tuple[Abstract, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Iteration:
     """How to go through something: how many elements, and the one at a position."""
 
@@ -165,6 +203,9 @@ Abstract = (
     | Maybe
     | Optional
     | Poison
+    | Lazy
+    | Each
+    | Slice
 )
 
 MISSING = Missing()

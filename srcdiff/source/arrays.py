@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from srcdiff.ir.nodes import Value
+from srcdiff.ir.nodes import Index, Item, NewAxis, Slice, Value
 from srcdiff.ir.types import FLOAT, INT, Array, Scalar, is_supported_dtype
 from srcdiff.source.abstract import (
     Abstract,
     Items,
+    Lazy,
     List,
+    Size,
     Static,
+    Stored,
     Tuple,
 )
-from srcdiff.source.builtin_functions import Builtins
 from srcdiff.source.environment import list_key
+from srcdiff.source.shapes import ONE
+from srcdiff.source.whole_arrays import Places, WholeArrays
 
 
-class Arrays(Builtins):
+class Arrays(WholeArrays):
     """Reads calls that make and view arrays."""
 
     def dtype_of(self, dtype: Abstract, node: ast.AST) -> str:
@@ -38,9 +43,13 @@ class Arrays(Builtins):
         self, node: ast.AST, shape: Abstract, fill: Abstract | None, dtype: Abstract, like: Value | None = None
     ) -> Abstract:
         name = self.dtype_of(dtype, node)
-        extents = shape.items if isinstance(shape, Tuple) else (shape,)
-        sizes = tuple(self.integer(e, node) for e in extents)
+        extents = self.contents(shape)
+        sizes = tuple(self.integer(e, node) for e in ((shape,) if extents is None else extents))
         value = None
+        if fill is not None and (self.is_array(fill) or isinstance(fill, List | Tuple)):
+            array = self.alloc(name, sizes, None, like=like)
+            self.assign_array(array, fill, node)
+            return array
         if fill is not None:
             number = self.number(fill, node)
             element = Scalar(name) if name in ("float64", "float32", "bool") else INT
@@ -63,8 +72,12 @@ class Arrays(Builtins):
         fill_value: Abstract,
         dtype: Abstract = Static(None),  # noqa: B008
     ) -> Abstract:
+        if self.is_array(fill_value):
+            filled = self.call_broadcast_to(node, fill_value, shape)
+            same = isinstance(dtype, Static) and dtype.value is None
+            return self.forced(filled if same else self.call_astype(node, filled, dtype))
         if isinstance(dtype, Static) and dtype.value is None:
-            dtype = Static(self.number(fill_value, node).scalar.dtype)
+            dtype = Static(self.lazy(fill_value, node).dtype)
         return self.new_array(node, shape, fill_value, dtype)
 
     def like(self, node: ast.AST, x: Abstract, fill: Abstract | None, dtype: Abstract) -> Abstract:
@@ -100,9 +113,22 @@ class Arrays(Builtins):
         self.refuse("SD203", node, f"{self.said(a)} stands where an array is needed")
 
     def call_shape(self, node: ast.AST, a: Abstract) -> Abstract:
-        if isinstance(a, Value) and isinstance(a.type, Array):
-            return Tuple(self.shape(a))
-        self.refuse("SD203", node, f"{self.said(a)} has no shape")
+        if isinstance(a, List | Tuple):
+            a = self.array_of(a, node)
+        return Tuple(self.lengths(a)) if isinstance(a, Lazy | Value) and self.is_array(a) else Tuple(())
+
+    def call_ndim(self, node: ast.AST, a: Abstract) -> Abstract:
+        shape = self.call_shape(node, a)
+        assert isinstance(shape, Tuple)
+        return Static(len(shape.items))
+
+    def call_size(self, node: ast.AST, a: Abstract) -> Abstract:
+        total: Abstract = Static(1)
+        shape = self.call_shape(node, a)
+        assert isinstance(shape, Tuple)
+        for n in shape.items:
+            total = self.binary(ast.Mult, total, n, node)
+        return total
 
     def call_transpose(self, node: ast.AST, a: Abstract, axes: Abstract = Static(None)) -> Abstract:  # noqa: B008
         if not (isinstance(a, Value) and isinstance(a.type, Array)):
@@ -119,7 +145,14 @@ class Arrays(Builtins):
         """`np.array` of numbers in (nested) lists or tuples."""
         if isinstance(of, Value) and isinstance(of.type, Array) and isinstance(dtype, Static) and dtype.value is None:
             return self.copy(of)
+        if isinstance(of, List) and isinstance(self.names[list_key(of)], Stored):
+            return self.array_of_stored(of, dtype, node)
         rows = self.nested(of, node)
+        if any(self.is_array(x) for x in _flat(rows)):
+            whole = self.forced(of) if isinstance(of, Lazy) else of
+            whole = whole if isinstance(whole, Value) else self.call_named("stack", node, whole)
+            same = isinstance(dtype, Static) and dtype.value is None
+            return whole if same else self.forced(self.call_astype(node, whole, dtype))
         extents: list[int] = []
         level = rows
         while isinstance(level, tuple):
@@ -139,6 +172,166 @@ class Arrays(Builtins):
             self.write_element(array, tuple(self.const(p) for p in position), value)
         return array
 
+    def call_round_array(self, node: ast.AST, a: Abstract, decimals: Abstract = Static(0)) -> Abstract:  # noqa: B008
+        """Rounded to so many decimals; flat everywhere, so that its derivative is zero."""
+        if not self.is_array(a):
+            a = self.cast(self.number(a, node), FLOAT)
+        if isinstance(decimals, Static) and decimals.value == 0:
+            return self.call_named("rint", node, a)
+        places = self.integer(decimals, node)
+        if not self.is_array(a):
+            return self.apply("round", self.value(a), places)
+        dtype = self.promoted(np.round, (a,), node)
+        return self.elementwise((a,), lambda v: self.apply("round", self.cast(v[0], FLOAT), places), dtype, node)
+
+    def array_of_stored(self, of: List, dtype: Abstract, node: ast.AST) -> Abstract:
+        """An array of a list that has grown at run time."""
+        contents = self.stored(of)
+        if len(contents.arrays) != 1 or not isinstance(contents.arrays[0].type, Array):
+            return self.call_named("stack", node, of)
+        used = self.view(contents.arrays[0], (Slice(None, contents.length, None),))
+        same = isinstance(dtype, Static) and dtype.value is None
+        return self.copy(used) if same else self.forced(self.call_astype(node, used, dtype))
+
+    def array_of(self, x: Abstract, node: ast.AST) -> Value:
+        array = self.call_array(node, x)
+        assert isinstance(array, Value)
+        return array
+
+    def assign_part(
+        self,
+        array: Value,
+        items: list[Abstract | Item],
+        value: Abstract,
+        node: ast.AST,
+        op: type[ast.operator] | None = None,
+    ) -> None:
+        """`array[items] = value`, or `op=`, for a part of an array."""
+        basic = [i for i in items if isinstance(i, Slice | Index | NewAxis)]
+        if len(basic) < len(items):
+            self.write_picked(array, items, value, node, op)
+            return
+        whole = all(isinstance(i, Slice) and not i.parts() for i in basic)
+        self.assign_array(array if whole else self.view(array, tuple(basic)), value, node, op)
+
+    def the_array(self, x: Abstract, node: ast.AST) -> Value:
+        """The array, computed; lists become arrays."""
+        x = self.forced(x)
+        if isinstance(x, List | Tuple):
+            return self.array_of(x, node)
+        if not (isinstance(x, Value) and isinstance(x.type, Array)):
+            self.refuse("SD203", node, f"{self.said(x)} stands where an array is needed")
+        return x
+
+    def static_integers(self, x: Abstract, node: ast.AST) -> tuple[int, ...]:
+        """Integers known when the function is compiled: axes."""
+        items = x.items if isinstance(x, Tuple) else (x,)
+        if not all(isinstance(i, Static) and isinstance(i.value, int) for i in items):
+            self.refuse("SD205", node, "the axes must be known when the function is compiled")
+        return tuple(i.value for i in items if isinstance(i, Static))
+
+    def call_where(
+        self, node: ast.AST, condition: Abstract, x: Abstract | None = None, y: Abstract | None = None
+    ) -> Abstract:
+        if x is None or y is None:
+            return Tuple(self.positions_of(self.lazy(condition, node), node))
+        dtype = self.promoted(lambda a, b: np.where(True, a, b), (x, y), node)
+        return self.choose_elements(condition, x, y, dtype, node)
+
+    def call_expand_dims(self, node: ast.AST, a: Abstract, axis: Abstract) -> Abstract:
+        axes = self.static_integers(axis, node)
+        a = self.forced(a)
+        if not self.is_array(a):
+            number = self.number(a, node)
+            array = self.alloc(number.scalar.dtype, tuple(self.const(1) for _ in axes), None)
+            self.write_element(array, tuple(self.const(0) for _ in axes), number)
+            return array
+        array = self.the_array(a, node)
+        rank = array.array.rank + len(axes)
+        places = {x % rank for x in axes}
+        return self.view(array, tuple(NewAxis() if k in places else Slice(None, None, None) for k in range(rank)))
+
+    def call_reshape(self, node: ast.AST, a: Abstract, shape: Abstract, order: Abstract = Static("C")) -> Abstract:  # noqa: B008
+        array = self.the_array(a, node)
+        sizes = self.new_shape(array, shape, node)
+        if isinstance(order, Static) and order.value == "F":
+            array, sizes = self.reversed_axes(array), tuple(reversed(sizes))
+        elif not (isinstance(order, Static) and order.value == "C"):
+            self.refuse("SD203", node, "only the orders 'C' and 'F' are supported", help_="transpose the array first")
+        if array not in self.contiguous:  # NumPy gives a view if the array is contiguous in memory, else a copy
+            copied = self.copy(array)
+            if not self.frame.library:
+                self.frozen |= self.origins_of(array) | self.origins_of(copied)
+            array = copied
+        reshaped = self.reshaped(array, sizes)
+        return reshaped if order == Static("C") else self.reversed_axes(reshaped)
+
+    def reversed_axes(self, array: Value) -> Value:
+        return self.transposed(array, tuple(reversed(range(array.array.rank)))) if array.array.rank > 1 else array
+
+    def new_shape(self, array: Value, shape: Abstract, node: ast.AST) -> tuple[Value, ...]:
+        """The sizes of a reshaped array; one of them may be left to be computed."""
+        known = self.contents(shape)
+        items = (shape,) if known is None else known
+        total = self.value(self.size(array))
+        unknown = [k for k, x in enumerate(items) if isinstance(x, Static) and x.value == -1]
+        sizes = [self.integer(x, node) for x in items]
+        product = self.const(1)
+        for k, size in enumerate(sizes):
+            product = product if k in unknown else self.apply("multiply", product, size)
+        words = ("cannot reshape array of size ", total, " into shape (", *_commas(sizes), ")")
+        if unknown:
+            empty = self.apply("equal", product, self.const(0))
+            self.raise_with(empty, ValueError, words)
+            sizes[unknown[0]] = self.apply("floor_divide", total, product)
+            left = self.apply("remainder", total, product)
+            self.raise_with(self.apply("not_equal", left, self.const(0)), ValueError, words)
+        else:
+            self.raise_with(self.apply("not_equal", product, total), ValueError, words)
+        if len(items) == 1 and unknown:
+            sizes = [total]
+        return tuple(sizes)
+
+    def call_ravel(self, node: ast.AST, a: Abstract, order: Abstract = Static("C")) -> Abstract:  # noqa: B008
+        return self.call_reshape(node, a, Static(-1), order)
+
+    def array_reshape(self, node: ast.AST, array: Value, *shape: Abstract, order: Abstract = Static("C")) -> Abstract:  # noqa: B008
+        return self.call_reshape(node, array, shape[0] if len(shape) == 1 else Tuple(shape), order)
+
+    def call_broadcast_to(self, node: ast.AST, array: Abstract, shape: Abstract) -> Abstract:
+        """A view that repeats the array; nothing may be written into it."""
+        items = shape.items if isinstance(shape, Tuple) else (shape,)
+        sizes = [self.integer(x, node) for x in items]
+        whole = [Size(self.size_key(s), lambda s=s: s) for s in sizes]  # type: ignore[misc]
+        source = self.lazy(array, node)
+        source = self.once(source, whole, node)
+        if source.rank > len(whole):
+            self.refuse("SD203", node, f"an array of rank {source.rank} cannot become one of rank {len(whole)}")
+        target = Lazy(source.dtype, tuple(whole), lambda _: self.const(0))
+        pairs = list(zip(source.sizes, whole[len(whole) - source.rank :], strict=True))
+        for own, size in pairs:
+            if self.canonical(own.key) != ONE:
+                self.require_equal(own, size, lambda: self.assignment_in_words(source, target))
+        steps = [self.step(own, size) for own, size in pairs]
+        straight = source.rank == len(whole) and all(s is None for s in steps)
+        made = self.new_lazy(source.dtype, whole, lambda p: source.at(self.mapped(p, steps)), [source], straight)
+        made.plain = source.plain
+        return made
+
+    def call_astype(self, node: ast.AST, a: Abstract, dtype: Abstract, copy: Abstract = Static(True)) -> Abstract:  # noqa: B008
+        name = self.dtype_of(dtype, node)
+        source = self.lazy(a, node)
+        wide = name in ("float64", "float32", "int64", "bool")
+
+        def at(places: Places) -> Value:
+            value = source.at(places)
+            return self.as_element(value, name)
+
+        if not wide and source.dtype != name and name not in ("int32", "intp"):
+            self.refuse("SD201", node, f"conversion to {name} wraps around", help_="use np.int64 or a float type")
+        made = self.new_lazy(name, source.sizes, at, [source])
+        return made if source.sizes else at(())
+
     def call_asarray(self, node: ast.AST, of: Abstract, dtype: Abstract = Static(None)) -> Abstract:  # noqa: B008
         same = isinstance(dtype, Static) and dtype.value is None
         return of if isinstance(of, Value) and isinstance(of.type, Array) and same else self.call_array(node, of, dtype)
@@ -153,16 +346,20 @@ class Arrays(Builtins):
             return tuple(self.nested(i, node) for i in x.items)
         return x
 
-    def array_copy(self, node: ast.AST, array: Value) -> Abstract:
-        return self.copy(array)
-
     def array_transpose(self, node: ast.AST, array: Value, *axes: Abstract) -> Abstract:
-        return self.call_transpose(node, array, Tuple(axes) if axes else Static(None))
+        return self.call_transpose(node, array, Tuple(axes) if len(axes) > 1 else axes[0] if axes else Static(None))
 
     def array_item(self, node: ast.AST, array: Value, *where: Abstract) -> Abstract:
         if len(where) != array.array.rank:
             self.refuse("SD203", node, "`item` needs one index for each axis")
         return self.load(array, tuple(self.integer(w, node) for w in where))
+
+
+def _commas(sizes: Sequence[Value]) -> list[str | Value]:
+    parts: list[str | Value] = []
+    for k, size in enumerate(sizes):
+        parts += [",", size] if k else [size]
+    return parts
 
 
 def _flat(rows: Any) -> list[Abstract]:

@@ -6,12 +6,14 @@ import ast
 
 import numpy as np
 
-from srcdiff.ir.nodes import Value
+from srcdiff.ir.nodes import Slice, Value
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar
 from srcdiff.source.abstract import (
     Abstract,
     Enumerate,
+    Items,
     Iteration,
+    Lazy,
     List,
     Range,
     Reversed,
@@ -19,6 +21,7 @@ from srcdiff.source.abstract import (
     Tuple,
     Zip,
 )
+from srcdiff.source.environment import list_key
 from srcdiff.source.sequences import Sequences
 
 
@@ -30,9 +33,25 @@ class Builtins(Sequences):
             return x
         if isinstance(x, Tuple):
             return Tuple(tuple(self.call_stop_gradient(node, i) for i in x.items), x.kind)
-        if isinstance(x, Value) and isinstance(x.type, Array):
-            self.refuse("SD303", node, "`stop_gradient` of a whole array is not supported yet")
+        if isinstance(x, List):
+            handle = self.new_list(())
+            self.list_extend(node, handle, x)
+            found = self.names[list_key(handle)]
+            if isinstance(found, Items):
+                return self.new_list(tuple(self.call_stop_gradient(node, i) for i in found.items))
+            return self.list_without_gradient(handle, node)
+        if self.is_array(x):
+            dtype = x.dtype if isinstance(x, Lazy) else self.value(x).array.dtype
+            return self.elementwise((x,), lambda v: self.call_stop_gradient(node, v[0]), dtype, node)
         return self.apply("stop_gradient", self.number(x, node))
+
+    def list_without_gradient(self, handle: List, node: ast.AST) -> Abstract:
+        """A copy of a list of numbers, taken for constants."""
+        found = self.iteration(handle, node)
+        assert isinstance(found, Iteration)
+        fresh = self.new_list(())
+        self.for_each(node, found, lambda item: self.append(fresh, self.call_stop_gradient(node, item), node))
+        return fresh
 
     def call_range(self, node: ast.AST, *args: Abstract) -> Abstract:
         if not 1 <= len(args) <= 3:
@@ -78,8 +97,21 @@ class Builtins(Sequences):
         self.for_each(node, found, lambda item: self.append(handle, item, node))
         return handle
 
+    def call_slice(self, node: ast.AST, *parts: Abstract) -> Abstract:
+        start, stop, step = (Static(None), *parts, Static(None))[:3] if len(parts) == 1 else (*parts, Static(None))[:3]
+
+        def part(x: Abstract) -> Value | None:
+            return None if isinstance(x, Static) and x.value is None else self.integer(x, node)
+
+        return Slice(part(start), part(stop), part(step))
+
     def call_sum(self, node: ast.AST, of: Abstract, start: Abstract = Static(0)) -> Abstract:  # noqa: B008
+        if isinstance(of, Value) and isinstance(of.type, Array) and of.type.rank > 1:
+            return self.binary(ast.Add, start, self.call_named("sum", node, of, Static(0)), node)
         return self.fold(node, of, start, lambda a, b: self.binary(ast.Add, a, b, node))
+
+    def call_named(self, name: str, node: ast.AST, *args: Abstract) -> Abstract:
+        raise NotImplementedError
 
     def call_prod(self, node: ast.AST, of: Abstract, *, start: Abstract = Static(1)) -> Abstract:  # noqa: B008
         return self.fold(node, of, start, lambda a, b: self.binary(ast.Mult, a, b, node))

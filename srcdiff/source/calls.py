@@ -13,16 +13,22 @@ from typing import Any
 import numpy as np
 
 from srcdiff.diagnostics import Refusal
-from srcdiff.ir.nodes import Block, Custom, Value
+from srcdiff.ir.nodes import Block, Custom, Library, Value
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_float
+from srcdiff.library import language
+from srcdiff.library.calls import LibraryCall
+from srcdiff.library.table import FUNCTIONS, METHODS, UFUNC_METHODS
 from srcdiff.source.abstract import (
     Abstract,
     Choice,
     Closure,
+    Each,
+    Lazy,
     List,
     Method,
     Poison,
+    Size,
     Static,
     Tuple,
     describe,
@@ -78,13 +84,24 @@ class Calls(Optionals):
         generator = self.generator_call(function, node)
         if generator is not None:
             return generator
-        args = list(self.elements(node.args))
+        read = self.argument if self.takes_apart(function) else self.lazily
+        args = list(self.elements(node.args, read))
         keywords: dict[str, Abstract] = {}
         for keyword in node.keywords:
             if keyword.arg is None:
                 self.refuse("SD102", node, "`**` in a call is outside the language", help_="write the arguments out")
-            keywords[keyword.arg] = self.expr(keyword.value)
+            keywords[keyword.arg] = read(keyword.value)
         return self.call_with(function, args, keywords, node)
+
+    def takes_apart(self, function: Abstract) -> bool:
+        """Whether the function takes arrays in lists element by element."""
+        return isinstance(function, Static) and _hashable(function.value) and function.value in FUNCTIONS
+
+    def argument(self, node: ast.expr) -> Abstract:
+        """An argument whose arrays may not be computed yet, also those in a list that is written here."""
+        if isinstance(node, ast.Tuple | ast.List):
+            return Tuple(self.elements(node.elts, self.argument))
+        return self.lazily(node)
 
     def call_value(self, function: Abstract, args: list[Abstract], node: ast.AST) -> Abstract:
         return self.call_with(function, args, {}, node)
@@ -92,19 +109,25 @@ class Calls(Optionals):
     def call_with(
         self, function: Abstract, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
     ) -> Abstract:
+        if isinstance(function, Method):
+            return self.call_method(function, args, keywords, node)
         function = self.present(function)
+        target = function.value if isinstance(function, Static) else None
+        primitive = _primitive_objects().get(target) if _hashable(target) else None
+        library = FUNCTIONS.get(target) if _hashable(target) else None
+        handler = self.handler(target)
+        lazily = primitive or library or (handler is not None and handler.__name__ in _LAZY) or is_library(target)
+        if not lazily:
+            args = [self.forced(a) for a in args]
+            keywords = {n: self.forced(a) for n, a in keywords.items()}
         if isinstance(function, Closure):
             return self.call_closure(function, args, keywords, node)
         if isinstance(function, Choice):
             return self.call_choice(function, args, keywords, node)
-        if isinstance(function, Method):
-            return self.call_method(function, args, keywords, node)
         if not isinstance(function, Static):
             self.refuse("SD203", node, f"{self.said(function)} cannot be called")
-        target = function.value
         if isinstance(target, type) and issubclass(target, tuple) and hasattr(target, "_fields"):
             return self.make_namedtuple(target, args, keywords, node)
-        handler = self.handler(target)
         if handler is not None:
             try:
                 inspect.signature(handler).bind(node, *args, **keywords)
@@ -112,9 +135,15 @@ class Calls(Optionals):
                 name = getattr(target, "__name__", str(target))
                 self.refuse("SD304", node, f"`{name}` does not take these arguments: {error}")
             return handler(node, *args, **keywords)
-        primitive = _primitive_objects().get(target) if _hashable(target) else None
         if primitive is not None:
-            return self.call_primitive(primitive, args, keywords, node)
+            return self.call_primitive(primitive, args, keywords, node, target)
+        if library is not None:
+            return self.call_plain(library, args, keywords, node)
+        if isinstance(target, LibraryCall):
+            return self.library_call(target, args, node)
+        structure = getattr(target, "__srcdiff_structural__", None)
+        if structure is not None:
+            return self.run_structural(structure, args, node)
         rule = getattr(target, "__srcdiff_rule__", None)
         if rule is not None:
             return self.call_custom(rule, args, keywords, node)
@@ -155,9 +184,16 @@ class Calls(Optionals):
         self.refuse("SD302", node, f"`{name}` has no source that srcdiff can read, and no rule")
 
     def call_primitive(
-        self, primitive: str, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+        self,
+        primitive: str,
+        args: list[Abstract],
+        keywords: dict[str, Abstract],
+        node: ast.AST,
+        target: Any = None,
     ) -> Abstract:
         row = PRIMITIVES[primitive]
+        if target is not None and any(self.is_array(a) for a in (*args, *keywords.values())):
+            return self.primitive_on_arrays(primitive, args, keywords, node, target)
         if keywords:
             self.refuse("SD304", node, f"`{primitive}` takes no keyword arguments here")
         if primitive == "power" and len(args) == 3:
@@ -181,6 +217,126 @@ class Calls(Optionals):
             return self.cast(values[0], {"int": INT, "float": FLOAT, "bool": BOOL}[primitive])
         return self.apply(primitive, *values)
 
+    def primitive_on_arrays(
+        self, primitive: str, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST, target: Any
+    ) -> Abstract:
+        """An elementwise function of NumPy, with `out=`, `where=` and `dtype=`."""
+        if getattr(target, "__module__", "") == "math":
+            help_ = f"use `np.{primitive}`"
+            self.refuse("SD203", node, f"`math.{target.__name__}` takes numbers, not arrays", help_=help_)
+        out, where, dtype = (keywords.pop(n, None) for n in ("out", "where", "dtype"))
+        if keywords:
+            self.refuse("SD304", node, f"`{primitive}` does not take `{next(iter(keywords))}` here")
+        kind = self.promoted(target, args, node) if dtype is None else self.dtype_of(dtype, node)
+        result = self.elementwise(args, lambda v: self.call_primitive(primitive, list(v), {}, node), kind, node)
+        if isinstance(out, Tuple) and len(out.items) == 1:
+            out = out.items[0]
+        if out is None or (isinstance(out, Static) and out.value is None):
+            if where is not None and not (isinstance(where, Static) and where.value is True):
+                self.refuse("SD304", node, "`where` without `out` leaves elements undefined")
+            return result
+        if not (isinstance(out, Value) and isinstance(out.type, Array)):
+            self.refuse("SD203", node, f"{self.said(out)} stands where an array is needed")
+        if where is not None:
+            result = self.choose_elements(where, result, out, out.type.dtype, node)
+        self.assign_array(out, result, node)
+        return out
+
+    # -- the library -------------------------------------------------------------------------------------------------
+
+    def call_named(self, name: str, node: ast.AST, *args: Abstract) -> Abstract:
+        """A function of the library, by the name NumPy has for it."""
+        function: Any = np
+        for part in name.split("."):
+            function = getattr(function, part)
+        return self.call_with(Static(function), list(args), {}, node)
+
+    def matrix_product(self, left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
+        return self.call_named("matmul", node, left, right)
+
+    def positions_of(self, mask: Lazy, node: ast.AST) -> tuple[Abstract, ...]:
+        found = self.call_named("nonzero", node, mask)
+        assert isinstance(found, Tuple)
+        return found.items
+
+    def library_call(self, call: LibraryCall, args: list[Abstract], node: ast.AST) -> Abstract:
+        """A call of BLAS or LAPACK; the letters of its shapes say which sizes must agree."""
+        arrays = [self.the_array(a, node) for a in args]
+        taken, given = call.shapes.split("->")
+        sizes: dict[str, Size] = {}
+        for array, letters in zip(arrays, taken.split(","), strict=True):
+            for axis, letter in enumerate(letters):
+                size = self.axis_size(array, axis)
+                known = sizes.setdefault(letter, size)
+                self.require_equal(known, size, lambda: (f"{call.name}: the shapes of the arguments do not match",))
+        single = all(a.array.dtype == "float32" for a in arrays)
+        outs: list[Value] = []
+        for k, letters in enumerate(given.split(",")):
+            dtype = call.dtypes[k] if call.dtypes else "float32" if single else "float64"
+            out = Value(Array(dtype, len(letters)) if letters else Scalar(dtype))
+            outs.append(out)
+        self.add(Library(tuple(outs), call.name, tuple(arrays), span=self.span))
+        for out, letters in zip(outs, given.split(","), strict=True):
+            if letters:
+                keys = tuple(sizes[x].key if x in sizes else ("d", out, axis) for axis, x in enumerate(letters))
+                self.made(out, keys)
+                self.contiguous.discard(out)
+        return outs[0] if len(outs) == 1 else Tuple(tuple(outs))
+
+    def run_structural(self, function: Callable[..., Any], args: list[Abstract], node: ast.AST) -> Abstract:
+        """A function that only moves things about in tuples."""
+
+        def plain(x: Abstract) -> Any:
+            if isinstance(x, Tuple):
+                return tuple(plain(i) for i in x.items)
+            if isinstance(x, List) and self.contents(x) is not None:
+                return tuple(plain(i) for i in self.contents(x) or ())
+            return x.value if isinstance(x, Static) else x
+
+        def abstract(x: Any) -> Abstract:
+            if isinstance(x, tuple):
+                return Tuple(tuple(abstract(i) for i in x))
+            return x if isinstance(x, Value | Lazy | List | Closure | Choice) else Static(x)
+
+        try:
+            return abstract(function(*(plain(a) for a in args)))
+        except (ValueError, TypeError, IndexError) as error:
+            self.refuse("SD203", node, str(error))
+
+    def call_each(self, node: ast.AST, *shape: Abstract) -> Abstract:
+        items = shape[0].items if len(shape) == 1 and isinstance(shape[0], Tuple) else shape
+        return Each(items)
+
+    def call_common_shape(self, node: ast.AST, *shapes: Abstract) -> Abstract:
+        """The shape that arrays of these shapes are stretched to together."""
+        sizes, _, _ = self.broadcast([self.of_shape(s, node) for s in shapes], node)
+        return Tuple(tuple(Static(s.key[1]) if s.key[0] == "n" else s.value() for s in sizes))
+
+    def of_shape(self, shape: Abstract, node: ast.AST) -> Lazy:
+        """Something that has this shape, and no elements."""
+        items = shape.items if isinstance(shape, Tuple) else (shape,)
+        values = [self.integer(x, node) for x in items]
+        sizes = tuple(Size(self.size_key(v), lambda v=v: v) for v in values)  # type: ignore[misc]
+        return Lazy("float64", sizes, lambda _: self.const(0.0))
+
+    def call_stretched(self, node: ast.AST, place: Abstract, whole: Abstract, shape: Abstract) -> Abstract:
+        """The place in an array of the shape, which is stretched to the whole one, for a place in the whole."""
+        assert isinstance(place, Tuple)
+        mine, all_ = self.of_shape(shape, node), self.of_shape(whole, node)
+        steps = [
+            self.step(own, size) for own, size in zip(mine.sizes, all_.sizes[all_.rank - mine.rank :], strict=True)
+        ]
+        return Tuple(self.mapped(tuple(self.integer(i, node) for i in place.items), steps))
+
+    def call_zero(self, node: ast.AST, dtype: Abstract) -> Abstract:
+        return self.cast(self.const(0.0), _element(self.dtype_of(dtype, node)))
+
+    def call_known(self, node: ast.AST, x: Abstract) -> Abstract:
+        return Static(isinstance(x, Static))
+
+    def call_is_array(self, node: ast.AST, x: Abstract) -> Abstract:
+        return Static(self.is_array(x))
+
     # -- the user's functions ----------------------------------------------------------------------------------------
 
     def call_plain(self, plain: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST) -> Abstract:
@@ -199,7 +355,8 @@ class Calls(Optionals):
         if defaults:
             self.guards.append((_Defaults(plain), "", plain.__defaults__))
         bound = self.bind(captured.node, args, keywords, lifted, captured.name, node)
-        frame = Frame(captured, captured.node, captured.file, captured.name, None, *_scopes(captured.node))
+        library = is_library(plain)
+        frame = Frame(captured, captured.node, captured.file, captured.name, None, *_scopes(captured.node), library)
         return self.enter(captured.function, frame, bound, node)
 
     def lift_default(self, default: Any, name: str, node: ast.AST) -> Abstract:
@@ -217,8 +374,9 @@ class Calls(Optionals):
     ) -> Abstract:
         name = getattr(closure.node, "name", "lambda")
         bound = self.bind(closure.node, args, keywords, closure.defaults, name, node)
-        frame = Frame(None, closure.node, closure.frame.file, name, closure.frame, *_scopes(closure.node))
-        return self.enter((closure.node, closure.frame), frame, bound, node)
+        outer = closure.frame
+        frame = Frame(None, closure.node, outer.file, name, outer, *_scopes(closure.node), outer.library)
+        return self.enter((closure.node, outer), frame, bound, node)
 
     def enter(self, function: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
         """Read the function's body in its own frame; what it returns is the value of the call."""
@@ -241,6 +399,8 @@ class Calls(Optionals):
         return self.call_recursive(function, frame, bound, node)
 
     def read_inline(self, identity: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
+        if not frame.library:
+            self.settle()
         outer, span, path = self.frame, self.span, self.path
         self.active_calls.append(identity)
         self.frame, self.path = frame, (*path, id(node))
@@ -344,6 +504,13 @@ class Calls(Optionals):
         self, method: Method, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
     ) -> Abstract:
         owner = method.of
+        named = METHODS.get(method.name)
+        if isinstance(owner, Static) and isinstance(owner.value, np.ufunc):
+            return self.call_with(Static(UFUNC_METHODS[method.name]), [owner, *args], keywords, node)
+        if named is not None and self.is_array(owner):
+            return self.call_with(Static(named), [owner, *args], keywords, node)
+        owner = self.forced(owner)
+        args = [self.forced(a) for a in args]
         if isinstance(owner, List):
             kind = "list"
         elif isinstance(owner, Value) and isinstance(owner.type, Array):
@@ -444,11 +611,67 @@ _HANDLERS: dict[Any, str] = {
     np.full_like: "full_like",
     np.copy: "copy",
     np.shape: "shape",
+    np.ndim: "ndim",
+    np.size: "size",
     np.transpose: "transpose",
     np.array: "array",
     np.asarray: "asarray",
+    np.ascontiguousarray: "asarray",
+    np.where: "where",
+    np.expand_dims: "expand_dims",
+    np.reshape: "reshape",
+    np.ravel: "ravel",
+    np.broadcast_to: "broadcast_to",
+    np.ndindex: "each",
+    language.each: "each",
+    np.broadcast_shapes: "common_shape",
+    language.common_shape: "common_shape",
+    language.stretched: "stretched",
+    language.zero: "zero",
+    language.known: "known",
+    language.is_array: "is_array",
+    language.array_like: "array_like",
+    language.counted: "counted",
+    language.part: "part",
+    language.at_axis: "at_axis",
+    language.agree: "agree",
+    language.check_positions: "check_positions",
+    language.result_type: "result_type",
+    language.from_places: "from_places",
+    language.ufunc_at: "ufunc_at",
+    np.ndarray: "empty",
+    np.astype: "astype",
+    np.round: "round_array",
+    np.around: "round_array",
+    slice: "slice",
     divmod: "divmod",
     str: "str",
     repr: "repr",
     format: "format",
 }
+
+_LAZY = {
+    "call_where",
+    "call_broadcast_to",
+    "call_astype",
+    "call_is_array",
+    "call_known",
+    "call_shape",
+    "call_stop_gradient",
+    "call_ndim",
+    "call_size",
+    "call_len",
+    "call_array_like",
+    "call_check_positions",
+    "call_result_type",
+    "call_ufunc_at",
+}
+"""What takes arrays that are not computed yet."""
+
+
+def is_library(function: Any) -> bool:
+    return str(getattr(function, "__module__", "")).startswith("srcdiff.library")
+
+
+def _element(dtype: str) -> Scalar:
+    return Scalar(dtype) if dtype in ("float64", "float32", "bool") else INT

@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 import contextlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from srcdiff.diagnostics import InternalError, Problem, Refusal, Span
-from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Alloc, Block, If, Loop, NewStack, Operation, Push, Raise, Value
 from srcdiff.ir.types import BOOL, INT, Array, Stack, Type
 from srcdiff.source.abstract import (
@@ -42,6 +41,7 @@ from srcdiff.source.abstract import (
     same_function,
 )
 from srcdiff.source.capture import Captured
+from srcdiff.source.shapes import Shapes
 
 Key = tuple[int, str]
 
@@ -65,7 +65,13 @@ class Frame:
     parent: Frame | None
     locals: frozenset[str]
     nonlocals: frozenset[str] = frozenset()
+    library: bool = False
+    """Whether it is one of our own functions: it takes arrays that are not computed yet, and writes into none."""
     number: int = field(default_factory=lambda: next(_numbers))
+
+    def again(self) -> Frame:
+        """Another call of the same function."""
+        return replace(self, number=next(_numbers))
 
 
 class UnknownResult(Exception):  # noqa: N818 -- a signal, not an error
@@ -76,7 +82,7 @@ class NeverReturns(Exception):  # noqa: N818 -- a signal, not an error
     """A function that was called raises on every path."""
 
 
-class Environment(Builder):
+class Environment(Shapes):
     """The state of reading: the names, the problems found, and how paths are joined."""
 
     def __init__(self) -> None:
@@ -85,7 +91,6 @@ class Environment(Builder):
         self.problems: list[Problem] = []
         self.frame: Frame
         self.learned: dict[Any, dict[Key, Description]] = {}
-        self.path: tuple[int, ...] = ()
         self.units_in_progress: list[Any] = []
         self.sure: set[ast.AST] = set()
         """Loops of which it is known that they run."""
@@ -101,7 +106,7 @@ class Environment(Builder):
         return Span(self.frame.file, line, column, end, self.frame.name)
 
     def refuse(self, code: str, node: ast.AST | None, message: str, label: str = "", help_: str = "") -> NoReturn:
-        span = self.span if node is None else self.span_of(node)
+        span = self.span if node is None or self.frame.library else self.span_of(node)
         raise Refusal(Problem(code, message, span, label, help=help_))
 
     # -- exits -------------------------------------------------------------------------------------------------------
@@ -201,12 +206,18 @@ class Environment(Builder):
             return x.value
         return x
 
+    def settle(self) -> None:
+        """Compute the arrays that are not computed yet: something may be written, or this place be left."""
+        raise NotImplementedError
+
     # -- taking apart and putting together ---------------------------------------------------------------------------
 
     def fresh(self, d: Description, name: str) -> tuple[Abstract, list[Value]]:
         """New run-time values for something of this description."""
         if d.kind == "value":
-            value = Value(d.detail, name)
+            value = self.register(Value(d.detail, name))
+            if d.parts:
+                self.stretches(value, d.parts[0].detail)
             return value, [value]
         if d.kind == "static":
             return Static(d.detail[1]), []
@@ -341,14 +352,15 @@ class Environment(Builder):
 
     def branch_on(self, condition: Value, then: Callable[[], None], orelse: Callable[[], None]) -> None:
         """Read both sides and join what they assigned."""
-        before, span = self.names, self.span
+        self.settle()
+        before, span, same = self.names, self.span, self.same
         sides: list[tuple[dict[Key, Abstract], list[Operation]]] = []
         for side in (then, orelse):
-            self.names = dict(before)
+            self.names, self.same = dict(before), same
             with self.block() as operations:
                 self.or_die(side)
             sides.append((self.names, operations))
-        self.span = span
+        self.span, self.same = span, same
         (names_then, then_operations), (names_else, else_operations) = sides
         then_dead, else_dead = ((LISTS, "%dead") in names for names in (names_then, names_else))
         if then_dead or else_dead:
@@ -413,6 +425,8 @@ class Environment(Builder):
                 self.names = names
                 with self.into(operations):
                     into += self.leaves(x, joined)
+        for out, a, b in zip(outs, *yields, strict=True):
+            self.joins(out, a, b)
         self.names = merged
         then, orelse = Block(tuple(then_operations), tuple(yields[0])), Block(tuple(else_operations), tuple(yields[1]))
         self.add(If(condition, then, orelse, tuple(outs), span=self.span))
@@ -511,9 +525,12 @@ class Environment(Builder):
             if key not in carried and key in before:
                 carried[key] = loosened(describe(before[key]))
         carried = {k: join(d, self.head(k, d, before)) for k, d in carried.items()}
+        self.settle()
+        same = self.same
         for turn in itertools.count():
-            attempt = self.one_pass(before, carried, bounds, test, body)
-            if attempt.carried == carried:
+            attempt = self.one_pass(place, before, carried, bounds, test, body)
+            self.same = same
+            if attempt.carried == carried and not attempt.again:
                 break
             if turn > _MOST_READINGS:
                 raise InternalError("the types that a loop carries do not settle")
@@ -533,6 +550,7 @@ class Environment(Builder):
 
     def one_pass(
         self,
+        place: Any,
         before: dict[Key, Abstract],
         carried: dict[Key, Description],
         bounds: tuple[Value, Value, Value] | None,
@@ -550,6 +568,7 @@ class Environment(Builder):
             name = key[1] if key[0] != LISTS else "items"
             self.names[key], values = self.fresh(description, name)
             params += values
+        assumed = self.assume(place, self.arrays(before, carried), self.arrays(self.names, carried))
         self.names[self.exit_key] = Static(GOES_ON)
         head = dict(self.names)
         test_block = None
@@ -584,7 +603,17 @@ class Environment(Builder):
                 new = join(old, describe(x), flags=key[1] != "%return")
             if old is None or new != old:
                 found[key] = loosened(new)
-        return _Attempt(problems, found, params, after, operations, index, test_block)
+        again = self.learn(place, assumed, self.arrays(after, carried)) if not self.dead else False
+        return _Attempt(problems, found, params, after, operations, index, test_block, place, again)
+
+    def arrays(self, names: dict[Key, Abstract], carried: dict[Key, Description]) -> dict[Hashable, Value]:
+        """The arrays among what a loop carries."""
+        found: dict[Hashable, Value] = {}
+        for key in carried:
+            x = names.get(key)
+            if isinstance(x, Value) and isinstance(x.type, Array):
+                found[key] = x
+        return found
 
     def inner(self, key: Key) -> bool:
         """Whether the name belongs to a call, or to a list made, inside the loop's body: no turn sees it again."""
@@ -616,6 +645,7 @@ class Environment(Builder):
             self.names = names
             names[key], values = self.fresh(description, key[1] if key[0] != LISTS else "items")
             outs += values
+        self.assume(attempt.place, self.arrays(before, attempt.carried), self.arrays(names, attempt.carried))
         params = list(attempt.params)
         if sure or self.runs_at_least_once(bounds, attempt):
             self.last_values(names, attempt, params, inits, yields, outs)
@@ -692,6 +722,9 @@ class _Attempt:
     operations: list[Operation]
     index: Value | None
     test: tuple[list[Operation], Value] | None
+    place: Any
+    again: bool
+    """Whether something that was assumed about arrays does not hold."""
 
 
 _SAME_ELEMENTS = "make all elements of a list numbers of one type, or tuples of numbers"

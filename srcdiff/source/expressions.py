@@ -6,7 +6,7 @@ import ast
 import builtins
 import operator
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -25,7 +25,6 @@ from srcdiff.ir.nodes import (
     Peek,
     Raise,
     Slice,
-    Transpose,
     Value,
 )
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, is_float, is_supported_dtype
@@ -35,6 +34,7 @@ from srcdiff.source.abstract import (
     Closure,
     Items,
     Iteration,
+    Lazy,
     List,
     Maybe,
     Method,
@@ -120,7 +120,39 @@ class Expressions(Environment):
     def comprehension(self, node: ast.ListComp | ast.GeneratorExp) -> Abstract:
         raise NotImplementedError
 
+    def elementwise(
+        self,
+        operands: Sequence[Abstract],
+        combine: Callable[[list[Value]], Abstract],
+        dtype: str,
+        node: ast.AST,
+    ) -> Abstract:
+        raise NotImplementedError
+
+    def promoted(self, function: Callable[..., Any], operands: Sequence[Abstract], node: ast.AST) -> str:
+        raise NotImplementedError
+
+    def forced(self, x: Abstract) -> Abstract:
+        raise NotImplementedError
+
+    def is_array(self, x: Abstract) -> bool:
+        raise NotImplementedError
+
+    def picks(self, item: Abstract) -> bool:
+        raise NotImplementedError
+
+    def read_picked(self, array: Value, items: list[Abstract | Item], node: ast.AST) -> Abstract:
+        raise NotImplementedError
+
+    def matrix_product(self, left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
+        raise NotImplementedError
+
     def expr(self, node: ast.expr) -> Abstract:
+        """The value of an expression; an array is computed."""
+        return self.forced(self.lazily(node))
+
+    def lazily(self, node: ast.expr) -> Abstract:
+        """The value of an expression; an array may not be computed yet."""
         if node in self.reported:
             raise Refusal(None)
         method = getattr(self, f"expr_{type(node).__name__}", None)
@@ -222,16 +254,17 @@ class Expressions(Environment):
     # -- operators ---------------------------------------------------------------------------------------------------
 
     def expr_BinOp(self, node: ast.BinOp) -> Abstract:
-        left = self.expr(node.left)
-        right = self.expr(node.right)
+        left = self.lazily(node.left)
+        right = self.lazily(node.right)
         return self.binary(type(node.op), left, right, node)
 
     def binary(self, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
         if op not in _BINARY:
-            self.refuse(
-                "SD303", node, "matrix products are whole-array code", help_="write the loops over the elements"
-            )
+            return self.matrix_product(left, right, node)
         primitive, fold = _BINARY[op]
+        if self.is_array(left) or self.is_array(right):
+            dtype = self.promoted(getattr(np, primitive), (left, right), node)
+            return self.elementwise((left, right), lambda v: self.binary(op, v[0], v[1], node), dtype, node)
         if isinstance(left, Static) and isinstance(right, Static):
             try:
                 result = fold(left.value, right.value)
@@ -302,19 +335,29 @@ class Expressions(Environment):
         if isinstance(x, Value) and isinstance(x.type, Array):
             if x.type.rank == 0:
                 return self.load(x, ())
-            self.refuse("SD303", node, "arithmetic on whole arrays is not differentiated yet")
+            self.refuse("SD203", node, f"{self.said(x)} stands where a number is needed")
+        if isinstance(x, Lazy):
+            return self.number(self.forced(x), node)
         if isinstance(x, Static) and not isinstance(x.value, _NUMBERS):
             self.refuse("SD203", node, f"{self.said(x)} stands where a number is needed")
         return self.value(x, node)
 
     def expr_UnaryOp(self, node: ast.UnaryOp) -> Abstract:
-        operand = self.expr(node.operand)
+        operand = self.lazily(node.operand)
         if isinstance(node.op, ast.Not):
             truth = self.truth(operand, node)
             return Static(not truth.value) if isinstance(truth, Static) else self.apply("logical_not", truth)
         primitive, fold = _UNARY[type(node.op)]
         if isinstance(operand, Static):
             return Static(fold(operand.value))
+        return self.unary(primitive, operand, node)
+
+    def unary(self, primitive: str, operand: Abstract, node: ast.AST) -> Abstract:
+        if self.is_array(operand):
+            dtype = self.promoted(getattr(np, primitive), (operand,), node)
+            if primitive == "invert" and dtype == "bool":
+                return self.elementwise((operand,), lambda v: self.apply("logical_not", v[0]), dtype, node)
+            return self.elementwise((operand,), lambda v: self.unary(primitive, v[0], node), dtype, node)
         value = self.plain_number(self.number(operand, node))
         if primitive == "invert" and is_float(value.type):
             self.refuse("SD203", node, "this operator needs integers", help_="convert with `int(...)`")
@@ -335,6 +378,8 @@ class Expressions(Environment):
                 return self.apply("greater", contents.length, self.const(0))
             case Value(type=Scalar(dtype="bool")):
                 return x
+        if self.is_array(x):
+            self.refuse("SD203", node, "an array is neither true nor false", help_="write `np.any` or `np.all` of it")
         value = self.number(x, node)
         if value.type == BOOL:
             return value
@@ -403,10 +448,10 @@ class Expressions(Environment):
     def expr_Compare(self, node: ast.Compare) -> Abstract:
         if len(node.ops) > 1 and any(_may_raise(c) for c in node.comparators[1:]):
             return self.compare_in_turn(node)
-        left = self.expr(node.left)
+        left = self.lazily(node.left)
         result: Abstract | None = None
         for op, right_node in zip(node.ops, node.comparators, strict=True):
-            right = self.expr(right_node)
+            right = self.lazily(right_node)
             test = self.compare(op, left, right, node)
             if result is None:
                 result = test
@@ -455,6 +500,8 @@ class Expressions(Environment):
             text = next(x for x in (left, right) if isinstance(x, Static))
             if not isinstance(text.value, _NUMBERS):
                 return Static(isinstance(op, ast.NotEq))
+        if self.is_array(left) or self.is_array(right):
+            return self.elementwise((left, right), lambda v: self.compare(op, v[0], v[1], node), "bool", node)
         if isinstance(left, Tuple) and isinstance(right, Tuple) and isinstance(op, ast.Eq | ast.NotEq):
             return self.equal_tuples(op, left, right, node)
         return self.apply(primitive, self.number(left, node), self.number(right, node))
@@ -473,7 +520,7 @@ class Expressions(Environment):
         ):
             wanted = constant.value != negated
             return other if wanted else self.apply("logical_not", other)
-        if constant is not None and not isinstance(constant.value, _NUMBERS):
+        if constant is not None and (not isinstance(constant.value, _NUMBERS) or self.is_array(other)):
             return Static(negated)
         if left is right or (isinstance(left, List) and isinstance(right, List)):
             return Static((left is right) != negated)
@@ -521,17 +568,23 @@ class Expressions(Environment):
 
     # -- containers --------------------------------------------------------------------------------------------------
 
-    def elements(self, nodes: list[ast.expr]) -> tuple[Abstract, ...]:
+    def elements(
+        self, nodes: list[ast.expr], read: Callable[[ast.expr], Abstract] | None = None
+    ) -> tuple[Abstract, ...]:
         items: list[Abstract] = []
         for node in nodes:
             if isinstance(node, ast.Starred):
                 items += self.unpacked(self.expr(node.value), node)
             else:
-                items.append(self.expr(node))
+                items.append((read or self.expr)(node))
         return tuple(items)
 
     def unpacked(self, x: Abstract, node: ast.AST) -> tuple[Abstract, ...]:
         """The elements of something whose length is known."""
+        if isinstance(x, List):
+            held = self.names[list_key(x)]
+            if isinstance(held, Items):
+                return held.items
         found = self.iteration(x, node)
         if isinstance(found, Iteration):
             if not isinstance(found.length, Static):
@@ -551,7 +604,12 @@ class Expressions(Environment):
     # -- attributes and subscripts -----------------------------------------------------------------------------------
 
     def expr_Attribute(self, node: ast.Attribute) -> Abstract:
-        base = self.expr(node.value)
+        base = self.lazily(node.value)
+        match base:
+            case Lazy() if node.attr in ("shape", "ndim", "size", "dtype"):
+                return self.array_attribute(base, node)
+            case Lazy() if node.attr not in _TAKEN_LAZILY:
+                base = self.forced(base)
         match base:
             case Static(value=types.ModuleType() as module):
                 if not hasattr(module, node.attr):
@@ -560,6 +618,8 @@ class Expressions(Environment):
                 if module.__name__.partition(".")[0] in ("math", "numpy"):
                     return Static(found)  # nobody changes these
                 return self.lift(found, module.__dict__, node.attr, (), node)
+            case Static(value=np.ufunc()) if node.attr in ("reduce", "accumulate", "outer", "at"):
+                return Method(base, node.attr)
             case Static(value=type() as owner) if node.attr in vars(owner):
                 return self.lift(getattr(owner, node.attr), vars(owner), node.attr, (), node)
             case Static() if not isinstance(base.value, str):
@@ -570,42 +630,62 @@ class Expressions(Environment):
                 return self.array_attribute(base, node)
         return Method(base, node.attr)
 
-    def array_attribute(self, array: Value, node: ast.Attribute) -> Abstract:
+    def array_attribute(self, array: Value | Lazy, node: ast.Attribute) -> Abstract:
         match node.attr:
             case "shape":
-                return Tuple(self.shape(array))
+                return Tuple(self.lengths(array))
             case "ndim":
-                return Static(array.array.rank)
+                return Static(array.rank if isinstance(array, Lazy) else array.array.rank)
             case "size":
                 return self.size(array)
             case "dtype":
-                return Static(np.dtype(array.array.dtype))
+                return Static(np.dtype(array.dtype if isinstance(array, Lazy) else array.array.dtype))
+        assert isinstance(array, Value)
+        match node.attr:
             case "T":
                 return self.transposed(array, tuple(reversed(range(array.array.rank))))
         return Method(array, node.attr)
 
-    def transposed(self, array: Value, axes: tuple[int, ...]) -> Value:
-        out = Value(array.type, array.name)
-        self.add(Transpose(out, array, axes, span=self.span))
-        return out
+    def lengths(self, array: Value | Lazy) -> tuple[Abstract, ...]:
+        """The length of each axis; what is known when the function is compiled is a constant."""
+        if isinstance(array, Lazy):
+            values = [s.value() for s in array.sizes]
+        else:
+            values = list(self.shape(array))
+        return tuple(Static(self.constants[v]) if v in self.constants else v for v in values)
 
-    def size(self, array: Value) -> Value:
-        total = self.const(1)
-        for extent in self.shape(array):
-            total = self.apply("multiply", total, extent)
+    def size(self, array: Value | Lazy) -> Abstract:
+        total: Abstract = Static(1)
+        for length in self.lengths(array):
+            total = self.binary(ast.Mult, total, length, array)  # type: ignore[arg-type]
         return total
 
     def expr_Subscript(self, node: ast.Subscript) -> Abstract:
-        base = self.expr(node.value)
+        base = self.lazily(node.value)
         return self.subscript(base, node.slice, node)
 
     def subscript(self, base: Abstract, where: ast.expr, node: ast.AST) -> Abstract:
+        if isinstance(base, Lazy):
+            parts = where.elts if isinstance(where, ast.Tuple) else [where]
+            positions = None if any(isinstance(p, ast.Slice | ast.Constant) for p in parts) else self.lazily(where)
+            if (
+                isinstance(positions, Tuple)
+                and len(positions.items) == base.rank
+                and not any(
+                    self.picks(p) or (isinstance(p, Static) and not isinstance(p.value, int)) for p in positions.items
+                )
+            ):
+                return base.at(tuple(self.integer(p, node) for p in positions.items))
+            base = self.forced(base)
         match base:
             case Value(type=Array()):
-                array, items = self.array_items(base, where, node)
-                if all(isinstance(i, Index) for i in items) and len(items) == array.array.rank:
-                    return self.load(array, tuple(i.value for i in items if isinstance(i, Index)))
-                return self.view(array, items)
+                items = self.array_items(base, where, node)
+                if all(isinstance(i, Index) for i in items) and len(items) == base.array.rank:
+                    return self.load(base, tuple(i.value for i in items if isinstance(i, Index)))
+                basic = [i for i in items if isinstance(i, Slice | Index | NewAxis)]
+                if len(basic) < len(items):
+                    return self.read_picked(base, items, node)
+                return self.view(base, tuple(basic))
             case Tuple():
                 return self.tuple_item(base, where, node)
             case List():
@@ -728,20 +808,23 @@ class Expressions(Environment):
     def raise_if(self, condition: Value, exception: type[BaseException], text: str) -> None:
         self.add(If(condition, Block((Raise(exception, (text,), span=self.span),)), Block(), span=self.span))
 
-    def array_items(self, array: Value, where: ast.expr, node: ast.AST) -> tuple[Value, tuple[Item, ...]]:
-        """The parts of a subscript, one for each axis it speaks of."""
+    def array_items(self, array: Value, where: ast.expr, node: ast.AST) -> list[Abstract | Item]:
+        """The parts of a subscript: for each axis it speaks of a position, a range, or an array of positions."""
         parts = where.elts if isinstance(where, ast.Tuple) else [where]
         found: list[Abstract | ast.Slice] = []
         for part in parts:
             if isinstance(part, ast.Slice):
                 found.append(part)
                 continue
-            one = self.expr(part)
-            found += one.items if isinstance(one, Tuple) else (one,)
-        axes = sum(not (isinstance(i, Static) and (i.value is None or i.value is ...)) for i in found)
+            for one in self.elements([part], self.lazily):
+                found += one.items if isinstance(one, Tuple) else (one,)
+        return self.items_of(array, found, node)
+
+    def items_of(self, array: Value, found: Sequence[Abstract | ast.Slice], node: ast.AST) -> list[Abstract | Item]:
+        axes = sum(self.axes_of(i) for i in found)
         if axes > array.array.rank:
             self.refuse("SD203", node, f"{axes} indices for an array of rank {array.array.rank}")
-        items: list[Item] = []
+        items: list[Abstract | Item] = []
         for item in found:
             if isinstance(item, ast.Slice):
                 items.append(Slice(*(self.slice_part(p, node) for p in (item.lower, item.upper, item.step))))
@@ -749,17 +832,26 @@ class Expressions(Environment):
                 items.append(NewAxis())
             elif isinstance(item, Static) and item.value is ...:
                 items += [Slice(None, None, None)] * (array.array.rank - axes)
-            elif isinstance(item, Value) and isinstance(item.type, Array):
-                self.refuse("SD303", node, "index arrays and masks are whole-array code", help_="write the loop")
+            elif isinstance(item, Slice) or self.picks(item):
+                items.append(item)
             elif (isinstance(item, Value) and item.type == BOOL) or (
                 isinstance(item, Static) and isinstance(item.value, bool)
             ):
-                self.refuse("SD303", node, "a truth value as an index is whole-array code")
+                self.refuse("SD203", node, "a truth value stands where an index is needed")
             else:
                 items.append(Index(self.integer(item, node)))
         while items and isinstance(items[-1], Slice) and not items[-1].parts():
             items.pop()
-        return array, tuple(items) if items or array.array.rank == 0 else (Slice(None, None, None),)
+        return items if items or array.array.rank == 0 else [Slice(None, None, None)]
+
+    def axes_of(self, item: Abstract | ast.Slice) -> int:
+        """How many axes a part of a subscript speaks of."""
+        if isinstance(item, Static) and (item.value is None or item.value is ...):
+            return 0
+        is_mask = isinstance(item, Lazy) and item.dtype == "bool"
+        if isinstance(item, Value) and isinstance(item.type, Array) and item.type.dtype == "bool":
+            return item.type.rank
+        return item.rank if is_mask and isinstance(item, Lazy) else 1
 
     def slice_part(self, part: ast.expr | None, node: ast.AST) -> Value | None:
         if part is None:
@@ -805,3 +897,6 @@ def _never_raises(operation: Operation) -> bool:
 
 
 _OUTSIDE = "pass it as an argument, or take the numbers out of it before the function"
+
+_TAKEN_LAZILY = {"sum", "mean", "prod", "max", "min", "var", "std", "any", "all", "argmax", "argmin", "dot", "cumsum"}
+"""Methods of arrays that take the array element by element."""

@@ -13,8 +13,8 @@ from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_supported_dtype
 from srcdiff.source.abstract import Abstract, Description, Items, Stored, Tuple
 
 
-def describe_argument(value: Any, name: str, span: Span | None) -> Description:
-    """What the compiler has to know about an argument."""
+def describe_argument(value: Any, name: str, span: Span | None, *, exact: bool = False) -> Description:
+    """What the compiler has to know about an argument; `exact` adds which axes of arrays have the length one."""
     if isinstance(value, np.generic):
         if value.dtype.name == "float32":
             return Description("value", Scalar("float32"))
@@ -31,10 +31,10 @@ def describe_argument(value: Any, name: str, span: Span | None) -> Description:
         case np.ndarray():
             plain = type(value) in (np.ndarray, np.memmap)
             if plain and is_supported_dtype(value.dtype) and value.dtype.isnative:
-                return Description("value", Array(value.dtype.name, value.ndim))
+                return Description("value", Array(value.dtype.name, value.ndim), units(value) if exact else ())
         case tuple():
             kind = type(value) if hasattr(value, "_fields") else None
-            return Description("tuple", kind, tuple(describe_argument(v, name, span) for v in value))
+            return Description("tuple", kind, tuple(describe_argument(v, name, span, exact=exact) for v in value))
         case list():
             if not value:
                 return Description("items")
@@ -51,6 +51,11 @@ def describe_argument(value: Any, name: str, span: Span | None) -> Description:
     if isinstance(value, complex) or (isinstance(value, np.ndarray) and value.dtype.kind == "c"):
         message = f"the argument `{name}` is complex, which is not differentiated yet"
     raise DifferentiationError([Problem("SD201", message, span)])
+
+
+def units(value: np.ndarray[Any, Any]) -> tuple[Description, ...]:
+    """The axes of length one, which stretch in broadcasting."""
+    return (Description("units", tuple(axis for axis, n in enumerate(value.shape) if n == 1)),)
 
 
 def floats_for_integers(description: Description) -> Description:

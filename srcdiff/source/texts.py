@@ -9,14 +9,14 @@ from typing import Any
 from srcdiff.ir.nodes import Formatted, Print, Value
 from srcdiff.ir.types import Array, Scalar
 from srcdiff.source.abstract import Abstract, Items, List, Static, Text, Tuple
-from srcdiff.source.arrays import Arrays
 from srcdiff.source.environment import list_key
+from srcdiff.source.library import Language
 
 _CONVERSIONS = {-1: "", ord("s"): "!s", ord("r"): "!r", ord("a"): "!a"}
 _EXAMPLES: dict[str, Any] = {"int64": 1, "bool": True}
 
 
-class Texts(Arrays):
+class Texts(Language):
     """Reads texts with numbers in them: a template, and the values that it takes."""
 
     def expr_JoinedStr(self, node: ast.JoinedStr) -> Abstract:

@@ -12,13 +12,30 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from srcdiff.diagnostics import DifferentiationError, Problem, Refusal
-from srcdiff.ir.nodes import Block, Call, Function, Grow, If, Operation, Pop, Program, Push, Raise, Store, Value, walk
+from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
+from srcdiff.ir.nodes import (
+    Block,
+    Call,
+    Function,
+    Grow,
+    If,
+    Index,
+    Item,
+    Operation,
+    Pop,
+    Program,
+    Push,
+    Raise,
+    Store,
+    Value,
+    walk,
+)
 from srcdiff.ir.types import FLOAT, INT, Array, Stack, is_float
 from srcdiff.source.abstract import (
     MISSING,
     Abstract,
     Description,
+    Each,
     Items,
     Iteration,
     List,
@@ -37,7 +54,7 @@ from srcdiff.source.abstract import (
     loosened,
 )
 from srcdiff.source.accepted import refused_syntax
-from srcdiff.source.calls import RecursionFound
+from srcdiff.source.calls import RecursionFound, is_library
 from srcdiff.source.capture import Captured
 from srcdiff.source.environment import (
     BREAKS,
@@ -67,12 +84,14 @@ class Reader(Recursion):
         """The branch or loop after which a name has two types."""
         self.assigned: dict[str, list[Value]] = {}
         """What the function that is differentiated assigns to its names."""
+        self.levels: dict[tuple[ast.AST, int], ast.AST] = {}
 
     # -- bodies ------------------------------------------------------------------------------------------------------
 
     def run_body(self, node: ast.FunctionDef | ast.Lambda) -> Abstract:
         if isinstance(node, ast.Lambda):
-            self.span = self.span_of(node.body)
+            if not self.frame.library:
+                self.span = self.span_of(node.body)
             return self.expr(node.body)
         key = (self.frame.number, "%return")
         self.names[self.exit_key] = Static(GOES_ON)
@@ -148,7 +167,8 @@ class Reader(Recursion):
 
     def guarded(self, statement: ast.stmt, read: Callable[[], Any]) -> bool:
         """Read a statement; a problem in it is noted, and what it would have assigned cannot be used."""
-        self.span = self.span_of(statement)
+        if not self.frame.library:
+            self.span = self.span_of(statement)
         depth = len(self.stack)
         found: list[bool] = []
         try:
@@ -187,7 +207,8 @@ class Reader(Recursion):
             self.expr(node.value)
 
     def statement_Return(self, node: ast.Return) -> None:
-        value = Static(None) if node.value is None else self.expr(node.value)
+        read = self.lazily if self.frame.library else self.expr
+        value = Static(None) if node.value is None else read(node.value)
         self.names[(self.frame.number, "%return")] = value
         self.leave(RETURNS)
 
@@ -255,7 +276,8 @@ class Reader(Recursion):
     # -- assignment --------------------------------------------------------------------------------------------------
 
     def statement_Assign(self, node: ast.Assign) -> None:
-        value = self.expr(node.value)
+        alone = len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript)
+        value = self.lazily(node.value) if alone or self.frame.library else self.expr(node.value)
         for target in node.targets:
             self.assign(target, value)
 
@@ -349,15 +371,12 @@ class Reader(Recursion):
             return
         if not (isinstance(base, Value) and isinstance(base.type, Array)):
             self.refuse("SD203", target, f"elements of {self.said(base)} cannot be assigned")
-        self.write_element(base, self.element_place(base, target), self.number(value, target))
-
-    def element_place(self, array: Value, target: ast.Subscript) -> tuple[Value, ...]:
-        from srcdiff.ir.nodes import Index
-
-        _, items = self.array_items(array, target.slice, target)
-        if not (all(isinstance(i, Index) for i in items) and len(items) == array.array.rank):
-            self.refuse("SD303", target, "assignment to a part of an array is whole-array code")
-        return tuple(i.value for i in items if isinstance(i, Index))
+        items = self.array_items(base, target.slice, target)
+        place = element_place(items, base)
+        if place is not None:
+            self.write_element(base, place, self.number(value, target))
+        else:
+            self.assign_part(base, items, value, target)
 
     def assign_list_element(self, base: List, target: ast.Subscript, value: Abstract) -> None:
         self.write_position(base, self.expr(target.slice), value, target)
@@ -394,6 +413,9 @@ class Reader(Recursion):
         if isinstance(old, List) and isinstance(node.op, ast.Add):
             self.list_extend(node, old, self.expr(node.value))
             return
+        if isinstance(old, Value) and self.is_array(old):
+            self.assign_array(old, self.lazily(node.value), node, type(node.op))
+            return
         self.assign(target, self.binary(type(node.op), old, self.expr(node.value), node))
 
     def augment_element(self, node: ast.AugAssign, target: ast.Subscript) -> None:
@@ -403,7 +425,11 @@ class Reader(Recursion):
             return
         if not (isinstance(base, Value) and isinstance(base.type, Array)):
             self.refuse("SD203", target, f"elements of {self.said(base)} cannot be assigned")
-        place = self.element_place(base, target)
+        items = self.array_items(base, target.slice, target)
+        place = element_place(items, base)
+        if place is None:
+            self.assign_part(base, items, self.lazily(node.value), node, type(node.op))
+            return
         if isinstance(node.op, ast.Add | ast.Sub) and is_float(base.type):
             names, before = dict(self.names), len(self.operations)
             amount = self.number(self.expr(node.value), node)
@@ -531,6 +557,9 @@ class Reader(Recursion):
         if isinstance(source, Range):
             self.for_range(node, source)
             return
+        if isinstance(source, Each):
+            self.for_each_place(node, source)
+            return
         found = self.iteration(source, node.iter)
         if not isinstance(found, Iteration):
             self.unrolled(node, found)
@@ -591,6 +620,32 @@ class Reader(Recursion):
         self.operations[length:], self.problems[problems:] = rolled[1:]
         return False
 
+    def for_each_place(self, node: ast.For, source: Each) -> None:
+        """Nested loops over all places of an array."""
+        if node.orelse or _breaks(node.body) or _returns(node.body):
+            self.refuse("SD101", node, "a loop over all places of an array cannot be left early")
+        lengths = [self.cast(self.value(s), INT) for s in source.shape]
+        nodes: list[ast.AST] = [self.levels.setdefault((node, axis), ast.Pass()) for axis in range(len(lengths))]
+
+        def level(axis: int, places: tuple[Abstract, ...]) -> None:
+            if axis == len(lengths):
+                self.assign(node.target, Tuple(places))
+                self.loop_body(node.body)
+                if self.exit == Static(CONTINUES):
+                    self.names[self.exit_key] = Static(GOES_ON)
+                return
+
+            def turn(index: Value | None) -> None:
+                assert index is not None
+                index.name = "ijklmn"[axis % 6]
+                level(axis + 1, (*places, index))
+
+            bounds = (self.const(0), lengths[axis], self.const(1))
+            self.loop(nodes[axis], assigned_names(node), bounds, None, turn)
+
+        level(0, ())
+        self.names[self.exit_key] = Static(GOES_ON)
+
     def unrolled(self, node: ast.For, items: tuple[Abstract, ...]) -> None:
         """A loop over things known one by one is written out."""
         outer_path = self.path
@@ -646,7 +701,7 @@ class Reader(Recursion):
         outer = self.frame
         first = self.expr(node.generators[0].iter)
         lambda_node = ast.Lambda(args=_NO_ARGUMENTS, body=node.elt)
-        self.frame = Frame(None, lambda_node, outer.file, outer.name, outer, names)
+        self.frame = Frame(None, lambda_node, outer.file, outer.name, outer, names, library=outer.library)
         try:
             self.generate(node, 0, handle, first)
         finally:
@@ -670,7 +725,7 @@ class Reader(Recursion):
         outer = self.frame
         names = assigned_names(generator.target) | {"%found"}
         lambda_node = ast.Lambda(args=_NO_ARGUMENTS, body=node.elt)
-        self.frame = Frame(None, lambda_node, outer.file, outer.name, outer, names)
+        self.frame = Frame(None, lambda_node, outer.file, outer.name, outer, names, library=outer.library)
         try:
             self.statement_Assign(statements[0])  # type: ignore[arg-type]
             self.statement_For(statements[1])  # type: ignore[arg-type]
@@ -710,6 +765,12 @@ class Reader(Recursion):
                 self.when(conditions[1:], then, node)
             return
         self.branch_on(truth, lambda: self.when(conditions[1:], then, node), lambda: None)
+
+
+def element_place(items: list[Abstract | Item], array: Value) -> tuple[Value, ...] | None:
+    """The indices of a single element, if that is what a subscript means."""
+    indices = tuple(i.value for i in items if isinstance(i, Index))
+    return indices if len(indices) == len(items) == array.array.rank else None
 
 
 _NO_ARGUMENTS = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
@@ -766,23 +827,28 @@ class Reading:
     """What stands for lists among the arguments."""
     intermediates: dict[str, Value]
     """Numbers that the function assigns once, by name."""
+    assumes_sizes: bool = False
+    """Whether it was read as if no size were one that stretches."""
 
 
 _MOST_SPLITS = 4  # each may double what follows it
 
 
-def read(captured: Captured, arguments: dict[str, Description]) -> Reading:
+def read(
+    captured: Captured, arguments: dict[str, Description], *, exact: bool = False, inside: Span | None = None
+) -> Reading:
     """The function as IR, for arguments of these descriptions; every problem found is reported together.
 
-    Where a name has two types after a branch or a loop, and is used, what follows is read for each of them.
+    `exact` is about broadcasting (see whole_arrays.py). A function of the library is read for a place `inside` the
+    user's program. Where a name has two types after a branch or a loop, and is used, what follows is read for each.
     """
     split: set[ast.AST] = set()
     first: DifferentiationError | None = None
     while True:
         reader = Reader()
-        reader.split = split
+        reader.exact, reader.trusted, reader.split = exact, inside is not None, split
         try:
-            return _read(reader, captured, arguments)
+            return _read(reader, captured, arguments, inside)
         except DifferentiationError as error:
             first = first or error
             found = {reader.culprits[p] for p in error.problems if p in reader.culprits} - split
@@ -791,10 +857,11 @@ def read(captured: Captured, arguments: dict[str, Description]) -> Reading:
             split |= found
 
 
-def _read(reader: Reader, captured: Captured, arguments: dict[str, Description]) -> Reading:
+def _read(reader: Reader, captured: Captured, arguments: dict[str, Description], inside: Span | None) -> Reading:
     node = captured.node
-    reader.frame = Frame(captured, node, captured.file, captured.name, None, *_scopes(node))
-    reader.span = reader.span_of(node)
+    library = is_library(captured.function)
+    reader.frame = Frame(captured, node, captured.file, captured.name, None, *_scopes(node), library)
+    reader.span = inside if library else reader.span_of(node)
     reader.main_number = reader.frame.number
     reader.reported = refused_syntax(captured)
     reader.problems += reader.reported.values()
@@ -828,7 +895,9 @@ def _read(reader: Reader, captured: Captured, arguments: dict[str, Description])
     callees = tuple(u.function for u in reader.units.values() if u.function is not None)
     program = mark_writing_calls(Program(main, callees))
     program = pass_outside_values(program, [o.value for o in reader.outside])
-    return Reading(program, bound, result, tuple(reader.outside), tuple(reader.guards), captured, lists, once)
+    return Reading(
+        program, bound, result, tuple(reader.outside), tuple(reader.guards), captured, lists, once, reader.assumes
+    )
 
 
 def _argument(reader: Reader, d: Description, name: str, lists: dict[List, Stored]) -> tuple[Abstract, list[Value]]:

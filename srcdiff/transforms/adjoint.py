@@ -38,18 +38,20 @@ from srcdiff.ir.nodes import (
     Custom,
     Grow,
     If,
+    Library,
     Load,
     Loop,
     Operation,
     Pop,
+    References,
     Store,
-    Transpose,
     Value,
-    View,
 )
 from srcdiff.ir.types import FLOAT, INT, Array, Scalar, is_float
+from srcdiff.library.calls import LIBRARY
 from srcdiff.rules import derivative_rule
 from srcdiff.rules.formula import Environment, build, times
+from srcdiff.transforms.custom import adjoint_values
 
 
 @dataclass(eq=False, slots=True)
@@ -291,7 +293,7 @@ class Adjoint:
         home = self.structure.home.get(array, self.structure.top)
         at = self.mirror_of(home, mirror)
         definition = self.structure.definition.get(array)
-        if isinstance(definition, View | Transpose):
+        if isinstance(definition, References):
             key = definition.out
             if key not in at.adjoints:
                 base = self.shadow(definition.array, at)
@@ -366,6 +368,8 @@ class Adjoint:
                 self.reverse_custom(operation, mirror)
             case Call():
                 self.reverse_call(operation, mirror)
+            case Library():
+                self.reverse_library(operation, mirror)
 
     def taken(self, value: Value, mirror: Mirror) -> Value | None:
         """The finished adjoint of a value, at its definition."""
@@ -555,9 +559,8 @@ class Adjoint:
     def outlives(self, value: Value, sides: list[Mirror]) -> bool:
         """Whether the value is at home outside of the branch, so that its adjoint goes on."""
         home = self.structure.home.get(value, self.structure.top)
-        return all(home is not side.block for side in sides) and not isinstance(
-            self.structure.definition.get(value), View | Transpose
-        )
+        is_view = isinstance(self.structure.definition.get(value), References)
+        return all(home is not side.block for side in sides) and not is_view
 
     def side_adjoint(self, value: Value, side: Mirror, before: Value | None, mirror: Mirror) -> Value:
         found = side.adjoints.get(value, before)
@@ -693,10 +696,42 @@ class Adjoint:
         seeds = [self.builder.const(0.0) if b is None else b for b in bars]
         args = [self.value(a, mirror) for a in operation.args]
         outs = [self.value(o, mirror) for o in operation.outs]
-        results = operation.rule.adjoint_values(self.builder, args, outs, seeds, operation.span)
+        results = adjoint_values(operation.rule.adjoint, self.builder, args, outs, seeds, operation.span)
         for argument, result in zip(operation.args, results, strict=True):
             if result is not None and argument in self.active:
                 self.add(mirror, argument, result)
+
+    def reverse_library(self, operation: Library, mirror: Mirror) -> None:
+        """The adjoint of a library call is a function of its own, written into the reverse sweep."""
+        active = [self.active.memory(o) if isinstance(o.type, Array) else o in self.active for o in operation.outs]
+        if not any(active) or not any(self.is_active(a) for a in operation.args):
+            for out in operation.outs:
+                self.taken(out, mirror)
+            return
+        rule = LIBRARY[operation.function]
+        if rule.adjoint is None:
+            message = f"`{operation.function}` has no derivative rule"
+            raise DifferentiationError([Problem("SD301", message, operation.span)])
+        seeds: list[Value] = []
+        for out in operation.outs:
+            if isinstance(out.type, Array):
+                seeds.append(self.shadow(out, mirror))
+                self.taken(out, mirror)
+            else:
+                bar_ = self.taken(out, mirror)
+                seeds.append(self.builder.const(0.0) if bar_ is None else bar_)
+        args = [self.value(a, mirror) for a in operation.args]
+        outs = [self.value(o, mirror) for o in operation.outs]
+        results = adjoint_values(rule.adjoint, self.builder, args, outs, seeds, operation.span)
+        for argument, result in zip(operation.args, results, strict=True):
+            if result is not None and self.is_active(argument):
+                if isinstance(argument.type, Array):
+                    self.add_elements(self.shadow(argument, mirror), result, same_size=True)
+                else:
+                    self.add(mirror, argument, result)
+
+    def is_active(self, value: Value) -> bool:
+        return self.active.memory(value) if isinstance(value.type, Array) else value in self.active
 
     def reverse_call(self, operation: Call, mirror: Mirror) -> None:
         bars = [self.taken(out, mirror) for out in operation.outs]

@@ -32,31 +32,38 @@ class CustomRule:
     def __srcdiff_rule__(self) -> CustomRule:
         return self
 
-    def adjoint_values(
-        self, builder: Builder, args: Sequence[Value], outs: Sequence[Value], seeds: Sequence[Value], span: Span | None
-    ) -> list[Value | None]:
-        """Write the adjoint function's body; gives the adjoint of each argument, or None for zero."""
-        name = getattr(self.adjoint, "__name__", "adjoint")
-        values = [*args, *outs, *seeds]
-        try:
-            captured = capture(self.adjoint)
-        except Refusal as refusal:
-            raise DifferentiationError([refusal.problem] if refusal.problem is not None else []) from None
-        names = [a.arg for a in (*captured.node.args.posonlyargs, *captured.node.args.args)]
-        if len(names) != len(values):
-            message = f"`{name}` takes {len(names)} arguments; it gets {len(values)}: arguments, result, its adjoint"
-            raise DifferentiationError([Problem("SD306", message, span)])
-        reading = read(captured, {n: Description("value", v.type) for n, v in zip(names, values, strict=True)})
-        if reading.outside:
-            message = f"`{name}` reads `{reading.outside[0].name}` from outside"
-            raise DifferentiationError([Problem("SD306", message, span)])
-        result = reading.result
-        items = list(result.items) if isinstance(result, Tuple) else [result]
-        if len(items) != len(args):
-            message = f"`{name}` returns {len(items)} adjoints for {len(args)} arguments"
-            raise DifferentiationError([Problem("SD306", message, span)])
-        yields = iter(inline(reading.program.main, values, builder))
-        return [_adjoint(item, yields) for item in items]
+
+def adjoint_values(
+    adjoint: Callable[..., Any],
+    builder: Builder,
+    args: Sequence[Value],
+    outs: Sequence[Value],
+    seeds: Sequence[Value],
+    span: Span | None,
+) -> list[Value | None]:
+    """Write the body of an adjoint function; gives the adjoint of each argument, or None for zero."""
+    name = getattr(adjoint, "__name__", "adjoint")
+    values = [*args, *outs, *seeds]
+    try:
+        captured = capture(adjoint)
+    except Refusal as refusal:
+        raise DifferentiationError([refusal.problem] if refusal.problem is not None else []) from None
+    names = [a.arg for a in (*captured.node.args.posonlyargs, *captured.node.args.args)]
+    if len(names) != len(values):
+        message = f"`{name}` takes {len(names)} arguments; it gets {len(values)}: arguments, result, its adjoint"
+        raise DifferentiationError([Problem("SD306", message, span)])
+    descriptions = {n: Description("value", v.type) for n, v in zip(names, values, strict=True)}
+    reading = read(captured, descriptions, inside=span)
+    if reading.outside:
+        message = f"`{name}` reads `{reading.outside[0].name}` from outside"
+        raise DifferentiationError([Problem("SD306", message, span)])
+    result = reading.result
+    items = list(result.items) if isinstance(result, Tuple) else [result]
+    if len(items) != len(args):
+        message = f"`{name}` returns {len(items)} adjoints for {len(args)} arguments"
+        raise DifferentiationError([Problem("SD306", message, span)])
+    yields = iter(inline(reading.program.main, values, builder))
+    return [_adjoint(item, yields) for item in items]
 
 
 def _adjoint(item: Abstract, yields: Any) -> Value | None:

@@ -16,6 +16,7 @@ from srcdiff.ir.types import INT, Array
 from srcdiff.transforms.adjoint import Adjoint
 from srcdiff.transforms.keep import Keeper, save_overwritten
 from srcdiff.transforms.shadows import add_shadows, list_storage
+from srcdiff.transforms.snapshots import keep_what_calls_read
 
 
 def protect_arguments(function: Function) -> Function:
@@ -88,6 +89,11 @@ class Reverse:
         function = replace(function, body=count_turns(function.body))
         self.sites: dict[Value, Sites] = points_to(function)
         self.active: Activity = activity(function, self.wrt, seeds, self.sites)
+        copied = keep_what_calls_read(function, self.active, self.sites)
+        if copied is not function:
+            function = copied
+            self.sites = points_to(function)
+            self.active = activity(function, self.wrt, seeds, self.sites)
         self.lists = list_storage(function, self.sites)
         self.function, self.twins = add_shadows(function, self.active, self.given)
         self.sites = points_to(self.function)

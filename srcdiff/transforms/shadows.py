@@ -21,15 +21,15 @@ from srcdiff.ir.nodes import (
     Function,
     Grow,
     If,
+    Library,
     Loop,
     NewStack,
     Operation,
     Peek,
     Pop,
     Push,
-    Transpose,
+    References,
     Value,
-    View,
     walk,
 )
 from srcdiff.ir.types import FLOAT, Array, Stack
@@ -96,7 +96,7 @@ class _Adder:
             for k, param in enumerate(operation.params):
                 if self.chosen(param):
                     need |= {param, operation.outs[k], operation.inits[k], operation.body.yields[k]}
-        elif isinstance(operation, View | Transpose) and operation.out in need:
+        elif isinstance(operation, References) and operation.out in need:
             need.add(operation.array)
         elif isinstance(operation, NewStack) and self.chosen(operation.out):
             need.add(operation.out)
@@ -137,7 +137,11 @@ class _Adder:
                 into.append(operation)
         if isinstance(operation, Alloc | Copy) and operation.out in twins:
             self.allocate(operation.out, into)
-        if isinstance(operation, View | Transpose) and operation.out in twins:
+        if isinstance(operation, Library):
+            for out in operation.outs:
+                if out in twins:
+                    self.allocate(out, into)
+        if isinstance(operation, References) and operation.out in twins:
             into.append(replace(operation, out=twins[operation.out], array=twins[operation.array]))
         if isinstance(operation, NewStack) and operation.out in twins:
             into.append(replace(operation, out=twins[operation.out]))

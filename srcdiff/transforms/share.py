@@ -23,6 +23,7 @@ from srcdiff.ir.nodes import (
     Value,
     walk,
 )
+from srcdiff.ir.types import element_type
 
 Key = tuple[Any, ...]
 
@@ -67,6 +68,8 @@ class _Share:
                 available = {k: v for k, v in available.items() if k[0] != "load"}
             elif written:
                 available = {k: v for k, v in available.items() if k[0] != "load" or not self.memory(k[1]) & written}
+            if isinstance(operation, Store) and not operation.adds:
+                self.found_again(operation, available)
             operations.append(self.rebuilt(operation, available))
         return Block(tuple(operations), tuple(self.resolve(v) for v in block.yields))
 
@@ -81,6 +84,12 @@ class _Share:
             case Custom():
                 return replace(operation, body=self.block(operation.body, available))
         return operation
+
+    def found_again(self, store: Store, available: dict[Key, Value]) -> None:
+        """What was stored need not be loaded."""
+        if store.value.type == element_type(store.array.array):
+            available["load", store.array, store.indices] = store.value
+            store.value.name = store.value.name or store.array.name
 
     def key(self, operation: Operation) -> Key | None:
         match operation:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from srcdiff.analyses.aliasing import Sites, points_to
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
+    Alloc,
     Apply,
     Block,
     Call,
@@ -14,19 +15,27 @@ from srcdiff.ir.nodes import (
     Const,
     Copy,
     Custom,
+    Dim,
     Function,
     Grow,
     If,
+    Index,
+    Library,
     Load,
     Loop,
+    NewAxis,
     NewStack,
     Operation,
     Pop,
     Print,
     Push,
     Raise,
+    References,
+    Reshape,
     Store,
+    Transpose,
     Value,
+    View,
     walk,
 )
 from srcdiff.ir.types import Array, Stack
@@ -53,6 +62,7 @@ class _Forward:
     def __init__(self) -> None:
         self.known: dict[Value, Value] = {}
         self.builder = Builder()
+        self.arrays: dict[Value, Alloc | References] = {}
 
     def resolve(self, value: Value) -> Value:
         while value in self.known:
@@ -81,8 +91,33 @@ class _Forward:
                 into.append(self.loop(operation))
             case Custom():
                 into.append(replace(operation, body=self.block(operation.body)))
+            case Dim():
+                self.dim(operation, into)
             case _:
+                if isinstance(operation, Alloc | References):
+                    self.arrays[operation.out] = operation
                 into.append(operation)
+
+    def dim(self, operation: Dim, into: list[Operation]) -> None:
+        """The length of an axis, by where the array comes from."""
+        array, axis = operation.array, operation.axis
+        while array in self.arrays:
+            match self.arrays[array]:
+                case Alloc(like=None, shape=shape) | Reshape(shape=shape):
+                    self.known[operation.out] = shape[axis]
+                    return
+                case Alloc(like=like) if like is not None:
+                    array = like
+                case Transpose(array=source, axes=axes):
+                    array, axis = source, axes[axis]
+                case View() as view:
+                    place = _axis_of_base(view, axis)
+                    if place is None:
+                        break
+                    array, axis = view.array, place
+                case _:
+                    break
+        into.append(replace(operation, array=array, axis=axis))
 
     def apply(self, operation: Apply, into: list[Operation]) -> None:
         self.builder.operations = into
@@ -139,6 +174,23 @@ class _Forward:
             test=test,
             body=Block(body.operations, tuple(body.yields[k] for k in keep) + stop),
         )
+
+
+def _axis_of_base(view: View, axis: int) -> int | None:
+    """The axis of the whole array that is an axis of a view, if the view has all of it."""
+    own = base = 0
+    for item in view.items:
+        if isinstance(item, Index):
+            base += 1
+        elif isinstance(item, NewAxis):
+            if own == axis:
+                return None
+            own += 1
+        else:
+            if own == axis:
+                return base if not item.parts() else None
+            own, base = own + 1, base + 1
+    return base + axis - own
 
 
 def remove_dead(function: Function) -> Function:
@@ -230,7 +282,7 @@ class _Dead:
             self.need_memory(operation.array)
         if isinstance(operation, Push) and isinstance(operation.value.type, Array):
             self.need_memory(operation.value)
-        if isinstance(operation, Call):
+        if isinstance(operation, Call | Library):
             for value in operation.args:
                 if isinstance(value.type, Array):
                     self.need_memory(value)

@@ -1,0 +1,100 @@
+"""The command `python -m benchmarks`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks import programs, report, run
+from benchmarks.systems import OWN, SYSTEMS
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what is asked for, print the tables, and write `results.json` and the plots if there is a folder for them."""
+    chosen = parse(arguments)
+    if chosen.show:
+        shown = run.Run.from_json(chosen.show.read_text(encoding="utf-8"))
+        print("\n".join(report.describe(shown)))
+        if chosen.output:
+            draw(shown, chosen.output)
+        return 0
+    settings = run.Settings.quick() if chosen.quick else run.Settings()
+    if chosen.sizes:
+        settings = run.replace(settings, sizes=tuple(chosen.sizes))
+    # the quick look is srcdiff and the tapes, unless more is asked for
+    names = chosen.systems or (list(OWN) if chosen.quick else None)
+    systems, missing = run.chosen_systems(names)
+    for system in missing:
+        print(
+            f"{system.title} is not installed here: install {system.package}, "
+            f"or let {system.variable} name a Python that has it",
+            file=sys.stderr,
+        )
+    collected = run.run(chosen.only or programs.NAMES, systems, settings, Bar(), saver(chosen.output))
+    print("\n".join(report.describe(collected)))
+    if chosen.output and collected.results:
+        draw(collected, chosen.output)
+    return 130 if collected.interrupted else 0
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Gradients of plain Python programs: srcdiff, two tapes, and the systems that are installed.",
+    )
+    parser.add_argument("--quick", action="store_true", help="one size, srcdiff and the tapes: within three minutes")
+    parser.add_argument("--only", nargs="+", metavar="PROGRAM", choices=programs.NAMES, help="these programs")
+    parser.add_argument("--systems", nargs="+", metavar="SYSTEM", choices=list(SYSTEMS), help="these systems")
+    parser.add_argument(
+        "--sizes", nargs="+", type=int, choices=(0, 1, 2), help="these of the three sizes; 0 is the smallest"
+    )
+    parser.add_argument("--output", type=Path, metavar="FOLDER", help="write results.json and the plots there")
+    parser.add_argument("--show", type=Path, metavar="FILE", help="print the tables of a results.json, and run nothing")
+    return parser.parse_args(arguments)
+
+
+class Bar:
+    """A line that says how far it is: it stays one line in a terminal, and is one for each program elsewhere."""
+
+    WIDTH = 24
+
+    def __init__(self) -> None:
+        self.program = ""
+
+    def __call__(self, done: float, text: str) -> None:
+        filled = round(done * self.WIDTH)
+        line = f"[{'#' * filled}{'.' * (self.WIDTH - filled)}] {100 * done:3.0f} %  {text}"
+        if sys.stderr.isatty():
+            print(f"\r\x1b[K{line}", end="\n" if done >= 1.0 else "", file=sys.stderr, flush=True)
+        elif (program := text.split()[0].rstrip(":")) != self.program:
+            self.program = program
+            print(line, file=sys.stderr, flush=True)
+
+
+def saver(folder: Path | None):
+    """Writes the results so far, whenever there are more."""
+
+    def save(collected: run.Run) -> None:
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "results.json").write_text(collected.as_json(), encoding="utf-8")
+
+    return save
+
+
+def draw(collected: run.Run, folder: Path) -> None:
+    """The plots, if there is something to draw with."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        from benchmarks import plots
+    except ModuleNotFoundError as error:
+        print(f"no plots: {error.name} is not installed (pip install 'srcdiff[bench]')", file=sys.stderr)
+        return
+    for path in plots.draw(collected, folder):
+        print(f"wrote {path}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,431 @@
+"""Runs the contestants of each program in turns and collects what was measured.
+
+Each contestant is a process (`worker.py`) that waits for its turn, so that one runs at a time, in an environment of its
+own, on one processor. A contestant's time is the least of all its calls in all rounds; the rounds are interleaved, so
+that a slow moment of the machine does not hit one contestant alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import json
+import math
+import os
+import select
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import measure, programs, tape
+from benchmarks.systems import OWN, SYSTEMS, System
+
+__all__ = ["Result", "Run", "Settings", "chosen_systems", "replace", "run"]
+
+ROOT = Path(__file__).parent.parent
+
+#: One thread: for every library that has a variable for it. The processes are also bound to one processor.
+ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    "JAX_PLATFORMS": "cpu",
+    "CUDA_VISIBLE_DEVICES": "",
+}
+
+#: Above this, the rounds of a contestant differ so much that its least time may not be its time.
+NOISY = 1.15
+
+#: Who takes longer than this for one call, in seconds, has fewer rounds: nothing hangs on its last per cent.
+SLOW, SLOW_ROUNDS = 1.0, 2
+
+#: Gradients of two methods may differ by this much of the largest component.
+TOLERANCE = 1e-6
+
+
+@dataclass(slots=True)
+class Result:
+    """What was measured of one contestant on one program at one size. Times in seconds, memory in bytes."""
+
+    program: str
+    size: int
+    system: str
+    seconds: float | None = None
+    calls: int = 0
+    spread: float | None = None
+    first_cold: float | None = None
+    first_warm: float | None = None
+    peak: int | None = None
+    refused: str | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How much to measure."""
+
+    rounds: int = 7
+    turn: float = 0.15
+    sizes: tuple[int, ...] = (0, 1, 2)
+    patience: float = 120.0
+    warm: bool = True
+    budget: float = math.inf
+
+    @classmethod
+    def quick(cls) -> Settings:
+        return cls(rounds=3, turn=0.03, sizes=(1,), patience=60.0, warm=False, budget=165.0)
+
+
+class LostError(Exception):
+    """The process of a contestant gave no answer."""
+
+
+class Contestant:
+    """A worker process, and a way to ask it."""
+
+    def __init__(self, system: System, program: str, python: str, caches: Path) -> None:
+        environment = os.environ | ONE_THREAD | {"PYTHONPATH": str(ROOT)} | _cache_variables(caches)
+        self.system = system
+        self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115 (closed by `stop`)
+        self.process = subprocess.Popen(
+            [python, "-m", "benchmarks.worker", system.name, program],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            text=True,
+            env=environment,
+            start_new_session=True,  # Ctrl-C is for the one who collects
+        )
+        _bind_to_one_processor(self.process.pid)
+
+    def answer(self, patience: float) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        ready, _, _ = select.select([self.process.stdout], [], [], patience)
+        if not ready:
+            raise LostError(f"no answer within {patience:.0f} s")
+        line = self.process.stdout.readline()
+        if not line:
+            raise LostError(f"its process ended: {self._last_words()}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def ask(self, patience: float, **command: Any) -> dict[str, Any]:
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(json.dumps(command) + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            raise LostError(f"its process ended: {self._last_words()}") from None
+        return self.answer(patience)
+
+    def _last_words(self) -> str:
+        self.process.wait()
+        self.log.seek(0)
+        lines = self.log.read().strip().splitlines()
+        return lines[-1] if lines else f"exit status {self.process.returncode}"
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+        self.log.close()
+
+
+def _cache_variables(folder: Path) -> dict[str, str]:
+    """Where the systems that keep compiled code between processes keep it."""
+    names = ("NUMBA_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR", "WARP_CACHE_PATH")
+    return {name: str(folder / name.lower()) for name in names} | {"SRCDIFF_CACHE_DIR": str(folder / "srcdiff")}
+
+
+def _bind_to_one_processor(process: int) -> None:
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(process, {max(os.sched_getaffinity(0))})
+
+
+def python_for(system: System) -> str | None:
+    """The interpreter to run a system with: the one that its variable names, or this one if it has the package."""
+    named = os.environ.get(system.variable)
+    if named:
+        return named
+    return sys.executable if importlib.util.find_spec(system.package) else None
+
+
+@contextmanager
+def contestants(systems: Sequence[System], program: str, caches: Path) -> Iterator[list[Contestant]]:
+    """The processes of all systems, stopped at the end whatever happens."""
+    with ExitStack() as stack:
+        started = []
+        for system in systems:
+            python = python_for(system)
+            assert python is not None, f"{system.name} was chosen and cannot be run"
+            contestant = Contestant(system, program, python, caches)
+            stack.callback(contestant.stop)
+            started.append(contestant)
+        yield started
+
+
+Progress = Callable[[str], None]
+
+
+def run_program(
+    name: str, systems: Sequence[System], settings: Settings, progress: Progress, versions: dict[str, str]
+) -> Iterator[Result]:
+    """All results of one program: first calls, then times in turns, size by size; then memory, in new processes."""
+    program = programs.load(name)
+    sizes = [program.sizes[k] for k in settings.sizes]
+    with tempfile.TemporaryDirectory() as folder:
+        caches = Path(folder)
+        found: dict[tuple[str, int], Result] = {}
+        with contestants(systems, name, caches) as started:
+            racing = list(started)
+            for contestant in started:
+                progress(f"{name}: start {contestant.system.title}")
+                try:
+                    versions[contestant.system.name] = contestant.answer(settings.patience)["version"]
+                except LostError as lost:
+                    racing.remove(contestant)
+                    for size in sizes:
+                        result = Result(name, size, contestant.system.name, refused=str(lost))
+                        found[contestant.system.name, size] = result
+            for k, size in enumerate(sizes):
+                expected = reference(program, size, checked=size == sizes[0])
+                lost_ones = _race(program, size, racing, settings, progress, expected, caches, found)
+                racing = [c for c in racing if c not in lost_ones]
+                for contestant in lost_ones:
+                    for larger in sizes[k + 1 :]:
+                        reason = f"not tried, because of size {size}"
+                        found[contestant.system.name, larger] = Result(
+                            name, larger, contestant.system.name, refused=reason
+                        )
+        if settings.warm:
+            _look_at_memory(program, sizes, systems, settings, progress, caches, found)
+    yield from found.values()
+
+
+def _race(
+    program: programs.Program,
+    size: int,
+    racing: Sequence[Contestant],
+    settings: Settings,
+    progress: Progress,
+    expected: tuple[float, list[np.ndarray]],
+    caches: Path,
+    found: dict[tuple[str, int], Result],
+) -> list[Contestant]:
+    """One size: first calls and the comparison of the gradients, then the rounds. Returns those who got lost."""
+    lost_ones: list[Contestant] = []
+    running: list[tuple[Contestant, Result, list[float]]] = []
+    for contestant in racing:
+        progress(f"{program.name} {size}: first call, {contestant.system.title}")
+        result = found[contestant.system.name, size] = Result(program.name, size, contestant.system.name)
+        try:
+            save = caches / "gradients.npz"
+            answer = contestant.ask(settings.patience, do="first", size=size, save=str(save))
+            result.refused = answer.get("refused")
+            if result.refused is None:
+                result.first_cold = answer["seconds"]
+                result.notes += answer["notes"]
+                result.refused = disagreement(contestant.system.name, answer["value"], save, expected)
+        except LostError as lost:
+            result.refused = str(lost)
+            lost_ones.append(contestant)
+        if result.refused is None:
+            running.append((contestant, result, []))
+    for turn in range(settings.rounds):
+        for contestant, result, times in running:
+            slow = turn >= SLOW_ROUNDS and times and min(times) > SLOW
+            if contestant in lost_ones or slow:
+                continue
+            progress(f"{program.name} {size}: round {turn + 1}, {contestant.system.title}")
+            try:
+                answer = contestant.ask(settings.patience, do="time", seconds=settings.turn)
+            except LostError as lost:
+                result.refused = str(lost)
+                lost_ones.append(contestant)
+                continue
+            times.append(answer["seconds"])
+            result.calls += answer["calls"]
+            result.seconds = min(times)
+            result.spread = measure.spread(times)
+    return lost_ones
+
+
+def _look_at_memory(
+    program: programs.Program,
+    sizes: Sequence[int],
+    systems: Sequence[System],
+    settings: Settings,
+    progress: Progress,
+    caches: Path,
+    found: dict[tuple[str, int], Result],
+) -> None:
+    """New processes that find what the first ones left in their caches: the first call again, and the peak memory."""
+    for system in systems:
+        if all(found[system.name, size].refused for size in sizes):
+            continue
+        with contestants([system], program.name, caches) as (contestant,):
+            try:
+                contestant.answer(settings.patience)
+                for size in sizes:
+                    result = found[system.name, size]
+                    if result.refused:
+                        break
+                    progress(f"{program.name} {size}: memory, {system.title}")
+                    answer = contestant.ask(
+                        settings.patience, do="first", size=size, save=str(caches / "gradients.npz")
+                    )
+                    result.first_warm = answer.get("seconds")
+                    result.peak = contestant.ask(settings.patience, do="memory").get("peak")
+            except LostError as lost:
+                result = found[system.name, sizes[0]]
+                result.notes.append(f"memory not measured: {lost}")
+
+
+# -- is the gradient right? ------------------------------------------------------------------------------------------
+
+
+def reference(program: programs.Program, size: int, checked: bool) -> tuple[float, list[np.ndarray]]:
+    """The value and the gradients that others are compared with: the eager tape's, itself compared with differences."""
+    arguments = program.arguments(size)
+    value, gradients = tape.eager.value_and_grad(program.primal, program.positions)(*arguments)
+    arrays = [np.asarray(g) for g in gradients]
+    if checked:
+        compare_with_differences(program, arguments, arrays)
+    return value, arrays
+
+
+def compare_with_differences(
+    program: programs.Program, arguments: tuple[Any, ...], gradients: Sequence[np.ndarray]
+) -> None:
+    """The derivative along a line, by central differences of the sixth order, against the gradients."""
+    random = np.random.default_rng(0)
+    directions = [random.standard_normal(np.shape(g)) for g in gradients]
+    length = math.sqrt(sum(float(np.sum(d * d)) for d in directions))
+    directions = [d / length for d in directions]
+
+    def along(t: float) -> float:
+        moved = list(arguments)
+        for position, direction in zip(program.positions, directions, strict=True):
+            original = arguments[position]
+            moved[position] = original + t * (direction if isinstance(original, np.ndarray) else float(direction))
+        return float(program.primal(*moved))
+
+    by_gradient = sum(float(np.sum(g * d)) for g, d in zip(gradients, directions, strict=True))
+    scale = math.sqrt(sum(float(np.sum(g * g)) for g in gradients))
+    # The best of several steps: too long a step bends, too short a step rounds.
+    errors = []
+    for step in (1e-2, 3e-3, 1e-3, 3e-4, 1e-4):
+        weights = ((1, 3.0 / 4.0), (2, -3.0 / 20.0), (3, 1.0 / 60.0))
+        by_differences = sum(w * (along(k * step) - along(-k * step)) for k, w in weights) / step
+        errors.append(abs(by_differences - by_gradient))
+    if min(errors) > 1e-6 * max(scale, abs(by_gradient)):
+        raise AssertionError(
+            f"{program.name}: the eager tape says {by_gradient}, differences are {min(errors)} away from it"
+        )
+
+
+def disagreement(
+    system: str, value: float, save: Path, expected: tuple[float, list[np.ndarray]], tolerance: float = TOLERANCE
+) -> str | None:
+    """What is wrong with a value and its gradients, if anything is."""
+    right_value, right = expected
+    if not abs(value - right_value) <= tolerance * max(1.0, abs(right_value)):
+        return f"wrong value: {value:.6g} instead of {right_value:.6g}"
+    if system == "primal":
+        return None
+    with np.load(save) as file:
+        gradients = [file[f"arr_{k}"] for k in range(len(file.files))]
+    if [g.shape for g in gradients] != [r.shape for r in right]:
+        return f"gradients of shapes {[g.shape for g in gradients]} instead of {[r.shape for r in right]}"
+    scale = max(float(np.max(np.abs(r), initial=0.0)) for r in right)
+    furthest = max(float(np.max(np.abs(g - r), initial=0.0)) for g, r in zip(gradients, right, strict=True))
+    if not furthest <= tolerance * scale:
+        return f"wrong gradient: off by {furthest / scale:.2g} of the largest component"
+    return None
+
+
+# -- everything ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Run:
+    """All results, and where they come from."""
+
+    date: str
+    machine: dict[str, Any]
+    versions: dict[str, str]
+    settings: dict[str, Any]
+    results: list[Result] = field(default_factory=list)
+    not_run: list[str] = field(default_factory=list)
+    interrupted: bool = False
+
+    def as_json(self) -> str:
+        content = asdict(self)
+        content["settings"] = {k: (None if v == math.inf else v) for k, v in content["settings"].items()}
+        return json.dumps(content, indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> Run:
+        content = json.loads(text)
+        results = [Result(**r) for r in content.pop("results")]
+        return cls(results=results, **content)
+
+
+def machine() -> dict[str, Any]:
+    """What the times depend on."""
+    import platform
+
+    model = platform.processor() or platform.machine()
+    information = Path("/proc/cpuinfo")
+    if information.exists():
+        lines = [x for x in information.read_text().splitlines() if x.startswith("model name")]
+        model = lines[0].partition(":")[2].strip() if lines else model
+    return {
+        "processor": model,
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+    }
+
+
+def run(
+    names: Sequence[str],
+    systems: Sequence[System],
+    settings: Settings,
+    progress: Callable[[float, str], None],
+    save: Callable[[Run], None],
+) -> Run:
+    """Run programs one after the other, saving after each; an interrupt ends the run and keeps what is done."""
+    collected = Run(time.strftime("%Y-%m-%d %H:%M"), machine(), {}, asdict(settings))
+    start = time.monotonic()
+    for k, name in enumerate(names):
+        if time.monotonic() - start > settings.budget:
+            collected.not_run += names[k:]
+            break
+        try:
+            show = functools.partial(progress, k / len(names))
+            collected.results += run_program(name, systems, settings, show, collected.versions)
+        except KeyboardInterrupt:
+            collected.not_run += names[k:]
+            collected.interrupted = True
+            break
+        finally:
+            save(collected)
+    progress(1.0, "done")
+    return collected
+
+
+def chosen_systems(names: Sequence[str] | None) -> tuple[list[System], list[System]]:
+    """The systems to run, and those that were asked for (or all) and are not installed."""
+    wanted = [SYSTEMS[n] for n in dict.fromkeys([*OWN[:2], *names])] if names is not None else list(SYSTEMS.values())
+    return [s for s in wanted if python_for(s)], [s for s in wanted if not python_for(s)]

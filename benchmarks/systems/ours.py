@@ -1,0 +1,54 @@
+"""The primal, srcdiff and the two tapes: they take the programs as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+
+import srcdiff
+from benchmarks import tape
+from benchmarks.programs import Program
+from srcdiff.benchmark import compiled_primal, reason_of
+
+__all__ = ["held_bytes", "notes", "prepare", "reason_of", "to_numpy", "version"]
+
+notes: list[str] = []
+"""What there is to say about how the latest call was prepared."""
+
+held: list[Any] = []
+"""What was prepared, if it holds memory between calls."""
+
+
+def version() -> str:
+    return f"srcdiff {srcdiff.__version__}, numba {numba.__version__}, numpy {np.__version__}"
+
+
+def prepare(program: Program, arguments: tuple[Any, ...], variant: str) -> Callable[[], Any]:
+    notes.clear()
+    held.clear()
+    if variant == "primal":
+        primal, note = compiled_primal(program.primal, arguments)
+        if note:
+            notes.append(note)
+        return lambda: (primal(*arguments), ())
+    make: dict[str, Callable[..., Any]] = {
+        "srcdiff": lambda: srcdiff.value_and_grad(program.primal, wrt=program.wrt),
+        "eager": lambda: tape.eager.value_and_grad(program.primal, program.positions),
+        "compiled": lambda: tape.compiled.value_and_grad(program.primal, program.positions),
+    }
+    differentiated = make[variant]()
+    held.append(differentiated)
+    return lambda: differentiated(*arguments)
+
+
+def to_numpy(result: Any) -> tuple[float, list[np.ndarray]]:
+    value, gradients = result
+    return float(value), [np.asarray(g) for g in gradients]
+
+
+def held_bytes() -> int:
+    """The memory that is held between calls: the record of the compiled tape."""
+    return sum(getattr(one, "nbytes", 0) for one in held)

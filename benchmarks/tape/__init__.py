@@ -1,0 +1,12 @@
+"""Tape replay, done as well as we can do it: what srcdiff is compared with.
+
+Both tapes differentiate plain Python functions on numbers and NumPy arrays.
+
+- `eager.value_and_grad` records every call and reads the record backwards.
+- `compiled.value_and_grad` records once, and runs the record forwards and backwards in one compiled loop for as long as
+  the function would take the same branches.
+"""
+
+from . import compiled, eager
+
+__all__ = ["compiled", "eager"]

@@ -1,0 +1,89 @@
+"""One contestant on one program, in a process of its own: `python -m benchmarks.worker SYSTEM PROGRAM`.
+
+It reads commands and writes answers, one JSON object a line:
+
+- at the start: the time to import the system, and its version
+- `{"do": "first", "size": n, "save": path}`: everything up to the first gradient; the gradients go to the file
+- `{"do": "time", "seconds": s}`: the least time of a call, among those that fit into the given time
+- `{"do": "memory"}`: the peak of the memory during a call
+
+What the system refuses or raises is an answer too: `{"refused": reason}`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import time
+import traceback
+from typing import Any
+
+import numpy as np
+
+from benchmarks import measure, programs
+from benchmarks.systems import SYSTEMS, RefusedError
+
+
+class Worker:
+    """The contestant, and the call that is measured."""
+
+    def __init__(self, system: str, program: str) -> None:
+        self.system = SYSTEMS[system]
+        self.program = programs.load(program)
+        start = time.perf_counter()
+        self.module = importlib.import_module(f"benchmarks.systems.{self.system.module}")
+        self.import_seconds = time.perf_counter() - start
+        self.call: measure.Call = lambda: None
+        self.batch = 1
+
+    def first(self, size: int, save: str) -> dict[str, Any]:
+        arguments = self.program.arguments(size)
+        start = time.perf_counter()
+        self.call = self.module.prepare(self.program, arguments, self.system.variant)
+        result = self.call()
+        seconds = time.perf_counter() - start
+        value, gradients = self.module.to_numpy(result)
+        np.savez(save, *gradients)
+        self.batch = 0
+        return {"seconds": seconds, "value": value, "notes": list(getattr(self.module, "notes", ()))}
+
+    def time(self, seconds: float) -> dict[str, Any]:
+        self.batch = self.batch or measure.batch_for(self.call)
+        least, count = measure.least_time(self.call, seconds, self.batch)
+        return {"seconds": least, "calls": count}
+
+    def memory(self) -> dict[str, Any]:
+        peak = measure.peak_memory(self.call)
+        held = getattr(self.module, "held_bytes", lambda: 0)()  # a record that stays from call to call counts too
+        return {"peak": None if peak is None else peak + held}
+
+    def answer(self, command: dict[str, Any]) -> dict[str, Any]:
+        do = command.pop("do")
+        try:
+            answer: dict[str, Any] = getattr(self, do)(**command)
+        except RefusedError as refused:
+            return {"refused": str(refused)}
+        except Exception as error:  # whatever a library raises is what is reported of it
+            traceback.print_exc()
+            return {"refused": getattr(self.module, "reason_of", first_line)(error)}
+        return answer
+
+
+def first_line(error: Exception) -> str:
+    text = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {text}"[:300]
+
+
+def main(system: str, program: str) -> None:
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what libraries print is not an answer
+    worker = Worker(system, program)
+    print(json.dumps({"import": worker.import_seconds, "version": worker.module.version()}), file=answers)
+    for line in sys.stdin:
+        print(json.dumps(worker.answer(json.loads(line))), file=answers)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,643 @@
+"""Arrays made of numbers and of other arrays, and views that are more than a slice."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from srcdiff.library.language import (
+    agree,
+    array_like,
+    as_tuple,
+    axes_of,
+    axis_of,
+    backwards,
+    counted,
+    each,
+    each_axis,
+    from_places,
+    inserted,
+    known,
+    moved,
+    ones,
+    part,
+    replaced,
+    result_type,
+    swapped,
+    upto,
+    without,
+    zero,
+    zeros,
+)
+from srcdiff.library.language import at_axis as at
+from srcdiff.library.reductions import sum as total_of
+
+# -- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float) -> Any:  # noqa: N803 -- NumPy's names
+    def element(i: Any, j: Any) -> Any:
+        return j == i + k
+
+    return from_places((N, N if M is None else M), dtype, element)
+
+
+def identity(n: Any, dtype: Any = float) -> Any:
+    return eye(n, dtype=dtype)
+
+
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float) -> Any:  # noqa: N803 -- NumPy's names
+    def element(i: Any, j: Any) -> Any:
+        return j <= i + k
+
+    return from_places((N, N if M is None else M), dtype, element)
+
+
+def tril(m: Any, k: Any = 0) -> Any:
+    m = array_like(m)
+    return np.where(tri(m.shape[-2], m.shape[-1], k, bool), m, zero(m.dtype))
+
+
+def triu(m: Any, k: Any = 0) -> Any:
+    m = array_like(m)
+    return np.where(tri(m.shape[-2], m.shape[-1], k - 1, bool), zero(m.dtype), m)
+
+
+def tril_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
+    return np.nonzero(tri(n, m, k, bool))
+
+
+def triu_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
+    return np.nonzero(~tri(n, m, k - 1, bool))
+
+
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Any:
+    if stop is None:
+        start, stop = 0, start
+    kind = result_type(start, stop, step)
+    if kind == np.int64:
+        n = len(range(start, stop, step))
+    else:
+        n = max(math.ceil((stop - start) / step), 0)
+
+    def element(i: Any) -> Any:
+        return start + i * step
+
+    return from_places((n,), kind if dtype is None else dtype, element)
+
+
+def linspace(
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: Any = True,
+    retstep: Any = False,
+    dtype: Any = None,
+) -> Any:
+    intervals = num - 1 if endpoint else num
+    step = (stop - start) / max(intervals, 1)
+    result = np.empty(num, float if dtype is None else dtype)
+    for i in range(num):
+        result[i] = start + i * step
+    if endpoint and num > 1:
+        result[num - 1] = stop
+    if retstep:
+        return result, step
+    return result
+
+
+def vander(x: Any, N: Any = None, increasing: Any = False) -> Any:  # noqa: N803 -- NumPy's names
+    x = array_like(x)
+    n = len(x) if N is None else N
+    result = np.empty((len(x), n), result_type(x, 1))
+    for i in range(len(x)):
+        base = x[(i,)]
+        power = base * 0 + 1
+        for j in range(n):
+            result[i, j if increasing else n - 1 - j] = power
+            power = power * base
+    return result
+
+
+def meshgrid(*xi: Any, indexing: Any = "xy", sparse: Any = False, copy: Any = True) -> Any:
+    """The coordinates of all points of a grid; with `xy` the first two axes change places."""
+    vectors = ()
+    shape = ()
+    for x in xi:
+        vector = np.ravel(array_like(x))
+        vectors = (*vectors, vector)
+        shape = (*shape, len(vector))
+    swap = indexing == "xy" and len(shape) > 1
+    if swap:
+        shape = (shape[1], shape[0], *shape[2:])
+    grids = ()
+    for k, vector in enumerate(vectors):
+        axis = (1 - k) if swap and k < 2 else k
+        line = np.reshape(vector, replaced(ones(len(shape)), axis, len(vector)))
+        if sparse:
+            grids = (*grids, line)
+        else:
+            grids = (*grids, np.copy(np.broadcast_to(line, shape)))
+    return grids
+
+
+def indices(dimensions: Any, dtype: Any = int, sparse: Any = False) -> Any:
+    shape = tuple(dimensions)
+    result = np.empty((len(shape), *shape), dtype)
+    for axis in upto(len(shape)):
+        for i in each(shape):
+            result[(axis, *i)] = i[axis]
+    return result
+
+
+# -- of several arrays -----------------------------------------------------------------------------------------------
+
+
+def arrays_of(items: Any) -> Any:
+    """The arrays of a list or of the rows of an array, one by one."""
+    found = ()
+    for x in items:
+        found = (*found, array_like(x))
+    return found
+
+
+def joined_rows(arrays: Any, axis: Any) -> Any:
+    """The arrays of a list of any length one behind the other."""
+    first = arrays[0]
+    length = 0
+    for k in range(len(arrays)):
+        length += arrays[k].shape[axis]
+    result = np.empty(replaced(first.shape, axis, length), first.dtype)
+    offset = 0
+    for k in range(len(arrays)):
+        a = arrays[k]
+        for n, m in zip(without(a.shape, (axis,)), without(first.shape, (axis,)), strict=True):
+            agree(n, m, "all the input array dimensions except for the concatenation axis must match exactly")
+        for i in each(a.shape):
+            result[replaced(i, axis, offset + i[axis])] = a[i]
+        offset += a.shape[axis]
+    return result
+
+
+def stacked_rows(arrays: Any, axis: Any) -> Any:
+    """The arrays of a list of any length along a new axis."""
+    first = array_like(arrays[0])
+    result = np.empty(inserted(first.shape, axis, len(arrays)), first.dtype)
+    for k in range(len(arrays)):
+        a = array_like(arrays[k])
+        for n, m in zip(a.shape, first.shape, strict=True):
+            agree(n, m, "all input arrays must have the same shape")
+        for i in each(first.shape):
+            result[inserted(i, axis, k)] = a[i]
+    return result
+
+
+def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None) -> Any:
+    if not counted(arrays):
+        return joined_rows(arrays, axis_of(axis, arrays[0].ndim))
+    arrays = arrays_of(arrays)
+    if axis is None:
+        flat = ()
+        for a in arrays:
+            flat = (*flat, np.ravel(atleast_1d(a)))
+        arrays, axis = flat, 0
+    return joined(arrays, axis_of(axis, arrays[0].ndim), out, dtype)
+
+
+def joined(arrays: Any, axis: Any, out: Any = None, dtype: Any = None) -> Any:
+    """The arrays one behind the other along an axis."""
+    first = arrays[0]
+    length = 0
+    for a in arrays:
+        if a.ndim != first.ndim:
+            raise ValueError("all the input array dimensions must match")
+        for n, m in zip(without(a.shape, (axis,)), without(first.shape, (axis,)), strict=True):
+            agree(n, m, "all the input array dimensions except for the concatenation axis must match exactly")
+        length += a.shape[axis]
+    if out is not None:
+        result = out
+    else:
+        result = np.empty(replaced(first.shape, axis, length), result_type(*arrays) if dtype is None else dtype)
+    offset = 0
+    for a in arrays:
+        for i in each(a.shape):
+            result[replaced(i, axis, offset + i[axis])] = a[i]
+        offset += a.shape[axis]
+    return result
+
+
+def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None) -> Any:
+    if not counted(arrays):
+        return stacked_rows(arrays, axis_of(axis, np.ndim(arrays[0]) + 1))
+    arrays = arrays_of(arrays)
+    first = arrays[0]
+    axis = axis_of(axis, first.ndim + 1)
+    for a in arrays:
+        if a.ndim != first.ndim:
+            raise ValueError("all input arrays must have the same shape")
+        for n, m in zip(a.shape, first.shape, strict=True):
+            agree(n, m, "all input arrays must have the same shape")
+    if out is not None:
+        result = out
+    else:
+        kind = result_type(*arrays) if dtype is None else dtype
+        result = np.empty(inserted(first.shape, axis, len(arrays)), kind)
+    for k, a in enumerate(arrays):
+        for i in each(first.shape):
+            result[inserted(i, axis, k)] = a[i]
+    return result
+
+
+def hstack(tup: Any, *, dtype: Any = None) -> Any:
+    if not counted(tup):
+        return joined_rows(tup, 0 if tup[0].ndim == 1 else 1)
+    arrays = ()
+    for a in arrays_of(tup):
+        arrays = (*arrays, atleast_1d(a))
+    return joined(arrays, 0 if arrays[0].ndim == 1 else 1, None, dtype)
+
+
+def vstack(tup: Any, *, dtype: Any = None) -> Any:
+    if not counted(tup):
+        return stacked_rows(tup, 0) if tup[0].ndim == 1 else joined_rows(tup, 0)
+    arrays = ()
+    for a in arrays_of(tup):
+        arrays = (*arrays, atleast_2d(a))
+    return joined(arrays, 0, None, dtype)
+
+
+def dstack(tup: Any) -> Any:
+    arrays = ()
+    for a in arrays_of(tup):
+        arrays = (*arrays, atleast_3d(a))
+    return joined(arrays, 2)
+
+
+def column_stack(tup: Any) -> Any:
+    if not counted(tup):
+        return stacked_rows(tup, 1) if tup[0].ndim == 1 else joined_rows(tup, 1)
+    arrays = ()
+    for a in arrays_of(tup):
+        if a.ndim < 2:
+            arrays = (*arrays, np.expand_dims(atleast_1d(a), 1))
+        else:
+            arrays = (*arrays, a)
+    return joined(arrays, 1)
+
+
+def block(arrays: Any) -> Any:
+    """Rows of blocks; the innermost lists are joined along the last axis."""
+    return joined_blocks(arrays, depth(arrays), max(depth(arrays), largest_rank(arrays)))
+
+
+def joined_blocks(arrays: Any, level: Any, rank: Any) -> Any:
+    if level == 0:
+        a = array_like(arrays)
+        return np.reshape(a, ones(rank - a.ndim) + a.shape) if a.ndim < rank else a
+    blocks = ()
+    for a in arrays:
+        blocks = (*blocks, joined_blocks(a, level - 1, rank))
+    return joined(blocks, rank - level)
+
+
+def depth(arrays: Any) -> Any:
+    """How deep lists are nested."""
+    if isinstance(arrays, tuple | list):
+        return 1 + depth(arrays[0])
+    return 0
+
+
+def largest_rank(arrays: Any) -> Any:
+    if isinstance(arrays, tuple | list):
+        largest = 0
+        for a in arrays:
+            largest = max(largest, largest_rank(a))
+        return largest
+    return array_like(arrays).ndim
+
+
+def append(arr: Any, values: Any, axis: Any = None) -> Any:
+    return concatenate((arr, values), axis)
+
+
+def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 0) -> Any:
+    array = np.asarray(array)
+    widths = each_axis(pad_width, array.ndim)
+    shape = ()
+    for n, (before, after) in zip(array.shape, widths, strict=True):
+        shape = (*shape, before + n + after)
+    if mode == "constant":
+        return padded_with(array, widths, shape, constant_values)
+    result = np.empty(shape, array.dtype)
+    for i in each(shape):
+        place = ()
+        for k, n, (before, _) in zip(i, array.shape, widths, strict=True):
+            place = (*place, continued(k - before, n, mode))
+        result[i] = array[place]
+    return result
+
+
+def padded_with(array: Any, widths: Any, shape: Any, values: Any) -> Any:
+    if not known(values) or isinstance(values, int | float):
+        result = np.full(shape, values, array.dtype)
+    else:
+        result = np.empty(shape, array.dtype)
+        for axis, (before, after) in enumerate(each_axis(values, array.ndim)):
+            start, stop = widths[axis][0], widths[axis][0] + array.shape[axis]
+            part(result, axis, None, start)[...] = before
+            part(result, axis, stop, None)[...] = after
+    for i in each(array.shape):
+        place = ()
+        for k, (before, _) in zip(i, widths, strict=True):
+            place = (*place, k + before)
+        result[place] = array[i]
+    return result
+
+
+def continued(k: Any, n: Any, mode: Any) -> Any:
+    """The position in an axis of length n that a position outside stands for."""
+    if mode == "edge":
+        return min(max(k, 0), n - 1)
+    if mode == "wrap":
+        return k % n
+    if mode == "symmetric":
+        k = k % (2 * n)
+        return min(k, 2 * n - 1 - k)
+    if mode == "reflect":
+        period = max(2 * n - 2, 1)
+        k = k % period
+        return min(k, 2 * n - 2 - k)
+    raise ValueError("this mode of `pad` is not differentiated yet")
+
+
+# -- diagonals -------------------------------------------------------------------------------------------------------
+
+
+def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
+    a = array_like(a)
+    first, second = axis_of(axis1, a.ndim), axis_of(axis2, a.ndim)
+    below, right = max(-offset, 0), max(offset, 0)
+    n = max(min(a.shape[first] - below, a.shape[second] - right), 0)
+    rest = without(a.shape, (first, second))
+    result = np.empty((*rest, n), a.dtype)
+    for i in each(rest):
+        for k in range(n):
+            if first < second:
+                result[(*i, k)] = a[inserted(inserted(i, first, k + below), second, k + right)]
+            else:
+                result[(*i, k)] = a[inserted(inserted(i, second, k + right), first, k + below)]
+    return result
+
+
+def diag(v: Any, k: Any = 0) -> Any:
+    v = array_like(v)
+    if v.ndim == 2:
+        return diagonal(v, k)
+    if v.ndim != 1:
+        raise ValueError("Input must be 1- or 2-d.")
+    below, right = max(-k, 0), max(k, 0)
+    n = len(v)
+    result = np.zeros((n + below + right, n + below + right), v.dtype)
+    for i in range(n):
+        result[i + below, i + right] = v[(i,)]
+    return result
+
+
+def diagflat(v: Any, k: Any = 0) -> Any:
+    return diag(np.ravel(array_like(v)), k)
+
+
+# -- axes ------------------------------------------------------------------------------------------------------------
+
+
+def swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
+    a = np.asarray(a)
+    return np.transpose(a, swapped(a.ndim, axis_of(axis1, a.ndim), axis_of(axis2, a.ndim)))
+
+
+def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+    a = np.asarray(a)
+    return np.transpose(a, moved(a.ndim, source, destination))
+
+
+def squeeze(a: Any, axis: Any = None) -> Any:
+    a = np.asarray(a)
+    if axis is None:
+        axis = ()
+        for k, n in enumerate(a.shape):
+            if not known(n):
+                raise ValueError("which axes have length one is not known when the function is compiled: give `axis`")
+            if n == 1:
+                axis = (*axis, k)
+    axes = axes_of(axis, a.ndim)
+    for k in backwards(axes):
+        if a.shape[k] != 1:
+            raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+        a = at(a, k, 0)
+    return a
+
+
+def atleast_1d(a: Any) -> Any:
+    a = array_like(a)
+    return np.full((1,), a[()]) if a.ndim == 0 else a
+
+
+def atleast_2d(a: Any) -> Any:
+    a = atleast_1d(a)
+    return np.expand_dims(a, 0) if a.ndim == 1 else a
+
+
+def atleast_3d(a: Any) -> Any:
+    a = atleast_2d(a)
+    return np.expand_dims(a, 2) if a.ndim == 2 else a
+
+
+def flatten(a: Any, order: Any = "C") -> Any:
+    """The method of arrays: always a copy."""
+    return np.reshape(np.copy(a), -1, order)
+
+
+def flip(m: Any, axis: Any = None) -> Any:
+    m = np.asarray(m)
+    for k in axes_of(axis, m.ndim):
+        m = part(m, k, None, None, -1)
+    return m
+
+
+def fliplr(m: Any) -> Any:
+    return flip(m, 1)
+
+
+def flipud(m: Any) -> Any:
+    return flip(m, 0)
+
+
+def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
+    m = np.asarray(m)
+    first, second = axis_of(axes[0], m.ndim), axis_of(axes[1], m.ndim)
+    turns = k % 4
+    if turns == 0:
+        return m
+    if turns == 2:
+        return flip(flip(m, first), second)
+    if turns == 1:
+        return swapaxes(flip(m, second), first, second)
+    return flip(swapaxes(m, first, second), second)
+
+
+def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    a = np.asarray(a)
+    if axis is None:
+        if a.ndim == 1:
+            return rolled(a, shift, 0)
+        return np.reshape(rolled(np.ravel(a), shift, 0), a.shape)
+    axes, shifts = as_tuple(axis), as_tuple(shift)
+    if len(shifts) == 1:
+        shifts = shifts * len(axes)
+    if len(axes) == 1:
+        axes = axes * len(shifts)
+    for k, amount in zip(axes, shifts, strict=True):
+        a = rolled(a, amount, axis_of(k, a.ndim))
+    return a
+
+
+def rolled(a: Any, shift: Any, axis: Any) -> Any:
+    n = a.shape[axis]
+    shift = shift % max(n, 1)
+    result = np.empty(a.shape, a.dtype)
+    for i in each(replaced(a.shape, axis, n - shift)):
+        result[replaced(i, axis, i[axis] + shift)] = a[i]
+    for i in each(replaced(a.shape, axis, shift)):
+        result[i] = a[replaced(i, axis, i[axis] + (n - shift))]
+    return result
+
+
+def tile(A: Any, reps: Any) -> Any:  # noqa: N803 -- NumPy's names
+    a = np.asarray(array_like(A))
+    times = as_tuple(reps)
+    times = ones(a.ndim - len(times)) + times
+    shape = ones(len(times) - a.ndim) + a.shape
+    result = np.empty(tuple([r * n for r, n in zip(times, shape, strict=True)]), a.dtype)
+    for i in each(times):
+        for k in each(a.shape):
+            place = ()
+            for turn, n, inner in zip(i, shape, zeros(len(shape) - a.ndim) + k, strict=True):
+                place = (*place, turn * n + inner)
+            result[place] = a[k]
+    return result
+
+
+def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
+    a = array_like(a)
+    repeats = array_like(repeats)
+    if axis is None:
+        a, axis = np.ravel(a), 0
+    axis = axis_of(axis, a.ndim)
+    if repeats.ndim == 0:
+        times = repeats[()]
+        result = np.empty(replaced(a.shape, axis, a.shape[axis] * times), a.dtype)
+        for i in each(a.shape):
+            element = a[i]
+            for k in range(times):
+                result[replaced(i, axis, i[axis] * times + k)] = element
+        return result
+    repeats = np.asarray(np.broadcast_to(repeats, (a.shape[axis],)))
+    result = np.empty(replaced(a.shape, axis, total_of(repeats)), a.dtype)
+    ends = np.cumsum(repeats)
+    for i in each(a.shape):
+        element = a[i]
+        end = ends[i[axis]]
+        for k in range(end - repeats[i[axis]], end):
+            result[replaced(i, axis, k)] = element
+    return result
+
+
+# -- parts -----------------------------------------------------------------------------------------------------------
+
+
+def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
+    ary = np.asarray(ary)
+    axis = axis_of(axis, ary.ndim)
+    if isinstance(indices_or_sections, int) and ary.shape[axis] % indices_or_sections != 0:
+        raise ValueError("array split does not result in an equal division")
+    return array_split(ary, indices_or_sections, axis)
+
+
+def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
+    ary = np.asarray(ary)
+    axis = axis_of(axis, ary.ndim)
+    n = ary.shape[axis]
+    parts = []
+    if isinstance(indices_or_sections, int):
+        length, longer = n // indices_or_sections, n % indices_or_sections
+        for k in upto(indices_or_sections):
+            start, stop = k * length + min(k, longer), (k + 1) * length + min(k + 1, longer)
+            parts.append(part(ary, axis, start, stop))
+        return parts
+    start = 0
+    for stop in tuple(indices_or_sections):
+        parts.append(part(ary, axis, start, stop))
+        start = stop
+    parts.append(part(ary, axis, start, None))
+    return parts
+
+
+def hsplit(ary: Any, indices_or_sections: Any) -> Any:
+    ary = np.asarray(ary)
+    return split(ary, indices_or_sections, 0 if ary.ndim == 1 else 1)
+
+
+def vsplit(ary: Any, indices_or_sections: Any) -> Any:
+    return split(ary, indices_or_sections, 0)
+
+
+def dsplit(ary: Any, indices_or_sections: Any) -> Any:
+    return split(ary, indices_or_sections, 2)
+
+
+FUNCTIONS: dict[Any, Any] = {
+    np.eye: eye,
+    np.identity: identity,
+    np.tri: tri,
+    np.tril: tril,
+    np.triu: triu,
+    np.tril_indices: tril_indices,
+    np.triu_indices: triu_indices,
+    np.arange: arange,
+    np.linspace: linspace,
+    np.vander: vander,
+    np.meshgrid: meshgrid,
+    np.indices: indices,
+    np.concatenate: concatenate,
+    np.stack: stack,
+    np.hstack: hstack,
+    np.vstack: vstack,
+    np.dstack: dstack,
+    np.column_stack: column_stack,
+    np.block: block,
+    np.append: append,
+    np.pad: pad,
+    np.diagonal: diagonal,
+    np.diag: diag,
+    np.diagflat: diagflat,
+    np.swapaxes: swapaxes,
+    np.moveaxis: moveaxis,
+    np.squeeze: squeeze,
+    np.atleast_1d: atleast_1d,
+    np.atleast_2d: atleast_2d,
+    np.atleast_3d: atleast_3d,
+    np.flip: flip,
+    np.fliplr: fliplr,
+    np.flipud: flipud,
+    np.rot90: rot90,
+    np.roll: roll,
+    np.tile: tile,
+    np.repeat: repeat,
+    np.split: split,
+    np.array_split: array_split,
+    np.hsplit: hsplit,
+    np.vsplit: vsplit,
+    np.dsplit: dsplit,
+}

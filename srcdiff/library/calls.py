@@ -1,0 +1,258 @@
+"""What is left to BLAS and LAPACK: calls on whole arrays, each with its adjoint.
+
+A row says how the call is spelled and how the shapes go together, in the letters of `np.einsum`. Its adjoint is a
+function of the arguments, the results and the results' adjoints, and gives the adjoint of each argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryCall:
+    name: str
+    spelling: str
+    shapes: str
+    adjoint: Callable[..., Any] | None = None
+    dtypes: tuple[str, ...] = ()
+    """The types of the results, where they are not those of the arguments."""
+
+    def __call__(self, *args: Any) -> Any:
+        names = [f"a{k}" for k in range(len(args))]
+        return eval(self.spelling.format(*names), {"np": np, **dict(zip(names, args, strict=True))})
+
+
+LIBRARY: dict[str, LibraryCall] = {}
+
+
+def row(
+    name: str, spelling: str, shapes: str, adjoint: Callable[..., Any] | None = None, dtypes: tuple[str, ...] = ()
+) -> LibraryCall:
+    LIBRARY[name] = LibraryCall(name, spelling, shapes, adjoint, dtypes)
+    return LIBRARY[name]
+
+
+# ------------------------------------------------------------------------------------------------------------- products
+
+
+def matrix_matrix_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
+    return matrix_matrix(out_bar, b.T), matrix_matrix(a.T, out_bar)
+
+
+def matrix_vector_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
+    return out_bar[:, None] * b[None, :], matrix_vector(a.T, out_bar)
+
+
+def vector_vector_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
+    return out_bar * b, out_bar * a
+
+
+# ------------------------------------------------------------------------------------------- equations and determinants
+
+
+def solve_matrix_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
+    b_bar = solve_matrix(a.T, out_bar)
+    return -matrix_matrix(b_bar, out.T), b_bar
+
+
+def solve_vector_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
+    b_bar = solve_vector(a.T, out_bar)
+    return -b_bar[:, None] * out[None, :], b_bar
+
+
+def inverse_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
+    return (-matrix_matrix(matrix_matrix(out.T, out_bar), out.T),)
+
+
+def determinant_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
+    return (out_bar * cofactors(a),)
+
+
+def cofactors(a: Any) -> Any:
+    """The derivative of the determinant, also where it is zero: by the singular value decomposition."""
+    n = len(a)
+    if n == 0:
+        return np.zeros((n, n), a.dtype)
+    u, s, vt = singular_values(a)
+    sign = determinant(u) * determinant(vt)
+    for k in range(n):
+        others = sign
+        for m in range(n):
+            if m != k:
+                others *= s[m]
+        for i in range(n):
+            u[i, k] *= others
+    return matrix_matrix(u, vt)
+
+
+def log_determinant_adjoint(a: Any, sign: Any, out: Any, sign_bar: Any, out_bar: Any) -> Any:
+    return (out_bar * inverse(a).T,)
+
+
+# --------------------------------------------------------------------------------------------------- symmetric matrices
+
+
+def lower_triangle(a: Any) -> Any:
+    """The adjoint of a symmetric matrix, as that of the lower triangle: NumPy reads no other part."""
+    n = len(a)
+    result = np.zeros((n, n), a.dtype)
+    for i in range(n):
+        result[i, i] = a[i, i]
+        for j in range(i):
+            result[i, j] = a[i, j] + a[j, i]
+    return result
+
+
+def cholesky_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
+    """Murray 2016, equation 10: L^-T phi(L^T L_bar) L^-1, where phi takes the lower triangle and half the diagonal."""
+    middle = matrix_matrix(out.T, out_bar)
+    n = len(middle)
+    for i in range(n):
+        middle[i, i] *= 0.5
+        for j in range(i + 1, n):
+            middle[i, j] = 0.0
+    return (lower_triangle(solve_matrix(out.T, solve_matrix(out.T, middle.T).T)),)
+
+
+def eigenvectors_adjoint(a: Any, values: Any, vectors: Any, values_bar: Any, vectors_bar: Any) -> Any:
+    """Giles 2008, section 3.1. How vectors of equal values turn into each other has no derivative: it is left out."""
+    middle = matrix_matrix(vectors.T, vectors_bar)
+    n = len(values)
+    for i in range(n):
+        for j in range(n):
+            gap = values[j] - values[i]
+            if gap != 0.0:
+                middle[i, j] /= gap
+            else:
+                middle[i, j] = 0.0
+        middle[i, i] = values_bar[i]
+    return (lower_triangle(matrix_matrix(matrix_matrix(vectors, middle), vectors.T)),)
+
+
+# ------------------------------------------------------------------------------------------------------- decompositions
+
+
+def singular_values_adjoint(a: Any, u: Any, s: Any, vt: Any, u_bar: Any, s_bar: Any, vt_bar: Any) -> Any:
+    """Townsend 2016. How vectors of equal values, or of zero, turn into each other has no derivative: left out."""
+    k = len(s)
+    u_part, v_part = matrix_matrix(u.T, u_bar), matrix_matrix(vt, vt_bar.T)
+    middle = np.empty((k, k), a.dtype)
+    for i in range(k):
+        for j in range(k):
+            gap = (s[j] - s[i]) * (s[j] + s[i])
+            if gap != 0.0:
+                turned = (u_part[i, j] - u_part[j, i]) * s[j] + s[i] * (v_part[i, j] - v_part[j, i])
+                middle[i, j] = turned / gap
+            else:
+                middle[i, j] = 0.0
+        middle[i, i] = s_bar[i]
+    a_bar = matrix_matrix(matrix_matrix(u, middle), vt)
+    if u.shape[0] > k:  # what leaves the space of the vectors
+        a_bar += matrix_matrix(divided(u_bar - matrix_matrix(u, u_part), s), vt)
+    if vt.shape[1] > k:
+        a_bar += matrix_matrix(u, divided((vt_bar - matrix_matrix(v_part.T, vt)).T, s).T)
+    return (a_bar,)
+
+
+def divided(columns: Any, by: Any) -> Any:
+    """Each column divided by a number; where that is zero, so is the column."""
+    rows, count = columns.shape
+    result = np.zeros((rows, count), by.dtype)
+    for j in range(count):
+        if by[j] != 0.0:
+            for i in range(rows):
+                result[i, j] = columns[i, j] / by[j]
+    return result
+
+
+def all_singular_vectors_adjoint(a: Any, u: Any, s: Any, vt: Any, u_bar: Any, s_bar: Any, vt_bar: Any) -> Any:
+    """The vectors beyond the values only follow the others: U2' = -U1 U1'^T U2, and the same on the right."""
+    k = len(s)
+    u1, v1 = u[:, :k], vt[:k]
+    u1_bar = u_bar[:, :k] - matrix_matrix(u[:, k:], matrix_matrix(u_bar[:, k:].T, u1))
+    v1_bar = vt_bar[:k] - matrix_matrix(matrix_matrix(v1, vt_bar[k:].T), vt[k:])
+    return singular_values_adjoint(a, u1, s, v1, np.asarray(u1_bar), s_bar, np.asarray(v1_bar))
+
+
+def orthogonal_triangular_adjoint(a: Any, q: Any, r: Any, q_bar: Any, r_bar: Any) -> Any:
+    """Walter and Lehmann 2013; Roberts and Roberts 2020 for a matrix with more columns than rows."""
+    k, n = r.shape
+    if n == k:
+        return (square_triangular_adjoint(q, r, q_bar, r_bar),)
+    beside, beside_bar = a[:, k:], r_bar[:, k:]
+    more = q_bar + matrix_matrix(beside, beside_bar.T)
+    first = square_triangular_adjoint(q, r[:, :k], np.asarray(more), r_bar[:, :k])
+    a_bar = np.empty((k, n), a.dtype)
+    a_bar[:, :k] = first
+    a_bar[:, k:] = matrix_matrix(q, beside_bar)
+    return (a_bar,)
+
+
+def square_triangular_adjoint(q: Any, r: Any, q_bar: Any, r_bar: Any) -> Any:
+    middle = matrix_matrix(r, r_bar.T) - matrix_matrix(q_bar.T, q)
+    middle = np.asarray(middle)
+    for i in range(len(middle)):
+        for j in range(i):
+            middle[j, i] = middle[i, j]
+    return solve_matrix(r, (q_bar + matrix_matrix(q, middle)).T).T
+
+
+# -------------------------------------------------------------------------------------------------------- least squares
+
+
+def pseudo_inverse_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
+    """Golub and Pereyra 1973: as long as the rank stays."""
+    straight = matrix_matrix(matrix_matrix(out.T, out_bar), out.T)
+    left = matrix_matrix(out_bar.T, matrix_matrix(out, out.T))
+    right = matrix_matrix(matrix_matrix(out.T, out), out_bar.T)
+    rest = left - matrix_matrix(a, matrix_matrix(out, left)) - matrix_matrix(matrix_matrix(right, out), a)
+    return (rest + right - straight,)
+
+
+def least_squares_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
+    """Through the pseudo-inverse P: x = P b (Golub and Pereyra 1973)."""
+    p = pseudo_inverse(a)
+    b_bar = matrix_matrix(p.T, out_bar)
+    residual = b - matrix_matrix(a, out)
+    beside = out_bar - matrix_matrix(p, matrix_matrix(a, out_bar))
+    by_residual = matrix_matrix(residual, matrix_matrix(p, b_bar).T)
+    by_null_space = matrix_matrix(matrix_matrix(p.T, out), beside.T)
+    return by_residual + by_null_space - matrix_matrix(b_bar, out.T), b_bar
+
+
+def residuals_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
+    """The solution is where their derivative with respect to it is zero, so that it counts as a constant."""
+    x = least_squares(a, b)
+    scaled = np.zeros(b.shape, a.dtype)
+    if len(out) > 0:
+        scaled[...] = 2.0 * (b - matrix_matrix(a, x)) * out_bar
+    return -matrix_matrix(scaled, x.T), scaled
+
+
+# ----------------------------------------------------------------------------------------------------------------- rows
+
+_LEAST_SQUARES = "np.linalg.lstsq({0}, {1}, np.finfo({0}.dtype).eps * max({0}.shape))"
+
+matrix_matrix = row("matrix_matrix", "{0} @ {1}", "ij,jk->ik", matrix_matrix_adjoint)
+matrix_vector = row("matrix_vector", "{0} @ {1}", "ij,j->i", matrix_vector_adjoint)
+vector_vector = row("vector_vector", "np.dot({0}, {1})", "i,i->", vector_vector_adjoint)
+solve_matrix = row("solve", "np.linalg.solve({0}, {1})", "ii,ij->ij", solve_matrix_adjoint)
+solve_vector = row("solve_vector", "np.linalg.solve({0}, {1})", "ii,i->i", solve_vector_adjoint)
+inverse = row("inv", "np.linalg.inv({0})", "ii->ii", inverse_adjoint)
+determinant = row("det", "np.linalg.det({0})", "ii->", determinant_adjoint)
+log_determinant = row("slogdet", "np.linalg.slogdet({0})", "ii->,", log_determinant_adjoint)
+cholesky_factor = row("cholesky", "np.linalg.cholesky({0})", "ii->ii", cholesky_adjoint)
+eigenvectors = row("eigh", "np.linalg.eigh({0})", "ii->i,ii", eigenvectors_adjoint)
+singular_values = row("svd", "np.linalg.svd({0}, False)", "ij->ik,k,kj", singular_values_adjoint)
+all_singular_vectors = row("svd_full", "np.linalg.svd({0}, True)", "ij->ii,k,jj", all_singular_vectors_adjoint)
+orthogonal_triangular = row("qr", "np.linalg.qr({0})", "ij->ik,kj", orthogonal_triangular_adjoint)
+pseudo_inverse = row("pinv", "np.linalg.pinv({0})", "ij->ji", pseudo_inverse_adjoint)
+least_squares = row("lstsq", _LEAST_SQUARES + "[0]", "ij,ik->jk", least_squares_adjoint)
+residuals = row("lstsq_residuals", _LEAST_SQUARES + "[1]", "ij,ik->l", residuals_adjoint)
+rank = row("matrix_rank", "np.linalg.matrix_rank({0})", "ij->", dtypes=("int64",))
+order_of = row("argsort", "np.argsort({0}, kind='mergesort')", "i->i", None, ("int64",))

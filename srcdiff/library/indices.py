@@ -1,0 +1,233 @@
+"""Elements by their positions, and positions of elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from srcdiff.library.language import (
+    array_like,
+    as_tuple,
+    at_axis,
+    axis_of,
+    backwards,
+    check_positions,
+    each,
+    replaced,
+)
+from srcdiff.library.reductions import count, written
+
+
+def nonzero(a: Any) -> Any:
+    """For each axis the positions of the elements that are not zero."""
+    a = np.asarray(a)
+    found_count = 0
+    for i in each(a.shape):
+        if a[i]:
+            found_count += 1
+    found = np.empty((a.ndim, found_count), np.int64)
+    k = 0
+    for i in each(a.shape):
+        if a[i]:
+            for axis in range(a.ndim):
+                found[axis, k] = i[axis]
+            k += 1
+    return tuple([found[axis] for axis in range(a.ndim)])
+
+
+def flatnonzero(a: Any) -> Any:
+    return np.nonzero(np.ravel(a))[0]
+
+
+def argwhere(a: Any) -> Any:
+    return np.transpose(np.stack(np.nonzero(a)))
+
+
+def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
+    a = np.asarray(a)
+    indices = numbers_or_array(indices)
+    if axis is None:
+        a, axis = np.ravel(a), 0
+    axis = axis_of(axis, a.ndim)
+    if mode == "wrap":
+        indices = indices % a.shape[axis]
+    elif mode == "clip":
+        indices = np.minimum(np.maximum(indices, 0), a.shape[axis] - 1)
+    return written(at_axis(a, axis, indices), out)
+
+
+def numbers_or_array(x: Any) -> Any:
+    """A number as it is, a list as an array."""
+    x = array_like(x)
+    if x.ndim == 0:
+        return x[()]
+    return x
+
+
+def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+    arr, indices = np.asarray(arr), np.asarray(indices)
+    if axis is None:
+        arr, axis = np.ravel(arr), 0
+    axis = axis_of(axis, arr.ndim)
+    check_positions(indices, arr.shape[axis])
+    return gathered(arr, indices, axis)
+
+
+def gathered(a: Any, order: Any, axis: Any) -> Any:
+    """In each line along the axis, the elements in the order of the positions."""
+    result = np.empty(order.shape, a.dtype)
+    for k in each(order.shape):
+        result[k] = a[replaced(k, axis, order[k])]
+    return result
+
+
+def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
+    a = np.asarray(a)
+    if axis is None:
+        a, axis = np.ravel(a), 0
+    return written(at_axis(a, axis_of(axis, a.ndim), np.nonzero(condition)[0]), out)
+
+
+def extract(condition: Any, arr: Any) -> Any:
+    return compress(np.ravel(condition), arr)
+
+
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    conditions, choices = tuple(condlist), tuple(choicelist)
+    if len(conditions) != len(choices):
+        raise ValueError("list of cases must be same length as list of conditions")
+    result = default
+    for condition, choice in backwards(tuple(zip(conditions, choices, strict=True))):
+        result = np.where(condition, choice, result)
+    return result
+
+
+def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
+    a, choices = np.asarray(a), tuple(choices)
+    if mode == "wrap":
+        a = np.asarray(a % len(choices))
+    elif mode == "clip":
+        a = np.asarray(np.minimum(np.maximum(a, 0), len(choices) - 1))
+    elif np.any((a < 0) | (a >= len(choices))):
+        raise ValueError("invalid entry in choice array")
+    result = choices[-1]
+    for k in backwards(tuple(range(len(choices) - 1))):
+        result = np.where(a == k, choices[k], result)
+    return written(result, out)
+
+
+def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None) -> Any:  # noqa: A002
+    lower = min if a_min is None else a_min
+    upper = max if a_max is None else a_max
+    if lower is not None:
+        a = np.maximum(a, lower)
+    if upper is not None:
+        a = np.minimum(a, upper)
+    return written(a, out)
+
+
+def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
+    a = np.asarray(a)
+    v = array_like(v)
+    if sorter is not None:
+        a = np.asarray(a[sorter])
+    if v.ndim == 0:
+        return insertion_place(a, v[()], side)
+    places = np.empty(v.shape, np.int64)
+    for k in each(v.shape):
+        places[k] = insertion_place(a, v[k], side)
+    return places
+
+
+def insertion_place(a: Any, x: Any, side: Any) -> Any:
+    """Before which element of a sorted vector another one belongs."""
+    low, high = 0, len(a)
+    while low < high:
+        middle = (low + high) // 2
+        if (a[middle] < x) if side == "left" else (a[middle] <= x):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def digitize(x: Any, bins: Any, right: Any = False) -> Any:
+    bins = np.asarray(bins)
+    n = len(bins)
+    if n > 1 and bins[0] > bins[n - 1]:
+        places = n - searchsorted(bins[::-1], x, "right" if right else "left")
+    else:
+        places = searchsorted(bins, x, "left" if right else "right")
+    return places
+
+
+def unravel_index(indices: Any, shape: Any, order: Any = "C") -> Any:
+    indices = numbers_or_array(indices)
+    shape = as_tuple(shape)
+    if np.any((indices < 0) | (indices >= count(shape))):
+        raise ValueError("index is out of bounds for array with this size")
+    found = ()
+    for n in backwards(shape) if order == "C" else shape:
+        found = (indices % n, *found) if order == "C" else (*found, indices % n)
+        indices = np.asarray(indices // n) if np.ndim(indices) else indices // n
+    return found
+
+
+def ravel_multi_index(multi_index: Any, dims: Any) -> Any:
+    position = 0
+    for index, n in zip(tuple(multi_index), as_tuple(dims), strict=True):
+        if np.any((index < 0) | (index >= n)):
+            raise ValueError("invalid entry in coordinates array")
+        position = position * n + index
+    return position
+
+
+def ix_(*args: Any) -> Any:
+    found = []
+    for k, x in enumerate(args):
+        positions = array_like(x)
+        if positions.dtype == np.bool_:
+            positions = np.nonzero(positions)[0]
+        found.append(np.expand_dims(positions, others(k, len(args))))
+    return tuple(found)
+
+
+def others(k: Any, rank: Any) -> Any:
+    """All axes but one."""
+    return tuple([axis for axis in range(rank) if axis != k])
+
+
+def fill(a: Any, value: Any) -> None:
+    """The method of arrays."""
+    a[...] = value
+
+
+def fill_diagonal(a: Any, val: Any, wrap: Any = False) -> None:
+    val = array_like(val)
+    n = min(a.shape[0], a.shape[1])
+    for k in range(n):
+        if val.ndim == 0:
+            a[(k,) * a.ndim] = val[()]
+        else:
+            a[(k,) * a.ndim] = val[(k % len(val),)]
+
+
+FUNCTIONS: dict[Any, Any] = {
+    np.nonzero: nonzero,
+    np.flatnonzero: flatnonzero,
+    np.argwhere: argwhere,
+    np.take: take,
+    np.take_along_axis: take_along_axis,
+    np.compress: compress,
+    np.extract: extract,
+    np.select: select,
+    np.choose: choose,
+    np.clip: clip,
+    np.searchsorted: searchsorted,
+    np.digitize: digitize,
+    np.unravel_index: unravel_index,
+    np.ravel_multi_index: ravel_multi_index,
+    np.ix_: ix_,
+    np.fill_diagonal: fill_diagonal,
+}

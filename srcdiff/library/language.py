@@ -1,0 +1,287 @@
+"""What the functions of the library can say beyond Python and NumPy. All of it also runs as plain Python."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+
+def each(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """All places of an array of this shape, in order."""
+    return iter(np.ndindex(*shape))
+
+
+def zero(dtype: Any) -> Any:
+    """The zero of a type of numbers."""
+    return np.dtype(dtype).type(0)
+
+
+def known(x: Any) -> bool:
+    """Whether something is a constant when the function is compiled."""
+    return True
+
+
+def is_array(x: Any) -> bool:
+    """Whether something is an array with at least one axis."""
+    return np.ndim(x) > 0
+
+
+def array_like(x: Any) -> Any:
+    """The array; lists and numbers become arrays."""
+    return np.asarray(x)
+
+
+def counted(x: Any) -> bool:
+    """Whether it is known how many elements a list has when the function is compiled."""
+    return isinstance(x, tuple | list)
+
+
+def part(a: Any, axis: int, start: Any, stop: Any, step: Any = None) -> Any:
+    """The view of a range along one axis."""
+    return a[(slice(None),) * axis + (slice(start, stop, step),)]
+
+
+def at_axis(a: Any, axis: int, position: Any) -> Any:
+    """What is at a position, or at several, along one axis."""
+    return a[(slice(None),) * axis + (position,)]
+
+
+def agree(n: int, m: int, message: str) -> None:
+    """Raise `ValueError` if two sizes differ."""
+    if n != m:
+        raise ValueError(message)
+
+
+def check_positions(positions: Any, size: int) -> None:
+    """Raise `IndexError` if one of the positions is outside of an axis of this size."""
+    for position in np.ravel(positions):
+        if not -size <= position < size:
+            raise IndexError(f"index {position} is out of bounds for axis with size {size}")
+
+
+def result_type(*operands: Any) -> Any:
+    """The type of what holds all of these."""
+    return np.result_type(*operands)
+
+
+def from_places(shape: tuple[int, ...], dtype: Any, function: Callable[..., Any]) -> Any:
+    """The array whose elements are a function of their places."""
+    result = np.empty(shape, dtype)
+    for place in np.ndindex(*shape):
+        result[place] = function(*place)
+    return result
+
+
+def ufunc_at(ufunc: Any, a: Any, indices: Any, b: Any = 1) -> None:
+    """`ufunc.at`."""
+    ufunc.at(a, indices, b)
+
+
+def structural(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that only moves things about in tuples: it runs while the program is read."""
+
+    @functools.wraps(function)
+    def run(*args: Any) -> Any:
+        return function(*args)
+
+    run.__srcdiff_structural__ = function  # type: ignore[attr-defined]
+    return run
+
+
+@structural
+def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
+    """The axes that an `axis` argument means, in order."""
+    if axis is None:
+        return tuple(range(rank))
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    for a in axes:
+        if not -rank <= a < rank:
+            raise ValueError(f"axis {a} is out of bounds for array of dimension {rank}")
+    found = tuple(sorted(a % rank for a in axes))
+    if len(set(found)) < len(found):
+        raise ValueError("duplicate value in 'axis'")
+    return found
+
+
+@structural
+def without(items: tuple[Any, ...], axes: tuple[int, ...]) -> tuple[Any, ...]:
+    """The items of a shape or a place, but for these axes."""
+    return tuple(x for k, x in enumerate(items) if k not in axes)
+
+
+@structural
+def only(items: tuple[Any, ...], axes: tuple[int, ...]) -> tuple[Any, ...]:
+    """The items of a shape or a place at these axes."""
+    return tuple(items[k] for k in axes)
+
+
+@structural
+def interleaved(axes: tuple[int, ...], inner: tuple[Any, ...], outer: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The place that has `inner` at the axes and `outer` at the others."""
+    first, second = iter(inner), iter(outer)
+    return tuple(next(first) if k in axes else next(second) for k in range(len(inner) + len(outer)))
+
+
+@structural
+def replaced(items: tuple[Any, ...], position: int, item: Any) -> tuple[Any, ...]:
+    """The items with another one at a position."""
+    position %= len(items)
+    return (*items[:position], item, *items[position + 1 :])
+
+
+@structural
+def inserted(items: tuple[Any, ...], position: int, item: Any) -> tuple[Any, ...]:
+    """The items with one more before a position; -1 stands for the end."""
+    position = position % (len(items) + 1)
+    return (*items[:position], item, *items[position:])
+
+
+@structural
+def ones(count: int) -> tuple[int, ...]:
+    return (1,) * count
+
+
+@structural
+def last_of(items: tuple[Any, ...], count: int) -> tuple[Any, ...]:
+    """The last so many items."""
+    return items[len(items) - count :]
+
+
+def common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that arrays of these shapes are stretched to together."""
+    return np.broadcast_shapes(*shapes)
+
+
+def stretched(place: tuple[int, ...], whole: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The place in an array of this shape, which is stretched to the whole one, for a place in the whole."""
+    last = place[len(whole) - len(shape) :]
+    return tuple(0 if size == 1 else i for i, size in zip(last, shape, strict=True))
+
+
+@structural
+def common_type(a: Any, b: Any) -> Any:
+    """The type of numbers that NumPy gives for operands of two types."""
+    return np.result_type(a, b)
+
+
+@structural
+def float_type(dtype: Any) -> Any:
+    """The type in which linear algebra computes with numbers of this one."""
+    return np.dtype(dtype if np.dtype(dtype).kind == "f" else np.float64)
+
+
+@structural
+def is_float_type(dtype: Any) -> bool:
+    return bool(np.dtype(dtype).kind == "f")
+
+
+@structural
+def first_of(items: tuple[Any, ...], count: int) -> tuple[Any, ...]:
+    """All items but for the last so many, if the count is negative, or the first so many."""
+    return items[:count]
+
+
+@structural
+def upto(count: Any) -> tuple[int, ...]:
+    """The numbers below `count`, one by one."""
+    if not isinstance(count, int):
+        raise ValueError("how many there are must be known when the function is compiled")
+    return tuple(range(count))
+
+
+@structural
+def zeros(count: int) -> tuple[int, ...]:
+    return (0,) * count
+
+
+@structural
+def axis_of(axis: int, rank: int) -> int:
+    """The axis, counted from the front."""
+    if not isinstance(axis, int):
+        raise ValueError("the axis must be known when the function is compiled")
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis {axis} is out of bounds for array of dimension {rank}")
+    return axis % rank
+
+
+@structural
+def axes_moved_last(rank: int, axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The order of the axes with these ones at the end."""
+    last = tuple(a % rank for a in axes)
+    return (*(k for k in range(rank) if k not in last), *last)
+
+
+@structural
+def axis_moved_back(rank: int, axis: int) -> tuple[int, ...]:
+    """The order of the axes with the last one at another place."""
+    order = list(range(rank - 1))
+    order.insert(axis % rank, rank - 1)
+    return tuple(order)
+
+
+@structural
+def swapped(rank: int, first: int, second: int) -> tuple[int, ...]:
+    """The order of the axes with two of them exchanged."""
+    order = list(range(rank))
+    order[first], order[second] = order[second], order[first]
+    return tuple(order)
+
+
+@structural
+def last_two_swapped(rank: int) -> tuple[int, ...]:
+    return (*range(rank - 2), rank - 1, rank - 2)
+
+
+@structural
+def every_second(count: int, start: int) -> tuple[int, ...]:
+    return tuple(range(start, count, 2))
+
+
+@structural
+def moved(rank: int, source: Any, destination: Any) -> tuple[int, ...]:
+    """The order of the axes after some are moved elsewhere."""
+    sources = [s % rank for s in (source if isinstance(source, tuple) else (source,))]
+    destinations = [d % rank for d in (destination if isinstance(destination, tuple) else (destination,))]
+    if len(sources) != len(destinations):
+        raise ValueError("`source` and `destination` arguments must have the same number of elements")
+    order = [k for k in range(rank) if k not in sources]
+    for position, axis in sorted(zip(destinations, sources, strict=True)):
+        order.insert(position, axis)
+    return tuple(order)
+
+
+@structural
+def as_tuple(x: Any) -> tuple[Any, ...]:
+    return x if isinstance(x, tuple) else (x,)
+
+
+@structural
+def backwards(items: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(reversed(items))
+
+
+@structural
+def each_axis(widths: Any, rank: int) -> tuple[tuple[Any, Any], ...]:
+    """What is before and after along each axis, from a number, a pair, or a pair for each axis."""
+    if not isinstance(widths, tuple):
+        return ((widths, widths),) * rank
+    if not any(isinstance(w, tuple) for w in widths):
+        pair = widths * 2 if len(widths) == 1 else widths
+        return (pair,) * rank
+    pairs = tuple(w * 2 if len(w) == 1 else w for w in widths)
+    return pairs * rank if len(pairs) == 1 else pairs
+
+
+@structural
+def has_nan(dtype: Any) -> bool:
+    """Whether numbers of this type may be no numbers."""
+    return bool(np.dtype(dtype).kind == "f")
+
+
+@structural
+def identity_of(ufunc: Any) -> Any:
+    """What leaves the other argument as it is."""
+    return ufunc.identity

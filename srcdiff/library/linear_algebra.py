@@ -1,0 +1,316 @@
+"""`np.linalg`: of one matrix, or of each of a stack of matrices over the last two axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from srcdiff.library import calls
+from srcdiff.library.language import (
+    axes_moved_last,
+    axes_of,
+    common_shape,
+    each,
+    first_of,
+    float_type,
+    is_array,
+    last_of,
+    last_two_swapped,
+    stretched,
+)
+from srcdiff.library.products import matmul, of_one_type
+from srcdiff.library.reductions import finished
+
+
+def floats(a: Any) -> Any:
+    """The array, computed, in floats."""
+    a = np.asarray(a)
+    return a if a.dtype == float_type(a.dtype) else np.asarray(a.astype(float_type(a.dtype)))
+
+
+def stacked(function: Any, a: Any) -> Any:
+    """Something that gives a matrix of the same shape, of each matrix."""
+    if a.ndim == 2:
+        return function(a)
+    result = np.empty(a.shape, a.dtype)
+    for i in each(first_of(a.shape, -2)):
+        result[i] = function(a[i])
+    return result
+
+
+def stacked_numbers(function: Any, a: Any) -> Any:
+    """Something that gives a number, of each matrix."""
+    if a.ndim == 2:
+        return function(a)
+    result = np.empty(first_of(a.shape, -2), a.dtype)
+    for i in each(first_of(a.shape, -2)):
+        result[i] = function(a[i])
+    return result
+
+
+def transposed(a: Any) -> Any:
+    return np.transpose(a, last_two_swapped(a.ndim))
+
+
+# ------------------------------------------------------------------------------------------- equations and determinants
+
+
+def solve(a: Any, b: Any) -> Any:
+    a, b = of_one_type(floats(a), floats(b))
+    if a.ndim == 2 and b.ndim <= 2:
+        return calls.solve_vector(a, b) if b.ndim == 1 else calls.solve_matrix(a, b)
+    a_shape = first_of(a.shape, -2)
+    if b.ndim == 1:
+        result = np.empty(first_of(a.shape, -1), a.dtype)
+        for i in each(a_shape):
+            result[i] = calls.solve_vector(a[i], b)
+        return result
+    b_shape = first_of(b.shape, -2)
+    shape = common_shape(a_shape, b_shape)
+    result = np.empty(shape + last_of(b.shape, 2), a.dtype)
+    for i in each(shape):
+        result[i] = calls.solve_matrix(a[stretched(i, shape, a_shape)], b[stretched(i, shape, b_shape)])
+    return result
+
+
+def inv(a: Any) -> Any:
+    return stacked(calls.inverse, floats(a))
+
+
+def det(a: Any) -> Any:
+    return stacked_numbers(calls.determinant, floats(a))
+
+
+def slogdet(a: Any) -> Any:
+    a = floats(a)
+    if a.ndim == 2:
+        return calls.log_determinant(a)
+    shape = first_of(a.shape, -2)
+    signs, logarithms = np.empty(shape, a.dtype), np.empty(shape, a.dtype)
+    for i in each(shape):
+        signs[i], logarithms[i] = calls.log_determinant(a[i])
+    return signs, logarithms
+
+
+def matrix_power(a: Any, n: Any) -> Any:
+    """By squaring: the powers that the binary digits of the exponent name."""
+    a = np.asarray(a)
+    if n < 0:
+        power, n = inv(a), -n
+    else:
+        power = np.copy(a)
+    result = np.zeros(a.shape, a.dtype)
+    for i in each(first_of(a.shape, -1)):
+        result[i + last_of(i, 1)] = 1
+    while n > 0:
+        if n % 2 == 1:
+            result = matmul(result, power)
+        n //= 2
+        if n > 0:
+            power = matmul(power, power)
+    return result
+
+
+def multi_dot(arrays: Any, out: Any = None) -> Any:
+    """From the right if the last is a vector, else from the left; of three matrices, as is cheaper."""
+    first, last = arrays[0], arrays[-1]
+    if len(arrays) == 2:
+        return matmul(first, last)
+    if last.ndim == 1:
+        return multi_dot([*arrays[:-2], matmul(arrays[-2], last)])
+    if len(arrays) == 3 and first.ndim == 2:
+        middle = arrays[1]
+        rows, inner = first.shape
+        outer, columns = last.shape
+        if rows * outer * (inner + columns) > inner * columns * (outer + rows):
+            return matmul(first, matmul(middle, last))
+        return matmul(matmul(first, middle), last)
+    return multi_dot([matmul(first, arrays[1]), *arrays[2:]])
+
+
+# ------------------------------------------------------------------------------------------------------- decompositions
+
+
+def cholesky(a: Any, upper: Any = False) -> Any:
+    a = floats(a)
+    if upper:
+        return transposed(stacked(calls.cholesky_factor, transposed(a)))
+    return stacked(calls.cholesky_factor, a)
+
+
+def eigh(a: Any, UPLO: Any = "L") -> Any:  # noqa: N803
+    a = floats(a)
+    if UPLO != "L" and UPLO != "l":
+        a = transposed(a)
+    if a.ndim == 2:
+        return calls.eigenvectors(a)
+    values, vectors = np.empty(first_of(a.shape, -1), a.dtype), np.empty(a.shape, a.dtype)
+    for i in each(first_of(a.shape, -2)):
+        values[i], vectors[i] = calls.eigenvectors(a[i])
+    return values, vectors
+
+
+def eigvalsh(a: Any, UPLO: Any = "L") -> Any:  # noqa: N803
+    values, _ = eigh(a, UPLO)
+    return values
+
+
+def svd(a: Any, full_matrices: Any = True, compute_uv: Any = True, hermitian: Any = False) -> Any:
+    """The vectors beyond the values of a matrix that is not square are any that complete the others."""
+    if hermitian:
+        raise ValueError("`hermitian` is not supported: use np.linalg.eigh")
+    a = floats(a)
+    if a.ndim == 2:
+        if compute_uv and full_matrices:
+            return calls.all_singular_vectors(a)
+        u, s, vt = calls.singular_values(a)
+        return (u, s, vt) if compute_uv else s
+    shape, rows, columns = first_of(a.shape, -2), a.shape[a.ndim - 2], a.shape[a.ndim - 1]
+    k = min(rows, columns)
+    values = np.empty((*shape, k), a.dtype)
+    if compute_uv and full_matrices:
+        left, right = np.empty((*shape, rows, rows), a.dtype), np.empty((*shape, columns, columns), a.dtype)
+        for i in each(shape):
+            left[i], values[i], right[i] = calls.all_singular_vectors(a[i])
+        return left, values, right
+    left, right = np.empty((*shape, rows, k), a.dtype), np.empty((*shape, k, columns), a.dtype)
+    for i in each(shape):
+        left[i], values[i], right[i] = calls.singular_values(a[i])
+    return (left, values, right) if compute_uv else values
+
+
+def svdvals(x: Any) -> Any:
+    return svd(x, False, False)
+
+
+def qr(a: Any, mode: Any = "reduced") -> Any:
+    if mode != "reduced" and mode != "r":
+        raise ValueError("`qr` is differentiated in the mode 'reduced' and in the mode 'r'")
+    a = floats(a)
+    if a.ndim == 2:
+        q, r = calls.orthogonal_triangular(a)
+        return r if mode == "r" else (q, r)
+    shape, rows, columns = first_of(a.shape, -2), a.shape[a.ndim - 2], a.shape[a.ndim - 1]
+    k = min(rows, columns)
+    q, r = np.empty((*shape, rows, k), a.dtype), np.empty((*shape, k, columns), a.dtype)
+    for i in each(shape):
+        q[i], r[i] = calls.orthogonal_triangular(a[i])
+    return r if mode == "r" else (q, r)
+
+
+# -------------------------------------------------------------------------------------------------------- least squares
+
+
+def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+    if rcond is not None:
+        raise ValueError("`rcond` must be None")
+    a, b = of_one_type(floats(a), floats(b))
+    columns = b[:, None] if b.ndim == 1 else b
+    solution = calls.least_squares(a, columns)
+    if b.ndim == 1:
+        solution = solution[:, 0]
+    return solution, calls.residuals(a, columns), calls.rank(a), svd(a, False, False)
+
+
+def pinv(a: Any, rcond: Any = None) -> Any:
+    """As long as the rank stays the same."""
+    if rcond is not None:
+        raise ValueError("`rcond` must be None")
+    a = floats(a)
+    if a.ndim == 2:
+        return calls.pseudo_inverse(a)
+    result = np.empty(transposed(a).shape, a.dtype)
+    for i in each(first_of(a.shape, -2)):
+        result[i] = calls.pseudo_inverse(a[i])
+    return result
+
+
+def matrix_rank(A: Any) -> Any:  # noqa: N803
+    return calls.rank(floats(A))
+
+
+# ---------------------------------------------------------------------------------------------------------------- norms
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:  # noqa: A002
+    """The derivative of a norm where it is zero is zero."""
+    x = x if is_array(x) else np.expand_dims(x, 0)
+    axes = axes_of(axis, x.ndim)
+    if ord is None or ord == "fro" or (len(axes) == 1 and ord == 2):
+        return length(x, axis, keepdims)
+    if len(axes) == 1:
+        return vector_norm(x, ord, axis, keepdims)
+    if len(axes) != 2:
+        raise ValueError("Improper number of dimensions to norm.")
+    return matrix_norm(x, ord, axes, keepdims)
+
+
+def length(x: Any, axis: Any, keepdims: Any) -> Any:
+    """The square root of the sum of squares, with a derivative of zero at zero."""
+    squares = np.sum(x * x, axis=axis, keepdims=keepdims)
+    if not is_array(squares):
+        return root(squares)
+    result = np.empty(squares.shape, float_type(squares.dtype))
+    for i in each(squares.shape):
+        result[i] = root(squares[i])
+    return result
+
+
+def root(square: Any) -> Any:
+    return np.sqrt(square) if square > 0 else square + 0.0
+
+
+def vector_norm(x: Any, ord: Any, axis: Any, keepdims: Any) -> Any:  # noqa: A002
+    if ord == np.inf:
+        return np.max(np.abs(x), axis=axis, keepdims=keepdims)
+    if ord == -np.inf:
+        return np.min(np.abs(x), axis=axis, keepdims=keepdims)
+    if ord == 0:
+        return np.sum((x != 0).astype(float_type(x.dtype)), axis=axis, keepdims=keepdims)
+    if ord == 1:
+        return np.sum(np.abs(x), axis=axis, keepdims=keepdims)
+    return np.sum(np.abs(x) ** ord, axis=axis, keepdims=keepdims) ** (1.0 / ord)
+
+
+def matrix_norm(x: Any, ord: Any, axes: Any, keepdims: Any) -> Any:  # noqa: A002
+    x = np.asarray(x)
+    if x.ndim > 2:
+        x = np.transpose(x, axes_moved_last(x.ndim, axes))
+    if ord == 1:
+        result = np.max(np.sum(np.abs(x), axis=-2), axis=-1)
+    elif ord == -1:
+        result = np.min(np.sum(np.abs(x), axis=-2), axis=-1)
+    elif ord == np.inf:
+        result = np.max(np.sum(np.abs(x), axis=-1), axis=-1)
+    elif ord == -np.inf:
+        result = np.min(np.sum(np.abs(x), axis=-1), axis=-1)
+    elif ord == 2:
+        result = np.max(svd(x, False, False), axis=-1)
+    elif ord == -2:
+        result = np.min(svd(x, False, False), axis=-1)
+    elif ord == "nuc":
+        result = np.sum(svd(x, False, False), axis=-1)
+    else:
+        raise ValueError("Invalid norm order for matrices.")
+    return finished(result, axes, None, keepdims)
+
+
+FUNCTIONS: dict[Any, Any] = {
+    np.linalg.solve: solve,
+    np.linalg.inv: inv,
+    np.linalg.det: det,
+    np.linalg.slogdet: slogdet,
+    np.linalg.matrix_power: matrix_power,
+    np.linalg.multi_dot: multi_dot,
+    np.linalg.cholesky: cholesky,
+    np.linalg.eigh: eigh,
+    np.linalg.eigvalsh: eigvalsh,
+    np.linalg.svd: svd,
+    np.linalg.svdvals: svdvals,
+    np.linalg.qr: qr,
+    np.linalg.lstsq: lstsq,
+    np.linalg.pinv: pinv,
+    np.linalg.matrix_rank: matrix_rank,
+    np.linalg.norm: norm,
+}

@@ -1,0 +1,487 @@
+"""Reductions: one number of many, along axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from srcdiff.library.language import (
+    agree,
+    array_like,
+    axes_of,
+    axis_of,
+    each,
+    has_nan,
+    interleaved,
+    only,
+    part,
+    result_type,
+    without,
+    zero,
+    zeros,
+)
+
+# The names are NumPy's.
+# ruff: noqa: A001
+
+
+def sum(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = 0,
+    where: Any = True,
+) -> Any:
+    a = numbers(a, dtype)
+    axes = axes_of(axis, a.ndim)
+    where = chosen(where, a.shape)
+    if len(axes) == a.ndim:
+        total = initial + zero(a.dtype)
+        for i in each(a.shape):
+            if where is True or where[i]:
+                total += a[i]
+        return finished(total, axes, out, keepdims)
+    outer, inner = without(a.shape, axes), only(a.shape, axes)
+    result = np.empty(outer, a.dtype)
+    if a.ndim - 1 in axes:
+        for i in each(outer):
+            total = initial + zero(a.dtype)
+            for j in each(inner):
+                k = interleaved(axes, j, i)
+                if where is True or where[k]:
+                    total += a[k]
+            result[i] = total
+    else:
+        for i in each(outer):
+            result[i] = initial
+        for k in each(a.shape):
+            if where is True or where[k]:
+                result[without(k, axes)] += a[k]
+    return finished(result, axes, out, keepdims)
+
+
+def prod(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = 1,
+    where: Any = True,
+) -> Any:
+    a = numbers(a, dtype)
+    axes = axes_of(axis, a.ndim)
+    return finished(folded(np.multiply, a, axes, initial + zero(a.dtype), where), axes, out, keepdims)
+
+
+def folded(ufunc: Any, a: Any, axes: Any, start: Any, where: Any) -> Any:
+    """The elements along the axes, taken together two by two."""
+    where = chosen(where, a.shape)
+    outer, inner = without(a.shape, axes), only(a.shape, axes)
+    if len(axes) == a.ndim:
+        return folded_line(ufunc, a, axes, (), inner, start, where)
+    result = np.empty(outer, a.dtype)
+    for i in each(outer):
+        result[i] = folded_line(ufunc, a, axes, i, inner, start, where)
+    return result
+
+
+def folded_line(ufunc: Any, a: Any, axes: Any, i: Any, inner: Any, start: Any, where: Any) -> Any:
+    result = start
+    for j in each(inner):
+        k = interleaved(axes, j, i)
+        if where is True or where[k]:
+            result = ufunc(result, a[k])
+    return result
+
+
+def numbers(a: Any, dtype: Any) -> Any:
+    """The array as numbers that can be added: truth values count as integers."""
+    a = array_like(a)
+    if dtype is not None:
+        return np.astype(a, dtype)
+    if a.dtype == np.bool_:
+        return np.astype(a, np.int64)
+    return a
+
+
+def chosen(where: Any, shape: Any) -> Any:
+    """Which elements take part, for each of them; True for all."""
+    if where is True:
+        return True
+    return np.broadcast_to(where, shape)
+
+
+def finished(result: Any, axes: Any, out: Any, keepdims: Any) -> Any:
+    """The result of a reduction, with the axes that were reduced if they are kept, or in the array given for it."""
+    if keepdims:
+        result = np.expand_dims(result, axes)
+    if out is not None:
+        out[...] = result
+        return out
+    return result
+
+
+def count(shape: Any) -> Any:
+    """How many elements an array of this shape has."""
+    size = 1
+    for n in shape:
+        size *= n
+    return size
+
+
+def taking_part(a: Any, axes: Any, keepdims: Any, where: Any) -> Any:
+    """How many elements each result is made of."""
+    if where is True:
+        return count(only(a.shape, axes))
+    return sum(np.broadcast_to(where, a.shape), axes, np.int64, None, keepdims)
+
+
+# -- means -----------------------------------------------------------------------------------------------------------
+
+
+def mean(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+) -> Any:
+    a = array_like(a)
+    axes = axes_of(axis, a.ndim)
+    if dtype is None and not has_nan(a.dtype):
+        dtype = np.float64
+    total = sum(a, axes, dtype, None, keepdims, 0, where)
+    return written(total / taking_part(a, axes, keepdims, where), out)
+
+
+def written(result: Any, out: Any) -> Any:
+    if out is not None:
+        out[...] = result
+        return out
+    return result
+
+
+def var(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
+    a = np.asarray(a)
+    axes = axes_of(axis, a.ndim)
+    if correction is not None:
+        ddof = correction
+    if mean is None:
+        mean = center(a, axes, where)
+    total = sum(np.square(a - mean), axes, dtype, None, keepdims, 0, where)
+    return written(total / (taking_part(a, axes, keepdims, where) - ddof), out)
+
+
+def center(a: Any, axes: Any, where: Any) -> Any:
+    """The mean, as something to subtract from the array."""
+    if len(axes) == a.ndim:
+        return mean(a, where=where)
+    return mean(a, axes, None, None, True, where=where)
+
+
+def std(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
+    variance = var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
+    return written(np.sqrt(variance), out)
+
+
+def average(a: Any, axis: Any = None, weights: Any = None, returned: Any = False, *, keepdims: Any = False) -> Any:
+    a = np.asarray(a)
+    axes = axes_of(axis, a.ndim)
+    if weights is None:
+        result = mean(a, axes, None, None, keepdims)
+        if returned:
+            return result, np.full(np.shape(result), count(only(a.shape, axes)), np.float64)
+        return result
+    weights = np.asarray(weights)
+    if weights.ndim != a.ndim:
+        agree(count(weights.shape), count(only(a.shape, axes)), "weights do not fit the shape of the array")
+        weights = np.expand_dims(weights, without(tuple(range(a.ndim)), axes))
+    weights = np.broadcast_to(weights, a.shape)
+    total = sum(weights, axes, None, None, keepdims)
+    result = sum(a * weights, axes, None, None, keepdims) / total
+    if returned:
+        return result, total
+    return result
+
+
+def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, keepdims: Any = False) -> Any:
+    a = np.asarray(a)
+    axes = axes_of(axis, a.ndim)
+    outer, inner = without(a.shape, axes), only(a.shape, axes)
+    if len(axes) == a.ndim:
+        return finished(middle(np.ravel(a)), axes, out, keepdims)
+    result = np.empty(outer, result_type(a, np.float32))
+    n = count(inner)
+    lines = np.reshape(np.transpose(a, without(tuple(range(a.ndim)), axes) + axes), (*outer, n))
+    order = np.argsort(lines)
+    for i in each(outer):
+        result[i] = between(lines, i, order[(*i, (n - 1) // 2)], order[(*i, n // 2)], order[(*i, n - 1)])
+    return finished(result, axes, out, keepdims)
+
+
+def middle(a: Any) -> Any:
+    """The median of a vector."""
+    n = len(a)
+    if n == 0:
+        return np.nan
+    order = np.argsort(a)
+    return between(a, (), order[(n - 1) // 2], order[n // 2], order[n - 1])
+
+
+def between(a: Any, i: Any, lower: Any, upper: Any, last: Any) -> Any:
+    """Half way between two elements, unless the last in the order is no number."""
+    result = (a[(*i, lower)] + a[(*i, upper)]) / 2
+    if has_nan(a.dtype) and np.isnan(a[(*i, last)]):
+        result = a[(*i, last)]
+    return result
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
+    y = np.asarray(y)
+    axis = axis_of(axis, y.ndim)
+    pairs = part(y, axis, 1, None) + part(y, axis, None, -1)
+    if x is None:
+        return sum(pairs, axis) * (dx / 2.0)
+    x = np.asarray(x)
+    if x.ndim == 1:
+        steps = np.reshape(np.diff(x), (-1,) + (1,) * (y.ndim - 1 - axis))
+    else:
+        steps = np.diff(x, axis=axis)
+    return sum(steps * pairs, axis) / 2.0
+
+
+# -- extremes: of equal elements the first one -----------------------------------------------------------------------
+
+
+def max(
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
+) -> Any:
+    return extreme(a, axis, out, keepdims, initial, where, 1)
+
+
+def min(
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
+) -> Any:
+    return extreme(a, axis, out, keepdims, initial, where, -1)
+
+
+def extreme(a: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any, sign: Any) -> Any:
+    a = array_like(a)
+    axes = axes_of(axis, a.ndim)
+    where = chosen(where, a.shape)
+    outer, inner = without(a.shape, axes), only(a.shape, axes)
+    if initial is None:
+        has_elements(inner, "maximum" if sign == 1 else "minimum")
+    if len(axes) == a.ndim:
+        return finished(extreme_element(a, axes, (), inner, initial, where, sign), axes, out, keepdims)
+    result = np.empty(outer, a.dtype)
+    for i in each(outer):
+        result[i] = extreme_element(a, axes, i, inner, initial, where, sign)
+    return finished(result, axes, out, keepdims)
+
+
+def extreme_element(a: Any, axes: Any, i: Any, inner: Any, initial: Any, where: Any, sign: Any) -> Any:
+    if initial is None:
+        return a[extreme_place(a, axes, i, inner, sign)]
+    best = initial + zero(a.dtype)
+    at = interleaved(axes, zeros(len(inner)), i)
+    found = False
+    for j in each(inner):
+        k = interleaved(axes, j, i)
+        if where is True or where[k]:
+            x = a[k]
+            if better(x, best, sign):
+                best = x
+                at = k
+                found = True
+    return a[at] if found else initial + zero(a.dtype)
+
+
+def extreme_place(a: Any, axes: Any, i: Any, inner: Any, sign: Any) -> Any:
+    """Where the first of the largest elements is, or of the smallest."""
+    at = interleaved(axes, zeros(len(inner)), i)
+    best = a[at]
+    for j in each(inner):
+        k = interleaved(axes, j, i)
+        x = a[k]
+        if better(x, best, sign):
+            best = x
+            at = k
+    return at
+
+
+def better(x: Any, best: Any, sign: Any) -> Any:
+    """Whether an element comes before the best one so far; what is no number comes before all."""
+    if sign == 1:
+        return not x <= best and best == best
+    return not x >= best and best == best
+
+
+def has_elements(shape: Any, name: Any) -> None:
+    if count(shape) == 0:
+        raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+
+
+def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+    a = np.asarray(a)
+    return written(max(a, axis, None, keepdims) - min(a, axis, None, keepdims), out)
+
+
+def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    return extreme_position(a, axis, out, keepdims, 1)
+
+
+def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    return extreme_position(a, axis, out, keepdims, -1)
+
+
+def extreme_position(a: Any, axis: Any, out: Any, keepdims: Any, sign: Any) -> Any:
+    a = array_like(a)
+    axes = axes_of(axis, a.ndim)
+    outer, inner = without(a.shape, axes), only(a.shape, axes)
+    if count(inner) == 0:
+        raise ValueError("attempt to get the place of the largest or smallest element of an empty sequence")
+    if len(axes) == a.ndim:
+        return finished(flat_place(extreme_place(a, axes, (), inner, sign), inner), axes, out, keepdims)
+    result = np.empty(outer, np.int64)
+    for i in each(outer):
+        result[i] = flat_place(only(extreme_place(a, axes, i, inner, sign), axes), inner)
+    return finished(result, axes, out, keepdims)
+
+
+def flat_place(place: Any, shape: Any) -> Any:
+    """The position of a place when the elements are counted one by one."""
+    position = 0
+    for i, n in zip(place, shape, strict=True):
+        position = position * n + i
+    return position
+
+
+# -- truth values ----------------------------------------------------------------------------------------------------
+
+
+def any(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+    return decided(a, axis, out, keepdims, where, True)
+
+
+def all(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+    return decided(a, axis, out, keepdims, where, False)
+
+
+def decided(a: Any, axis: Any, out: Any, keepdims: Any, where: Any, wanted: Any) -> Any:
+    """`wanted` if one of the elements is."""
+    a = array_like(a)
+    axes = axes_of(axis, a.ndim)
+    where = chosen(where, a.shape)
+    outer, inner = without(a.shape, axes), only(a.shape, axes)
+    if len(axes) == a.ndim:
+        return finished(decided_line(a, axes, (), inner, where, wanted), axes, out, keepdims)
+    result = np.empty(outer, np.bool_)
+    for i in each(outer):
+        result[i] = decided_line(a, axes, i, inner, where, wanted)
+    return finished(result, axes, out, keepdims)
+
+
+def decided_line(a: Any, axes: Any, i: Any, inner: Any, where: Any, wanted: Any) -> Any:
+    found = not wanted
+    for j in each(inner):
+        k = interleaved(axes, j, i)
+        if (where is True or where[k]) and (a[k] != 0) == wanted:
+            found = wanted
+    return found
+
+
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    return sum(array_like(a) != 0, axis, None, None, keepdims)
+
+
+# -- without what is no number ---------------------------------------------------------------------------------------
+
+
+def nansum(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = 0
+) -> Any:
+    a = np.asarray(a)
+    return sum(a, axis, dtype, out, keepdims, initial, ~np.isnan(a))
+
+
+def nanprod(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = 1
+) -> Any:
+    a = np.asarray(a)
+    return prod(a, axis, dtype, out, keepdims, initial, ~np.isnan(a))
+
+
+def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+    a = np.asarray(a)
+    return mean(a, axis, dtype, out, keepdims, where=~np.isnan(a))
+
+
+def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False) -> Any:
+    a = np.asarray(a)
+    return var(a, axis, dtype, out, ddof, keepdims, where=np.asarray(~np.isnan(a)))
+
+
+def nanstd(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False) -> Any:
+    return written(np.sqrt(nanvar(a, axis, dtype, None, ddof, keepdims)), out)
+
+
+def nanmax(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+    a = np.asarray(a)
+    return max(a, axis, out, keepdims, -np.inf, ~np.isnan(a))
+
+
+def nanmin(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+    a = np.asarray(a)
+    return min(a, axis, out, keepdims, np.inf, ~np.isnan(a))
+
+
+FUNCTIONS: dict[Any, Any] = {
+    np.sum: sum,
+    np.prod: prod,
+    np.mean: mean,
+    np.var: var,
+    np.std: std,
+    np.average: average,
+    np.median: median,
+    np.trapezoid: trapezoid,
+    np.max: max,
+    np.min: min,
+    np.amax: max,
+    np.amin: min,
+    np.ptp: ptp,
+    np.argmax: argmax,
+    np.argmin: argmin,
+    np.any: any,
+    np.all: all,
+    np.count_nonzero: count_nonzero,
+    np.nansum: nansum,
+    np.nanprod: nanprod,
+    np.nanmean: nanmean,
+    np.nanvar: nanvar,
+    np.nanstd: nanstd,
+    np.nanmax: nanmax,
+    np.nanmin: nanmin,
+}

@@ -1,0 +1,187 @@
+"""Sequences of numbers: signals, polynomials, functions given at points, samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from srcdiff.library.language import common_type, each, float_type, is_array, zero
+from srcdiff.library.products import matmul
+
+# -------------------------------------------------------------------------------------------------------------- signals
+
+
+def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
+    a, v = row_of(a), row_of(v)
+    start, count = part_of(mode, min(len(a), len(v)), max(len(a), len(v)))
+    return part_of_convolution(a, v, start, count)
+
+
+def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
+    a, v = row_of(a), row_of(v)
+    short, long = min(len(a), len(v)), max(len(a), len(v))
+    start, count = part_of(mode, short, long)
+    if len(a) < len(v):  # NumPy exchanges the two, and turns the result around
+        start = short + long - 1 - start - count
+    return part_of_convolution(a, v[::-1], start, count)
+
+
+def row_of(a: Any) -> Any:
+    a = np.asarray(a) if is_array(a) else np.expand_dims(a, 0)
+    if len(a) == 0:
+        raise ValueError("the sequences cannot be empty")
+    return a
+
+
+def part_of(mode: Any, short: Any, long: Any) -> Any:
+    """Where the part of the whole convolution starts, and how long it is."""
+    if mode == "full":
+        return 0, short + long - 1
+    if mode == "same":
+        return (short - 1) // 2, long
+    if mode == "valid":
+        return short - 1, long - short + 1
+    raise ValueError("mode must be one of 'valid', 'same', or 'full'")
+
+
+def part_of_convolution(a: Any, v: Any, start: Any, count: Any) -> Any:
+    dtype = common_type(a.dtype, v.dtype)
+    result = np.empty(count, dtype)
+    n, m = len(a), len(v)
+    for i in range(count):
+        k = start + i
+        total = zero(dtype)
+        for j in range(max(0, k - m + 1), min(n, k + 1)):
+            total += a[j] * v[k - j]
+        result[i] = total
+    return result
+
+
+# ---------------------------------------------------------------------------------------------------------- polynomials
+
+
+def polyval(p: Any, x: Any) -> Any:
+    """Horner's scheme; the first coefficient is that of the highest power."""
+    p = np.asarray(p)
+    if not is_array(x):
+        return horner(p, x, zero(p.dtype))
+    dtype = common_type(p.dtype, x.dtype)
+    result = np.empty(x.shape, dtype)
+    for i in each(x.shape):
+        result[i] = horner(p, x[i], zero(dtype))
+    return result
+
+
+def horner(p: Any, x: Any, start: Any) -> Any:
+    total = start + 0 * x
+    for k in range(len(p)):
+        total = total * x + p[k]
+    return total
+
+
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+    """At one of the points the derivative is that of the piece to the right of it."""
+    if period is not None:
+        raise ValueError("`period` is not supported: map the points into one period first")
+    xp, fp = np.asarray(xp), np.asarray(fp)
+    if len(xp) != len(fp):
+        raise ValueError("fp and xp are not of the same length.")
+    if len(xp) == 0:
+        raise ValueError("array of sample points is empty")
+    if not is_array(x):
+        return between(x, xp, fp, left, right)
+    result = np.empty(x.shape, np.float64)
+    for i in each(x.shape):
+        result[i] = between(x[i], xp, fp, left, right)
+    return result
+
+
+def between(x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
+    """The value at one place: bisection finds the piece."""
+    last = len(xp) - 1
+    if x < xp[0]:
+        value = fp[0] + 0.0 if left is None else left + 0.0
+    elif x > xp[last]:
+        value = fp[last] + 0.0 if right is None else right + 0.0
+    elif x == xp[last]:
+        value = fp[last] + 0.0
+    else:
+        low, high = 0, last
+        while high - low > 1:
+            middle = (low + high) // 2
+            if x >= xp[middle]:
+                low = middle
+            else:
+                high = middle
+        value = fp[low] + (fp[low + 1] - fp[low]) / (xp[low + 1] - xp[low]) * (x - xp[low])
+    return value
+
+
+# -------------------------------------------------------------------------------------------------------------- samples
+
+
+def cov(
+    m: Any,
+    y: Any = None,
+    rowvar: Any = True,
+    bias: Any = False,
+    ddof: Any = None,
+    fweights: Any = None,
+    aweights: Any = None,
+) -> Any:
+    if fweights is not None or aweights is not None:
+        raise ValueError("weights are not supported")
+    x = variables(m, rowvar)
+    if y is not None:
+        x = np.concatenate((x, variables(y, rowvar)))
+    if ddof is None:
+        ddof = 0 if bias else 1
+    n, count = x.shape
+    centred = np.empty(x.shape, float_type(x.dtype))
+    for i in range(n):
+        total = zero(centred.dtype)
+        for k in range(count):
+            total += x[i, k]
+        mean = total / count
+        for k in range(count):
+            centred[i, k] = x[i, k] - mean
+    products = matmul(centred, centred.T)
+    if m.ndim == 1 and y is None:
+        return products[0, 0] / max(count - ddof, 0)
+    return products / max(count - ddof, 0)
+
+
+def variables(m: Any, rowvar: Any) -> Any:
+    """The samples as a matrix with a row for each variable."""
+    m = np.asarray(m)
+    if m.ndim == 1:
+        return m[None, :]
+    return m if rowvar else m.T
+
+
+def corrcoef(x: Any, y: Any = None, rowvar: Any = True) -> Any:
+    c = cov(x, y, rowvar)
+    if not is_array(c):
+        return c / c
+    c = np.asarray(c)
+    n = len(c)
+    scale = np.empty(n, c.dtype)
+    for i in range(n):
+        scale[i] = np.sqrt(c[i, i])
+    result = np.empty((n, n), c.dtype)
+    for i in range(n):
+        for j in range(n):
+            # NumPy clips what rounding puts beyond one; its derivative is taken without
+            result[i, j] = c[i, j] / scale[i] / scale[j]
+    return result
+
+
+FUNCTIONS: dict[Any, Any] = {
+    np.convolve: convolve,
+    np.correlate: correlate,
+    np.polyval: polyval,
+    np.interp: interp,
+    np.cov: cov,
+    np.corrcoef: corrcoef,
+}

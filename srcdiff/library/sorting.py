@@ -1,0 +1,113 @@
+"""Orders: a sorted array is the array with its elements in the order that `argsort` finds; equal ones stay in order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from srcdiff.library.calls import order_of
+from srcdiff.library.indices import gathered
+from srcdiff.library.language import array_like, axis_of, each, inserted, without
+
+
+def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    a = array_like(a)
+    if axis is None:
+        a, axis = np.ravel(a), 0
+    axis = axis_of(axis, a.ndim)
+    if a.ndim == 1:
+        return order_of(np.asarray(a))
+    n = a.shape[axis]
+    order = np.empty(a.shape, np.int64)
+    line = np.empty(n, a.dtype)
+    for i in each(without(a.shape, (axis,))):
+        for k in range(n):
+            line[k] = a[inserted(i, axis, k)]
+        positions = order_of(line)
+        for k in range(n):
+            order[inserted(i, axis, k)] = positions[k]
+    return order
+
+
+def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    a = np.asarray(a)
+    if axis is None:
+        a, axis = np.ravel(a), 0
+    return gathered(a, argsort(a, axis), axis_of(axis, a.ndim))
+
+
+def sort_in_place(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+    """The method of arrays."""
+    a[...] = sort(a, axis)
+
+
+def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
+    return sort(a, axis)
+
+
+def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
+    return argsort(a, axis)
+
+
+def lexsort(keys: Any, axis: Any = -1) -> Any:
+    """By the last of the keys first: each key in turn keeps the order that the ones before it have made."""
+    keys = tuple(keys)
+    order = argsort(keys[0])
+    for key in keys[1:]:
+        order = np.asarray(order[argsort(key[order])])
+    return order
+
+
+def unique(
+    ar: Any,
+    return_index: Any = False,
+    return_inverse: Any = False,
+    return_counts: Any = False,
+    axis: Any = None,
+) -> Any:
+    """Of equal elements the first one is taken."""
+    if axis is not None:
+        raise ValueError("`unique` along an axis is not differentiated yet")
+    a = np.ravel(ar)
+    n = len(a)
+    order = argsort(a)
+    is_first = np.empty(n, np.bool_)
+    found = 0
+    for k in range(n):
+        is_first[k] = k == 0 or a[order[k]] != a[order[k - 1]]
+        if is_first[k]:
+            found += 1
+    index = np.empty(found, np.int64)
+    inverse = np.empty(n, np.int64)
+    counts = np.zeros(found, np.int64)
+    m = -1
+    for k in range(n):
+        if is_first[k]:
+            m += 1
+            index[m] = order[k]
+        inverse[order[k]] = m
+        counts[m] += 1
+    values = np.empty(found, a.dtype)
+    for k in range(found):
+        values[k] = a[index[k]]
+    results = (values,)
+    if return_index:
+        results = (*results, index)
+    if return_inverse:
+        results = (*results, np.reshape(inverse, np.shape(ar)))
+    if return_counts:
+        results = (*results, counts)
+    if len(results) == 1:
+        return values
+    return results
+
+
+FUNCTIONS: dict[Any, Any] = {
+    np.argsort: argsort,
+    np.sort: sort,
+    np.partition: partition,
+    np.argpartition: argpartition,
+    np.lexsort: lexsort,
+    np.unique: unique,
+}

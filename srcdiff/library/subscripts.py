@@ -1,0 +1,117 @@
+"""The letters of `np.einsum`: all of this runs while the program is read."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from srcdiff.library.language import structural
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@structural
+def subscripts(text: Any, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
+    """The letters of each operand and of the result; an ellipsis is replaced by letters of its own."""
+    if not isinstance(text, str):
+        raise TypeError("the subscripts of `einsum` are text known when the function is compiled")
+    given, arrow, result = text.replace(" ", "").partition("->")
+    parts = given.split(",")
+    if len(parts) != len(ranks):
+        raise ValueError(f"the subscripts name {len(parts)} operands, {len(ranks)} are given")
+    hidden = max((r - len(p.replace("...", "")) for p, r in zip(parts, ranks, strict=True) if "..." in p), default=0)
+    spare = "".join(itertools.islice((x for x in reversed(_LETTERS) if x not in text), max(hidden, 0)))
+    found = []
+    for part, rank in zip(parts, ranks, strict=True):
+        missing = rank - len(part.replace("...", ""))
+        letters = part.replace("...", spare[len(spare) - missing :] if missing > 0 else "")
+        if len(letters) != rank or not all(x in _LETTERS for x in letters):
+            raise ValueError(f"the subscripts {part!r} do not fit an operand of rank {rank}")
+        found.append(letters)
+    if arrow:
+        result = result.replace("...", spare)
+    else:
+        every = "".join(found)
+        result = spare + "".join(x for x in sorted(set(every)) if every.count(x) == 1 and x not in spare)
+    if len(set(result)) < len(result) or not set(result) <= set("".join(found)):
+        raise ValueError(f"the subscripts of the result are wrong: {text!r}")
+    return tuple(found), result
+
+
+@structural
+def tensordot_letters(axes: Any, a_rank: int, b_rank: int) -> tuple[str, str, str]:
+    """The letters of both operands and of the result of `np.tensordot`."""
+    if isinstance(axes, int):
+        pairs = [(a_rank - axes + k, k) for k in range(axes)]
+    else:
+        first, second = (x if isinstance(x, tuple) else (x,) for x in axes)
+        if len(first) != len(second):
+            raise ValueError("`axes` of `tensordot` must name as many axes of one operand as of the other")
+        pairs = [(i % a_rank, j % b_rank) for i, j in zip(first, second, strict=True)]
+    a = list(_LETTERS[:a_rank])
+    b = list(_LETTERS[a_rank : a_rank + b_rank])
+    for i, j in pairs:
+        b[j] = a[i]
+    contracted = {i for i, _ in pairs}
+    kept = [x for k, x in enumerate(a) if k not in contracted] + [x for x in b if x not in a]
+    return "".join(a), "".join(b), "".join(kept)
+
+
+@structural
+def next_pair(letters: tuple[str, ...], result: str) -> tuple[int, int]:
+    """The two operands whose product has the fewest axes; of these, the first that have a letter in common."""
+
+    def cost(pair: tuple[int, int]) -> tuple[int, bool]:
+        kept = kept_letters(letters, pair, result)
+        return len(kept), not set(letters[pair[0]]) & set(letters[pair[1]])
+
+    return min(itertools.combinations(range(len(letters)), 2), key=cost)
+
+
+@structural
+def kept_letters(letters: tuple[str, ...], pair: tuple[int, int], result: str) -> str:
+    """The letters of a product of two operands that are still needed."""
+    rest = "".join(x for k, x in enumerate(letters) if k not in pair) + result
+    return "".join(x for x in unique(letters[pair[0]] + letters[pair[1]]) if x in rest)
+
+
+@structural
+def unique(letters: str) -> str:
+    return "".join(dict.fromkeys(letters))
+
+
+@structural
+def axes_not_in(letters: str, kept: str) -> tuple[int, ...]:
+    return tuple(k for k, x in enumerate(letters) if x not in kept)
+
+
+@structural
+def letters_in(letters: str, kept: str) -> str:
+    return "".join(x for x in letters if x in kept)
+
+
+@structural
+def order_of(letters: str, wanted: str) -> tuple[int, ...]:
+    """Where each of the letters that are wanted stands."""
+    return tuple(letters.index(x) for x in wanted)
+
+
+@structural
+def place_of(letters: str, distinct: str, place: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The place in an operand, given the number that each letter stands for."""
+    return tuple(place[distinct.index(x)] for x in letters)
+
+
+@structural
+def first_axes(letters: str) -> tuple[int, ...]:
+    """The axis where each letter stands first."""
+    return tuple(letters.index(x) for x in dict.fromkeys(letters))
+
+
+@structural
+def groups(a: str, b: str, result: str) -> tuple[str, str, str, str]:
+    """The letters of both operands and the result, of the first and the result, of the second and it; of both alone."""
+    together = "".join(x for x in a if x in b and x in result)
+    left = "".join(x for x in result if x in a and x not in b)
+    right = "".join(x for x in result if x in b and x not in a)
+    return together, left, right, "".join(x for x in a if x in b and x not in result)

@@ -1,0 +1,51 @@
+"""Which function of the library stands for which of NumPy's, and which of them arrays have as methods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from srcdiff.library import building, indices, linear_algebra, products, reductions, scans, signals, sorting
+
+FUNCTIONS: dict[Any, Any] = {
+    **reductions.FUNCTIONS,
+    **scans.FUNCTIONS,
+    **indices.FUNCTIONS,
+    **building.FUNCTIONS,
+    **sorting.FUNCTIONS,
+    **products.FUNCTIONS,
+    **linear_algebra.FUNCTIONS,
+    **signals.FUNCTIONS,
+}
+"""By the function of NumPy."""
+
+_NAMED = (
+    *("all", "any", "argmax", "argmin", "argsort", "astype", "choose", "clip", "compress", "copy", "cumprod", "cumsum"),
+    *(
+        "diagonal",
+        "dot",
+        "max",
+        "mean",
+        "min",
+        "nonzero",
+        "prod",
+        "ravel",
+        "repeat",
+        "round",
+        "searchsorted",
+        "squeeze",
+    ),
+    *("squeeze", "std", "sum", "swapaxes", "take", "trace", "var"),
+)
+
+METHODS: dict[str, Any] = {
+    **{name: getattr(np, name) for name in _NAMED},
+    "fill": indices.fill,
+    "flatten": building.flatten,
+    "sort": sorting.sort_in_place,
+}
+"""By the name of the method; the array is the first argument."""
+
+UFUNC_METHODS: dict[str, Any] = scans.METHODS
+"""By the name of the method; the elementwise function is the first argument."""

@@ -1,0 +1,116 @@
+"""What the functions of the library say beyond Python and NumPy (`srcdiff.library.language`)."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+
+from srcdiff.ir.nodes import Index, Item, Slice, Value
+from srcdiff.ir.types import Array
+from srcdiff.source.abstract import Abstract, Size, Static, Tuple
+from srcdiff.source.arrays import Arrays
+from srcdiff.source.whole_arrays import Places
+
+_WHOLE = Slice(None, None, None)
+_OPERATORS: dict[Any, type[ast.operator]] = {
+    np.add: ast.Add,
+    np.subtract: ast.Sub,
+    np.multiply: ast.Mult,
+    np.divide: ast.Div,
+    np.power: ast.Pow,
+}
+
+
+class Language(Arrays):
+    """Reads calls of the library's own language."""
+
+    def call_value(self, function: Abstract, args: list[Abstract], node: ast.AST) -> Abstract:
+        raise NotImplementedError
+
+    def call_array_like(self, node: ast.AST, x: Abstract) -> Abstract:
+        if self.is_array(x):
+            return x
+        if isinstance(x, Static) or (isinstance(x, Value) and not (isinstance(x.type, Array) and x.type.rank)):
+            return self.lazy(x, node)
+        return self.array_of(x, node)
+
+    def call_counted(self, node: ast.AST, x: Abstract) -> Abstract:
+        return Static(self.contents(x) is not None)
+
+    def call_part(
+        self,
+        node: ast.AST,
+        a: Abstract,
+        axis: Abstract,
+        start: Abstract,
+        stop: Abstract,
+        step: Abstract = Static(None),  # noqa: B008
+    ) -> Abstract:
+        array = self.the_array(a, node)
+        bounds = (
+            None if isinstance(x, Static) and x.value is None else self.integer(x, node) for x in (start, stop, step)
+        )
+        return self.view(array, (*self.before(axis, node), Slice(*bounds)))
+
+    def before(self, axis: Abstract, node: ast.AST) -> tuple[Item, ...]:
+        return (_WHOLE,) * self.static_integers(axis, node)[0]
+
+    def call_at_axis(self, node: ast.AST, a: Abstract, axis: Abstract, position: Abstract) -> Abstract:
+        array = self.the_array(a, node)
+        items = self.before(axis, node)
+        if self.picks(position):
+            return self.read_picked(array, [*items, position], node)
+        index = Index(self.integer(position, node))
+        if array.array.rank == 1:
+            return self.load(array, (index.value,))
+        return self.view(array, (*items, index))
+
+    def call_agree(self, node: ast.AST, n: Abstract, m: Abstract, message: Abstract) -> Abstract:
+        text = message.value if isinstance(message, Static) else ""
+        self.require_equal(self.size_of(n, node), self.size_of(m, node), lambda: (text,))
+        return Static(None)
+
+    def size_of(self, x: Abstract, node: ast.AST) -> Size:
+        value = self.integer(x, node)
+        return Size(self.size_key(value), lambda: value)
+
+    def call_check_positions(self, node: ast.AST, positions: Abstract, size: Abstract) -> Abstract:
+        self.check_positions(self.lazy(positions, node), self.size_of(size, node))
+        return Static(None)
+
+    def call_result_type(self, node: ast.AST, *operands: Abstract) -> Abstract:
+        return Static(np.dtype(self.promoted(lambda *x: np.empty(0, np.result_type(*x)), operands, node)))
+
+    def call_from_places(self, node: ast.AST, shape: Abstract, dtype: Abstract, function: Abstract) -> Abstract:
+        name = self.dtype_of(dtype, node)
+        sizes = [self.size_of(x, node) for x in (shape.items if isinstance(shape, Tuple) else (shape,))]
+
+        def at(places: Places) -> Value:
+            return self.as_element(self.number(self.call_value(function, list(places), node), node), name)
+
+        made = self.new_lazy(name, sizes, at, [])
+        made.plain = True
+        return made
+
+    def call_ufunc_at(
+        self,
+        node: ast.AST,
+        ufunc: Abstract,
+        a: Abstract,
+        indices: Abstract,
+        b: Abstract = Static(1),  # noqa: B008
+    ) -> Abstract:
+        """`np.add.at`: one after the other, so that what is chosen twice gets both."""
+        op = _OPERATORS.get(ufunc.value) if isinstance(ufunc, Static) else None
+        if op is None:
+            self.refuse("SD303", node, "`at` of this function is not differentiated yet")
+        array = self.the_array(a, node)
+        found = indices.items if isinstance(indices, Tuple) else (indices,)
+        items = self.items_of(array, list(found), node)
+        if all(isinstance(i, Slice | Index) for i in items):
+            self.assign_part(array, items, b, node, op)
+        else:
+            self.write_picked(array, items, b, node, op, one_by_one=True)
+        return Static(None)

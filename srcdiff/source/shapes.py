@@ -1,0 +1,313 @@
+"""What is known about arrays while a function is read: their sizes, and which of them cannot share memory.
+
+A size has a key. Two sizes with the same key are equal, whatever they are at run time:
+
+    ("n", 3)                 the number 3
+    ("v", v)                 the integer v
+    ("d", a, 0)              the length of axis 0 of the array a
+    ("-", key, 2)            the size of a[1:-1]: two less, but not below zero
+    ("+", key, 1)            one more
+    ("s", key, 1, None, 2)   the size of a[1::2]
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable
+from typing import Any
+
+from srcdiff.ir.builder import Builder
+from srcdiff.ir.nodes import Copy, Index, Item, NewAxis, Reshape, Slice, Transpose, Value
+from srcdiff.ir.types import Array
+
+Key = tuple[Hashable, ...]
+ONE: Key = ("n", 1)
+ANYTHING = "anything"  # an origin that may be any other
+
+
+class Shapes(Builder):
+    """Writes operations on arrays, and remembers sizes and origins."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sizes: dict[Value, tuple[Key, ...]] = {}
+        self.size_keys: dict[Value, Key] = {}
+        self.same: dict[Key, Key] = {}
+        """Sizes that the program has checked to be equal, on the path that is being read."""
+        self.not_one: set[Key] = set()
+        self.bases: dict[Value, tuple[Value, Any]] = {}
+        """What a view is a view of, and which part."""
+        self.parts: dict[Value, tuple[Value, tuple[Item, ...]]] = {}
+        self.origins: dict[Value, frozenset[Hashable]] = {}
+        self.born: dict[Value, int] = {}
+        self.new: set[Value] = set()
+        """Arrays that are memory of their own, by their first reference."""
+        self.apart: set[frozenset[Value]] = set()
+        self.contiguous: set[Value] = set()
+        self.frozen: set[Hashable] = set()
+        """Origins of arrays of which it is not known whether they share memory: nothing may be written into them."""
+        self.varying: set[Hashable] = set()
+        """What does not stay from turn to turn, by loop: the shape of an array, two arrays apart."""
+        self.come_to: dict[Hashable, frozenset[Hashable]] = {}
+        self.path: tuple[int, ...] = ()
+        """The calls and unrolled turns that lead to what is being read."""
+        self._births = itertools.count(1)
+
+    # -- sizes -------------------------------------------------------------------------------------------------------
+
+    def keys(self, array: Value) -> tuple[Key, ...]:
+        """The key of each axis' length."""
+        known = self.sizes.get(array)
+        found = known if known is not None else tuple(("d", array, axis) for axis in range(array.array.rank))
+        return tuple(self.canonical(k) for k in found)
+
+    def stretches(self, array: Value, axes: tuple[int, ...]) -> None:
+        """Which axes of an array have the length one; the others have not."""
+        rank = array.array.rank
+        self.sizes[array] = tuple(ONE if axis in axes else ("d", array, axis) for axis in range(rank))
+        self.not_one |= {("d", array, axis) for axis in range(rank) if axis not in axes}
+
+    def canonical(self, key: Key) -> Key:
+        while key in self.same:
+            key = self.same[key]
+        if key[0] in ("-", "+", "s"):
+            inner = self.canonical(key[1])  # type: ignore[arg-type]
+            if inner != key[1]:
+                return self.canonical((key[0], inner, *key[2:]))
+        return key
+
+    def size_key(self, size: Value) -> Key:
+        known = self.constants.get(size)
+        if known is not None:
+            return ("n", int(known))
+        if size in self.size_keys:
+            return self.canonical(self.size_keys[size])
+        if size in self.offsets:
+            base, amount = self.offsets[size]
+            return self.canonical(_shifted(self.size_key(base), amount))
+        return self.canonical(("v", size))
+
+    def equal_from_here(self, a: Key, b: Key) -> None:
+        """The program has checked that two sizes are equal."""
+        a, b = self.canonical(a), self.canonical(b)
+        if a == b:
+            return
+        if b[0] == "n" or _inside(b, a):
+            a, b = b, a
+        self.same = {**self.same, b: a}
+
+    def dim(self, array: Value, axis: int) -> Value:
+        key: Any = self.keys(array)[axis]
+        if key[0] == "n":
+            return self.const(key[1])
+        if key[0] == "v":
+            size: Value = key[1]
+            return size
+        if key[0] == "d":
+            array, axis = key[1], key[2]
+        out = super().dim(array, axis)
+        self.size_keys[out] = key
+        return out
+
+    # -- memory ------------------------------------------------------------------------------------------------------
+
+    def register(self, array: Value) -> Value:
+        """Remember when a reference came into being."""
+        self.born[array] = next(self._births)
+        return array
+
+    def made(self, array: Value, sizes: tuple[Key, ...]) -> Value:
+        """A new array with memory of its own; its origin is the place in the program."""
+        self.sizes[array] = sizes
+        self.origins[array] = frozenset((("made", self.span, self.path),))
+        self.new.add(array)
+        self.contiguous.add(array)
+        return self.register(array)
+
+    def base(self, array: Value) -> Value:
+        while array in self.bases:
+            array = self.bases[array][0]
+        return array
+
+    def origins_of(self, array: Value) -> frozenset[Hashable]:
+        base = self.base(array)
+        return self.origins.get(base, frozenset((base,)))
+
+    def disjoint(self, a: Value, b: Value) -> bool:
+        """Whether two references cannot share memory."""
+        a, b = self.base(a), self.base(b)
+        if a is b:
+            return False
+        if frozenset((a, b)) in self.apart:
+            return True
+        for new, other in ((a, b), (b, a)):
+            if new in self.new and self.born.get(other, 0) < self.born[new]:
+                return True
+        first, second = self.origins_of(a), self.origins_of(b)
+        return not (first & second or ANYTHING in first or ANYTHING in second)
+
+    def same_part(self, a: Value, b: Value) -> bool:
+        """Whether two references are to the same elements, index by index."""
+        return a is b or (a in self.bases and self.place(a) == self.place(b) and self.place(a)[1] is not None)
+
+    def place(self, a: Value) -> tuple[Value, Any]:
+        if a not in self.bases:
+            return a, ()
+        base, part = self.bases[a]
+        root, parts = self.place(base)
+        return root, None if part is None or parts is None else (*parts, part)
+
+    def joins(self, out: Value, a: Value, b: Value) -> None:
+        """What is known of a reference that is one of two."""
+        if not isinstance(out.type, Array):
+            return
+        first, second = self.keys(a), self.keys(b)
+        if first == second:
+            self.sizes[out] = first
+        self.origins[out] = self.origins_of(a) | self.origins_of(b)
+
+    def assume(
+        self, place: Hashable, before: dict[Hashable, Value], carried: dict[Hashable, Value]
+    ) -> dict[Hashable, Value]:
+        """Take it that arrays keep their shape, and those apart stay apart, from one turn of a loop to the next."""
+        for name, array in carried.items():
+            first = before.get(name)
+            if first is None:
+                self.origins[array] = frozenset((ANYTHING,))
+                continue
+            if (place, name) not in self.varying and first.type == array.type:
+                self.sizes[array] = self.keys(first)
+            self.origins[array] = self.origins_of(first) | self.come_to.get((place, name), frozenset())
+        for (x, a), (y, b) in itertools.combinations(carried.items(), 2):
+            stay = x in before and y in before and (place, x, y) not in self.varying
+            if stay and self.disjoint(before[x], before[y]):
+                self.apart.add(frozenset((a, b)))
+        return carried
+
+    def learn(self, place: Hashable, carried: dict[Hashable, Value], after: dict[Hashable, Value]) -> bool:
+        """Compare what was assumed with what the turn did; true if the loop must be read again."""
+        wrong: set[Hashable] = set()
+        changed = False
+        for name, array in carried.items():
+            last = after.get(name)
+            if last is None or last.type != array.type or self.keys(last) != self.keys(array):
+                wrong.add((place, name))
+            new = frozenset() if last is None else self.origins_of(last) - self.origins_of(array)
+            if new:
+                self.come_to[place, name] = self.come_to.get((place, name), frozenset()) | new
+                changed = True
+        for (x, a), (y, b) in itertools.combinations(carried.items(), 2):
+            if frozenset((a, b)) in self.apart:
+                last_a, last_b = after.get(x), after.get(y)
+                if last_a is None or last_b is None or not self.disjoint(last_a, last_b):
+                    wrong.add((place, x, y))
+        changed = changed or not wrong <= self.varying
+        self.varying |= wrong
+        return changed
+
+    # -- operations --------------------------------------------------------------------------------------------------
+
+    def alloc(
+        self, dtype: str, shape: tuple[Value, ...], fill: Value | None, name: str = "", like: Value | None = None
+    ) -> Value:
+        keys = tuple(self.size_key(s) for s in shape)
+        return self.made(super().alloc(dtype, shape, fill, name, like), keys)
+
+    def copy(self, array: Value, name: str = "") -> Value:
+        out = Value(array.type, name)
+        self.add(Copy(out, array, span=self.span))
+        return self.made(out, self.keys(array))
+
+    def view(self, array: Value, items: tuple[Item, ...], name: str = "") -> Value:
+        out = super().view(array, items, name)
+        self.bases[out] = (array, tuple(self.item_key(i) for i in items))
+        self.parts[out] = (array, items)
+        self.sizes[out] = self.view_sizes(array, items)
+        if array in self.contiguous and _keeps_contiguous(items, array.array.rank):
+            self.contiguous.add(out)
+        return self.register(out)
+
+    def transposed(self, array: Value, axes: tuple[int, ...]) -> Value:
+        out = Value(array.type, array.name)
+        self.add(Transpose(out, array, axes, span=self.span))
+        self.bases[out] = (array, ("transposed", axes))
+        keys = self.keys(array)
+        self.sizes[out] = tuple(keys[a] for a in axes)
+        return self.register(out)
+
+    def reshaped(self, array: Value, shape: tuple[Value, ...]) -> Value:
+        """The same memory in another shape; the array is contiguous."""
+        out = Value(Array(array.array.dtype, len(shape)), array.name)
+        self.add(Reshape(out, array, shape, span=self.span))
+        self.bases[out] = (array, None)
+        self.sizes[out] = tuple(self.size_key(s) for s in shape)
+        self.contiguous.add(out)
+        return self.register(out)
+
+    def item_key(self, item: Item) -> Any:
+        match item:
+            case Index(value=value):
+                return ("i", self.known(value))
+            case Slice():
+                return ("s", *(self.known(p) for p in (item.start, item.stop, item.step)))
+        return ("new",)
+
+    def known(self, value: Value | None) -> Any:
+        """The number, if it is known, or what it is a fixed distance from."""
+        if value is None:
+            return None
+        if value in self.constants:
+            return self.constants[value]
+        if value in self.offsets:
+            base, amount = self.offsets[value]
+            return (self.known(base), amount)
+        return self.size_keys.get(value, value)
+
+    def view_sizes(self, array: Value, items: tuple[Item, ...]) -> tuple[Key, ...]:
+        keys = list(self.keys(array))
+        found: list[Key] = []
+        for item in items:
+            if isinstance(item, NewAxis):
+                found.append(ONE)
+                continue
+            key = keys.pop(0)
+            if isinstance(item, Slice):
+                found.append(self.slice_size(key, item))
+        return (*found, *keys)
+
+    def slice_size(self, key: Key, item: Slice) -> Key:
+        start, stop, step = (self.known(p) for p in (item.start, item.stop, item.step))
+        plain = all(p is None or isinstance(p, int) for p in (start, stop, step))
+        if plain and key[0] == "n":
+            return ("n", len(range(*slice(start, stop, step).indices(key[1]))))  # type: ignore[arg-type]
+        if step == -1 and start is None and stop is None:
+            return key
+        if plain and step in (None, 1) and (start is None or start >= 0) and (stop is None or stop < 0):
+            return _shifted(key, -(start or 0) + (stop or 0))
+        return ("s", key, start, stop, step)
+
+
+def _inside(a: Key, b: Key) -> bool:
+    return b[0] in ("-", "+", "s") and (b[1] == a or _inside(a, b[1]))  # type: ignore[arg-type]
+
+
+def _shifted(key: Key, amount: int) -> Key:
+    """A size that is so much larger, or smaller: lengths of arrays are not negative."""
+    if amount == 0:
+        return key
+    if key[0] == "n":
+        return ("n", max(key[1] + amount, 0))  # type: ignore[operator]
+    if key[0] == "-" and amount < 0:
+        return ("-", key[1], key[2] - amount)  # type: ignore[operator]
+    return ("-", key, -amount) if amount < 0 else ("+", key, amount)
+
+
+def _keeps_contiguous(items: tuple[Item, ...], rank: int) -> bool:
+    """Whether a part of a contiguous array is contiguous: some leading positions, one range, and all the rest."""
+    speaking = [i for i in items if not isinstance(i, NewAxis)]
+    rest = list(speaking)
+    while rest and isinstance(rest[0], Index):
+        rest.pop(0)
+    if rest and isinstance(rest[0], Slice) and rest[0].step is None:
+        rest.pop(0)
+    return all(isinstance(i, Slice) and not i.parts() for i in rest)

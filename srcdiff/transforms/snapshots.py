@@ -1,0 +1,57 @@
+"""What a library call reads, and the program overwrites later, is copied: the call's adjoint reads it again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from srcdiff.analyses.activity import Activity
+from srcdiff.analyses.aliasing import Sites
+from srcdiff.analyses.saved_values import StillThere
+from srcdiff.analyses.structure import structure_of
+from srcdiff.ir.nodes import Block, Copy, Function, Library, Operation, Value
+from srcdiff.ir.types import Array
+
+
+def keep_what_calls_read(function: Function, active: Activity, sites: dict[Value, Sites]) -> Function:
+    """The function with a copy for each array that an active library call reads or gives and somebody overwrites."""
+    writes = StillThere(structure_of(function), sites)
+
+    def overwritten(array: Value, call: Library) -> bool:
+        memory = sites.get(array, frozenset((array,)))
+        for write in writes.writes:
+            arrays = write.args if hasattr(write, "args") else (write.array,)
+            if any(sites.get(a, frozenset((a,))) & memory for a in arrays) and writes.may_follow(write, call):
+                return True
+        return False
+
+    def visit(block: Block) -> Block:
+        operations: list[Operation] = []
+        for operation in block.operations:
+            names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
+            parts: dict[str, Any] = {n: visit(getattr(operation, n)) for n in names}
+            operation = replace(operation, **parts) if parts else operation
+            if isinstance(operation, Library) and any(active.memory(o) or o in active for o in operation.outs):
+                operations += copied(operation)
+            else:
+                operations.append(operation)
+        return Block(tuple(operations), block.yields)
+
+    def copied(call: Library) -> list[Operation]:
+        before: list[Operation] = []
+        known: dict[Value, Value] = {}
+        for array in call.args:
+            if isinstance(array.type, Array) and array not in known and overwritten(array, call):
+                known[array] = Value(array.type, array.name)
+                before.append(Copy(known[array], array, span=call.span))
+        after: list[Operation] = []
+        outs = list(call.outs)
+        for k, out in enumerate(call.outs):
+            if isinstance(out.type, Array) and overwritten(out, call):
+                outs[k] = Value(out.type, out.name)
+                after.append(Copy(out, outs[k], span=call.span))
+        changed = call.replaced(lambda v: known.get(v, v))
+        assert isinstance(changed, Library)
+        return [*before, replace(changed, outs=tuple(outs)), *after]
+
+    return replace(function, body=visit(function.body))

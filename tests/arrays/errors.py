@@ -1,0 +1,175 @@
+"""Programs that must raise: what NumPy raises at run time, and what is refused before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tests.arrays.rows import Point, array, booleans, integers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Failure:
+    """A function, arguments, what it raises, and words that its message has: shapes are written without spaces."""
+
+    name: str
+    function: Callable[..., Any]
+    arguments: Point
+    exception: type[BaseException]
+    says: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Refusal:
+    """A function, arguments, and words that the refusal has."""
+
+    name: str
+    function: Callable[..., Any]
+    arguments: Point
+    says: tuple[str, ...]
+
+
+def _failure(
+    name: str, function: Callable[..., Any], arguments: Point, exception: type[BaseException], *says: str
+) -> Failure:
+    return Failure(name, function, arguments, exception, says)
+
+
+def _refusal(name: str, function: Callable[..., Any], arguments: Point, *says: str) -> Refusal:
+    return Refusal(name, function, arguments, says)
+
+
+def augment_smaller(a, b):
+    a += b
+    return np.sum(a)
+
+
+def assign_slice(a, b):
+    a[1:] = b
+    return np.sum(a)
+
+
+def augment_slice(a, b):
+    a[1:] += b
+    return np.sum(a)
+
+
+def assign_masked(a, m, b):
+    a[m] = b
+    return np.sum(a)
+
+
+def assign_indexed(a, i, b):
+    a[i] = b
+    return np.sum(a)
+
+
+def add_at(a, i, b):
+    np.add.at(a, i, b)
+    return np.sum(a)
+
+
+def split_unequally(a):
+    x, y = np.split(a, 2)
+    return np.sum(x * y)
+
+
+#: Raised at run time, by NumPy too.
+RAISED: list[Failure] = [
+    _failure("add", lambda a, b: np.sum(a + b), (array(3), array(4)), ValueError, "(3,)", "(4,)"),
+    _failure("multiply", lambda a, b: np.sum(a * b), (array(2, 3), array(3, 2)), ValueError, "(2,3)", "(3,2)"),
+    _failure("rank_mix", lambda a, b: np.sum(a - b), (array(2, 3), array(2)), ValueError, "(2,3)", "(2,)"),
+    _failure("function", lambda a, b: np.sum(np.maximum(a, b)), (array(2, 2), array(3)), ValueError, "(2,2)", "(3,)"),
+    _failure("empty_and_two", lambda a, b: np.sum(a * b), (array(0), array(2)), ValueError, "(0,)", "(2,)"),
+    _failure(
+        "where", lambda m, a: np.sum(np.where(m, a, 0.0)), (booleans("x.x"), array(2)), ValueError, "(3,)", "(2,)"
+    ),
+    _failure("augment_smaller", augment_smaller, (array(3), array(2, 3)), ValueError, "(3,)", "(2,3)"),
+    _failure("augment_mismatch", augment_smaller, (array(3), array(2)), ValueError, "(3,)", "(2,)"),
+    _failure("assign_slice", assign_slice, (array(4), array(4)), ValueError, "(4,)", "(3,)"),
+    _failure("augment_slice", augment_slice, (array(4), array(2)), ValueError, "(3,)", "(2,)"),
+    _failure("broadcast_to", lambda a: np.sum(np.broadcast_to(a, (2, 3))), (array(2),), ValueError, "(2,)", "(2,3)"),
+    _failure("mask_length", lambda a, m: np.sum(a[m]), (array(3), booleans("x.xx")), IndexError, "3", "4"),
+    _failure("mask_shape", lambda a, m: np.sum(a[m]), (array(2, 2), booleans("x.x/.x.")), IndexError, "2", "3"),
+    _failure("mask_assign_length", assign_masked, (array(3), booleans("x.xx"), 1.0), IndexError, "3", "4"),
+    _failure("mask_assign_values", assign_masked, (array(4), booleans("x.xx"), array(2)), ValueError, "2", "3"),
+    _failure("reshape", lambda a: np.sum(a.reshape(4, 2)), (array(6),), ValueError, "6", "(4,2)"),
+    _failure("reshape_rest", lambda a: np.sum(a.reshape(4, -1)), (array(6),), ValueError, "6", "4"),
+    _failure("reshape_run_time", lambda a, n: np.sum(a.reshape(n, 2)), (array(6), 2), ValueError, "6", "(2,2)"),
+    _failure("squeeze", lambda a: np.sum(np.squeeze(a, axis=0)), (array(2, 3),), ValueError),
+    _failure("split", split_unequally, (array(5),), ValueError),
+    _failure("index_beyond", lambda a, i: np.sum(a[i]), (array(3), integers(0, 3)), IndexError, "3"),
+    _failure("index_before", lambda a, i: np.sum(a[i]), (array(3), integers(0, -4)), IndexError, "-4", "3"),
+    _failure("index_columns", lambda a, i: np.sum(a[:, i]), (array(2, 3), integers(0, 5)), IndexError, "5", "3"),
+    _failure(
+        "index_pairs", lambda a, i, j: np.sum(a[i, j]), (array(2, 3), integers(0, 2), integers(0, 1)), IndexError, "2"
+    ),
+    _failure(
+        "index_pairs_shapes",
+        lambda a, i, j: np.sum(a[i, j]),
+        (array(4, 4), integers(0, 1), integers(0, 1, 2)),
+        IndexError,
+        "(2,)",
+        "(3,)",
+    ),
+    _failure("index_assign", assign_indexed, (array(3), integers(0, 7), array(2)), IndexError, "7", "3"),
+    _failure("index_assign_values", assign_indexed, (array(3), integers(0, 1), array(3)), ValueError, "(3,)", "(2,)"),
+    _failure("index_add_at", add_at, (array(3), integers(0, 7), array(2)), IndexError, "7", "3"),
+    _failure("take", lambda a, i: np.sum(np.take(a, i)), (array(3), integers(0, 7)), IndexError, "7", "3"),
+    _failure("matmul", lambda a, b: np.sum(a @ b), (array(2, 3), array(2, 3)), ValueError, "3", "2"),
+    _failure("matmul_vector", lambda a, b: np.sum(a @ b), (array(2, 3), array(2)), ValueError, "3", "2"),
+    _failure("matmul_batch", lambda a, b: np.sum(a @ b), (array(2, 2, 2), array(3, 2, 2)), ValueError),
+    _failure("dot", lambda a, b: np.dot(a, b), (array(3), array(4)), ValueError, "(3,)", "(4,)"),
+    _failure("einsum", lambda a, b: np.sum(np.einsum("ij,jk->ik", a, b)), (array(2, 3), array(2, 3)), ValueError),
+    _failure(
+        "concatenate", lambda a, b: np.sum(np.concatenate((a, b))), (array(2, 3), array(2, 2)), ValueError, "3", "2"
+    ),
+    _failure("stack", lambda a, b: np.sum(np.stack((a, b))), (array(3), array(2)), ValueError),
+    _failure("max_of_nothing", lambda a: np.max(a), (array(0),), ValueError),
+    _failure(
+        "singular", lambda a, b: np.sum(np.linalg.solve(a, b)), (np.ones((2, 2)), array(2)), np.linalg.LinAlgError
+    ),
+    _failure("not_positive", lambda a: np.sum(np.linalg.cholesky(a)), (-np.eye(2),), np.linalg.LinAlgError),
+]
+
+
+def noise_added(a):
+    return np.sum(a * np.random.normal(size=a.shape))  # noqa: NPY002 - users write it, and are told what to do
+
+
+def random_matrix(a):
+    return np.sum(a @ np.random.rand(a.shape[0], 2))  # noqa: NPY002 - as above
+
+
+def seeded(a):
+    np.random.seed(0)  # noqa: NPY002 - as above
+    return np.sum(a * np.random.uniform())  # noqa: NPY002 - as above
+
+
+def generator(a):
+    rng = np.random.default_rng(0)
+    return np.sum(a * rng.normal(size=3))
+
+
+def mandelbrot(x, y):
+    """Iterations of complex numbers."""
+    z = 0.0
+    c = x + 1j * y
+    for _ in range(5):
+        z = z * z + c
+    return np.sum(np.abs(z))
+
+
+#: Refused, at the line that the words are about.
+REFUSED: list[Refusal] = [
+    _refusal("random_normal", noise_added, (array(3),), "random", "pass"),
+    _refusal("random_rand", random_matrix, (array(3),), "random", "pass"),
+    _refusal("random_seed", seeded, (array(3),), "random", "pass"),
+    _refusal("random_generator", generator, (array(3),), "random", "pass"),
+    _refusal("complex", mandelbrot, (array(3), array(3)), "complex"),
+    _refusal("no_rule", lambda a: np.sum(np.i0(a)), (array(3),), "np.i0"),
+    _refusal("axis_beyond", lambda a: np.sum(np.sum(a, axis=2)), (array(2, 3),), "axis"),
+]
