@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from srcdiff.diagnostics import Refusal
-from srcdiff.ir.nodes import Block, Custom, Library, Value
+from srcdiff.ir.nodes import Block, Custom, Library, Operation, Store, Value, walk
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_float
 from srcdiff.library import language
@@ -465,10 +465,8 @@ class Calls(Optionals):
         if keywords:
             self.refuse("SD304", node, "a function with a custom rule takes positional arguments")
         descriptions = [loosened(describe(a)) for a in args]
-        if any(not all(isinstance(t, Scalar) for t in leaf_types(d) or ()) or d.kind == "other" for d in descriptions):
-            self.refuse(
-                "SD304", node, "a function with a custom rule takes numbers", help_="pass the elements one by one"
-            )
+        if any(leaf_types(d) is None or d.kind not in ("value", "tuple", "static") for d in descriptions):
+            self.refuse("SD304", node, "a function with a custom rule takes numbers and arrays")
         values = [v for a, d in zip(args, descriptions, strict=True) for v in self.leaves(a, d)]
         params: list[Value] = []
         inner: list[Abstract] = []
@@ -478,13 +476,17 @@ class Calls(Optionals):
             params += fresh
         before = dict(self.names)
         with self.block() as operations:
-            result = self.call_plain(rule.function, inner, {}, node)
+            result = self.forced(self.call_plain(rule.function, inner, {}, node))
+            if isinstance(result, Value) and isinstance(result.type, Array) and self.base(result) in params:
+                result = self.copy(result)
             description = loosened(describe(result))
             yields = self.leaves(result, description)
         self.names = before
         types = leaf_types(description)
-        if types is None or not all(isinstance(t, Scalar) for t in types):
-            self.refuse("SD304", node, "a function with a custom rule returns a number or a tuple of numbers")
+        if types is None or description.kind not in ("value", "tuple"):
+            self.refuse("SD304", node, "a function with a custom rule returns numbers or arrays, or a tuple of those")
+        if any(isinstance(o, Store) and self.base(o.array) in params for b in operations for o in (b, *_inside(b))):
+            self.refuse("SD304", node, "a function with a custom rule writes into its arguments", help_=_RULE_WRITES)
         out, outs = self.fresh(description, "out")
         body = Block(tuple(operations), tuple(yields))
         self.add(Custom(tuple(outs), tuple(values), tuple(params), body, rule, span=self.span))
@@ -667,6 +669,13 @@ _LAZY = {
     "call_ufunc_at",
 }
 """What takes arrays that are not computed yet."""
+
+
+_RULE_WRITES = "let it write into a copy: `a = a.copy()`"
+
+
+def _inside(operation: Operation) -> list[Operation]:
+    return [o for block in operation.blocks() for o in walk(block)]
 
 
 def is_library(function: Any) -> bool:

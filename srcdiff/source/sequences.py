@@ -417,6 +417,7 @@ class Sequences(Expressions):
 
     def iteration(self, x: Abstract, node: ast.AST) -> Iteration | tuple[Abstract, ...]:
         """How to go through it: element by element at run time, or one by one if the elements are known."""
+        x = self.forced(x)
         match x:
             case Tuple():
                 return x.items

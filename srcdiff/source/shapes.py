@@ -22,6 +22,7 @@ from srcdiff.ir.types import Array
 
 Key = tuple[Hashable, ...]
 ONE: Key = ("n", 1)
+_NEVER = 10**9
 ANYTHING = "anything"  # an origin that may be any other
 
 
@@ -34,6 +35,8 @@ class Shapes(Builder):
         self.size_keys: dict[Value, Key] = {}
         self.same: dict[Key, Key] = {}
         """Sizes that the program has checked to be equal, on the path that is being read."""
+        self.asked: dict[Key, int] = {}
+        """Sizes in the order in which they were first needed."""
         self.not_one: set[Key] = set()
         self.bases: dict[Value, tuple[Value, Any]] = {}
         """What a view is a view of, and which part."""
@@ -92,8 +95,8 @@ class Shapes(Builder):
         a, b = self.canonical(a), self.canonical(b)
         if a == b:
             return
-        if b[0] == "n" or _inside(b, a):
-            a, b = b, a
+        if b[0] == "n" or _inside(b, a) or self.asked.get(b, _NEVER) < self.asked.get(a, _NEVER):
+            a, b = b, a  # the one that loops have used already
         self.same = {**self.same, b: a}
 
     def dim(self, array: Value, axis: int) -> Value:
@@ -105,6 +108,7 @@ class Shapes(Builder):
             return size
         if key[0] == "d":
             array, axis = key[1], key[2]
+        self.asked.setdefault(key, len(self.asked))
         out = super().dim(array, axis)
         self.size_keys[out] = key
         return out

@@ -274,11 +274,10 @@ class WholeArrays(Builtins):
         self.equal_from_here(a.key, b.key)
 
     def raise_with(self, condition: Value, exception: type[BaseException], parts: tuple[str | Value, ...]) -> None:
-        template = "".join("{}" if isinstance(p, Value) else p.replace("{", "{{").replace("}", "}}") for p in parts)
-        values = tuple(p for p in parts if isinstance(p, Value))
-        text = Formatted(template, values) if values else template.format()
         with self.block() as operations:
-            self.add(Raise(exception, (text,), span=self.span))
+            template = "".join("{}" if isinstance(p, Value) else p for p in parts)
+            values = tuple(p for p in parts if isinstance(p, Value))
+            self.add(Raise(exception, (Formatted(template, values),) if values else (template,), span=self.span))
         self.add(If(condition, Block(tuple(operations)), Block(), span=self.span))
 
     def shapes_in_words(self, operands: Sequence[Lazy]) -> tuple[str | Value, ...]:

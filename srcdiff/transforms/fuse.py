@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from srcdiff.analyses.aliasing import Sites, points_to
+from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
     Alloc,
     Apply,
@@ -48,6 +49,11 @@ def fuse(function: Function) -> Function:
     return replace(function, body=_Fuse(function).block(function.body))
 
 
+def straighten(function: Function) -> Function:
+    """Loops that run backwards run forwards, where the order of their turns does not matter."""
+    return replace(function, body=_Straighten(function).block(function.body))
+
+
 @dataclass(slots=True)
 class _Effects:
     """What operations read and write."""
@@ -63,7 +69,9 @@ class _Effects:
     raises: bool = False
 
 
-class _Fuse:
+class _Loops:
+    """What loops read and write."""
+
     def __init__(self, function: Function) -> None:
         self.sites: dict[Value, Sites] = points_to(function)
         self.definition: dict[Value, Operation] = {}
@@ -77,6 +85,136 @@ class _Fuse:
     def memory(self, array: Value) -> Sites:
         return self.sites.get(array, frozenset((array,)))
 
+    def step(self, loop: Loop) -> Any:
+        return self.constants.get(loop.bounds[2]) if loop.bounds is not None else None
+
+    # -- what is read and written ------------------------------------------------------------------------------------
+
+    def effects(self, operations: tuple[Operation, ...]) -> _Effects:
+        found = _Effects()
+        for outer in operations:
+            for operation in (outer, *(o for b in outer.blocks() for o in walk(b))):
+                self.note(operation, found)
+            for block in outer.blocks():
+                found.uses |= set(block.yields)
+        return found
+
+    def note(self, operation: Operation, found: _Effects) -> None:
+        found.uses |= set(operation.uses())
+        for block in operation.blocks():
+            found.uses |= set(block.yields)
+        match operation:
+            case Load():
+                found.loads.append(operation)
+            case Store():
+                found.stores.append(operation)
+                found.writes |= self.memory(operation.array)
+            case Copy():
+                found.reads |= self.memory(operation.array)
+            case Library():
+                for array in operation.args:
+                    if isinstance(array.type, Array):
+                        found.reads |= self.memory(array)
+            case Raise():
+                found.raises = True
+            case Print() | Call() | Push() | Pop() | Peek() | NewStack() | Grow():
+                found.pinned = True
+            case Loop() if not operation.counted:
+                found.pinned = True
+
+    def recurs(self, loop: Loop, effects: _Effects) -> bool:
+        """Whether a turn needs what another has computed, other than for a sum."""
+        for param, following in zip(loop.params, loop.body.yields, strict=True):
+            update = self.definition.get(following)
+            if not (isinstance(update, Apply) and update.primitive == "add" and param in update.args):
+                return True
+        for store in effects.stores:
+            for load in effects.loads:
+                if self.memory(load.array) & self.memory(store.array) and load.indices != store.indices:
+                    return True
+        return False
+
+    def conflict(self, a: _Effects, b: _Effects) -> bool:
+        """Whether one writes what the other reads or writes."""
+        return bool(self.touched(a) & b.writes or a.writes & self.touched(b))
+
+    def touched(self, effects: _Effects) -> set[Value]:
+        found = set(effects.reads) | set(effects.writes)
+        for load in effects.loads:
+            found |= self.memory(load.array)
+        return found
+
+    def distance(self, index: Value, loop: Loop) -> int | None:
+        """The index as the loop's counter plus a number that is not negative."""
+        if index is loop.index:
+            return 0
+        operation = self.definition.get(index)
+        if isinstance(operation, Apply) and operation.primitive == "add" and operation.args[0] is loop.index:
+            amount = self.constants.get(operation.args[1])
+            return amount if isinstance(amount, int) and amount >= 0 else None
+        return None
+
+    def independent(self, loop: Loop) -> bool:
+        """Whether the turns may run in any order: each writes elements of its own, or only adds."""
+        effects = self.effects((loop,))
+        if effects.pinned or effects.raises or not all(self.is_sum(loop, k) for k in range(len(loop.params))):
+            return False
+        own = {v for o in walk(loop.body) for v in o.defines()}
+        return all(site in own or self.apart(site, loop, effects) for site in effects.writes)
+
+    def is_sum(self, loop: Loop, k: int) -> bool:
+        """Whether all that a turn does with a parameter is to add to it."""
+        param, update = loop.params[k], self.definition.get(loop.body.yields[k])
+        if not (isinstance(update, Apply) and update.primitive == "add" and param in update.args):
+            return False
+        uses = [v for o in walk(loop.body) for v in (*o.uses(), *(y for b in o.blocks() for y in b.yields))]
+        return [*uses, *loop.body.yields].count(param) == 1
+
+    def apart(self, site: Value, loop: Loop, effects: _Effects) -> bool:
+        """Whether no two turns touch the same element, or all they do is add to it."""
+        loads = [x for x in effects.loads if site in self.memory(x.array)]
+        stores = [x for x in effects.stores if site in self.memory(x.array)]
+        if not loads and site not in effects.reads and all(x.adds for x in stores):
+            return True
+        accesses: list[Load | Store] = [*loads, *stores]
+        if site in effects.reads or any(x.array is not accesses[0].array for x in accesses):
+            return False
+        for position in range(len(accesses[0].indices)):
+            distances = {self.distance(x.indices[position], loop) for x in accesses}
+            if len(distances) == 1 and None not in distances:
+                return True
+        return False
+
+
+class _Straighten(_Loops):
+    def block(self, block: Block) -> Block:
+        operations: list[Operation] = []
+        for operation in block.operations:
+            backwards = isinstance(operation, Loop) and operation.counted and self.step(operation) == -1
+            if backwards and isinstance(operation, Loop) and self.independent(operation):
+                operation = self.forwards(operation, operations)
+            names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
+            parts: dict[str, Any] = {n: self.block(getattr(operation, n)) for n in names}
+            operations.append(replace(operation, **parts) if parts else operation)
+        return Block(tuple(operations), block.yields)
+
+    def forwards(self, loop: Loop, into: list[Operation]) -> Loop:
+        """`range(start, stop, -1)` as `range(stop + 1, start + 1)`."""
+        assert loop.bounds is not None
+        start, stop, _ = loop.bounds
+        builder = Builder()
+        builder.operations = into
+        builder.constants = self.constants
+        for value in (start, stop):
+            operation = self.definition.get(value)
+            if isinstance(operation, Apply):
+                builder.note(operation)
+        one = builder.const(1)
+        first, last = (builder.apply("add", v, one) for v in (stop, start))
+        return replace(loop, bounds=(first, last, one))
+
+
+class _Fuse(_Loops):
     # -- blocks ------------------------------------------------------------------------------------------------------
 
     def block(self, block: Block) -> Block:
@@ -124,9 +262,6 @@ class _Fuse:
         if isinstance(x, Apply) and isinstance(y, Apply) and x.primitive == y.primitive:
             return all(self.same(p, q) for p, q in zip(x.args, y.args, strict=True))
         return False
-
-    def step(self, loop: Loop) -> Any:
-        return self.constants.get(loop.bounds[2]) if loop.bounds is not None else None
 
     # -- two loops ---------------------------------------------------------------------------------------------------
 
@@ -184,67 +319,11 @@ class _Fuse:
             count=first.count if first.count is not None else second.count,
         )
 
-    # -- what is read and written ------------------------------------------------------------------------------------
-
-    def effects(self, operations: tuple[Operation, ...]) -> _Effects:
-        found = _Effects()
-        for outer in operations:
-            for operation in (outer, *(o for b in outer.blocks() for o in walk(b))):
-                self.note(operation, found)
-            for block in outer.blocks():
-                found.uses |= set(block.yields)
-        return found
-
-    def note(self, operation: Operation, found: _Effects) -> None:
-        found.uses |= set(operation.uses())
-        for block in operation.blocks():
-            found.uses |= set(block.yields)
-        match operation:
-            case Load():
-                found.loads.append(operation)
-            case Store():
-                found.stores.append(operation)
-                found.writes |= self.memory(operation.array)
-            case Copy():
-                found.reads |= self.memory(operation.array)
-            case Library():
-                for array in operation.args:
-                    if isinstance(array.type, Array):
-                        found.reads |= self.memory(array)
-            case Raise():
-                found.raises = True
-            case Print() | Call() | Push() | Pop() | Peek() | NewStack() | Grow():
-                found.pinned = True
-            case Loop() if not operation.counted:
-                found.pinned = True
-
     def pays(self, first: Loop, second: Loop, a: _Effects, b: _Effects) -> bool:
         """Whether they have arrays in common, and neither is a recurrence that would hold the other up."""
         if first.count is not None and second.count is not None:
             return False
         return bool(self.touched(a) & self.touched(b)) and self.recurs(first, a) == self.recurs(second, b)
-
-    def recurs(self, loop: Loop, effects: _Effects) -> bool:
-        """Whether a turn needs what another has computed, other than for a sum."""
-        for param, following in zip(loop.params, loop.body.yields, strict=True):
-            update = self.definition.get(following)
-            if not (isinstance(update, Apply) and update.primitive == "add" and param in update.args):
-                return True
-        for store in effects.stores:
-            for load in effects.loads:
-                if self.memory(load.array) & self.memory(store.array) and load.indices != store.indices:
-                    return True
-        return False
-
-    def conflict(self, a: _Effects, b: _Effects) -> bool:
-        """Whether one writes what the other reads or writes."""
-        return bool(self.touched(a) & b.writes or a.writes & self.touched(b))
-
-    def touched(self, effects: _Effects) -> set[Value]:
-        found = set(effects.reads) | set(effects.writes)
-        for load in effects.loads:
-            found |= self.memory(load.array)
-        return found
 
     def merge(self, into: _Effects, other: _Effects) -> None:
         into.uses |= other.uses
@@ -282,16 +361,6 @@ class _Fuse:
             if (there <= here) if forward else (there >= here):
                 return True
         return False
-
-    def distance(self, index: Value, loop: Loop) -> int | None:
-        """The index as the loop's counter plus a number that is not negative."""
-        if index is loop.index:
-            return 0
-        operation = self.definition.get(index)
-        if isinstance(operation, Apply) and operation.primitive == "add" and operation.args[0] is loop.index:
-            amount = self.constants.get(operation.args[1])
-            return amount if isinstance(amount, int) and amount >= 0 else None
-        return None
 
     def substituted(self, block: Block, known: dict[Value, Value]) -> Block:
         operations: list[Operation] = []
