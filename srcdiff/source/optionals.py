@@ -35,9 +35,10 @@ class Optionals(Texts):
 
     def binary(self, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
         left, right = self.present(left), self.present(right)
-        repeats = op is ast.Mult and isinstance(left, Tuple | List)
-        if repeats and isinstance(right, Static) and not isinstance(right.value, int):
-            self.refuse("SD203", node, f"{self.said(left)} cannot be multiplied by {self.said(right)}")
+        for group, times in ((left, right), (right, left)):
+            repeats = op is ast.Mult and isinstance(group, Tuple | List)
+            if repeats and isinstance(times, Static) and not isinstance(times.value, int):
+                self.refuse("SD203", node, f"{self.said(group)} cannot be multiplied by {self.said(times)}")
         return super().binary(op, left, right, node)
 
     def subscript(self, base: Abstract, where: ast.expr, node: ast.AST) -> Abstract:

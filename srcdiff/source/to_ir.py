@@ -855,6 +855,10 @@ def read(
             if not found or len(split | found) > _MOST_SPLITS:
                 raise first from None
             split |= found
+        except (TypeError, ValueError, AttributeError, IndexError) as error:
+            if first is None:
+                raise
+            raise first from error  # what follows makes no sense for one of the types
 
 
 def _read(reader: Reader, captured: Captured, arguments: dict[str, Description], inside: Span | None) -> Reading:
