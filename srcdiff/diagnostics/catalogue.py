@@ -77,8 +77,9 @@ _kind(
     "SD206",
     "lists or arrays cannot be told apart",
     "give each list its own name and do not bind it to another one in a branch or a loop",
-    "def f(x):\n    a = [x]\n    b = [x * x]\n    c = a\n    if x > 1.0:\n        c = b\n    c.append(x)\n"
-    "    return a[-1] + b[-1]\n",
+    "def f(x, n):\n    a = [x]\n    b = [x * x]\n    c = a\n    for k in range(n):\n        if k == 1:\n"
+    "            c = b\n        c.append(x)\n    return a[-1] + b[-1]\n",
+    "1.5, 3",
 )
 # SD3xx: functions and rules
 _kind(
