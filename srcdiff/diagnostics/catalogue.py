@@ -96,10 +96,10 @@ _kind(
 )
 _kind(
     "SD303",
-    "whole-array expressions are not differentiated yet",
+    "this use of arrays is not differentiated yet",
     "write the loop over the elements",
-    "import numpy as np\n\ndef f(x):\n    return np.sum(x * x)\n",
-    "np.ones(3),",
+    "import numpy as np\n\ndef f(x):\n    y = x.T.reshape(6)\n    y[0] = 2.0\n    return np.sum(y)\n",
+    "np.ones((2, 3)),",
 )
 _kind(
     "SD304",
