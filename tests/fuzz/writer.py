@@ -10,102 +10,37 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
 import numpy as np
 
 from tests.fuzz.cases import ENTRY, Case, Made, Named
-
-# ------------------------------------------------------------------------------------------------------------- types
-
-
-@dataclass(frozen=True, slots=True)
-class Real:
-    """A float, no larger than `bound` as far as the writer cares; an accumulator may grow with the loops around it."""
-
-    bound: float = 4.0
-
-
-@dataclass(frozen=True, slots=True)
-class Integer:
-    low: int
-    high: int
-
-
-@dataclass(frozen=True, slots=True)
-class Boolean:
-    pass
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A string that chooses the program, one of `values`; None among them for an optional argument."""
-
-    values: tuple[str | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Array:
-    """An array; a length that is not known when the program is written is None, and at least one."""
-
-    shape: tuple[int | None, ...]
-    kind: str = "float"
-    highest: int = 0  # of an array of integers: elements are in 0 .. highest
-
-    @property
-    def rank(self) -> int:
-        return len(self.shape)
-
-
-@dataclass(frozen=True, slots=True)
-class List:
-    """A list of floats with at least `least` elements; lists of one `group` may be the same list."""
-
-    least: int
-    group: int
-
-
-@dataclass(frozen=True, slots=True)
-class Tuple:
-    items: tuple[Type, ...]
-    maker: str = ""  # the name of the namedtuple
-    fields: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    parameters: tuple[Type, ...]
-    result: Type | None
-    names: tuple[str, ...] = ()
-    optional: int = 0  # how many of the last parameters have defaults
-    cost: int = 1  # loop turns one call may take
-
-
-Type = Real | Integer | Boolean | Text | Array | List | Tuple | Function
-
-PAIR = Tuple((Real(), Real()))
-NAMED_PAIR = Tuple((Real(), Real()), "Pair", ("first", "second"))
-NESTED = Tuple((Tuple((Real(), Real())), Real()))
-LARGE = Real(200.0)
-
-NAMES: dict[str, tuple[str, ...]] = {
-    "real": ("x", "y", "z", "w", "p", "q", "r", "s", "t", "speed", "angle", "force", "mass", "rate"),
-    "total": ("total", "energy", "result", "score"),
-    "integer": ("k", "m", "n", "count", "level", "step", "shift"),
-    "counter": ("i", "j", "l", "turn"),
-    "fuel": ("fuel", "left", "tries"),
-    "boolean": ("flag", "ready", "high", "odd"),
-    "array": ("a", "b", "c", "u", "v", "field", "work", "buffer"),
-    "view": ("row", "part", "column", "block", "tail"),
-    "indices": ("index", "order", "where"),
-    "list": ("items", "stack", "values", "history"),
-    "tuple": ("pair", "state", "both", "point"),
-    "function": ("local", "inner", "term", "weight"),
-}
+from tests.fuzz.kinds import (
+    BOUNDED,
+    LARGE,
+    LOOP_REUSE,
+    NAMED_PAIR,
+    NAMES,
+    NESTED,
+    PAIR,
+    Array,
+    Boolean,
+    Expression,
+    Function,
+    Header,
+    Integer,
+    List,
+    Loop,
+    Real,
+    Text,
+    Tuple,
+    Type,
+    common,
+    fits,
+)
+from tests.fuzz.tools import Tools
 
 HEADER = """import math
 from collections import namedtuple
@@ -117,191 +52,12 @@ SCALE = 0.7
 TABLE = np.array([0.4, -0.9, 0.6])
 """
 
-#: How often a loop's variable takes a name that stood for another type: where the loop may not run, that name is
-#: either of the two afterwards, which a compiler may refuse.
-LOOP_REUSE = 0.01
 
-#: Functions of one real whose result stays within one or two whatever the argument.
-BOUNDED = ("math.sin", "math.cos", "math.tanh", "math.atan", "np.sin", "np.cos", "np.tanh", "np.arctan")
+# ---------------------------------------------------------------------------------------------------------- a function
 
 
-@dataclass(slots=True)
-class Loop:
-    """A loop being written: the names defined wherever a turn or the loop ends."""
-
-    number: int
-    breaks: list[dict[str, Type]] = field(default_factory=list)
-    ends: list[dict[str, Type]] = field(default_factory=list)
-
-
-#: What follows `for`, the names it binds, about how many turns it takes, whether at least one, and what must stay as
-#: it is meanwhile: groups of lists, and names.
-Header = tuple[str, list[tuple[str, Type]], int, bool, list[int], list[str]]
-
-
-@dataclass(frozen=True, slots=True)
-class Expression:
-    text: str
-    bound: float
-
-
-def common(*scopes: dict[str, Type]) -> dict[str, Type]:
-    """The names that all scopes define with the same type."""
-    first, *others = scopes
-    return {name: kind for name, kind in first.items() if all(other.get(name) == kind for other in others)}
-
-
-# ----------------------------------------------------------------------------------------------------------- a function
-
-
-class Writer:
+class Writer(Tools):
     """Writes the body of one function."""
-
-    def __init__(
-        self,
-        random: Random,
-        parameters: dict[str, Type],
-        result: Type | None,
-        budget: int,
-        outside: dict[str, Type] | None = None,
-        nested: bool = False,
-        may_raise: bool = False,
-        tastes: dict[str, float] | None = None,
-    ) -> None:
-        self.random = random
-        self.tastes = {} if tastes is None else tastes
-        self.lines: list[str] = []
-        self.indent = 1
-        self.outside = dict(outside or {})  # read-only: helpers, or the names of the enclosing function
-        self.variables: dict[str, Type] = {**self.outside, **parameters}
-        self.reserved: set[str] = set(self.outside)  # names that no statement binds
-        self.pinned: set[str] = set()  # names whose type stays: closures read them
-        self.frozen_groups: set[int] = set()  # lists that are being iterated over
-        self.homes: dict[str, int] = dict.fromkeys(parameters, 0)
-        self.result = result
-        self.budget = budget
-        self.loops: list[Loop] = []
-        self.loop_count = 0
-        self.groups = 1000 if nested else 0
-        self.turns = 1
-        self.depth = 0
-        self.nested = nested
-        self.may_raise = may_raise
-        self.unsure: dict[str, Type] = {}  # names that some path leaves undefined, and all others define as this
-        self.ever: dict[str, set[Type]] = {name: {kind} for name, kind in self.variables.items()}
-
-    # ------------------------------------------------------------------------------------------------- small tools
-
-    def chance(self, probability: float) -> bool:
-        return self.random.random() < probability
-
-    def pick(self, options: Sequence[Any]) -> Any:
-        return options[self.random.randrange(len(options))]
-
-    def weighted(self, options: Sequence[tuple[float, Any]]) -> Any:
-        """One of the options, by weight and by how much this program likes it."""
-        weights = [weight * self.taste(getattr(what, "__name__", "")) for weight, what in options]
-        return self.random.choices([what for _, what in options], weights)[0]
-
-    def taste(self, name: str) -> float:
-        """Programs differ in what they are made of, more than in how it is arranged (swarm testing)."""
-        if name == "<lambda>":
-            return 1.0
-        if name not in self.tastes:
-            self.tastes[name] = self.random.choices((0.15, 1.0, 3.5), (0.3, 0.45, 0.25))[0]
-        return self.tastes[name]
-
-    def emit(self, text: str) -> None:
-        self.lines.append("    " * self.indent + text)
-
-    @contextmanager
-    def indented(self) -> Iterator[None]:
-        self.indent += 1
-        start = len(self.lines)
-        yield
-        if len(self.lines) == start:
-            self.emit("pass")
-        self.indent -= 1
-
-    @contextmanager
-    def reserving(self, *names: str) -> Iterator[None]:
-        added = [name for name in names if name not in self.reserved]
-        self.reserved.update(added)
-        yield
-        self.reserved.difference_update(added)
-
-    @property
-    def loop(self) -> int:
-        return self.loops[-1].number if self.loops else 0
-
-    def of(self, wanted: Callable[[Type], bool]) -> list[str]:
-        return [name for name, kind in self.variables.items() if wanted(kind)]
-
-    def reals(self) -> list[str]:
-        return self.of(lambda kind: isinstance(kind, Real))
-
-    def integers(self) -> list[str]:
-        return self.of(lambda kind: isinstance(kind, Integer))
-
-    def arrays(self, kind: str = "float", rank: int | None = None) -> list[str]:
-        return self.of(lambda t: isinstance(t, Array) and t.kind == kind and rank in (None, t.rank))
-
-    def lists(self, least: int = 0) -> list[str]:
-        return self.of(lambda kind: isinstance(kind, List) and kind.least >= least)
-
-    def tuples(self) -> list[str]:
-        return self.of(lambda kind: isinstance(kind, Tuple))
-
-    def functions(self, result: Callable[[Type | None], bool]) -> list[str]:
-        return self.of(
-            lambda kind: isinstance(kind, Function) and result(kind.result) and self.turns * kind.cost <= 200
-        )
-
-    def bindable(self, name: str, kind: Type) -> bool:
-        """Whether the name may be bound to a value of this type here."""
-        if name in self.reserved:
-            return False
-        old = self.variables.get(name)
-        if old is None or old == kind:
-            # a forgotten name may have another type on some path, but it is read on none
-            return name not in self.pinned or old == kind
-        return self.homes.get(name, -1) == self.loop and name not in self.pinned and not isinstance(old, Function)
-
-    def fresh(self, family: str, kind: Type, reuse: float = 0.12) -> str:
-        """A name to bind: mostly new, at times one that stood for something else."""
-        if self.chance(reuse):
-            others = [name for name in self.variables if self.bindable(name, kind) and self.variables[name] != kind]
-            if others:
-                return str(self.pick(others))
-        names = [name for name in NAMES[family] if name not in self.variables and self.bindable(name, kind)]
-        if names:
-            return str(self.pick(names[:6]))
-        for number in range(2, 100):
-            name = f"{self.pick(NAMES[family])}{number}"
-            if name not in self.variables and self.bindable(name, kind):
-                return name
-        raise AssertionError("out of names")
-
-    def target(self, family: str, kind: Type) -> str:
-        """A name to assign to: an old one of the same type, or a fresh one."""
-        old = [name for name, known in self.variables.items() if known == kind and self.bindable(name, kind)]
-        if old and self.chance(0.7 if self.loops else 0.55):
-            return str(self.pick(old))
-        return self.fresh(family, kind)
-
-    def bind(self, name: str, kind: Type) -> None:
-        if self.variables.get(name) != kind or name not in self.homes:
-            self.homes[name] = self.loop
-        self.variables[name] = kind
-        self.ever.setdefault(name, set()).add(kind)
-        self.unsure.pop(name, None)
-
-    def forget(self, *scopes: dict[str, Type]) -> None:
-        """Remembers the names that the known ones lost at a join: reading them may raise."""
-        for scope in scopes:
-            for name, kind in scope.items():
-                if name not in self.variables and self.ever.get(name) == {kind}:
-                    self.unsure[name] = kind
 
     # -------------------------------------------------------------------------------------------------- expressions
 
@@ -1849,17 +1605,6 @@ class Writer:
 def mentions(text: str, name: str) -> bool:
     """Whether an expression reads a name."""
     return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(ast.parse(text)))
-
-
-def fits(known: Type, wanted: Type) -> bool:
-    """Whether a variable of one type may be passed for another: unknown lengths accept any."""
-    if isinstance(known, Array) and isinstance(wanted, Array) and known.kind == wanted.kind:
-        return known.rank == wanted.rank and all(
-            w is None or k == w for k, w in zip(known.shape, wanted.shape, strict=True)
-        )
-    if isinstance(known, List) and isinstance(wanted, List):
-        return known.least == wanted.least == 0  # a function may empty the list it is given
-    return known == wanted
 
 
 # ------------------------------------------------------------------------------------------------------- whole programs
