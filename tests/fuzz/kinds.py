@@ -67,7 +67,25 @@ class Function:
     cost: int = 1  # loop turns one call may take
 
 
-Type = Real | Integer | Boolean | Text | Array | List | Tuple | Function
+@dataclass(frozen=True, slots=True)
+class Arrays:
+    """A list of arrays of one shape, with at least `least` of them."""
+
+    item: Array
+    least: int
+    group: int
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """What a program is made of: whether whole arrays are among it, and the lengths of most of them."""
+
+    whole: bool = False
+    sizes: tuple[int, int] = (3, 2)
+
+
+Type = Real | Integer | Boolean | Text | Array | List | Arrays | Tuple | Function
+Shape = tuple[int, ...]
 
 PAIR = Tuple((Real(), Real()))
 NAMED_PAIR = Tuple((Real(), Real()), "Pair", ("first", "second"))
@@ -84,7 +102,9 @@ NAMES: dict[str, tuple[str, ...]] = {
     "array": ("a", "b", "c", "u", "v", "field", "work", "buffer"),
     "view": ("row", "part", "column", "block", "tail"),
     "indices": ("index", "order", "where"),
+    "mask": ("mask", "inside", "chosen"),
     "list": ("items", "stack", "values", "history"),
+    "arrays": ("parts", "layers", "states", "rows"),
     "tuple": ("pair", "state", "both", "point"),
     "function": ("local", "inner", "term", "weight"),
 }
@@ -124,10 +144,10 @@ def common(*scopes: dict[str, Type]) -> dict[str, Type]:
 
 
 def fits(known: Type, wanted: Type) -> bool:
-    """Whether a variable of one type may be passed for another: unknown lengths accept any."""
+    """Whether a variable of one type may be passed for another: unknown lengths accept any but zero."""
     if isinstance(known, Array) and isinstance(wanted, Array) and known.kind == wanted.kind:
         return known.rank == wanted.rank and all(
-            w is None or k == w for k, w in zip(known.shape, wanted.shape, strict=True)
+            k == w or (w is None and k != 0) for k, w in zip(known.shape, wanted.shape, strict=True)
         )
     if isinstance(known, List) and isinstance(wanted, List):
         return known.least == wanted.least == 0  # a function may empty the list it is given

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from random import Random
 from typing import Any
 
-from tests.fuzz.kinds import NAMES, Array, Function, Integer, List, Loop, Real, Tuple, Type
+from tests.fuzz.kinds import NAMES, Array, Function, Integer, List, Loop, Real, Style, Tuple, Type
 
 
 class Tools:
@@ -23,9 +23,11 @@ class Tools:
         nested: bool = False,
         may_raise: bool = False,
         tastes: dict[str, float] | None = None,
+        style: Style | None = None,
     ) -> None:
         self.random = random
         self.tastes = {} if tastes is None else tastes
+        self.style = style or Style()
         self.lines: list[str] = []
         self.indent = 1
         self.outside = dict(outside or {})  # read-only: helpers, or the names of the enclosing function
@@ -100,7 +102,10 @@ class Tools:
         return self.of(lambda kind: isinstance(kind, Integer))
 
     def arrays(self, kind: str = "float", rank: int | None = None) -> list[str]:
-        return self.of(lambda t: isinstance(t, Array) and t.kind == kind and rank in (None, t.rank))
+        """The arrays that have elements."""
+        return self.of(
+            lambda t: isinstance(t, Array) and t.kind == kind and rank in (None, t.rank) and 0 not in t.shape
+        )
 
     def lists(self, least: int = 0) -> list[str]:
         return self.of(lambda kind: isinstance(kind, List) and kind.least >= least)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.fuzz.arrays import BOUNDED_ARRAYS, ArrayWriter, unknown_length
 from tests.fuzz.cases import ENTRY, Case, Made, Named
 from tests.fuzz.kinds import (
     BOUNDED,
@@ -26,6 +27,7 @@ from tests.fuzz.kinds import (
     NESTED,
     PAIR,
     Array,
+    Arrays,
     Boolean,
     Expression,
     Function,
@@ -34,13 +36,13 @@ from tests.fuzz.kinds import (
     List,
     Loop,
     Real,
+    Style,
     Text,
     Tuple,
     Type,
     common,
     fits,
 )
-from tests.fuzz.tools import Tools
 
 HEADER = """import math
 from collections import namedtuple
@@ -56,7 +58,7 @@ TABLE = np.array([0.4, -0.9, 0.6])
 # ---------------------------------------------------------------------------------------------------------- a function
 
 
-class Writer(Tools):
+class Writer(ArrayWriter):
     """Writes the body of one function."""
 
     # -------------------------------------------------------------------------------------------------- expressions
@@ -134,7 +136,9 @@ class Writer(Tools):
             options.append((1.6, self.function_call))
         if self.lists() and self.turns <= 16:
             options.append((0.5, self.list_expression))
-        return self.weighted(options)(depth - 1)
+        if self.style.whole and self.turns <= 32:
+            options.append((2.0, self.array_number))
+        return self.weighted(options)(depth - 1)  # type: ignore[no-any-return]
 
     def arithmetic(self, depth: int) -> Expression:
         left, right = self.expression(depth), self.expression(depth)
@@ -267,12 +271,14 @@ class Writer(Tools):
         if isinstance(kind, Function):
             return self.function_value(kind)
         names = [name for name in self.of(lambda known: fits(known, kind)) if self.may_pass(name)]
-        if names:
+        if names and self.chance(0.75):
             return str(self.pick(names))
         if isinstance(kind, List):
             return f"[{self.real(1)}]"
         assert isinstance(kind, Array)
-        return self.new_array(tuple(length or 2 for length in kind.shape))
+        if self.style.whole and None not in kind.shape and self.chance(0.7):
+            return self.array(self.shape_from(kind), 1)
+        return self.new_array(tuple(2 if length is None else length for length in kind.shape))
 
     def may_pass(self, name: str) -> bool:
         kind = self.variables[name]
@@ -285,11 +291,12 @@ class Writer(Tools):
         )
         if known and self.chance(0.5):
             return str(self.pick(known))
+        of_array = isinstance(kind.result, Array)
         if self.chance(0.3):
-            return str(self.pick(("math.sin", "math.tanh", "math.cos")))
+            return str(self.pick(BOUNDED_ARRAYS if of_array else ("math.sin", "math.tanh", "math.cos")))
         saved = dict(self.variables)
-        self.variables["h"] = Real()
-        text = self.real(1, 2.0)
+        self.variables["h"] = kind.parameters[0]
+        text = self.array(self.shape_from(kind.result), 1, 2.0) if of_array else self.real(1, 2.0)
         self.variables = saved
         return f"(lambda h: {text})"
 
@@ -403,6 +410,8 @@ class Writer(Tools):
             options.append((0.6, self.guarded_list))
         if self.arrays("bool"):
             options.append((0.6, lambda: self.element(self.pick(self.arrays("bool")))))
+        if self.style.whole and depth > 0:
+            options.append((0.4, self.array_condition))
         if depth > 0:
             options.append((1.5, lambda: self.combined(depth - 1)))
         return str(self.weighted(options)())
@@ -488,7 +497,7 @@ class Writer(Tools):
                     )
                 )
             )
-        text = self.shape_text(tuple(length or 2 for length in shape))
+        text = self.shape_text(tuple(2 if length is None else length for length in shape))
         return str(self.pick((f"np.zeros({text})", f"np.ones({text})", f"np.full({text}, 1.0 * ({self.real(1)}))")))
 
     def view(self, name: str) -> tuple[str, tuple[int | None, ...]]:
@@ -572,6 +581,8 @@ class Writer(Tools):
         if self.loops:
             simple.append((1.8, self.leave_turn))
         simple.append((0.35, self.leave_function))
+        if self.style.whole and self.turns <= 32:
+            simple += self.array_statements()
         if self.may_raise and self.unsure:
             simple.append((6.0, self.use_unsure))
         if self.depth < 4 and self.budget >= 2 and self.chance(0.38):
@@ -585,6 +596,25 @@ class Writer(Tools):
                 compound += [(3.0, self.for_loop), (1.4, self.while_loop), (0.8, self.fill_loop)]
             return self.weighted(compound)() is not False
         return self.weighted(simple)() is not False
+
+    def array_statements(self) -> list[tuple[float, Callable[[], bool | None]]]:
+        statements: list[tuple[float, Callable[[], bool | None]]] = [
+            (4.0, self.assign_array),
+            (1.0, self.bind_mask),
+            (0.6, self.fill_array),
+            (0.6, self.create_arrays),
+        ]
+        if self.fixed():
+            statements += [(5.0, self.write_part), (2.0, self.step_array), (2.0, self.augment_array)]
+            statements += [(2.0, self.write_picked), (1.5, self.write_masked), (0.4, self.write_out)]
+            statements.append((1.0, self.bind_reshaped))
+        if self.of(unknown_length):
+            statements.append((2.0, self.write_unknown))
+        if self.of(lambda kind: isinstance(kind, Arrays)):
+            statements += [(1.5, self.append_array), (1.0, self.replace_array), (0.7, self.pop_array)]
+        if not self.nested:
+            statements.append((0.5, self.define_array_function))
+        return statements
 
     # assignments ---------------------------------------------------------------------------------------------------
 
@@ -834,6 +864,8 @@ class Writer(Tools):
                 self.emit(f"{name} = {self.pick(same)} if {self.condition(0)} else {self.pick(same)}")
             else:
                 self.emit(f"{name} = {self.pick(same)}")
+        elif self.style.whole and None not in kind.shape and self.chance(0.5):
+            self.emit(f"{name} = {self.array(self.shape_from(kind), 2)}")
         else:
             self.emit(f"{name} = {self.new_array(kind.shape)}")
         return None
@@ -1024,7 +1056,15 @@ class Writer(Tools):
 
     def define_function(self) -> None:
         """A nested function or a lambda that reads the names around it, as they are when it is called."""
-        kind = Function((Real(),), Real(), ("h",), cost=2)
+        self.define(Function((Real(),), Real(), ("h",), cost=2))
+
+    def define_array_function(self) -> None:
+        """A nested function or a lambda of an array."""
+        given = Array(self.some_shape())
+        self.define(Function((given,), self.pick((given, given, Real())), ("h",), cost=2))
+
+    def define(self, kind: Function) -> None:
+        parameters = dict(zip(kind.names, kind.parameters, strict=True))
         name = self.fresh("function", kind)
         if isinstance(self.variables.get(name), Type) and name in self.variables:
             return
@@ -1034,11 +1074,14 @@ class Writer(Tools):
             if not isinstance(what, Function) or known in self.outside
         }
         if self.chance(0.4):
-            inner = Writer(self.random, {"h": Real()}, Real(), 0, visible, nested=True, tastes=self.tastes)
-            self.emit(f"{name} = lambda h: {inner.real(2, 4.0)}")
+            inner = Writer(self.random, parameters, kind.result, 0, visible, True, tastes=self.tastes, style=self.style)
+            text = inner.array(self.shape_from(kind.result), 2) if isinstance(kind.result, Array) else inner.real(2)
+            self.emit(f"{name} = lambda h: {text}")
         else:
             budget = self.random.randint(0, 3)
-            inner = Writer(self.random, {"h": Real()}, Real(), budget, visible, nested=True, tastes=self.tastes)
+            inner = Writer(
+                self.random, parameters, kind.result, budget, visible, True, tastes=self.tastes, style=self.style
+            )
             inner.indent = self.indent + 1
             inner.turns = 8
             inner.loop_count = 1000
@@ -1213,6 +1256,8 @@ class Writer(Tools):
             options += [(2.0, self.over_array), (0.6, self.over_pairs)]
         if self.lists() and self.turns <= 4:
             options.append((1.5, self.over_list))
+        if self.of(lambda kind: isinstance(kind, Arrays)) and self.turns <= 4:
+            options.append((1.5, self.over_arrays))
         return self.weighted(options)()  # type: ignore[no-any-return]
 
     def counter(self, kind: Integer) -> str:
@@ -1353,6 +1398,20 @@ class Writer(Tools):
                 names: list[tuple[str, Type]] = [(counter, count), (name, Real())]
                 return f"{counter}, {name} in enumerate({source})", names, 6, runs, [kind.group], [source]
         return f"{name} in {source}", [(name, Real())], 6, runs, [kind.group], [source]
+
+    def over_arrays(self) -> Header:
+        source = self.pick(self.of(lambda kind: isinstance(kind, Arrays)))
+        kind = self.variables[source]
+        assert isinstance(kind, Arrays)
+        name = self.fresh("view", kind.item, LOOP_REUSE)
+        runs = kind.least > 0
+        if self.chance(0.3):
+            count = Integer(0, 63)
+            counter = self.fresh("counter", count, LOOP_REUSE)
+            if counter != name:
+                names: list[tuple[str, Type]] = [(counter, count), (name, kind.item)]
+                return f"{counter}, {name} in enumerate({source})", names, 4, runs, [kind.group], [source]
+        return f"{name} in {source}", [(name, kind.item)], 4, runs, [kind.group], [source]
 
     def loop_body(
         self,
@@ -1515,7 +1574,33 @@ class Writer(Tools):
         if counter in self.variables:
             return True
 
+        def whole_sweep() -> None:
+            change = f"{self.pick(BOUNDED_ARRAYS)}({self.array_expression(self.shape_of(u), 1).text})"
+            self.emit(
+                self.pick(
+                    (
+                        f"{v}[1:-1] = {u}[1:-1] + 0.2 * ({u}[2:] - 2.0 * {u}[1:-1] + {u}[:-2])",
+                        f"{v}[1:] = 0.8 * {u}[1:] + 0.3 * np.sin({u}[:-1])",
+                        f"{v}[:] = 0.7 * {u} + 0.2 * {change}",
+                        f"{v} = {u} + 0.2 * {change}",
+                        f"{u}[1:-1] = 0.5 * ({v}[:-2] + {u}[2:])",
+                    )
+                )
+            )
+
         def sweep() -> None:
+            if self.style.whole and self.chance(0.7):
+                whole_sweep()
+            else:
+                element_sweep()
+            if self.chance(0.4):
+                self.leave_turn()
+            if self.chance(0.75):
+                self.emit(f"{u}, {v} = {v}, {u}")
+            else:
+                self.emit(f"{u} = {v}" + self.pick(("", ".copy()")))
+
+        def element_sweep() -> None:
             inner = self.unused(NAMES["counter"])
             before = self.variables
             self.variables = {**before, inner: Integer(1, (kind.shape[0] or 2) - 1)}
@@ -1531,12 +1616,6 @@ class Writer(Tools):
                 )
                 self.emit(new)
             self.variables = before
-            if self.chance(0.4):
-                self.leave_turn()
-            if self.chance(0.75):
-                self.emit(f"{u}, {v} = {v}, {u}")
-            else:
-                self.emit(f"{u} = {v}" + self.pick(("", ".copy()")))
 
         bound: list[tuple[str, Type]] = [(counter, Integer(0, max(turns - 1, 0)))]
         return self.loop_body(f"for {counter} in range({turns}):", bound, max(turns, 1), turns > 0, [], [], sweep)
@@ -1551,8 +1630,12 @@ class Writer(Tools):
         elif isinstance(self.result, Tuple):
             self.emit(f"return {self.tuple_value(self.result)}")
         elif isinstance(self.result, Array):
-            same = [name for name in self.arrays() if self.variables[name] == self.result]
-            self.emit(f"return {self.pick(same) if same and self.chance(0.7) else self.new_array(self.result.shape)}")
+            same = [name for name, kind in self.variables.items() if kind == self.result]
+            if self.style.whole and None not in self.result.shape and self.chance(0.5):
+                self.emit(f"return {self.array(self.shape_from(self.result), 2)}")
+            else:
+                known = same and self.chance(0.7)
+                self.emit(f"return {self.pick(same) if known else self.new_array(self.result.shape)}")
         elif isinstance(self.result, List):
             names = self.lists(self.result.least)
             self.emit(f"return {self.pick(names) if names else f'[{self.real(1)}, {self.real(1)}]'}")
@@ -1574,7 +1657,11 @@ class Writer(Tools):
                 continue
             if isinstance(kind, Real):
                 terms.append(f"{self.constant()} * {name}")
-            elif isinstance(kind, Array) and kind.kind == "float":
+            elif name in self.fixed() and self.style.whole and self.chance(0.8):
+                terms.append(self.array_terms(name))
+            elif isinstance(kind, Arrays):
+                terms.append(f"0.3 * sum([np.sum(np.sin(part9)) for part9 in {name}])")
+            elif name in self.arrays():
                 terms.append(f"{self.element(name)} * {self.constant()}")
             elif isinstance(kind, List):
                 terms.append(f"0.2 * sum({name})")
@@ -1610,8 +1697,10 @@ def mentions(text: str, name: str) -> bool:
 # ------------------------------------------------------------------------------------------------------- whole programs
 
 
-def write_helper(random: Random, name: str, known: dict[str, Type]) -> tuple[list[str], dict[str, Type]]:
+def write_helper(random: Random, name: str, known: dict[str, Type], style: Style) -> tuple[list[str], dict[str, Type]]:
     """A function for the program to call, and its type."""
+    if style.whole and random.random() < 0.5:
+        return array_helper(random, name, known, style)
     way = random.choices(range(12), (4, 2, 2, 2, 1.5, 1.2, 1, 0.8, 1, 0.8, 0.8, 1))[0]
     names: dict[str, Type]
     result: Type | None
@@ -1627,7 +1716,7 @@ def write_helper(random: Random, name: str, known: dict[str, Type]) -> tuple[lis
         length = random.choice((2, 3))
         names, result = {"u": Array((length,)), "x": Real()}, Array((length,))
     elif way == 5:
-        return recursive_helper(random, name, known)
+        return recursive_helper(random, name, known, style)
     elif way == 6:
         return function_taking_helper(random, name)
     elif way == 7:
@@ -1643,7 +1732,7 @@ def write_helper(random: Random, name: str, known: dict[str, Type]) -> tuple[lis
     else:
         names, result = {"x": Real()}, Real()
     optional = 1 if way in (0, 1) and random.random() < 0.4 else 0
-    body = Writer(random, names, result, random.randint(1, 6), known)
+    body = Writer(random, names, result, random.randint(1, 6), known, style=style)
     body.turns = 4
     body.write_body()
     parameters = list(names)
@@ -1653,15 +1742,52 @@ def write_helper(random: Random, name: str, known: dict[str, Type]) -> tuple[lis
     return [f"def {name}({', '.join(parameters)}):", *body.lines], {name: kind}
 
 
-def recursive_helper(random: Random, name: str, known: dict[str, Type]) -> tuple[list[str], dict[str, Type]]:
+def array_helper(random: Random, name: str, known: dict[str, Type], style: Style) -> tuple[list[str], dict[str, Type]]:
+    """A function of arrays: it returns one, or a number, both, or nothing and writes into what it is given."""
+    n, m = style.sizes
+    given = Array(random.choice(((n,), (n,), (m,), (n, m), (n, n))))
+    other = Array(random.choice(((n,), (n,), (m,), (n, m), (1,))))
+    if random.random() < 0.25:
+        return stepping_helper(random, name, given)
+    names: dict[str, Type] = {"u": given}
+    if random.random() < 0.5:
+        names["v"] = random.choice((given, other))
+    if random.random() < 0.6:
+        names["x"] = Real()
+    result = random.choice((given, given, other, Real(), Tuple((given, Real())), Tuple((given, given)), None))
+    body = Writer(random, names, result, random.randint(0, 5), known, style=style)
+    body.turns = 4
+    body.write_body()
+    kind = Function(tuple(names.values()), result, tuple(names), cost=4)
+    return [f"def {name}({', '.join(names)}):", *body.lines], {name: kind}
+
+
+def stepping_helper(random: Random, name: str, given: Array) -> tuple[list[str], dict[str, Type]]:
+    """A function that is given a function of arrays, and makes steps with it."""
+    bodies = [
+        ["for i in range(3):", "    u = u + 0.2 * x * f(u)", "return u"],
+        ["k = f(u)", "return 0.8 * u + 0.3 * np.tanh(f(u + 0.2 * k) + x)"],
+        ["v = u.copy()", "for i in range(2):", "    v += 0.2 * np.sin(f(v))", "return v * np.cos(x)"],
+        ["if x > 0.2:", "    return np.sin(f(u))", "u = 0.5 * u", "return u"],
+        ["v = f(u)", "for i in range(2):", "    u, v = np.sin(v), 0.7 * u + 0.1 * x", "return u"],
+    ]
+    lines = [f"def {name}(f, u, x):", *("    " + line for line in random.choice(bodies))]
+    kind = Function((Function((given,), given), given, Real()), given, ("f", "u", "x"), cost=8)
+    return lines, {name: kind}
+
+
+def recursive_helper(
+    random: Random, name: str, known: dict[str, Type], style: Style
+) -> tuple[list[str], dict[str, Type]]:
     """A function that calls itself, or two that call each other, with a counter that runs down."""
     mutual = random.random() < 0.4
     partner = f"{name}_other" if mutual else name
     lines: list[str] = []
     for this, other in ((name, partner), (partner, name)) if mutual else ((name, name),):
-        base = Writer(random, {"x": Real(), "depth": Integer(0, 3)}, Real(), 0, known)
+        base = Writer(random, {"x": Real(), "depth": Integer(0, 3)}, Real(), 0, known, style=style)
         lines += [f"def {this}(x, depth):", "    if depth <= 0:", f"        return {base.real(2)}"]
-        rest = Writer(random, {"x": Real(), "depth": Integer(1, 3)}, Real(), random.randint(0, 3), known)
+        names: dict[str, Type] = {"x": Real(), "depth": Integer(1, 3)}
+        rest = Writer(random, names, Real(), random.randint(0, 3), known, style=style)
         rest.turns = 8
         rest.reserved.add("depth")
         deeper = f"{other}({rest.real(1, 2.0)}, depth - 1)"
@@ -1708,7 +1834,7 @@ def star_helper(random: Random, name: str) -> tuple[list[str], dict[str, Type]]:
     return lines, {name: Function((Real(),) * count, Real(), cost=4)}
 
 
-def parameters_of(random: Random, known: dict[str, Type]) -> dict[str, Type]:
+def parameters_of(random: Random, known: dict[str, Type], style: Style) -> dict[str, Type]:
     """The arguments of the program: something to differentiate first."""
     reals, arrays = iter(("x", "y", "z")), iter(("a", "b", "c"))
 
@@ -1716,10 +1842,13 @@ def parameters_of(random: Random, known: dict[str, Type]) -> dict[str, Type]:
         shapes: tuple[tuple[int | None, ...], ...] = (
             (2,), (3,), (4,), (3,), (None,), (2, 2), (2, 3), (3, 2), (2, 2, 2), (1, 2, 2, 1), (None, 2),
         )  # fmt: skip
+        if style.whole and random.random() < 0.9:
+            n, m = style.sizes
+            shapes = ((n,), (n,), (m,), (n, m), (n, m), (m, n), (n, n), (n, 1), (1, m), (1,), (2, n, m))
         return Array(random.choice(shapes))
 
     parameters: dict[str, Type] = {}
-    if random.random() < 0.5:
+    if random.random() < (0.2 if style.whole else 0.5):
         parameters[next(reals)] = Real()
     else:
         parameters[next(arrays)] = some_array()
@@ -1831,17 +1960,25 @@ def write_case(seed: int, points: int = 4) -> Case:
         return written(seed, Random(f"{seed} again"), points)
 
 
+def some_style(random: Random) -> Style:
+    """Most programs have whole arrays in them; few of those are empty, some have one element."""
+    lengths = random.choices(range(6), (0.3, 1, 4, 4, 2, 1), k=2)
+    return Style(random.random() < 0.75, (lengths[0], lengths[1]))
+
+
 def written(seed: int, random: Random, points: int) -> Case:
     """A program and its points, from a stream of random numbers."""
+    style = some_style(random)
     known: dict[str, Type] = {}
     text: list[str] = []
     for k in range(random.choice((0, 1, 1, 2, 3))):
-        lines, added = write_helper(random, f"helper{k + 1}", known)
+        lines, added = write_helper(random, f"helper{k + 1}", known, style)
         known.update(added)
         text += ["", "", *lines]
-    parameters = parameters_of(random, known)
+    parameters = parameters_of(random, known, style)
     may_raise = random.random() < 0.08
-    body = Writer(random, parameters, Real(), random.choice((5, 8, 12, 18, 26)), known, may_raise=may_raise)
+    budget = random.choice((5, 8, 12, 18, 26))
+    body = Writer(random, parameters, Real(), budget, known, may_raise=may_raise, style=style)
     if body.block(100):
         body.write_program_end()
     given = list(parameters)
