@@ -24,7 +24,8 @@ from srcdiff.ir.verify import verify
 from srcdiff.source.abstract import Abstract, Description, Items, List, Static, Stored, Tuple
 from srcdiff.source.capture import Captured
 from srcdiff.source.to_ir import Reading, read
-from srcdiff.transforms.fuse import fuse
+from srcdiff.transforms.fuse import fuse, straighten
+from srcdiff.transforms.memory import tidy_memory
 from srcdiff.transforms.recursion import adjoints_of_callees, refuse_shared_memory
 from srcdiff.transforms.reverse import gradient_of
 from srcdiff.transforms.share import share
@@ -102,6 +103,16 @@ def _fuse(work: Work) -> None:
     _simplify(work)
 
 
+def _straighten(work: Work) -> None:
+    _simplify(work)
+    work.main = straighten(work.main)
+    work.callees = tuple(straighten(c) for c in work.callees)
+    _fuse(work)
+    work.main = tidy_memory(work.main)
+    work.callees = tuple(tidy_memory(c) for c in work.callees)
+    _simplify(work)
+
+
 def _sink(work: Work) -> None:
     if work.request.mode == "reverse":
         work.main = sink_into_branches(work.main, [v for n in work.request.wrt for v in _chosen(work, n)])
@@ -134,7 +145,7 @@ STEPS: Sequence[tuple[str, Callable[[Work], None]]] = (
     ("let loops share a body", _fuse),
     ("compute inside a branch what only it differentiates", _sink),
     ("reverse the program", _reverse),
-    ("simplify the derivative", _simplify),
+    ("let the sweeps share loops", _straighten),
     ("write the source", _emit),
 )
 

@@ -1186,3 +1186,43 @@ def test_index_errors_are_raised_with_bounds_checks() -> None:
 
     with pytest.raises(IndexError):
         gradient(np.ones(3), 5)
+
+
+def _scaled_squares_adjoint(x: Any, k: Any, out: Any, out_bar: Any) -> Any:
+    return 2.0 * k * x * out_bar, np.sum(out_bar * x * x)
+
+
+@srcdiff.custom_rule(adjoint=_scaled_squares_adjoint)
+def _scaled_squares(x: Any, k: Any) -> Any:
+    y = x.copy()
+    for i in range(len(y)):
+        y[i] = k * x[i] * x[i]
+    return y
+
+
+@pytest.mark.parametrize("backend", ["python", "numba"])
+def test_custom_rule_takes_and_gives_arrays(backend: str) -> None:
+    """Also where what it was given and what it gave is overwritten afterwards."""
+
+    def program(x: Any, k: float) -> Any:
+        y = _scaled_squares(x, k)
+        x[0] = 5.0
+        for _ in range(3):
+            y = _scaled_squares(y, k) + 0.1 * x
+            y[1] *= 0.5
+        return np.sum(y)
+
+    def plain(x: Any, k: float) -> Any:
+        y = k * x * x
+        x[0] = 5.0
+        for _ in range(3):
+            y = k * y * y + 0.1 * x
+            y[1] *= 0.5
+        return np.sum(y)
+
+    arguments = np.array([0.5, 0.6, -0.3]), 0.7
+    value, (x_bar, k_bar) = srcdiff.value_and_grad(program, wrt=(0, 1), backend=backend)(*arguments)
+    expected, (expected_x, expected_k) = srcdiff.value_and_grad(plain, wrt=(0, 1), backend="python")(*arguments)
+    assert value == pytest.approx(expected, rel=1e-12)
+    assert x_bar == pytest.approx(expected_x, rel=1e-12)
+    assert k_bar == pytest.approx(expected_k, rel=1e-12)

@@ -122,7 +122,8 @@ class _Flow:
                     self.join(out, operation.inits[k], operation.body.yields[k])
             case Call() | Custom() | Library():
                 if any(self.holds(a) for a in operation.args):
-                    self.marked |= {v for v in operation.outs if is_float(v.type)}
+                    self.marked |= {v for v in operation.outs if is_float(v.type) and not isinstance(v.type, Array)}
+                    self.marked |= {s for v in operation.outs if isinstance(v.type, Array) for s in self.memory(v)}
                     self.marked |= self.written(operation)
                 if isinstance(operation, Custom):
                     for param, argument in zip(operation.params, operation.args, strict=True):
@@ -165,7 +166,7 @@ class _Flow:
                     if out in self.marked or param in self.marked:
                         self.marked |= {param, operation.inits[k], operation.body.yields[k]}
             case Call() | Custom() | Library():
-                if any(v in self.marked for v in operation.outs) or self.written(operation) & self.marked:
+                if any(self.holds(v) for v in operation.outs) or self.written(operation) & self.marked:
                     for argument in operation.args:
                         if isinstance(argument.type, Array):
                             self.marked |= self.memory(argument)

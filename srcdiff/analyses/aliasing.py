@@ -71,6 +71,10 @@ def _flows(operation: Operation) -> list[tuple[Value, tuple[Value, ...]]]:
                     sources = (operation.inits[k], operation.body.yields[k])
                     flows += [(param, sources), (out, sources)]
             return flows + _shared(flows)
+        case Custom():
+            flows = [(p, (a,)) for p, a in zip(operation.params, operation.args, strict=True)]
+            flows += [(o, (y,)) for o, y in zip(operation.outs, operation.body.yields, strict=True)]
+            return [(out, sources) for out, sources in flows if isinstance(out.type, Array)]
         case Push():
             return [(operation.stack, (operation.value,))]
         case Pop() | Peek():

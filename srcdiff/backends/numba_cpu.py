@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -24,6 +26,8 @@ def load(text: str, functions: Sequence[str], objects: Mapping[str, Any], option
     """The last of the functions, compiled: a Numba dispatcher."""
     import numba
 
+    # Numba copies what BLAS cannot read in place, as NumPy does; nobody can change the code it says this of.
+    warnings.filterwarnings("ignore", category=numba.NumbaPerformanceWarning, module=re.escape(file))
     fastmath = options.get("fastmath", True)
     compile_ = numba.njit(
         error_model=options.get("error_model", "numpy"),

@@ -12,6 +12,7 @@ from srcdiff.library.language import (
     array_like,
     as_tuple,
     axes_of,
+    axes_of_length_one,
     axis_of,
     backwards,
     counted,
@@ -19,14 +20,15 @@ from srcdiff.library.language import (
     each_axis,
     from_places,
     inserted,
-    known,
     moved,
     ones,
     part,
     replaced,
     result_type,
     swapped,
+    unsupported,
     upto,
+    view_from_places,
     without,
     zero,
     zeros,
@@ -123,8 +125,8 @@ def vander(x: Any, N: Any = None, increasing: Any = False) -> Any:  # noqa: N803
 
 def meshgrid(*xi: Any, indexing: Any = "xy", sparse: Any = False, copy: Any = True) -> Any:
     """The coordinates of all points of a grid; with `xy` the first two axes change places."""
-    vectors = ()
-    shape = ()
+    vectors: Any = ()
+    shape: Any = ()
     for x in xi:
         vector = np.ravel(array_like(x))
         vectors = (*vectors, vector)
@@ -132,12 +134,12 @@ def meshgrid(*xi: Any, indexing: Any = "xy", sparse: Any = False, copy: Any = Tr
     swap = indexing == "xy" and len(shape) > 1
     if swap:
         shape = (shape[1], shape[0], *shape[2:])
-    grids = ()
+    grids: Any = ()
     for k, vector in enumerate(vectors):
         axis = (1 - k) if swap and k < 2 else k
         line = np.reshape(vector, replaced(ones(len(shape)), axis, len(vector)))
         if sparse:
-            grids = (*grids, line)
+            grids = (*grids, np.copy(line))
         else:
             grids = (*grids, np.copy(np.broadcast_to(line, shape)))
     return grids
@@ -157,7 +159,7 @@ def indices(dimensions: Any, dtype: Any = int, sparse: Any = False) -> Any:
 
 def arrays_of(items: Any) -> Any:
     """The arrays of a list or of the rows of an array, one by one."""
-    found = ()
+    found: Any = ()
     for x in items:
         found = (*found, array_like(x))
     return found
@@ -199,7 +201,7 @@ def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = Non
         return joined_rows(arrays, axis_of(axis, arrays[0].ndim))
     arrays = arrays_of(arrays)
     if axis is None:
-        flat = ()
+        flat: Any = ()
         for a in arrays:
             flat = (*flat, np.ravel(atleast_1d(a)))
         arrays, axis = flat, 0
@@ -253,7 +255,7 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None) -> 
 def hstack(tup: Any, *, dtype: Any = None) -> Any:
     if not counted(tup):
         return joined_rows(tup, 0 if tup[0].ndim == 1 else 1)
-    arrays = ()
+    arrays: Any = ()
     for a in arrays_of(tup):
         arrays = (*arrays, atleast_1d(a))
     return joined(arrays, 0 if arrays[0].ndim == 1 else 1, None, dtype)
@@ -262,14 +264,14 @@ def hstack(tup: Any, *, dtype: Any = None) -> Any:
 def vstack(tup: Any, *, dtype: Any = None) -> Any:
     if not counted(tup):
         return stacked_rows(tup, 0) if tup[0].ndim == 1 else joined_rows(tup, 0)
-    arrays = ()
+    arrays: Any = ()
     for a in arrays_of(tup):
         arrays = (*arrays, atleast_2d(a))
     return joined(arrays, 0, None, dtype)
 
 
 def dstack(tup: Any) -> Any:
-    arrays = ()
+    arrays: Any = ()
     for a in arrays_of(tup):
         arrays = (*arrays, atleast_3d(a))
     return joined(arrays, 2)
@@ -278,7 +280,7 @@ def dstack(tup: Any) -> Any:
 def column_stack(tup: Any) -> Any:
     if not counted(tup):
         return stacked_rows(tup, 1) if tup[0].ndim == 1 else joined_rows(tup, 1)
-    arrays = ()
+    arrays: Any = ()
     for a in arrays_of(tup):
         if a.ndim < 2:
             arrays = (*arrays, np.expand_dims(atleast_1d(a), 1))
@@ -295,8 +297,10 @@ def block(arrays: Any) -> Any:
 def joined_blocks(arrays: Any, level: Any, rank: Any) -> Any:
     if level == 0:
         a = array_like(arrays)
+        if a.ndim == 0:
+            return np.full(ones(rank), a[()])
         return np.reshape(a, ones(rank - a.ndim) + a.shape) if a.ndim < rank else a
-    blocks = ()
+    blocks: Any = ()
     for a in arrays:
         blocks = (*blocks, joined_blocks(a, level - 1, rank))
     return joined(blocks, rank - level)
@@ -325,14 +329,14 @@ def append(arr: Any, values: Any, axis: Any = None) -> Any:
 def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 0) -> Any:
     array = np.asarray(array)
     widths = each_axis(pad_width, array.ndim)
-    shape = ()
+    shape: Any = ()
     for n, (before, after) in zip(array.shape, widths, strict=True):
         shape = (*shape, before + n + after)
     if mode == "constant":
         return padded_with(array, widths, shape, constant_values)
     result = np.empty(shape, array.dtype)
     for i in each(shape):
-        place = ()
+        place: Any = ()
         for k, n, (before, _) in zip(i, array.shape, widths, strict=True):
             place = (*place, continued(k - before, n, mode))
         result[i] = array[place]
@@ -340,7 +344,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any
 
 
 def padded_with(array: Any, widths: Any, shape: Any, values: Any) -> Any:
-    if not known(values) or isinstance(values, int | float):
+    if not isinstance(values, tuple):
         result = np.full(shape, values, array.dtype)
     else:
         result = np.empty(shape, array.dtype)
@@ -349,7 +353,7 @@ def padded_with(array: Any, widths: Any, shape: Any, values: Any) -> Any:
             part(result, axis, None, start)[...] = before
             part(result, axis, stop, None)[...] = after
     for i in each(array.shape):
-        place = ()
+        place: Any = ()
         for k, (before, _) in zip(i, widths, strict=True):
             place = (*place, k + before)
         result[place] = array[i]
@@ -369,7 +373,7 @@ def continued(k: Any, n: Any, mode: Any) -> Any:
         period = max(2 * n - 2, 1)
         k = k % period
         return min(k, 2 * n - 2 - k)
-    raise ValueError("this mode of `pad` is not differentiated yet")
+    return unsupported("this mode of `pad`")
 
 
 # -- diagonals -------------------------------------------------------------------------------------------------------
@@ -381,14 +385,14 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
     below, right = max(-offset, 0), max(offset, 0)
     n = max(min(a.shape[first] - below, a.shape[second] - right), 0)
     rest = without(a.shape, (first, second))
-    result = np.empty((*rest, n), a.dtype)
-    for i in each(rest):
-        for k in range(n):
-            if first < second:
-                result[(*i, k)] = a[inserted(inserted(i, first, k + below), second, k + right)]
-            else:
-                result[(*i, k)] = a[inserted(inserted(i, second, k + right), first, k + below)]
-    return result
+
+    def element(*place: Any) -> Any:
+        i, k = place[:-1], place[-1]
+        if first < second:
+            return a[inserted(inserted(i, first, k + below), second, k + right)]
+        return a[inserted(inserted(i, second, k + right), first, k + below)]
+
+    return view_from_places(a, (*rest, n), element)
 
 
 def diag(v: Any, k: Any = 0) -> Any:
@@ -424,14 +428,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
 
 def squeeze(a: Any, axis: Any = None) -> Any:
     a = np.asarray(a)
-    if axis is None:
-        axis = ()
-        for k, n in enumerate(a.shape):
-            if not known(n):
-                raise ValueError("which axes have length one is not known when the function is compiled: give `axis`")
-            if n == 1:
-                axis = (*axis, k)
-    axes = axes_of(axis, a.ndim)
+    axes = axes_of_length_one(a.shape) if axis is None else axes_of(axis, a.ndim)
     for k in backwards(axes):
         if a.shape[k] != 1:
             raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
@@ -522,7 +519,7 @@ def tile(A: Any, reps: Any) -> Any:  # noqa: N803 -- NumPy's names
     result = np.empty(tuple([r * n for r, n in zip(times, shape, strict=True)]), a.dtype)
     for i in each(times):
         for k in each(a.shape):
-            place = ()
+            place: Any = ()
             for turn, n, inner in zip(i, shape, zeros(len(shape) - a.ndim) + k, strict=True):
                 place = (*place, turn * n + inner)
             result[place] = a[k]
@@ -533,7 +530,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     a = array_like(a)
     repeats = array_like(repeats)
     if axis is None:
-        a, axis = np.ravel(a), 0
+        a, axis = np.ravel(atleast_1d(a)), 0
     axis = axis_of(axis, a.ndim)
     if repeats.ndim == 0:
         times = repeats[()]

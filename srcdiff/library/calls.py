@@ -194,12 +194,34 @@ def orthogonal_triangular_adjoint(a: Any, q: Any, r: Any, q_bar: Any, r_bar: Any
 
 
 def square_triangular_adjoint(q: Any, r: Any, q_bar: Any, r_bar: Any) -> Any:
-    middle = matrix_matrix(r, r_bar.T) - matrix_matrix(q_bar.T, q)
-    middle = np.asarray(middle)
-    for i in range(len(middle)):
+    """Of a matrix with as many columns as R. The last row of a square R may be zero: nothing is divided by it."""
+    k = len(r)
+    upper = np.zeros((k, k), r.dtype)
+    for i in range(k):
+        for j in range(i, k):
+            upper[i, j] = r_bar[i, j]
+    turned, product = matrix_matrix(q.T, q_bar), matrix_matrix(r, upper.T)
+    below = np.zeros((k, k), r.dtype)
+    for i in range(k):
         for j in range(i):
-            middle[j, i] = middle[i, j]
-    return solve_matrix(r, (q_bar + matrix_matrix(q, middle)).T).T
+            below[i, j] = turned[i, j] - turned[j, i] + product[i, j] - product[j, i]
+    a_bar = matrix_matrix(q, upper + over_transposed(below, r))
+    if len(q) > k:  # what leaves the space of the columns
+        a_bar += over_transposed(np.asarray(q_bar - matrix_matrix(q, turned)), r)
+    return a_bar
+
+
+def over_transposed(y: Any, r: Any) -> Any:
+    """The matrix that gives y when it is multiplied with the transpose of an upper triangle."""
+    rows, k = y.shape
+    result = np.empty((rows, k), y.dtype)
+    for i in range(rows):
+        for j in range(k - 1, -1, -1):
+            total = y[i, j]
+            for m in range(j + 1, k):
+                total -= result[i, m] * r[j, m]
+            result[i, j] = total / r[j, j] if total != 0.0 else 0.0
+    return result
 
 
 # -------------------------------------------------------------------------------------------------------- least squares

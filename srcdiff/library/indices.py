@@ -15,6 +15,7 @@ from srcdiff.library.language import (
     check_positions,
     each,
     replaced,
+    unsupported,
 )
 from srcdiff.library.reductions import count, written
 
@@ -155,10 +156,12 @@ def insertion_place(a: Any, x: Any, side: Any) -> Any:
 def digitize(x: Any, bins: Any, right: Any = False) -> Any:
     bins = np.asarray(bins)
     n = len(bins)
+    side = "left" if right else "right"
     if n > 1 and bins[0] > bins[n - 1]:
-        places = n - searchsorted(bins[::-1], x, "right" if right else "left")
+        places = searchsorted(bins[::-1], x, side)
+        places = np.asarray(n - places) if np.ndim(x) > 0 else n - places
     else:
-        places = searchsorted(bins, x, "left" if right else "right")
+        places = searchsorted(bins, x, side)
     return places
 
 
@@ -167,7 +170,7 @@ def unravel_index(indices: Any, shape: Any, order: Any = "C") -> Any:
     shape = as_tuple(shape)
     if np.any((indices < 0) | (indices >= count(shape))):
         raise ValueError("index is out of bounds for array with this size")
-    found = ()
+    found: Any = ()
     for n in backwards(shape) if order == "C" else shape:
         found = (indices % n, *found) if order == "C" else (*found, indices % n)
         indices = np.asarray(indices // n) if np.ndim(indices) else indices // n
@@ -204,13 +207,16 @@ def fill(a: Any, value: Any) -> None:
 
 
 def fill_diagonal(a: Any, val: Any, wrap: Any = False) -> None:
-    val = array_like(val)
+    if wrap:
+        unsupported("`fill_diagonal` that wraps")
     n = min(a.shape[0], a.shape[1])
-    for k in range(n):
-        if val.ndim == 0:
-            a[(k,) * a.ndim] = val[()]
-        else:
-            a[(k,) * a.ndim] = val[(k % len(val),)]
+    if np.ndim(val) == 0:
+        for k in range(n):
+            a[(k,) * a.ndim] = val
+    else:
+        values = np.copy(val)
+        for k in range(n):
+            a[(k,) * a.ndim] = values[k % len(values)]
 
 
 FUNCTIONS: dict[Any, Any] = {

@@ -75,6 +75,11 @@ def from_places(shape: tuple[int, ...], dtype: Any, function: Callable[..., Any]
     return result
 
 
+def view_from_places(a: Any, shape: tuple[int, ...], function: Callable[..., Any]) -> Any:
+    """The view of an array whose elements are a function of their places."""
+    return from_places(shape, a.dtype, function)
+
+
 def ufunc_at(ufunc: Any, a: Any, indices: Any, b: Any = 1) -> None:
     """`ufunc.at`."""
     ufunc.at(a, indices, b)
@@ -104,6 +109,13 @@ def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
     if len(set(found)) < len(found):
         raise ValueError("duplicate value in 'axis'")
     return found
+
+
+@structural
+def in_order(axis: Any, rank: int) -> bool:
+    """Whether axes are given in the order in which the array has them."""
+    axes = [a % rank for a in (axis if isinstance(axis, tuple) else (axis,))]
+    return axes == sorted(axes)
 
 
 @structural
@@ -273,6 +285,19 @@ def each_axis(widths: Any, rank: int) -> tuple[tuple[Any, Any], ...]:
         return (pair,) * rank
     pairs = tuple(w * 2 if len(w) == 1 else w for w in widths)
     return pairs * rank if len(pairs) == 1 else pairs
+
+
+@structural
+def axes_of_length_one(shape: tuple[Any, ...]) -> tuple[int, ...]:
+    if not all(isinstance(n, int) for n in shape):
+        raise ValueError("which axes have length one is not known when the function is compiled: give `axis`")
+    return tuple(k for k, n in enumerate(shape) if n == 1)
+
+
+@structural
+def unsupported(what: str) -> None:
+    """What a function cannot do is said where it is called."""
+    raise NotImplementedError(f"{what} is not differentiated yet")
 
 
 @structural

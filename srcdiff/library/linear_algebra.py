@@ -8,6 +8,7 @@ import numpy as np
 
 from srcdiff.library import calls
 from srcdiff.library.language import (
+    array_like,
     axes_moved_last,
     axes_of,
     common_shape,
@@ -235,7 +236,7 @@ def matrix_rank(A: Any) -> Any:  # noqa: N803
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:  # noqa: A002
     """The derivative of a norm where it is zero is zero."""
-    x = x if is_array(x) else np.expand_dims(x, 0)
+    x = array_like(x) if is_array(x) else np.expand_dims(x, 0)
     axes = axes_of(axis, x.ndim)
     if ord is None or ord == "fro" or (len(axes) == 1 and ord == 2):
         return length(x, axis, keepdims)

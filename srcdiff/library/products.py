@@ -8,6 +8,7 @@ import numpy as np
 
 from srcdiff.library.calls import matrix_matrix, matrix_vector, vector_vector
 from srcdiff.library.language import (
+    agree,
     axes_moved_last,
     axes_of,
     axis_moved_back,
@@ -107,6 +108,7 @@ def matrices_times_matrices(a: Any, b: Any) -> Any:
     """The products of matrices over the last two axes; the others are stretched to one shape."""
     a_shape, b_shape = first_of(a.shape, -2), first_of(b.shape, -2)
     shape = common_shape(a_shape, b_shape)
+    agree(a.shape[a.ndim - 1], b.shape[b.ndim - 2], "matmul: the shapes of the matrices do not match")
     result = np.empty((*shape, a.shape[a.ndim - 2], b.shape[b.ndim - 1]), a.dtype)
     for i in each(shape):
         result[i] = matrix_times_matrix(a[stretched(i, shape, a_shape)], b[stretched(i, shape, b_shape)])

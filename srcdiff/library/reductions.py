@@ -13,10 +13,12 @@ from srcdiff.library.language import (
     axis_of,
     each,
     has_nan,
+    in_order,
     interleaved,
     only,
     part,
     result_type,
+    unsupported,
     without,
     zero,
     zeros,
@@ -216,6 +218,8 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: Any = False
         return result
     weights = np.asarray(weights)
     if weights.ndim != a.ndim:
+        if axis is not None and not in_order(axis, a.ndim):
+            unsupported("`average` with weights along axes that are not in order")
         agree(count(weights.shape), count(only(a.shape, axes)), "weights do not fit the shape of the array")
         weights = np.expand_dims(weights, without(tuple(range(a.ndim)), axes))
     weights = np.broadcast_to(weights, a.shape)
@@ -304,39 +308,40 @@ def extreme(a: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any
 
 def extreme_element(a: Any, axes: Any, i: Any, inner: Any, initial: Any, where: Any, sign: Any) -> Any:
     if initial is None:
-        return a[extreme_place(a, axes, i, inner, sign)]
+        if where is not True:
+            unsupported("the largest or smallest element with `where` but without `initial`")
+        return a[interleaved(axes, extreme_place(a, axes, i, inner, sign), i)]
     best = initial + zero(a.dtype)
-    at = interleaved(axes, zeros(len(inner)), i)
+    at = zeros(len(inner))
     found = False
     for j in each(inner):
         k = interleaved(axes, j, i)
         if where is True or where[k]:
             x = a[k]
-            if better(x, best, sign):
+            if better(x, best, sign, has_nan(a.dtype)):
                 best = x
-                at = k
+                at = j
                 found = True
-    return a[at] if found else initial + zero(a.dtype)
+    return a[interleaved(axes, at, i)] if found else initial + zero(a.dtype)
 
 
 def extreme_place(a: Any, axes: Any, i: Any, inner: Any, sign: Any) -> Any:
     """Where the first of the largest elements is, or of the smallest."""
-    at = interleaved(axes, zeros(len(inner)), i)
-    best = a[at]
+    at = zeros(len(inner))
+    best = a[interleaved(axes, at, i)]
     for j in each(inner):
-        k = interleaved(axes, j, i)
-        x = a[k]
-        if better(x, best, sign):
+        x = a[interleaved(axes, j, i)]
+        if better(x, best, sign, has_nan(a.dtype)):
             best = x
-            at = k
+            at = j
     return at
 
 
-def better(x: Any, best: Any, sign: Any) -> Any:
+def better(x: Any, best: Any, sign: Any, may_be_nan: Any) -> Any:
     """Whether an element comes before the best one so far; what is no number comes before all."""
-    if sign == 1:
-        return not x <= best and best == best
-    return not x >= best and best == best
+    if not may_be_nan:
+        return x > best if sign == 1 else x < best
+    return not (x <= best if sign == 1 else x >= best) and best == best
 
 
 def has_elements(shape: Any, name: Any) -> None:
@@ -367,7 +372,7 @@ def extreme_position(a: Any, axis: Any, out: Any, keepdims: Any, sign: Any) -> A
         return finished(flat_place(extreme_place(a, axes, (), inner, sign), inner), axes, out, keepdims)
     result = np.empty(outer, np.int64)
     for i in each(outer):
-        result[i] = flat_place(only(extreme_place(a, axes, i, inner, sign), axes), inner)
+        result[i] = flat_place(extreme_place(a, axes, i, inner, sign), inner)
     return finished(result, axes, out, keepdims)
 
 

@@ -16,6 +16,7 @@ from srcdiff.library.language import (
     inserted,
     part,
     result_type,
+    unsupported,
     without,
     zero,
 )
@@ -167,7 +168,7 @@ def reduce(
     axes = axes_of(axis, array.ndim)
     start = identity_of(ufunc) if initial is None else initial
     if start is None:
-        raise ValueError("reduction operation which has no identity: give `initial`")
+        unsupported("`reduce` of a function that has no identity")
     return finished(folded(ufunc, array, axes, start + zero(array.dtype), where), axes, out, keepdims)
 
 

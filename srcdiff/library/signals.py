@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.library.language import common_type, each, float_type, is_array, zero
+from srcdiff.library.language import array_like, common_type, each, float_type, is_array, zero
 from srcdiff.library.products import matmul
 
 # -------------------------------------------------------------------------------------------------------------- signals
@@ -66,6 +66,7 @@ def polyval(p: Any, x: Any) -> Any:
     p = np.asarray(p)
     if not is_array(x):
         return horner(p, x, zero(p.dtype))
+    x = array_like(x)
     dtype = common_type(p.dtype, x.dtype)
     result = np.empty(x.shape, dtype)
     for i in each(x.shape):
@@ -91,6 +92,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         raise ValueError("array of sample points is empty")
     if not is_array(x):
         return between(x, xp, fp, left, right)
+    x = array_like(x)
     result = np.empty(x.shape, np.float64)
     for i in each(x.shape):
         result[i] = between(x[i], xp, fp, left, right)

@@ -8,7 +8,7 @@ import numpy as np
 
 from srcdiff.library.calls import order_of
 from srcdiff.library.indices import gathered
-from srcdiff.library.language import array_like, axis_of, each, inserted, without
+from srcdiff.library.language import array_like, axis_of, each, inserted, unsupported, without
 
 
 def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
@@ -17,7 +17,8 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
         a, axis = np.ravel(a), 0
     axis = axis_of(axis, a.ndim)
     if a.ndim == 1:
-        return order_of(np.asarray(a))
+        order = order_of(np.asarray(a))
+        return order  # noqa: RET504 -- generated code has the name
     n = a.shape[axis]
     order = np.empty(a.shape, np.int64)
     line = np.empty(n, a.dtype)
@@ -68,7 +69,7 @@ def unique(
 ) -> Any:
     """Of equal elements the first one is taken."""
     if axis is not None:
-        raise ValueError("`unique` along an axis is not differentiated yet")
+        unsupported("`unique` along an axis")
     a = np.ravel(ar)
     n = len(a)
     order = argsort(a)
@@ -91,7 +92,7 @@ def unique(
     values = np.empty(found, a.dtype)
     for k in range(found):
         values[k] = a[index[k]]
-    results = (values,)
+    results: Any = (values,)
     if return_index:
         results = (*results, index)
     if return_inverse:

@@ -22,20 +22,7 @@ FUNCTIONS: dict[Any, Any] = {
 
 _NAMED = (
     *("all", "any", "argmax", "argmin", "argsort", "astype", "choose", "clip", "compress", "copy", "cumprod", "cumsum"),
-    *(
-        "diagonal",
-        "dot",
-        "max",
-        "mean",
-        "min",
-        "nonzero",
-        "prod",
-        "ravel",
-        "repeat",
-        "round",
-        "searchsorted",
-        "squeeze",
-    ),
+    *("diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "ravel", "repeat", "round", "searchsorted"),
     *("squeeze", "std", "sum", "swapaxes", "take", "trace", "var"),
 )
 

@@ -22,7 +22,6 @@ from srcdiff.source.abstract import (
     Tuple,
 )
 from srcdiff.source.environment import list_key
-from srcdiff.source.shapes import ONE
 from srcdiff.source.whole_arrays import Places, WholeArrays
 
 
@@ -293,7 +292,8 @@ class Arrays(WholeArrays):
         return tuple(sizes)
 
     def call_ravel(self, node: ast.AST, a: Abstract, order: Abstract = Static("C")) -> Abstract:  # noqa: B008
-        return self.call_reshape(node, a, Static(-1), order)
+        array = self.the_array(a, node)
+        return array if array.array.rank == 1 else self.call_reshape(node, array, Static(-1), order)
 
     def array_reshape(self, node: ast.AST, array: Value, *shape: Abstract, order: Abstract = Static("C")) -> Abstract:  # noqa: B008
         return self.call_reshape(node, array, shape[0] if len(shape) == 1 else Tuple(shape), order)
@@ -309,18 +309,19 @@ class Arrays(WholeArrays):
             self.refuse("SD203", node, f"an array of rank {source.rank} cannot become one of rank {len(whole)}")
         target = Lazy(source.dtype, tuple(whole), lambda _: self.const(0))
         pairs = list(zip(source.sizes, whole[len(whole) - source.rank :], strict=True))
-        for own, size in pairs:
-            if self.canonical(own.key) != ONE:
-                self.require_equal(own, size, lambda: self.assignment_in_words(source, target))
+        self.require_fit(source, target)
         steps = [self.step(own, size) for own, size in pairs]
         straight = source.rank == len(whole) and all(s is None for s in steps)
         made = self.new_lazy(source.dtype, whole, lambda p: source.at(self.mapped(p, steps)), [source], straight)
         made.plain = source.plain
+        made.view_of = source.reads[0][0] if source.plain and source.reads else None
         return made
 
     def call_astype(self, node: ast.AST, a: Abstract, dtype: Abstract, copy: Abstract = Static(True)) -> Abstract:  # noqa: B008
         name = self.dtype_of(dtype, node)
         source = self.lazy(a, node)
+        if source.dtype == name and copy == Static(False):
+            return a
         wide = name in ("float64", "float32", "int64", "bool")
 
         def at(places: Places) -> Value:
@@ -333,8 +334,11 @@ class Arrays(WholeArrays):
         return made if source.sizes else at(())
 
     def call_asarray(self, node: ast.AST, of: Abstract, dtype: Abstract = Static(None)) -> Abstract:  # noqa: B008
-        same = isinstance(dtype, Static) and dtype.value is None
-        return of if isinstance(of, Value) and isinstance(of.type, Array) and same else self.call_array(node, of, dtype)
+        if isinstance(of, Value) and isinstance(of.type, Array):
+            same = isinstance(dtype, Static) and dtype.value is None
+            if same or self.dtype_of(dtype, node) == of.type.dtype:
+                return of
+        return self.call_array(node, of, dtype)
 
     def nested(self, x: Abstract, node: ast.AST) -> Any:
         if isinstance(x, List):

@@ -42,7 +42,10 @@ class Builtins(Sequences):
             return self.list_without_gradient(handle, node)
         if self.is_array(x):
             dtype = x.dtype if isinstance(x, Lazy) else self.value(x).array.dtype
-            return self.elementwise((x,), lambda v: self.call_stop_gradient(node, v[0]), dtype, node)
+            made = self.elementwise((x,), lambda v: self.call_stop_gradient(node, v[0]), dtype, node)
+            if isinstance(made, Lazy) and isinstance(x, Value):
+                made.view_of = x
+            return made
         return self.apply("stop_gradient", self.number(x, node))
 
     def list_without_gradient(self, handle: List, node: ast.AST) -> Abstract:
@@ -70,6 +73,8 @@ class Builtins(Sequences):
         match x:
             case Value(type=Array()):
                 return self.dim(x, 0)
+            case Lazy():
+                return self.lengths(x)[0]
             case Static():
                 return Static(len(x.value))
         found = self.iteration(x, node)

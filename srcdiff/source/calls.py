@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from srcdiff.diagnostics import Refusal
-from srcdiff.ir.nodes import Block, Custom, Library, Value
+from srcdiff.ir.nodes import Block, Custom, Library, Operation, Store, Value, walk
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_float
 from srcdiff.library import language
@@ -138,6 +138,10 @@ class Calls(Optionals):
         if primitive is not None:
             return self.call_primitive(primitive, args, keywords, node, target)
         if library is not None:
+            if "out" in keywords or writes_parameters(library):
+                args = [self.forced(a) for a in args]
+                keywords = {n: self.forced(a) for n, a in keywords.items()}
+                self.settle()
             return self.call_plain(library, args, keywords, node)
         if isinstance(target, LibraryCall):
             return self.library_call(target, args, node)
@@ -300,6 +304,8 @@ class Calls(Optionals):
 
         try:
             return abstract(function(*(plain(a) for a in args)))
+        except NotImplementedError as error:
+            self.refuse("SD303", node, str(error))
         except (ValueError, TypeError, IndexError) as error:
             self.refuse("SD203", node, str(error))
 
@@ -335,7 +341,7 @@ class Calls(Optionals):
         return Static(isinstance(x, Static))
 
     def call_is_array(self, node: ast.AST, x: Abstract) -> Abstract:
-        return Static(self.is_array(x))
+        return Static(self.is_array(x) or isinstance(x, List | Tuple))
 
     # -- the user's functions ----------------------------------------------------------------------------------------
 
@@ -387,14 +393,15 @@ class Calls(Optionals):
             raise RecursionFound(identity)
         if len(self.active_calls) > 60:
             self.refuse("SD305", node, "calls are nested too deeply")
-        before, length, problems = dict(self.names), len(self.operations), len(self.problems)
+        if not frame.library:
+            self.settle()
+        mark = self.mark()
         try:
             return self.read_inline(identity, frame, bound, node)
         except RecursionFound as found:
             if found.identity != identity:
                 raise
-        self.names = before
-        del self.operations[length:], self.problems[problems:]
+        self.go_back(mark)
         self.recursive.add(identity)
         return self.call_recursive(function, frame, bound, node)
 
@@ -415,6 +422,8 @@ class Calls(Optionals):
                 isinstance(n, ast.Lambda | ast.FunctionDef) and n is not frame.node for n in ast.walk(frame.node)
             ):
                 self.names = {k: v for k, v in self.names.items() if k[0] != frame.number}
+        if isinstance(result, Tuple) and (frame is outer or not outer.library):  # nobody takes these as they are
+            result = Tuple(tuple(self.forced(i) for i in result.items), result.kind)
         return self.checked(result, f"the result of {frame.name}", node) if isinstance(result, Poison) else result
 
     def bind(
@@ -465,10 +474,8 @@ class Calls(Optionals):
         if keywords:
             self.refuse("SD304", node, "a function with a custom rule takes positional arguments")
         descriptions = [loosened(describe(a)) for a in args]
-        if any(not all(isinstance(t, Scalar) for t in leaf_types(d) or ()) or d.kind == "other" for d in descriptions):
-            self.refuse(
-                "SD304", node, "a function with a custom rule takes numbers", help_="pass the elements one by one"
-            )
+        if any(leaf_types(d) is None or d.kind not in ("value", "tuple", "static") for d in descriptions):
+            self.refuse("SD304", node, "a function with a custom rule takes numbers and arrays")
         values = [v for a, d in zip(args, descriptions, strict=True) for v in self.leaves(a, d)]
         params: list[Value] = []
         inner: list[Abstract] = []
@@ -478,13 +485,17 @@ class Calls(Optionals):
             params += fresh
         before = dict(self.names)
         with self.block() as operations:
-            result = self.call_plain(rule.function, inner, {}, node)
+            result = self.forced(self.call_plain(rule.function, inner, {}, node))
+            if isinstance(result, Value) and isinstance(result.type, Array) and self.base(result) in params:
+                result = self.copy(result)
             description = loosened(describe(result))
             yields = self.leaves(result, description)
         self.names = before
         types = leaf_types(description)
-        if types is None or not all(isinstance(t, Scalar) for t in types):
-            self.refuse("SD304", node, "a function with a custom rule returns a number or a tuple of numbers")
+        if types is None or description.kind not in ("value", "tuple"):
+            self.refuse("SD304", node, "a function with a custom rule returns numbers or arrays, or a tuple of those")
+        if any(isinstance(o, Store) and self.base(o.array) in params for b in operations for o in (b, *_inside(b))):
+            self.refuse("SD304", node, "a function with a custom rule writes into its arguments", help_=_RULE_WRITES)
         out, outs = self.fresh(description, "out")
         body = Block(tuple(operations), tuple(yields))
         self.add(Custom(tuple(outs), tuple(values), tuple(params), body, rule, span=self.span))
@@ -638,6 +649,7 @@ _HANDLERS: dict[Any, str] = {
     language.check_positions: "check_positions",
     language.result_type: "result_type",
     language.from_places: "from_places",
+    language.view_from_places: "view_from_places",
     language.ufunc_at: "ufunc_at",
     np.ndarray: "empty",
     np.astype: "astype",
@@ -664,9 +676,26 @@ _LAZY = {
     "call_array_like",
     "call_check_positions",
     "call_result_type",
+    "call_view_from_places",
     "call_ufunc_at",
 }
 """What takes arrays that are not computed yet."""
+
+
+_RULE_WRITES = "let it write into a copy: `a = a.copy()`"
+
+
+def _inside(operation: Operation) -> list[Operation]:
+    return [o for block in operation.blocks() for o in walk(block)]
+
+
+@functools.cache
+def writes_parameters(function: Any) -> bool:
+    """Whether a function of the library assigns elements of what it is given."""
+    node = capture(function).node
+    given = {a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
+    targets = [t for n in ast.walk(node) for t in (*getattr(n, "targets", ()), getattr(n, "target", None))]
+    return any(isinstance(t, ast.Subscript) and isinstance(t.value, ast.Name) and t.value.id in given for t in targets)
 
 
 def is_library(function: Any) -> bool:

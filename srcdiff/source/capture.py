@@ -46,20 +46,30 @@ def _parsed(file: str, text: str) -> ast.Module:
     return ast.parse(text, file)
 
 
-def _candidates(tree: ast.AST, function: types.FunctionType) -> list[ast.FunctionDef | ast.Lambda]:
-    line, found = function.__code__.co_firstlineno, list[ast.FunctionDef | ast.Lambda]()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == function.__code__.co_name:
+@functools.lru_cache(maxsize=256)
+def _functions(file: str, text: str) -> dict[tuple[str, int], list[ast.AST]]:
+    """The functions in the text by name and first line, where their decorators stand; all lambdas together."""
+    found: dict[tuple[str, int], list[ast.AST]] = {}
+    for node in ast.walk(_parsed(file, text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            if first == line:
-                if isinstance(node, ast.AsyncFunctionDef):
-                    raise _unreadable(function, "it is asynchronous", "SD104")
-                found.append(node)
-        elif isinstance(node, ast.Lambda) and function.__code__.co_name == "<lambda>" and _contains(node, function):
-            found.append(node)
-    if found and isinstance(found[0], ast.Lambda):
-        return [min(found, key=_extent)]  # a lambda may stand inside another
+            found.setdefault((node.name, first), []).append(node)
+        elif isinstance(node, ast.Lambda):
+            found.setdefault(("<lambda>", 0), []).append(node)
     return found
+
+
+def _candidates(file: str, text: str, function: types.FunctionType) -> list[ast.FunctionDef | ast.Lambda]:
+    code, functions = function.__code__, _functions(file, text)
+    if code.co_name == "<lambda>":
+        line = code.co_firstlineno
+        near = [n for n in functions.get(("<lambda>", 0), []) if isinstance(n, ast.Lambda)]
+        near = [n for n in near if n.lineno <= line <= (n.end_lineno or n.lineno) and _contains(n, function)]
+        return [min(near, key=_extent)] if near else []  # a lambda may stand inside another
+    found = functions.get((code.co_name, code.co_firstlineno), [])
+    if any(isinstance(n, ast.AsyncFunctionDef) for n in found):
+        raise _unreadable(function, "it is asynchronous", "SD104")
+    return [n for n in found if isinstance(n, ast.FunctionDef)]
 
 
 def _extent(node: ast.FunctionDef | ast.Lambda) -> tuple[int, int]:
@@ -107,10 +117,9 @@ def _captured(plain: types.FunctionType) -> Captured:
     if not lines:
         raise _unreadable(plain, f"`{file}` has no text")
     try:
-        tree = _parsed(file, "".join(lines))
+        found = _candidates(file, "".join(lines), plain)
     except SyntaxError as error:
         raise _unreadable(plain, f"`{file}` has changed: {error}") from None
-    found = _candidates(tree, plain)
     if len(found) != 1:
         reason = "its line does not define it any more" if not found else "several functions stand in its place"
         raise _unreadable(plain, reason)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import itertools
+import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -21,6 +22,7 @@ from srcdiff.source.abstract import (
     Description,
     Enumerate,
     Items,
+    Lazy,
     List,
     Maybe,
     Method,
@@ -41,6 +43,7 @@ from srcdiff.source.abstract import (
     same_function,
 )
 from srcdiff.source.capture import Captured
+from srcdiff.source.shapes import Key as SizeKey
 from srcdiff.source.shapes import Shapes
 
 Key = tuple[int, str]
@@ -85,6 +88,8 @@ class Environment(Shapes):
         super().__init__()
         self.names: dict[Key, Abstract] = {}
         self.problems: list[Problem] = []
+        self.pending: weakref.WeakSet[Lazy] = weakref.WeakSet()
+        """Arrays that are not computed yet."""
         self.frame: Frame
         self.learned: dict[Any, dict[Key, Description]] = {}
         self.units_in_progress: list[Any] = []
@@ -199,6 +204,20 @@ class Environment(Shapes):
                 )
             return x.value
         return x
+
+    def mark(self) -> Mark:
+        """Where reading has got to, to go back to."""
+        pending = [(lazy, lazy.array) for lazy in self.pending]
+        return Mark(dict(self.names), len(self.operations), len(self.problems), self.same, pending)
+
+    def go_back(self, mark: Mark) -> None:
+        """Forget what has been read since, and what was learned from it."""
+        self.names, self.same = mark.names, mark.same
+        del self.operations[mark.operations :], self.problems[mark.problems :]
+        self.pending.clear()
+        for lazy, array in mark.pending:
+            lazy.array = array
+            self.pending.add(lazy)
 
     def settle(self) -> None:
         """Compute the arrays that are not computed yet: something may be written, or this place be left."""
@@ -678,6 +697,17 @@ class Environment(Shapes):
                 yields += self.leaves(x, last)
             names[key], values = self.fresh(last, key[1])
             outs += values
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A state of reading."""
+
+    names: dict[Key, Abstract]
+    operations: int
+    problems: int
+    same: dict[SizeKey, SizeKey]
+    pending: list[tuple[Lazy, Value | None]]
 
 
 @dataclass(slots=True)

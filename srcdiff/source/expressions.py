@@ -227,6 +227,7 @@ class Expressions(Environment):
             type_ = Scalar(value.dtype.name) if isinstance(value, np.floating) else FLOAT
         new = Outside(place, name, path, Value(type_, "_".join([name, *map(str, path)])))
         self.outside.append(new)
+        self.given.add(new.value)
         return new.value
 
     def expr_NamedExpr(self, node: ast.NamedExpr) -> Abstract:
@@ -593,7 +594,7 @@ class Expressions(Environment):
         return found
 
     def expr_Tuple(self, node: ast.Tuple) -> Abstract:
-        return Tuple(self.elements(node.elts))
+        return Tuple(self.elements(node.elts, self.lazily if self.frame.library else self.expr))
 
     def expr_List(self, node: ast.List) -> Abstract:
         return self.new_list(self.elements(node.elts))

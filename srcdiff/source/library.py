@@ -9,7 +9,7 @@ import numpy as np
 
 from srcdiff.ir.nodes import Index, Item, Slice, Value
 from srcdiff.ir.types import Array
-from srcdiff.source.abstract import Abstract, Size, Static, Tuple
+from srcdiff.source.abstract import Abstract, Lazy, Size, Static, Tuple
 from srcdiff.source.arrays import Arrays
 from srcdiff.source.whole_arrays import Places
 
@@ -69,7 +69,8 @@ class Language(Arrays):
 
     def call_agree(self, node: ast.AST, n: Abstract, m: Abstract, message: Abstract) -> Abstract:
         text = message.value if isinstance(message, Static) else ""
-        self.require_equal(self.size_of(n, node), self.size_of(m, node), lambda: (text,))
+        first, second = self.size_of(n, node), self.size_of(m, node)
+        self.require_equal(first, second, lambda: (f"{text}: ", first.value(), " and ", second.value()))
         return Static(None)
 
     def size_of(self, x: Abstract, node: ast.AST) -> Size:
@@ -82,6 +83,16 @@ class Language(Arrays):
 
     def call_result_type(self, node: ast.AST, *operands: Abstract) -> Abstract:
         return Static(np.dtype(self.promoted(lambda *x: np.empty(0, np.result_type(*x)), operands, node)))
+
+    def call_view_from_places(self, node: ast.AST, a: Abstract, shape: Abstract, function: Abstract) -> Abstract:
+        source = self.lazy(a, node)
+        made = self.call_from_places(node, shape, Static(source.dtype), function)
+        assert isinstance(made, Lazy)
+        self.pending.discard(source)
+        made.reads = tuple((array, False) for array, _ in source.reads)
+        made.plain = source.plain
+        made.view_of = a if isinstance(a, Value) else None
+        return made
 
     def call_from_places(self, node: ast.AST, shape: Abstract, dtype: Abstract, function: Abstract) -> Abstract:
         name = self.dtype_of(dtype, node)

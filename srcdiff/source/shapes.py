@@ -22,6 +22,7 @@ from srcdiff.ir.types import Array
 
 Key = tuple[Hashable, ...]
 ONE: Key = ("n", 1)
+_NEVER = 10**9
 ANYTHING = "anything"  # an origin that may be any other
 
 
@@ -34,11 +35,15 @@ class Shapes(Builder):
         self.size_keys: dict[Value, Key] = {}
         self.same: dict[Key, Key] = {}
         """Sizes that the program has checked to be equal, on the path that is being read."""
+        self.asked: dict[Key, int] = {}
+        """Sizes in the order in which they were first needed."""
         self.not_one: set[Key] = set()
         self.bases: dict[Value, tuple[Value, Any]] = {}
         """What a view is a view of, and which part."""
         self.parts: dict[Value, tuple[Value, tuple[Item, ...]]] = {}
         self.origins: dict[Value, frozenset[Hashable]] = {}
+        self.given: set[Value] = set()
+        """Arrays that the function is called with: those that are written do not share memory with others."""
         self.born: dict[Value, int] = {}
         self.new: set[Value] = set()
         """Arrays that are memory of their own, by their first reference."""
@@ -92,8 +97,8 @@ class Shapes(Builder):
         a, b = self.canonical(a), self.canonical(b)
         if a == b:
             return
-        if b[0] == "n" or _inside(b, a):
-            a, b = b, a
+        if b[0] == "n" or _inside(b, a) or self.asked.get(b, _NEVER) < self.asked.get(a, _NEVER):
+            a, b = b, a  # the one that loops have used already
         self.same = {**self.same, b: a}
 
     def dim(self, array: Value, axis: int) -> Value:
@@ -105,6 +110,7 @@ class Shapes(Builder):
             return size
         if key[0] == "d":
             array, axis = key[1], key[2]
+        self.asked.setdefault(key, len(self.asked))
         out = super().dim(array, axis)
         self.size_keys[out] = key
         return out
@@ -131,7 +137,7 @@ class Shapes(Builder):
 
     def origins_of(self, array: Value) -> frozenset[Hashable]:
         base = self.base(array)
-        return self.origins.get(base, frozenset((base,)))
+        return self.origins.get(base, frozenset((base if base in self.given else ANYTHING,)))
 
     def disjoint(self, a: Value, b: Value) -> bool:
         """Whether two references cannot share memory."""
@@ -141,7 +147,7 @@ class Shapes(Builder):
         if frozenset((a, b)) in self.apart:
             return True
         for new, other in ((a, b), (b, a)):
-            if new in self.new and self.born.get(other, 0) < self.born[new]:
+            if new in self.new and (other in self.given or self.born.get(other, _NEVER) < self.born[new]):
                 return True
         first, second = self.origins_of(a), self.origins_of(b)
         return not (first & second or ANYTHING in first or ANYTHING in second)

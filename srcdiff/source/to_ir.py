@@ -415,16 +415,15 @@ class Reader(Recursion):
             self.assign_part(base, items, self.lazily(node.value), node, type(node.op))
             return
         if isinstance(node.op, ast.Add | ast.Sub) and is_float(base.type):
-            names, before = dict(self.names), len(self.operations)
+            mark = self.mark()
             amount = self.number(self.expr(node.value), node)
-            if not any(o.blocks() or not o.defines() for o in self.operations[before:]):
+            if not any(o.blocks() or not o.defines() for o in self.operations[mark.operations :]):
                 amount = amount if is_float(amount.type) else self.cast(amount, FLOAT)
                 if isinstance(node.op, ast.Sub):
                     amount = self.apply("negative", amount)
                 self.write_element(base, place, amount, adds=True)
                 return
-            self.names = names  # the right side may change the element: read it first, as Python does
-            del self.operations[before:]
+            self.go_back(mark)  # the right side may change the element: read it first, as Python does
         old = self.load(base, place)
         new = self.binary(type(node.op), old, self.expr(node.value), node)
         self.write_element(base, place, self.number(new, node))
@@ -462,15 +461,15 @@ class Reader(Recursion):
     def statement_While(self, node: ast.While) -> None:
         forever = isinstance(node.test, ast.Constant) and bool(node.test.value)
         if not forever:
-            names, length = dict(self.names), len(self.operations)
+            mark = self.mark()
+            names = mark.names
             truth = self.truth(self.expr(node.test), node.test)
             changed = any(isinstance(n, ast.NamedExpr) for n in ast.walk(node.test)) or any(
                 x is not names.get(k) and not isinstance(names.get(k), Maybe) for k, x in self.names.items()
             )
-            written = Block(tuple(self.operations[length:]))
+            written = Block(tuple(self.operations[mark.operations :]))
             changed = changed or any(isinstance(o, Store | Push | Pop | Grow | Call) for o in walk(written))
-            self.names = names
-            del self.operations[length:]
+            self.go_back(mark)
             if isinstance(truth, Static) and not truth.value and not changed:
                 self.statements(node.orelse)
                 return
@@ -547,7 +546,7 @@ class Reader(Recursion):
 
     def for_range(self, node: ast.For, source: Range) -> None:
         known = [x.value for x in (source.start, source.stop, source.step) if isinstance(x, Static)]
-        state = dict(self.names), len(self.operations), len(self.problems)
+        mark = self.mark()
         bounds = tuple(self.cast(self.value(x), INT) for x in (source.start, source.stop, source.step))
         if not isinstance(source.step, Static):
             zero = self.apply("equal", bounds[2], self.const(0))
@@ -560,11 +559,10 @@ class Reader(Recursion):
             self.loop_body(node.body)
 
         code = self.loop(node, assigned_names(node), (bounds[0], bounds[1], bounds[2]), None, turn)
-        new = self.problems[state[2] :]
+        new = self.problems[mark.problems :]
         if len(known) == 3 and len(range(*known)) <= 32 and any(p.code == "SD205" for p in new):
             # Something in the body must know the counter when it is compiled: write the turns out.
-            self.names = state[0]
-            del self.operations[state[1] :], self.problems[state[2] :]
+            self.go_back(mark)
             self.unrolled(node, tuple(Static(k) for k in range(*known)))
             return
         self.after_loop(code, node)
@@ -799,6 +797,7 @@ def read(
     for name, description in arguments.items():
         bound[name], values = _argument(reader, description, name, lists)
         params += values
+    reader.given |= set(params)
     try:
         result = reader.enter(captured.function, reader.frame, dict(bound), node)
     except Refusal as refusal:

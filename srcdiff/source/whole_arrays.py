@@ -12,18 +12,17 @@ equal, and raises where they are not (the caller then reads it again, exactly).
 from __future__ import annotations
 
 import ast
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from srcdiff.ir.nodes import Block, If, Index, Item, Loop, NewAxis, Raise, Slice, Value
+from srcdiff.ir.nodes import Block, Formatted, If, Index, Item, Loop, NewAxis, Raise, Slice, Value
 from srcdiff.ir.types import BOOL, FLOAT, FLOAT32, INT, Array, Scalar, is_float
 from srcdiff.source.abstract import Abstract, Items, Lazy, List, Size, Static, Tuple
 from srcdiff.source.builtin_functions import Builtins
 from srcdiff.source.environment import list_key
-from srcdiff.source.shapes import ONE
+from srcdiff.source.shapes import ANYTHING, ONE
 
 Places = tuple[Value, ...]
 _WIDE = ("float64", "float32", "int64", "int32", "bool")
@@ -39,7 +38,6 @@ class WholeArrays(Builtins):
         """Whether sizes were taken to be equal where one of them might be one."""
         self.trusted = False
         """Whether sizes that must be equal are: in adjoints of library calls, whose arguments have been checked."""
-        self.pending: weakref.WeakSet[Lazy] = weakref.WeakSet()
 
     # -- arrays that are not computed yet ----------------------------------------------------------------------------
 
@@ -120,6 +118,8 @@ class WholeArrays(Builtins):
             self.sizes[x.array] = tuple(s.key for s in x.sizes)
             array = x.array
             self.nest(x.sizes, lambda places: self.write_element(array, places, x.at(places)))
+            if x.view_of is not None and not self.frame.library:
+                self.frozen |= self.origins_of(x.view_of) | self.origins_of(array)
         return x.array
 
     def settle(self) -> None:
@@ -275,7 +275,9 @@ class WholeArrays(Builtins):
 
     def raise_with(self, condition: Value, exception: type[BaseException], parts: tuple[str | Value, ...]) -> None:
         with self.block() as operations:
-            self.add(Raise(exception, parts, span=self.span))
+            template = "".join("{}" if isinstance(p, Value) else p for p in parts)
+            values = tuple(p for p in parts if isinstance(p, Value))
+            self.add(Raise(exception, (Formatted(template, values),) if values else (template,), span=self.span))
         self.add(If(condition, Block(tuple(operations)), Block(), span=self.span))
 
     def shapes_in_words(self, operands: Sequence[Lazy]) -> tuple[str | Value, ...]:
@@ -303,11 +305,7 @@ class WholeArrays(Builtins):
         mine = self.lazy(target, node)
         if source.rank > mine.rank:
             self.refuse("SD203", node, f"an array of rank {source.rank} is assigned to one of rank {mine.rank}")
-        for own, size in zip(source.sizes, mine.sizes[mine.rank - source.rank :], strict=True):
-            if self.canonical(own.key) != ONE and not (self.exact and self.may_be_one(self.canonical(own.key))):
-                self.require_equal(own, size, lambda: self.assignment_in_words(source, mine))
-            elif self.canonical(own.key) != ONE:
-                self.stretched_into(own, size, source, mine)
+        self.require_fit(source, mine)
         if not self.safe(source, target):
             source = self.lazy(self.forced(source), node)
         source = self.once(source, mine.sizes, node)
@@ -325,6 +323,16 @@ class WholeArrays(Builtins):
     def mapped(self, places: Places, steps: list[Value | int | None]) -> Places:
         last = places[len(places) - len(steps) :] if steps else ()
         return tuple(self.stepped(i, s) for i, s in zip(last, steps, strict=True))
+
+    def require_fit(self, source: Lazy, target: Lazy) -> None:
+        """Raise `ValueError` where an array cannot be stretched to the shape of another."""
+        for own, size in zip(source.sizes, target.sizes[target.rank - source.rank :], strict=True):
+            key = self.canonical(own.key)
+            if key != ONE and key != self.canonical(size.key):
+                if self.exact and self.may_be_one(key):
+                    self.stretched_into(own, size, source, target)
+                else:
+                    self.require_equal(own, size, lambda: self.assignment_in_words(source, target))
 
     def stretched_into(self, own: Size, size: Size, source: Lazy, mine: Lazy) -> None:
         a, b = own.value(), size.value()
@@ -363,8 +371,9 @@ class WholeArrays(Builtins):
         )
 
     def store(self, array: Value, indices: Places, value: Value, adds: bool = False) -> None:
-        if self.origins_of(array) & self.frozen:
-            self.refuse("SD303", None, _MAY_BE_A_COPY, help_="copy the array before it is reshaped: `.copy()`")
+        origins = self.origins_of(array)
+        if origins & self.frozen or (self.frozen and ANYTHING in origins):
+            self.refuse("SD303", None, _MAY_BE_A_COPY, help_="copy the array before that: `.copy()`")
         super().store(array, indices, value, adds)
 
     # -- index arrays and masks --------------------------------------------------------------------------------------
@@ -477,6 +486,7 @@ class WholeArrays(Builtins):
         if len(items) == 1 and masks and not self.is_array(value) and not isinstance(value, List):
             self.write_masked(array, self.lazy(masks[0], node), value, node, op)  # type: ignore[arg-type]
             return
+        items = [self.unharmed(i, array, node) for i in items]
         distinct = one_by_one or len(masks) == sum(not isinstance(i, Slice | Index | NewAxis) for i in items)
         chosen = self.picked(array, items, node)
         source = self.lazy(value, node)
@@ -485,9 +495,7 @@ class WholeArrays(Builtins):
             source = self.lazy(self.forced(self.binary(op, gathered, source, node)), node)
             op = None
         target = Lazy(array.array.dtype, chosen.sizes, lambda _: self.const(0))
-        for own, size in zip(source.sizes, target.sizes[target.rank - source.rank :], strict=True):
-            if self.canonical(own.key) != ONE:
-                self.require_equal(own, size, lambda: self.assignment_in_words(source, target))
+        self.require_fit(source, target)
         if not all(self.disjoint(a, array) for a, _ in source.reads):
             source = self.lazy(self.forced(source), node)
         self.pending.discard(source)
@@ -500,6 +508,15 @@ class WholeArrays(Builtins):
             self.write_part(chosen.base, chosen.place(where), element, node, op)
 
         self.nest(chosen.sizes, write)
+
+    def unharmed(self, item: Abstract | Item, array: Value, node: ast.AST) -> Abstract | Item:
+        """An index array as it is before anything is written into the array."""
+        if isinstance(item, Slice | Index | NewAxis) or not self.picks(item):
+            return item
+        lazy = self.lazy(item, node)
+        if all(self.disjoint(read, array) for read, _ in lazy.reads):
+            return item
+        return self.forced(Lazy(lazy.dtype, lazy.sizes, lazy.at, lazy.reads))
 
     def write_masked(
         self, array: Value, mask: Lazy, value: Abstract, node: ast.AST, op: type[ast.operator] | None
@@ -530,7 +547,7 @@ class WholeArrays(Builtins):
         """`np.where`: of each pair only the element that is chosen is computed."""
         lazies = [self.lazy(x, node) for x in (condition, a, b)]
         sizes, places, straight = self.broadcast(lazies, node)
-        lazies = [self.once(lazy, sizes, node) for lazy in lazies]
+        lazies[0] = self.once(lazies[0], sizes, node)
 
         def at(where: Places) -> Value:
             test = self.value(self.truth(lazies[0].at(places[0](where)), node))
@@ -539,7 +556,7 @@ class WholeArrays(Builtins):
                 with self.block() as operations:
                     chosen = self.as_element(lazy.at(place(where)), dtype)
                 sides.append(Block(tuple(operations), (chosen,)))
-            if all(lazy.plain for lazy in lazies[1:]):
+            if all(self.is_data(lazy) for lazy in lazies[1:]):
                 self.operations.extend((*sides[0].operations, *sides[1].operations))
                 return self.apply("where", test, sides[0].yields[0], sides[1].yields[0])
             out = Value(sides[0].yields[0].type)
@@ -549,6 +566,10 @@ class WholeArrays(Builtins):
         if not sizes:
             return at(())
         return self.new_lazy(dtype, sizes, at, lazies, straight)
+
+    def is_data(self, lazy: Lazy) -> bool:
+        """Whether its elements are numbers that were given, not computed: no derivative of theirs can be infinite."""
+        return lazy.plain and all(self.base(array) in self.given for array, _ in lazy.reads)
 
     # -- types -------------------------------------------------------------------------------------------------------
 
@@ -598,4 +619,4 @@ class Picked:
 
 
 _MASK = "boolean index did not match the shape of the array"
-_MAY_BE_A_COPY = "whether a reshaped array is a view is not known here, and it is written"
+_MAY_BE_A_COPY = "an array is written of which there is a reshaped or diagonal view, or perhaps a copy"

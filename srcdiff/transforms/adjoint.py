@@ -329,9 +329,23 @@ class Adjoint:
             model = definition.like if isinstance(definition, Alloc) else definition.array
             assert model is not None
             self.builder.add(Alloc(out, (), zero, self.value(model, at)))
+        elif isinstance(definition, Library) and self.result_shape(definition, array) is not None:
+            places = self.result_shape(definition, array) or ()
+            shape = tuple(self.builder.dim(self.value(argument, at), axis) for argument, axis in places)
+            self.builder.add(Alloc(out, shape, zero))
         else:
             self.builder.add(Alloc(out, (), zero, self.value(array, at)))
         return out
+
+    @staticmethod
+    def result_shape(call: Library, array: Value) -> tuple[tuple[Value, int], ...] | None:
+        """The axes of the arguments that a result of a library call has its lengths from."""
+        taken, given = LIBRARY[call.function].shapes.split("->")
+        found: dict[str, tuple[Value, int]] = {}
+        for argument, letters in zip(call.args, taken.split(","), strict=True):
+            found |= {letter: (argument, axis) for axis, letter in enumerate(letters)}
+        letters = given.split(",")[call.outs.index(array)]
+        return tuple(found[x] for x in letters) if all(x in found for x in letters) else None
 
     # -- operations --------------------------------------------------------------------------------------------------
 
@@ -690,39 +704,31 @@ class Adjoint:
     # -- functions ---------------------------------------------------------------------------------------------------
 
     def reverse_custom(self, operation: Custom, mirror: Mirror) -> None:
-        bars = [self.taken(out, mirror) for out in operation.outs]
-        if all(b is None for b in bars):
-            return
-        seeds = [self.builder.const(0.0) if b is None else b for b in bars]
-        args = [self.value(a, mirror) for a in operation.args]
-        outs = [self.value(o, mirror) for o in operation.outs]
-        results = adjoint_values(operation.rule.adjoint, self.builder, args, outs, seeds, operation.span)
-        for argument, result in zip(operation.args, results, strict=True):
-            if result is not None and argument in self.active:
-                self.add(mirror, argument, result)
+        self.reverse_by_rule(operation, operation.rule.adjoint, mirror)
 
     def reverse_library(self, operation: Library, mirror: Mirror) -> None:
-        """The adjoint of a library call is a function of its own, written into the reverse sweep."""
-        active = [self.active.memory(o) if isinstance(o.type, Array) else o in self.active for o in operation.outs]
-        if not any(active) or not any(self.is_active(a) for a in operation.args):
+        self.reverse_by_rule(operation, LIBRARY[operation.function].adjoint, mirror)
+
+    def reverse_by_rule(self, operation: Custom | Library, adjoint: Callable[..., Any] | None, mirror: Mirror) -> None:
+        """The adjoint is a function of its own, written into the reverse sweep."""
+        if not any(self.is_active(o) for o in operation.outs) or not any(self.is_active(a) for a in operation.args):
             for out in operation.outs:
                 self.taken(out, mirror)
             return
-        rule = LIBRARY[operation.function]
-        if rule.adjoint is None:
-            message = f"`{operation.function}` has no derivative rule"
-            raise DifferentiationError([Problem("SD301", message, operation.span)])
+        if adjoint is None:
+            name = operation.function if isinstance(operation, Library) else "the function"
+            raise DifferentiationError([Problem("SD301", f"`{name}` has no derivative rule", operation.span)])
         seeds: list[Value] = []
         for out in operation.outs:
             if isinstance(out.type, Array):
                 seeds.append(self.shadow(out, mirror))
                 self.taken(out, mirror)
             else:
-                bar_ = self.taken(out, mirror)
-                seeds.append(self.builder.const(0.0) if bar_ is None else bar_)
+                out_bar = self.taken(out, mirror)
+                seeds.append(self.builder.const(0.0) if out_bar is None else out_bar)
         args = [self.value(a, mirror) for a in operation.args]
         outs = [self.value(o, mirror) for o in operation.outs]
-        results = adjoint_values(rule.adjoint, self.builder, args, outs, seeds, operation.span)
+        results = adjoint_values(adjoint, self.builder, args, outs, seeds, operation.span)
         for argument, result in zip(operation.args, results, strict=True):
             if result is not None and self.is_active(argument):
                 if isinstance(argument.type, Array):

@@ -13,10 +13,13 @@ any more is then found by sharing (a load of what was just stored) and by removi
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from srcdiff.analyses.aliasing import Sites, points_to
+from srcdiff.analyses.lengths import Lengths, Pair
+from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
     Alloc,
     Apply,
@@ -24,7 +27,6 @@ from srcdiff.ir.nodes import (
     Call,
     Const,
     Copy,
-    Dim,
     Function,
     Grow,
     Library,
@@ -48,6 +50,11 @@ def fuse(function: Function) -> Function:
     return replace(function, body=_Fuse(function).block(function.body))
 
 
+def straighten(function: Function) -> Function:
+    """Loops that run backwards run forwards, where the order of their turns does not matter."""
+    return replace(function, body=_Straighten(function).block(function.body))
+
+
 @dataclass(slots=True)
 class _Effects:
     """What operations read and write."""
@@ -63,9 +70,12 @@ class _Effects:
     raises: bool = False
 
 
-class _Fuse:
+class _Loops:
+    """What loops read and write."""
+
     def __init__(self, function: Function) -> None:
         self.sites: dict[Value, Sites] = points_to(function)
+        self.lengths = Lengths(function)
         self.definition: dict[Value, Operation] = {}
         self.constants: dict[Value, Any] = {}
         for operation in walk(function.body):
@@ -77,18 +87,155 @@ class _Fuse:
     def memory(self, array: Value) -> Sites:
         return self.sites.get(array, frozenset((array,)))
 
+    def step(self, loop: Loop) -> Any:
+        return self.constants.get(loop.bounds[2]) if loop.bounds is not None else None
+
+    # -- what is read and written ------------------------------------------------------------------------------------
+
+    def effects(self, operations: tuple[Operation, ...]) -> _Effects:
+        found = _Effects()
+        for outer in operations:
+            for operation in (outer, *(o for b in outer.blocks() for o in walk(b))):
+                self.note(operation, found)
+            for block in outer.blocks():
+                found.uses |= set(block.yields)
+        return found
+
+    def note(self, operation: Operation, found: _Effects) -> None:
+        found.uses |= set(operation.uses())
+        for block in operation.blocks():
+            found.uses |= set(block.yields)
+        match operation:
+            case Load():
+                found.loads.append(operation)
+            case Store():
+                found.stores.append(operation)
+                found.writes |= self.memory(operation.array)
+            case Copy():
+                found.reads |= self.memory(operation.array)
+            case Library():
+                for array in operation.args:
+                    if isinstance(array.type, Array):
+                        found.reads |= self.memory(array)
+            case Raise():
+                found.raises = True
+            case Print() | Call() | Push() | Pop() | Peek() | NewStack() | Grow():
+                found.pinned = True
+            case Loop() if not operation.counted:
+                found.pinned = True
+
+    def recurs(self, loop: Loop, effects: _Effects) -> bool:
+        """Whether a turn needs what another has computed, other than for a sum."""
+        if not all(self.is_sum(loop, k) for k in range(len(loop.params))):
+            return True
+        for store in effects.stores:
+            for load in effects.loads:
+                if self.memory(load.array) & self.memory(store.array) and load.indices != store.indices:
+                    return True
+        return False
+
+    def conflict(self, a: _Effects, b: _Effects) -> bool:
+        """Whether one writes what the other reads or writes."""
+        return bool(self.touched(a) & b.writes or a.writes & self.touched(b))
+
+    def touched(self, effects: _Effects) -> set[Value]:
+        found = set(effects.reads) | set(effects.writes)
+        for load in effects.loads:
+            found |= self.memory(load.array)
+        return found
+
+    def distance(self, index: Value, loop: Loop) -> int | None:
+        """The index as the loop's counter plus a number; neither is negative, which would count from the end."""
+        if not self.lengths.counts_naturals(loop):
+            return None
+        if index is loop.index:
+            return 0
+        operation = self.definition.get(index)
+        if isinstance(operation, Apply) and operation.primitive == "add" and operation.args[0] is loop.index:
+            amount = self.constants.get(operation.args[1])
+            return amount if isinstance(amount, int) and amount >= 0 else None
+        return None
+
+    def independent(self, loop: Loop) -> bool:
+        """Whether the turns may run in any order: each writes elements of its own, or only adds."""
+        effects = self.effects((loop,))
+        if effects.pinned or effects.raises or not all(self.is_sum(loop, k) for k in range(len(loop.params))):
+            return False
+        own = {v for o in walk(loop.body) for v in o.defines()}
+        return all(site in own or self.apart(site, loop, effects) for site in effects.writes)
+
+    def is_sum(self, loop: Loop, k: int) -> bool:
+        """Whether all that a turn does with a parameter is to add to it."""
+        param, following = loop.params[k], loop.body.yields[k]
+        if not _adds_to(self.definition.get(following), param):
+            return False
+        uses = [v for o in walk(loop.body) for v in (*o.uses(), *(y for b in o.blocks() for y in b.yields))]
+        uses += loop.body.yields
+        return uses.count(param) == 1 and uses.count(following) == 1  # the sum so far is not used
+
+    def apart(self, site: Value, loop: Loop, effects: _Effects) -> bool:
+        """Whether no two turns touch the same element, or all they do is add to it."""
+        loads = [x for x in effects.loads if site in self.memory(x.array)]
+        stores = [x for x in effects.stores if site in self.memory(x.array)]
+        if not loads and site not in effects.reads and all(x.adds for x in stores):
+            return True
+        accesses: list[Load | Store] = [*loads, *stores]
+        if site in effects.reads or any(x.array is not accesses[0].array for x in accesses):
+            return False
+        for position in range(len(accesses[0].indices)):
+            distances = {self.distance(x.indices[position], loop) for x in accesses}
+            if len(distances) == 1 and None not in distances:
+                return True
+        return False
+
+
+class _Straighten(_Loops):
+    def block(self, block: Block) -> Block:
+        operations: list[Operation] = []
+        for operation in block.operations:
+            backwards = isinstance(operation, Loop) and operation.counted and self.step(operation) == -1
+            if backwards and isinstance(operation, Loop) and self.independent(operation):
+                operation = self.forwards(operation, operations)
+            names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
+            parts: dict[str, Any] = {n: self.block(getattr(operation, n)) for n in names}
+            operations.append(replace(operation, **parts) if parts else operation)
+        return Block(tuple(operations), block.yields)
+
+    def forwards(self, loop: Loop, into: list[Operation]) -> Loop:
+        """`range(start, stop, -1)` as `range(stop + 1, start + 1)`."""
+        assert loop.bounds is not None
+        start, stop, _ = loop.bounds
+        builder = Builder()
+        builder.operations = into
+        builder.constants = self.constants
+        for value in (start, stop):
+            operation = self.definition.get(value)
+            if isinstance(operation, Apply):
+                builder.note(operation)
+        one = builder.const(1)
+        first, last = (builder.apply("add", v, one) for v in (stop, start))
+        return replace(loop, bounds=(first, last, one))
+
+
+class _Fuse(_Loops):
     # -- blocks ------------------------------------------------------------------------------------------------------
 
-    def block(self, block: Block) -> Block:
-        operations = self.fused(list(block.operations))
+    def block(self, block: Block, facts: list[Pair] | None = None) -> Block:
+        facts = list(facts or ())
+        operations = self.fused(list(block.operations), facts)
         rebuilt: list[Operation] = []
         for operation in operations:
             names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
-            parts: dict[str, Any] = {n: self.block(getattr(operation, n)) for n in names}
+            parts: dict[str, Any] = {n: self.block(getattr(operation, n), facts) for n in names}
             rebuilt.append(replace(operation, **parts) if parts else operation)
+            facts += self.facts((operation,))
         return Block(tuple(rebuilt), block.yields)
 
-    def fused(self, operations: list[Operation]) -> list[Operation]:
+    def facts(self, operations: Iterable[Operation]) -> list[Pair]:
+        found = (self.lengths.compared(o) for o in operations)
+        return [pair for pair in found if pair is not None]
+
+    def fused(self, operations: list[Operation], outer: list[Pair]) -> list[Operation]:
         k = 0
         while k < len(operations):
             first = operations[k]
@@ -97,7 +244,9 @@ class _Fuse:
                 continue
             for n in range(k + 1, len(operations)):
                 second = operations[n]
-                if isinstance(second, Loop) and self.same_range(first, second):
+                if not isinstance(second, Loop):
+                    continue
+                if self.same_range(first, second, outer + self.facts(operations[:n])):
                     joined = self.join(operations, k, n)
                     if joined is not None:
                         operations = joined
@@ -108,25 +257,11 @@ class _Fuse:
             k = 0  # what moved may bring other loops together
         return operations
 
-    def same_range(self, a: Loop, b: Loop) -> bool:
+    def same_range(self, a: Loop, b: Loop, facts: list[Pair]) -> bool:
         if not b.counted or a.bounds is None or b.bounds is None:
             return False
-        return all(self.same(x, y) for x, y in zip(a.bounds, b.bounds, strict=True)) and self.step(a) in (1, -1)
-
-    def same(self, a: Value, b: Value) -> bool:
-        if a is b:
-            return True
-        if a in self.constants and b in self.constants:
-            return bool(self.constants[a] == self.constants[b])
-        x, y = self.definition.get(a), self.definition.get(b)
-        if isinstance(x, Dim) and isinstance(y, Dim):
-            return x.array is y.array and x.axis == y.axis
-        if isinstance(x, Apply) and isinstance(y, Apply) and x.primitive == y.primitive:
-            return all(self.same(p, q) for p, q in zip(x.args, y.args, strict=True))
-        return False
-
-    def step(self, loop: Loop) -> Any:
-        return self.constants.get(loop.bounds[2]) if loop.bounds is not None else None
+        alike = all(self.lengths.same(x, y, facts) for x, y in zip(a.bounds, b.bounds, strict=True))
+        return alike and self.step(a) in (1, -1)
 
     # -- two loops ---------------------------------------------------------------------------------------------------
 
@@ -184,67 +319,11 @@ class _Fuse:
             count=first.count if first.count is not None else second.count,
         )
 
-    # -- what is read and written ------------------------------------------------------------------------------------
-
-    def effects(self, operations: tuple[Operation, ...]) -> _Effects:
-        found = _Effects()
-        for outer in operations:
-            for operation in (outer, *(o for b in outer.blocks() for o in walk(b))):
-                self.note(operation, found)
-            for block in outer.blocks():
-                found.uses |= set(block.yields)
-        return found
-
-    def note(self, operation: Operation, found: _Effects) -> None:
-        found.uses |= set(operation.uses())
-        for block in operation.blocks():
-            found.uses |= set(block.yields)
-        match operation:
-            case Load():
-                found.loads.append(operation)
-            case Store():
-                found.stores.append(operation)
-                found.writes |= self.memory(operation.array)
-            case Copy():
-                found.reads |= self.memory(operation.array)
-            case Library():
-                for array in operation.args:
-                    if isinstance(array.type, Array):
-                        found.reads |= self.memory(array)
-            case Raise():
-                found.raises = True
-            case Print() | Call() | Push() | Pop() | Peek() | NewStack() | Grow():
-                found.pinned = True
-            case Loop() if not operation.counted:
-                found.pinned = True
-
     def pays(self, first: Loop, second: Loop, a: _Effects, b: _Effects) -> bool:
         """Whether they have arrays in common, and neither is a recurrence that would hold the other up."""
         if first.count is not None and second.count is not None:
             return False
         return bool(self.touched(a) & self.touched(b)) and self.recurs(first, a) == self.recurs(second, b)
-
-    def recurs(self, loop: Loop, effects: _Effects) -> bool:
-        """Whether a turn needs what another has computed, other than for a sum."""
-        for param, following in zip(loop.params, loop.body.yields, strict=True):
-            update = self.definition.get(following)
-            if not (isinstance(update, Apply) and update.primitive == "add" and param in update.args):
-                return True
-        for store in effects.stores:
-            for load in effects.loads:
-                if self.memory(load.array) & self.memory(store.array) and load.indices != store.indices:
-                    return True
-        return False
-
-    def conflict(self, a: _Effects, b: _Effects) -> bool:
-        """Whether one writes what the other reads or writes."""
-        return bool(self.touched(a) & b.writes or a.writes & self.touched(b))
-
-    def touched(self, effects: _Effects) -> set[Value]:
-        found = set(effects.reads) | set(effects.writes)
-        for load in effects.loads:
-            found |= self.memory(load.array)
-        return found
 
     def merge(self, into: _Effects, other: _Effects) -> None:
         into.uses |= other.uses
@@ -283,16 +362,6 @@ class _Fuse:
                 return True
         return False
 
-    def distance(self, index: Value, loop: Loop) -> int | None:
-        """The index as the loop's counter plus a number that is not negative."""
-        if index is loop.index:
-            return 0
-        operation = self.definition.get(index)
-        if isinstance(operation, Apply) and operation.primitive == "add" and operation.args[0] is loop.index:
-            amount = self.constants.get(operation.args[1])
-            return amount if isinstance(amount, int) and amount >= 0 else None
-        return None
-
     def substituted(self, block: Block, known: dict[Value, Value]) -> Block:
         operations: list[Operation] = []
         for operation in block.operations:
@@ -303,3 +372,12 @@ class _Fuse:
             self.definition |= dict.fromkeys(operation.defines(), operation)
             operations.append(operation)
         return Block(tuple(operations), tuple(known.get(v, v) for v in block.yields))
+
+
+def _adds_to(update: Operation | None, param: Value) -> bool:
+    """Whether an operation adds something to a value, or takes it away."""
+    if not isinstance(update, Apply):
+        return False
+    if update.primitive == "add":
+        return param in update.args
+    return update.primitive == "subtract" and update.args[0] is param

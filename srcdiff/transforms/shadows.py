@@ -137,7 +137,7 @@ class _Adder:
                 into.append(operation)
         if isinstance(operation, Alloc | Copy) and operation.out in twins:
             self.allocate(operation.out, into)
-        if isinstance(operation, Library):
+        if isinstance(operation, Library | Custom):
             for out in operation.outs:
                 if out in twins:
                     self.allocate(out, into)

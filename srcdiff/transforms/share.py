@@ -38,6 +38,8 @@ class _Share:
         self.function, self.by_themselves = function, by_themselves
         self.sites: dict[Value, Sites] = points_to(function)
         self.known: dict[Value, Value] = {}
+        self.elements: dict[Value, str] = {}
+        """What was stored, with the name of the array."""
 
     def run(self) -> Function:
         return replace(self.function, body=self.block(self.function.body, {}))
@@ -58,8 +60,7 @@ class _Share:
                 out = operation.defines()[0]
                 if key in available:
                     same = available[key]
-                    if out.name and not same.name:
-                        same.name = out.name
+                    same.name = same.name or out.name or self.elements.get(same, "")
                     self.known[out] = same
                     continue
                 available[key] = out
@@ -89,7 +90,7 @@ class _Share:
         """What was stored need not be loaded."""
         if store.value.type == element_type(store.array.array):
             available["load", store.array, store.indices] = store.value
-            store.value.name = store.value.name or store.array.name
+            self.elements[store.value] = "" if store.array.name.startswith("kept") else store.array.name
 
     def key(self, operation: Operation) -> Key | None:
         match operation:

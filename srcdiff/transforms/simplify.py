@@ -88,7 +88,10 @@ class _Forward:
             case If():
                 self.branch(operation, into)
             case Loop():
-                into.append(self.loop(operation))
+                if self.runs_once(operation):
+                    self.once(operation, into)
+                else:
+                    into.append(self.loop(operation))
             case Custom():
                 into.append(replace(operation, body=self.block(operation.body)))
             case Dim():
@@ -154,6 +157,24 @@ class _Forward:
                 outs=tuple(operation.outs[k] for k in keep),
             )
         )
+
+    def runs_once(self, loop: Loop) -> bool:
+        if not loop.counted or loop.bounds is None or loop.count is not None:
+            return False
+        known = [self.builder.constants.get(b) for b in loop.bounds]
+        return all(isinstance(k, int) for k in known) and len(range(*known)) == 1  # type: ignore[arg-type]
+
+    def once(self, loop: Loop, into: list[Operation]) -> None:
+        """A loop of one turn is that turn."""
+        assert loop.bounds is not None
+        if loop.index is not None:
+            self.known[loop.index] = loop.bounds[0]
+        for param, init in zip(loop.params, loop.inits, strict=True):
+            self.known[param] = self.resolve(init)
+        for operation in loop.body.operations:
+            self.operation(operation.replaced(self.resolve), into)
+        for out, following in zip(loop.outs, loop.body.yields, strict=True):
+            self.known[out] = self.resolve(following)
 
     def loop(self, operation: Loop) -> Operation:
         keep: list[int] = []

@@ -1,4 +1,4 @@
-"""What a library call reads, and the program overwrites later, is copied: the call's adjoint reads it again."""
+"""What a call with a rule of its own reads, and the program overwrites later, is copied: its adjoint reads it again."""
 
 from __future__ import annotations
 
@@ -9,35 +9,41 @@ from srcdiff.analyses.activity import Activity
 from srcdiff.analyses.aliasing import Sites
 from srcdiff.analyses.saved_values import StillThere
 from srcdiff.analyses.structure import structure_of
-from srcdiff.ir.nodes import Block, Copy, Function, Library, Operation, Value
+from srcdiff.ir.nodes import Block, Copy, Custom, Function, Library, Operation, Value
 from srcdiff.ir.types import Array
 
 
 def keep_what_calls_read(function: Function, active: Activity, sites: dict[Value, Sites]) -> Function:
     """The function with a copy for each array that an active library call reads or gives and somebody overwrites."""
-    writes = StillThere(structure_of(function), sites)
+    structure = structure_of(function)
+    writes = StillThere(structure, sites)
 
-    def overwritten(array: Value, call: Library) -> bool:
+    def follows(write: Operation, call: Operation) -> bool:
+        if structure.start[call] < structure.start[write] < structure.end[call]:
+            return False  # part of the call, which writes into arrays of its own
+        return writes.may_follow(write, call)
+
+    def overwritten(array: Value, call: Library | Custom) -> bool:
         memory = sites.get(array, frozenset((array,)))
         for write in writes.writes:
             arrays = write.args if hasattr(write, "args") else (write.array,)
-            if any(sites.get(a, frozenset((a,))) & memory for a in arrays) and writes.may_follow(write, call):
+            if any(sites.get(a, frozenset((a,))) & memory for a in arrays) and follows(write, call):
                 return True
         return False
 
     def visit(block: Block) -> Block:
         operations: list[Operation] = []
         for operation in block.operations:
+            if isinstance(operation, Library | Custom):
+                is_active = any(active.memory(o) or o in active for o in operation.outs)
+                operations += copied(operation) if is_active else [operation]
+                continue
             names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
             parts: dict[str, Any] = {n: visit(getattr(operation, n)) for n in names}
-            operation = replace(operation, **parts) if parts else operation
-            if isinstance(operation, Library) and any(active.memory(o) or o in active for o in operation.outs):
-                operations += copied(operation)
-            else:
-                operations.append(operation)
+            operations.append(replace(operation, **parts) if parts else operation)
         return Block(tuple(operations), block.yields)
 
-    def copied(call: Library) -> list[Operation]:
+    def copied(call: Library | Custom) -> list[Operation]:
         before: list[Operation] = []
         known: dict[Value, Value] = {}
         for array in call.args:
@@ -51,7 +57,7 @@ def keep_what_calls_read(function: Function, active: Activity, sites: dict[Value
                 outs[k] = Value(out.type, out.name)
                 after.append(Copy(out, outs[k], span=call.span))
         changed = call.replaced(lambda v: known.get(v, v))
-        assert isinstance(changed, Library)
+        assert isinstance(changed, Library | Custom)
         return [*before, replace(changed, outs=tuple(outs)), *after]
 
     return replace(function, body=visit(function.body))

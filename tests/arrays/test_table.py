@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import os
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -21,11 +23,11 @@ POINTS = [(f"{name}-{k}", row, k) for name, row in NAMED for k in range(len(row.
 
 
 def _on_backends() -> list[Any]:
-    """Every point on `python`; the first of each row on `numba` too, which compiles."""
+    """Every point on `python`; the first of some rows on `numba` too, which compiles: with SRCDIFF_TEST_ALL, of all."""
     found = []
     for name, row, k in POINTS:
         found.append(pytest.param(row, k, "python", id=f"{name}-python"))
-        if k == 0:
+        if k == 0 and ("SRCDIFF_TEST_ALL" in os.environ or zlib.crc32(name.encode()) % 8 == 0):
             found.append(pytest.param(row, k, "numba", id=f"{name}-numba", marks=pytest.mark.numba))
     return found
 

@@ -1,0 +1,251 @@
+"""Calls of BLAS and LAPACK whose arguments or results the program overwrites afterwards, and views as arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import srcdiff
+from tests.arrays.comparison import BACKENDS, assert_close, assert_like_argument, assert_slopes, call, same, slopes
+from tests.arrays.rows import Row, array, once, positive_definite, regular, row
+from tests.numerical import clone
+
+
+def argument_element(a, x):
+    y = a @ x
+    a[0, 0] = 5.0
+    return np.sum(y * y)
+
+
+def argument_scaled(a, x):
+    y = a @ x
+    a *= x
+    return np.sum(y * y) + np.sum(a)
+
+
+def vector_overwritten(a, x):
+    y = a @ x
+    x[:] = 0.0
+    return np.sum(y * y) + np.sum(x)
+
+
+def view_overwritten_through_base(a, x):
+    y = a[1:, ::2] @ x[:2]
+    a[2, 0] = x[0]
+    x[1] = 7.0
+    return np.sum(y * y) + a[2, 0]
+
+
+def base_overwritten_through_view(a, x):
+    b = a.T
+    y = b @ x
+    b[0, 1] = 2.0
+    return np.sum(y * y) + np.sum(a)
+
+
+def recurrence(w, x):
+    w = w.copy()
+    for _t in range(3):
+        x = np.tanh(w @ x)
+        w *= 0.5
+    return np.sum(x)
+
+
+def recurrence_on_argument(w, x):
+    for _t in range(3):
+        x = np.tanh(w @ x)
+        w *= 0.5
+    return np.sum(x) + np.sum(w)
+
+
+def recurrence_in_place(w, x):
+    x = x.copy()
+    for _t in range(3):
+        x[:] = np.tanh(w @ x)
+    return np.sum(x * x)
+
+
+def rows_in_turn(a, b):
+    total = 0.0
+    for k in range(3):
+        y = a @ b[k]
+        a[k] = y
+        total += y @ y
+    return total
+
+
+def power_iteration(a, x):
+    for _k in range(4):
+        y = a @ x
+        x = y / np.sqrt(y @ y)
+    return x @ a @ x
+
+
+def result_overwritten(a, b):
+    c = a @ b
+    c[0] *= 2.0
+    c[1, 1] = b[0, 0]
+    return np.sum(c * c)
+
+
+def result_of_solve_overwritten(a, b):
+    x = np.linalg.solve(a, b)
+    x *= x
+    x[0] = b[1]
+    return np.sum(x)
+
+
+def inverse_overwritten(a, w):
+    b = np.linalg.inv(a)
+    b[0, 0] = 0.0
+    b += a
+    return np.sum(b * w)
+
+
+def cholesky_overwritten(a, w):
+    factor = np.linalg.cholesky(a)
+    for k in range(factor.shape[0]):
+        factor[k, k] = np.log(factor[k, k])
+    return np.sum(factor * w)
+
+
+def eigenvectors_overwritten(a, w):
+    values, vectors = np.linalg.eigh(a)
+    vectors *= vectors
+    values[0] = 0.0
+    return np.sum(vectors * w) + np.sum(values)
+
+
+def determinant_then_overwritten(a):
+    d = np.linalg.det(a)
+    a[0] = 0.0
+    return d * d + np.sum(a)
+
+
+def singular_vectors_overwritten(a, w):
+    u, s, vt = np.linalg.svd(a, full_matrices=False)
+    u *= u
+    s[1] = 2.0 * s[0]
+    vt[:] = vt**2
+    return np.sum(u * w) + np.sum(s) + vt[0, 1]
+
+
+def same_array_twice(a, w):
+    b = a @ a
+    a[0, 1] = 3.0
+    return np.sum((b @ a) * w)
+
+
+def halves_of_one_array(a, w):
+    return np.sum((a[:2] @ a[2:].T) * w)
+
+
+def product_written_into_its_argument(a, w):
+    a[:2, :2] = a[:2] @ a[:, :2]
+    return np.sum(a * w)
+
+
+def in_a_branch(a, x, n):
+    if n > 1:
+        y = a @ x
+        x[0] = 0.0
+    else:
+        y = a.T @ x
+        a[0] = 0.0
+    return np.sum(y * y) + np.sum(a) + np.sum(x)
+
+
+def while_solving(a, b):
+    x = b.copy()
+    k = 0
+    while k < 3:
+        x = np.linalg.solve(a, x) + b
+        a[k, k] += x[k] * x[k]
+        k += 1
+    return np.sum(x)
+
+
+def kalman(p, f, q):
+    """A covariance that is overwritten at each step."""
+    p = p.copy()
+    total = 0.0
+    for _t in range(3):
+        p[:] = f @ p @ f.T + q
+        gain = p[:, 0] / (p[0, 0] + 1.0)
+        p -= np.outer(gain, p[0])
+        total += np.linalg.slogdet(p)[1]
+    return total
+
+
+def batches_overwritten(a, b, w):
+    c = a @ b
+    a[0] = 0.0
+    b[:, 0] = 1.0
+    return np.sum(c * w) + np.sum(a) + np.sum(b)
+
+
+def einsum_overwritten(a, b, w):
+    c = np.einsum("ij,kj->ki", a, b)
+    a[:, 0] = b[:, 0]
+    return np.sum(c * w) + np.sum(a * a)
+
+
+ROWS: list[Row] = [
+    row("argument_element", argument_element, once((3, 3), (3,))),
+    row("argument_scaled", argument_scaled, once((3, 3), (3,))),
+    row("vector_overwritten", vector_overwritten, once((3, 3), (3,))),
+    row("view_overwritten_through_base", view_overwritten_through_base, once((3, 3), (3,))),
+    row("base_overwritten_through_view", base_overwritten_through_view, once((3, 3), (3,))),
+    row("recurrence", recurrence, once((3, 3), (3,))),
+    row("recurrence_on_argument", recurrence_on_argument, once((3, 3), (3,))),
+    row("recurrence_in_place", recurrence_in_place, once((3, 3), (3,))),
+    row("rows_in_turn", rows_in_turn, once((3, 3), (3, 3))),
+    row("power_iteration", power_iteration, once(positive_definite(3), (3,))),
+    row("result_overwritten", result_overwritten, once((3, 2), (2, 3))),
+    row("result_of_solve_overwritten", result_of_solve_overwritten, once(regular(3, 3), (3,))),
+    row("inverse_overwritten", inverse_overwritten, once(regular(3, 3))),
+    row("cholesky_overwritten", cholesky_overwritten, once(positive_definite(3))),
+    row("eigenvectors_overwritten", eigenvectors_overwritten, once(positive_definite(3))),
+    row("determinant_then_overwritten", determinant_then_overwritten, once(regular(3, 3))),
+    row("singular_vectors_overwritten", singular_vectors_overwritten, once((3, 2))),
+    row("same_array_twice", same_array_twice, once((3, 3))),
+    row("halves_of_one_array", halves_of_one_array, once((4, 3))),
+    row("product_written_into_its_argument", product_written_into_its_argument, once((3, 3))),
+    row("in_a_branch", in_a_branch, [*once((3, 3), (3,), 2), *once((3, 3), (3,), 1)]),
+    row("while_solving", while_solving, once(4.0 * regular(3, 3), (3,))),
+    row("kalman", kalman, once(positive_definite(2), regular(2, 2), positive_definite(2))),
+    row("batches_overwritten", batches_overwritten, once((2, 2, 3), (2, 3, 2))),
+    row("einsum_overwritten", einsum_overwritten, once((3, 3), (3, 3))),
+]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("one", [pytest.param(r, id=r.name) for r in ROWS])
+def test_contents_are_those_at_the_call(one: Row, backend: str) -> None:
+    gradient = srcdiff.value_and_grad(one.function, wrt=one.wrt, backend=backend)
+    for point in one.at:
+        value, bars = call(gradient, clone(point))
+
+        assert_close(value, float(one.function(*clone(point))), single=False)
+        for position, bar in zip(one.wrt, bars, strict=True):
+            assert_like_argument(bar, point[position])
+        assert_slopes(bars, slopes(one.function, point, one.wrt), single=False)
+
+
+def no_warnings(a: Any, b: Any) -> Any:
+    return np.sum(a[::2, ::2] @ b[::2]) + a[::2, 0] @ b[::2]
+
+
+@pytest.mark.numba
+@pytest.mark.filterwarnings("error")
+def test_numba_does_not_complain_of_strides() -> None:
+    point = (array(4, 4)[:, ::-1], array(4))
+    given = clone(point)
+
+    value, bars = srcdiff.value_and_grad(no_warnings, wrt=(0, 1), backend="numba")(*given)
+
+    assert_close(value, float(no_warnings(*point)), single=False)
+    assert same(given, point)
+    assert_slopes(bars, slopes(no_warnings, point, (0, 1)), single=False)
