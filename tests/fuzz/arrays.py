@@ -148,7 +148,7 @@ class ArrayWriter(Tools):
         if self.of_shape(shape):
             options.append((6.0, self.array_named))
         if self.fixed():
-            options += [(2.0, self.array_part), (0.7, self.array_picked), (0.5, self.array_reshaped)]
+            options += [(2.0, self.array_part), (0.7, self.array_picked), (0.25, self.array_reshaped)]
         if self.lists_of(shape):
             options.append((2.0, self.array_of_list))
         return self.weighted(options)(shape) or self.array_made(shape)

@@ -607,7 +607,7 @@ class Writer(ArrayWriter):
         if self.fixed():
             statements += [(5.0, self.write_part), (2.0, self.step_array), (2.0, self.augment_array)]
             statements += [(2.0, self.write_picked), (1.5, self.write_masked), (0.4, self.write_out)]
-            statements.append((1.0, self.bind_reshaped))
+            statements.append((0.5, self.bind_reshaped))
         if self.of(unknown_length):
             statements.append((2.0, self.write_unknown))
         if self.of(lambda kind: isinstance(kind, Arrays)):
