@@ -3757,3 +3757,15 @@ def list_of_the_last_turn(x):
 
 
 program(list_of_the_last_turn, at=[(0.7,)])
+
+
+def index_from_the_end_of_a_view(a):
+    """Positions that count from the end count from the end of the view, not of the array it is part of."""
+    view = a[1:4]
+    view[[-3, 1]] /= 0.5 + a[0]
+    view[np.array([-1])] = a[-1] * view[[-2]]
+    np.add.at(view, [-3, -3], a[:2])
+    return np.sum(np.sin(a) * view[[-1]])
+
+
+program(index_from_the_end_of_a_view, at=[(np.array([0.7, 0.3, -1.2, 0.5, 1.1]),)])

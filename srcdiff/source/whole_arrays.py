@@ -58,7 +58,10 @@ class WholeArrays(Builtins):
         return Lazy(x.type.dtype, sizes, lambda places: self.load(base, to_base(places)), ((array, True),), True)
 
     def through(self, array: Value) -> tuple[Value, Callable[[Places], Places]]:
-        """The array that a view is part of, if its elements are there at a fixed distance, and how to find them."""
+        """The array that a view is part of, if its elements are there at a fixed distance, and how to find them.
+
+        Only places that are counted from the start are found: one from the end of a view is elsewhere in the array.
+        """
         found = self.parts.get(array)
         if found is None or not self.fixed_distance(found[1]):
             return array, lambda places: places
@@ -322,8 +325,10 @@ class WholeArrays(Builtins):
         own_sizes = zip(source.sizes, mine.sizes[offset:], strict=True)
         steps = [self.step(own, size) for own, size in own_sizes]
 
+        base, to_base = self.through(target)
+
         def write(places: Places) -> None:
-            self.write_part(target, places, source.at(self.mapped(places, steps)), node, op)
+            self.write_part(base, to_base(places), source.at(self.mapped(places, steps)), node, op)
 
         self.nest(mine.sizes, write)
 
@@ -354,8 +359,6 @@ class WholeArrays(Builtins):
         self, target: Value, places: Places, value: Value, node: ast.AST, op: type[ast.operator] | None
     ) -> None:
         """Assign an element, or add to it, or whatever the operator is."""
-        target, to_base = self.through(target)
-        places = to_base(places)
         if op in (ast.Add, ast.Sub) and is_float(target.type):
             amount = value if is_float(value.type) else self.cast(value, FLOAT)
             self.write_element(target, places, amount if op is ast.Add else self.apply("negative", amount), adds=True)
@@ -547,10 +550,12 @@ class WholeArrays(Builtins):
         self.pending.discard(mask)
         self.settle()
 
+        base, to_base = self.through(array)
+
         def write(places: Places) -> None:
             holds = mask.at(places[: mask.rank])
             with self.block() as operations:
-                self.write_part(array, places, number, node, op)
+                self.write_part(base, to_base(places), number, node, op)
             self.add(If(holds, Block(tuple(operations)), Block(), span=self.span))
 
         self.nest(mine.sizes, write)

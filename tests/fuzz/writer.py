@@ -10,102 +10,39 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
 import numpy as np
 
+from tests.fuzz.arrays import BOUNDED_ARRAYS, ArrayWriter, unknown_length
 from tests.fuzz.cases import ENTRY, Case, Made, Named
-
-# ------------------------------------------------------------------------------------------------------------- types
-
-
-@dataclass(frozen=True, slots=True)
-class Real:
-    """A float, no larger than `bound` as far as the writer cares; an accumulator may grow with the loops around it."""
-
-    bound: float = 4.0
-
-
-@dataclass(frozen=True, slots=True)
-class Integer:
-    low: int
-    high: int
-
-
-@dataclass(frozen=True, slots=True)
-class Boolean:
-    pass
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A string that chooses the program, one of `values`; None among them for an optional argument."""
-
-    values: tuple[str | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Array:
-    """An array; a length that is not known when the program is written is None, and at least one."""
-
-    shape: tuple[int | None, ...]
-    kind: str = "float"
-    highest: int = 0  # of an array of integers: elements are in 0 .. highest
-
-    @property
-    def rank(self) -> int:
-        return len(self.shape)
-
-
-@dataclass(frozen=True, slots=True)
-class List:
-    """A list of floats with at least `least` elements; lists of one `group` may be the same list."""
-
-    least: int
-    group: int
-
-
-@dataclass(frozen=True, slots=True)
-class Tuple:
-    items: tuple[Type, ...]
-    maker: str = ""  # the name of the namedtuple
-    fields: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    parameters: tuple[Type, ...]
-    result: Type | None
-    names: tuple[str, ...] = ()
-    optional: int = 0  # how many of the last parameters have defaults
-    cost: int = 1  # loop turns one call may take
-
-
-Type = Real | Integer | Boolean | Text | Array | List | Tuple | Function
-
-PAIR = Tuple((Real(), Real()))
-NAMED_PAIR = Tuple((Real(), Real()), "Pair", ("first", "second"))
-NESTED = Tuple((Tuple((Real(), Real())), Real()))
-LARGE = Real(200.0)
-
-NAMES: dict[str, tuple[str, ...]] = {
-    "real": ("x", "y", "z", "w", "p", "q", "r", "s", "t", "speed", "angle", "force", "mass", "rate"),
-    "total": ("total", "energy", "result", "score"),
-    "integer": ("k", "m", "n", "count", "level", "step", "shift"),
-    "counter": ("i", "j", "l", "turn"),
-    "fuel": ("fuel", "left", "tries"),
-    "boolean": ("flag", "ready", "high", "odd"),
-    "array": ("a", "b", "c", "u", "v", "field", "work", "buffer"),
-    "view": ("row", "part", "column", "block", "tail"),
-    "indices": ("index", "order", "where"),
-    "list": ("items", "stack", "values", "history"),
-    "tuple": ("pair", "state", "both", "point"),
-    "function": ("local", "inner", "term", "weight"),
-}
+from tests.fuzz.kinds import (
+    BOUNDED,
+    LARGE,
+    LOOP_REUSE,
+    NAMED_PAIR,
+    NAMES,
+    NESTED,
+    PAIR,
+    Array,
+    Arrays,
+    Boolean,
+    Expression,
+    Function,
+    Header,
+    Integer,
+    List,
+    Loop,
+    Real,
+    Style,
+    Text,
+    Tuple,
+    Type,
+    common,
+    fits,
+)
 
 HEADER = """import math
 from collections import namedtuple
@@ -117,191 +54,12 @@ SCALE = 0.7
 TABLE = np.array([0.4, -0.9, 0.6])
 """
 
-#: How often a loop's variable takes a name that stood for another type: where the loop may not run, that name is
-#: either of the two afterwards, which a compiler may refuse.
-LOOP_REUSE = 0.01
 
-#: Functions of one real whose result stays within one or two whatever the argument.
-BOUNDED = ("math.sin", "math.cos", "math.tanh", "math.atan", "np.sin", "np.cos", "np.tanh", "np.arctan")
+# ---------------------------------------------------------------------------------------------------------- a function
 
 
-@dataclass(slots=True)
-class Loop:
-    """A loop being written: the names defined wherever a turn or the loop ends."""
-
-    number: int
-    breaks: list[dict[str, Type]] = field(default_factory=list)
-    ends: list[dict[str, Type]] = field(default_factory=list)
-
-
-#: What follows `for`, the names it binds, about how many turns it takes, whether at least one, and what must stay as
-#: it is meanwhile: groups of lists, and names.
-Header = tuple[str, list[tuple[str, Type]], int, bool, list[int], list[str]]
-
-
-@dataclass(frozen=True, slots=True)
-class Expression:
-    text: str
-    bound: float
-
-
-def common(*scopes: dict[str, Type]) -> dict[str, Type]:
-    """The names that all scopes define with the same type."""
-    first, *others = scopes
-    return {name: kind for name, kind in first.items() if all(other.get(name) == kind for other in others)}
-
-
-# ----------------------------------------------------------------------------------------------------------- a function
-
-
-class Writer:
+class Writer(ArrayWriter):
     """Writes the body of one function."""
-
-    def __init__(
-        self,
-        random: Random,
-        parameters: dict[str, Type],
-        result: Type | None,
-        budget: int,
-        outside: dict[str, Type] | None = None,
-        nested: bool = False,
-        may_raise: bool = False,
-        tastes: dict[str, float] | None = None,
-    ) -> None:
-        self.random = random
-        self.tastes = {} if tastes is None else tastes
-        self.lines: list[str] = []
-        self.indent = 1
-        self.outside = dict(outside or {})  # read-only: helpers, or the names of the enclosing function
-        self.variables: dict[str, Type] = {**self.outside, **parameters}
-        self.reserved: set[str] = set(self.outside)  # names that no statement binds
-        self.pinned: set[str] = set()  # names whose type stays: closures read them
-        self.frozen_groups: set[int] = set()  # lists that are being iterated over
-        self.homes: dict[str, int] = dict.fromkeys(parameters, 0)
-        self.result = result
-        self.budget = budget
-        self.loops: list[Loop] = []
-        self.loop_count = 0
-        self.groups = 1000 if nested else 0
-        self.turns = 1
-        self.depth = 0
-        self.nested = nested
-        self.may_raise = may_raise
-        self.unsure: dict[str, Type] = {}  # names that some path leaves undefined, and all others define as this
-        self.ever: dict[str, set[Type]] = {name: {kind} for name, kind in self.variables.items()}
-
-    # ------------------------------------------------------------------------------------------------- small tools
-
-    def chance(self, probability: float) -> bool:
-        return self.random.random() < probability
-
-    def pick(self, options: Sequence[Any]) -> Any:
-        return options[self.random.randrange(len(options))]
-
-    def weighted(self, options: Sequence[tuple[float, Any]]) -> Any:
-        """One of the options, by weight and by how much this program likes it."""
-        weights = [weight * self.taste(getattr(what, "__name__", "")) for weight, what in options]
-        return self.random.choices([what for _, what in options], weights)[0]
-
-    def taste(self, name: str) -> float:
-        """Programs differ in what they are made of, more than in how it is arranged (swarm testing)."""
-        if name == "<lambda>":
-            return 1.0
-        if name not in self.tastes:
-            self.tastes[name] = self.random.choices((0.15, 1.0, 3.5), (0.3, 0.45, 0.25))[0]
-        return self.tastes[name]
-
-    def emit(self, text: str) -> None:
-        self.lines.append("    " * self.indent + text)
-
-    @contextmanager
-    def indented(self) -> Iterator[None]:
-        self.indent += 1
-        start = len(self.lines)
-        yield
-        if len(self.lines) == start:
-            self.emit("pass")
-        self.indent -= 1
-
-    @contextmanager
-    def reserving(self, *names: str) -> Iterator[None]:
-        added = [name for name in names if name not in self.reserved]
-        self.reserved.update(added)
-        yield
-        self.reserved.difference_update(added)
-
-    @property
-    def loop(self) -> int:
-        return self.loops[-1].number if self.loops else 0
-
-    def of(self, wanted: Callable[[Type], bool]) -> list[str]:
-        return [name for name, kind in self.variables.items() if wanted(kind)]
-
-    def reals(self) -> list[str]:
-        return self.of(lambda kind: isinstance(kind, Real))
-
-    def integers(self) -> list[str]:
-        return self.of(lambda kind: isinstance(kind, Integer))
-
-    def arrays(self, kind: str = "float", rank: int | None = None) -> list[str]:
-        return self.of(lambda t: isinstance(t, Array) and t.kind == kind and rank in (None, t.rank))
-
-    def lists(self, least: int = 0) -> list[str]:
-        return self.of(lambda kind: isinstance(kind, List) and kind.least >= least)
-
-    def tuples(self) -> list[str]:
-        return self.of(lambda kind: isinstance(kind, Tuple))
-
-    def functions(self, result: Callable[[Type | None], bool]) -> list[str]:
-        return self.of(
-            lambda kind: isinstance(kind, Function) and result(kind.result) and self.turns * kind.cost <= 200
-        )
-
-    def bindable(self, name: str, kind: Type) -> bool:
-        """Whether the name may be bound to a value of this type here."""
-        if name in self.reserved:
-            return False
-        old = self.variables.get(name)
-        if old is None or old == kind:
-            # a forgotten name may have another type on some path, but it is read on none
-            return name not in self.pinned or old == kind
-        return self.homes.get(name, -1) == self.loop and name not in self.pinned and not isinstance(old, Function)
-
-    def fresh(self, family: str, kind: Type, reuse: float = 0.12) -> str:
-        """A name to bind: mostly new, at times one that stood for something else."""
-        if self.chance(reuse):
-            others = [name for name in self.variables if self.bindable(name, kind) and self.variables[name] != kind]
-            if others:
-                return str(self.pick(others))
-        names = [name for name in NAMES[family] if name not in self.variables and self.bindable(name, kind)]
-        if names:
-            return str(self.pick(names[:6]))
-        for number in range(2, 100):
-            name = f"{self.pick(NAMES[family])}{number}"
-            if name not in self.variables and self.bindable(name, kind):
-                return name
-        raise AssertionError("out of names")
-
-    def target(self, family: str, kind: Type) -> str:
-        """A name to assign to: an old one of the same type, or a fresh one."""
-        old = [name for name, known in self.variables.items() if known == kind and self.bindable(name, kind)]
-        if old and self.chance(0.7 if self.loops else 0.55):
-            return str(self.pick(old))
-        return self.fresh(family, kind)
-
-    def bind(self, name: str, kind: Type) -> None:
-        if self.variables.get(name) != kind or name not in self.homes:
-            self.homes[name] = self.loop
-        self.variables[name] = kind
-        self.ever.setdefault(name, set()).add(kind)
-        self.unsure.pop(name, None)
-
-    def forget(self, *scopes: dict[str, Type]) -> None:
-        """Remembers the names that the known ones lost at a join: reading them may raise."""
-        for scope in scopes:
-            for name, kind in scope.items():
-                if name not in self.variables and self.ever.get(name) == {kind}:
-                    self.unsure[name] = kind
 
     # -------------------------------------------------------------------------------------------------- expressions
 
@@ -378,7 +136,9 @@ class Writer:
             options.append((1.6, self.function_call))
         if self.lists() and self.turns <= 16:
             options.append((0.5, self.list_expression))
-        return self.weighted(options)(depth - 1)
+        if self.style.whole and self.turns <= 32:
+            options.append((2.0, self.array_number))
+        return self.weighted(options)(depth - 1)  # type: ignore[no-any-return]
 
     def arithmetic(self, depth: int) -> Expression:
         left, right = self.expression(depth), self.expression(depth)
@@ -511,12 +271,14 @@ class Writer:
         if isinstance(kind, Function):
             return self.function_value(kind)
         names = [name for name in self.of(lambda known: fits(known, kind)) if self.may_pass(name)]
-        if names:
+        if names and self.chance(0.75):
             return str(self.pick(names))
         if isinstance(kind, List):
             return f"[{self.real(1)}]"
         assert isinstance(kind, Array)
-        return self.new_array(tuple(length or 2 for length in kind.shape))
+        if self.style.whole and None not in kind.shape and self.chance(0.7):
+            return self.array(self.shape_from(kind), 1)
+        return self.new_array(tuple(2 if length is None else length for length in kind.shape))
 
     def may_pass(self, name: str) -> bool:
         kind = self.variables[name]
@@ -529,11 +291,12 @@ class Writer:
         )
         if known and self.chance(0.5):
             return str(self.pick(known))
+        of_array = isinstance(kind.result, Array)
         if self.chance(0.3):
-            return str(self.pick(("math.sin", "math.tanh", "math.cos")))
+            return str(self.pick(BOUNDED_ARRAYS if of_array else ("math.sin", "math.tanh", "math.cos")))
         saved = dict(self.variables)
-        self.variables["h"] = Real()
-        text = self.real(1, 2.0)
+        self.variables["h"] = kind.parameters[0]
+        text = self.array(self.shape_from(kind.result), 1, 2.0) if of_array else self.real(1, 2.0)
         self.variables = saved
         return f"(lambda h: {text})"
 
@@ -647,6 +410,8 @@ class Writer:
             options.append((0.6, self.guarded_list))
         if self.arrays("bool"):
             options.append((0.6, lambda: self.element(self.pick(self.arrays("bool")))))
+        if self.style.whole and depth > 0:
+            options.append((0.4, self.array_condition))
         if depth > 0:
             options.append((1.5, lambda: self.combined(depth - 1)))
         return str(self.weighted(options)())
@@ -732,7 +497,7 @@ class Writer:
                     )
                 )
             )
-        text = self.shape_text(tuple(length or 2 for length in shape))
+        text = self.shape_text(tuple(2 if length is None else length for length in shape))
         return str(self.pick((f"np.zeros({text})", f"np.ones({text})", f"np.full({text}, 1.0 * ({self.real(1)}))")))
 
     def view(self, name: str) -> tuple[str, tuple[int | None, ...]]:
@@ -816,6 +581,8 @@ class Writer:
         if self.loops:
             simple.append((1.8, self.leave_turn))
         simple.append((0.35, self.leave_function))
+        if self.style.whole and self.turns <= 32:
+            simple += self.array_statements()
         if self.may_raise and self.unsure:
             simple.append((6.0, self.use_unsure))
         if self.depth < 4 and self.budget >= 2 and self.chance(0.38):
@@ -829,6 +596,25 @@ class Writer:
                 compound += [(3.0, self.for_loop), (1.4, self.while_loop), (0.8, self.fill_loop)]
             return self.weighted(compound)() is not False
         return self.weighted(simple)() is not False
+
+    def array_statements(self) -> list[tuple[float, Callable[[], bool | None]]]:
+        statements: list[tuple[float, Callable[[], bool | None]]] = [
+            (4.0, self.assign_array),
+            (1.0, self.bind_mask),
+            (0.6, self.fill_array),
+            (0.6, self.create_arrays),
+        ]
+        if self.fixed():
+            statements += [(5.0, self.write_part), (2.0, self.step_array), (2.0, self.augment_array)]
+            statements += [(2.0, self.write_picked), (1.5, self.write_masked), (0.4, self.write_out)]
+            statements.append((0.5, self.bind_reshaped))
+        if self.of(unknown_length):
+            statements.append((2.0, self.write_unknown))
+        if self.of(lambda kind: isinstance(kind, Arrays)):
+            statements += [(1.5, self.append_array), (1.0, self.replace_array), (0.7, self.pop_array)]
+        if not self.nested:
+            statements.append((0.5, self.define_array_function))
+        return statements
 
     # assignments ---------------------------------------------------------------------------------------------------
 
@@ -1078,6 +864,8 @@ class Writer:
                 self.emit(f"{name} = {self.pick(same)} if {self.condition(0)} else {self.pick(same)}")
             else:
                 self.emit(f"{name} = {self.pick(same)}")
+        elif self.style.whole and None not in kind.shape and self.chance(0.5):
+            self.emit(f"{name} = {self.array(self.shape_from(kind), 2)}")
         else:
             self.emit(f"{name} = {self.new_array(kind.shape)}")
         return None
@@ -1268,7 +1056,15 @@ class Writer:
 
     def define_function(self) -> None:
         """A nested function or a lambda that reads the names around it, as they are when it is called."""
-        kind = Function((Real(),), Real(), ("h",), cost=2)
+        self.define(Function((Real(),), Real(), ("h",), cost=2))
+
+    def define_array_function(self) -> None:
+        """A nested function or a lambda of an array."""
+        given = Array(self.some_shape())
+        self.define(Function((given,), self.pick((given, given, Real())), ("h",), cost=2))
+
+    def define(self, kind: Function) -> None:
+        parameters = dict(zip(kind.names, kind.parameters, strict=True))
         name = self.fresh("function", kind)
         if isinstance(self.variables.get(name), Type) and name in self.variables:
             return
@@ -1278,11 +1074,14 @@ class Writer:
             if not isinstance(what, Function) or known in self.outside
         }
         if self.chance(0.4):
-            inner = Writer(self.random, {"h": Real()}, Real(), 0, visible, nested=True, tastes=self.tastes)
-            self.emit(f"{name} = lambda h: {inner.real(2, 4.0)}")
+            inner = Writer(self.random, parameters, kind.result, 0, visible, True, tastes=self.tastes, style=self.style)
+            text = inner.array(self.shape_from(kind.result), 2) if isinstance(kind.result, Array) else inner.real(2)
+            self.emit(f"{name} = lambda h: {text}")
         else:
             budget = self.random.randint(0, 3)
-            inner = Writer(self.random, {"h": Real()}, Real(), budget, visible, nested=True, tastes=self.tastes)
+            inner = Writer(
+                self.random, parameters, kind.result, budget, visible, True, tastes=self.tastes, style=self.style
+            )
             inner.indent = self.indent + 1
             inner.turns = 8
             inner.loop_count = 1000
@@ -1457,6 +1256,8 @@ class Writer:
             options += [(2.0, self.over_array), (0.6, self.over_pairs)]
         if self.lists() and self.turns <= 4:
             options.append((1.5, self.over_list))
+        if self.of(lambda kind: isinstance(kind, Arrays)) and self.turns <= 4:
+            options.append((1.5, self.over_arrays))
         return self.weighted(options)()  # type: ignore[no-any-return]
 
     def counter(self, kind: Integer) -> str:
@@ -1597,6 +1398,20 @@ class Writer:
                 names: list[tuple[str, Type]] = [(counter, count), (name, Real())]
                 return f"{counter}, {name} in enumerate({source})", names, 6, runs, [kind.group], [source]
         return f"{name} in {source}", [(name, Real())], 6, runs, [kind.group], [source]
+
+    def over_arrays(self) -> Header:
+        source = self.pick(self.of(lambda kind: isinstance(kind, Arrays)))
+        kind = self.variables[source]
+        assert isinstance(kind, Arrays)
+        name = self.fresh("view", kind.item, LOOP_REUSE)
+        runs = kind.least > 0
+        if self.chance(0.3):
+            count = Integer(0, 63)
+            counter = self.fresh("counter", count, LOOP_REUSE)
+            if counter != name:
+                names: list[tuple[str, Type]] = [(counter, count), (name, kind.item)]
+                return f"{counter}, {name} in enumerate({source})", names, 4, runs, [kind.group], [source]
+        return f"{name} in {source}", [(name, kind.item)], 4, runs, [kind.group], [source]
 
     def loop_body(
         self,
@@ -1759,7 +1574,33 @@ class Writer:
         if counter in self.variables:
             return True
 
+        def whole_sweep() -> None:
+            change = f"{self.pick(BOUNDED_ARRAYS)}({self.array_expression(self.shape_of(u), 1).text})"
+            self.emit(
+                self.pick(
+                    (
+                        f"{v}[1:-1] = {u}[1:-1] + 0.2 * ({u}[2:] - 2.0 * {u}[1:-1] + {u}[:-2])",
+                        f"{v}[1:] = 0.8 * {u}[1:] + 0.3 * np.sin({u}[:-1])",
+                        f"{v}[:] = 0.7 * {u} + 0.2 * {change}",
+                        f"{v} = {u} + 0.2 * {change}",
+                        f"{u}[1:-1] = 0.5 * ({v}[:-2] + {u}[2:])",
+                    )
+                )
+            )
+
         def sweep() -> None:
+            if self.style.whole and self.chance(0.7):
+                whole_sweep()
+            else:
+                element_sweep()
+            if self.chance(0.4):
+                self.leave_turn()
+            if self.chance(0.75):
+                self.emit(f"{u}, {v} = {v}, {u}")
+            else:
+                self.emit(f"{u} = {v}" + self.pick(("", ".copy()")))
+
+        def element_sweep() -> None:
             inner = self.unused(NAMES["counter"])
             before = self.variables
             self.variables = {**before, inner: Integer(1, (kind.shape[0] or 2) - 1)}
@@ -1775,12 +1616,6 @@ class Writer:
                 )
                 self.emit(new)
             self.variables = before
-            if self.chance(0.4):
-                self.leave_turn()
-            if self.chance(0.75):
-                self.emit(f"{u}, {v} = {v}, {u}")
-            else:
-                self.emit(f"{u} = {v}" + self.pick(("", ".copy()")))
 
         bound: list[tuple[str, Type]] = [(counter, Integer(0, max(turns - 1, 0)))]
         return self.loop_body(f"for {counter} in range({turns}):", bound, max(turns, 1), turns > 0, [], [], sweep)
@@ -1795,8 +1630,12 @@ class Writer:
         elif isinstance(self.result, Tuple):
             self.emit(f"return {self.tuple_value(self.result)}")
         elif isinstance(self.result, Array):
-            same = [name for name in self.arrays() if self.variables[name] == self.result]
-            self.emit(f"return {self.pick(same) if same and self.chance(0.7) else self.new_array(self.result.shape)}")
+            same = [name for name, kind in self.variables.items() if kind == self.result]
+            if self.style.whole and None not in self.result.shape and self.chance(0.5):
+                self.emit(f"return {self.array(self.shape_from(self.result), 2)}")
+            else:
+                known = same and self.chance(0.7)
+                self.emit(f"return {self.pick(same) if known else self.new_array(self.result.shape)}")
         elif isinstance(self.result, List):
             names = self.lists(self.result.least)
             self.emit(f"return {self.pick(names) if names else f'[{self.real(1)}, {self.real(1)}]'}")
@@ -1818,7 +1657,11 @@ class Writer:
                 continue
             if isinstance(kind, Real):
                 terms.append(f"{self.constant()} * {name}")
-            elif isinstance(kind, Array) and kind.kind == "float":
+            elif name in self.fixed() and self.style.whole and self.chance(0.8):
+                terms.append(self.array_terms(name))
+            elif isinstance(kind, Arrays):
+                terms.append(f"0.3 * sum([np.sum(np.sin(part9)) for part9 in {name}])")
+            elif name in self.arrays():
                 terms.append(f"{self.element(name)} * {self.constant()}")
             elif isinstance(kind, List):
                 terms.append(f"0.2 * sum({name})")
@@ -1851,22 +1694,13 @@ def mentions(text: str, name: str) -> bool:
     return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(ast.parse(text)))
 
 
-def fits(known: Type, wanted: Type) -> bool:
-    """Whether a variable of one type may be passed for another: unknown lengths accept any."""
-    if isinstance(known, Array) and isinstance(wanted, Array) and known.kind == wanted.kind:
-        return known.rank == wanted.rank and all(
-            w is None or k == w for k, w in zip(known.shape, wanted.shape, strict=True)
-        )
-    if isinstance(known, List) and isinstance(wanted, List):
-        return known.least == wanted.least == 0  # a function may empty the list it is given
-    return known == wanted
-
-
 # ------------------------------------------------------------------------------------------------------- whole programs
 
 
-def write_helper(random: Random, name: str, known: dict[str, Type]) -> tuple[list[str], dict[str, Type]]:
+def write_helper(random: Random, name: str, known: dict[str, Type], style: Style) -> tuple[list[str], dict[str, Type]]:
     """A function for the program to call, and its type."""
+    if style.whole and random.random() < 0.5:
+        return array_helper(random, name, known, style)
     way = random.choices(range(12), (4, 2, 2, 2, 1.5, 1.2, 1, 0.8, 1, 0.8, 0.8, 1))[0]
     names: dict[str, Type]
     result: Type | None
@@ -1882,7 +1716,7 @@ def write_helper(random: Random, name: str, known: dict[str, Type]) -> tuple[lis
         length = random.choice((2, 3))
         names, result = {"u": Array((length,)), "x": Real()}, Array((length,))
     elif way == 5:
-        return recursive_helper(random, name, known)
+        return recursive_helper(random, name, known, style)
     elif way == 6:
         return function_taking_helper(random, name)
     elif way == 7:
@@ -1898,7 +1732,7 @@ def write_helper(random: Random, name: str, known: dict[str, Type]) -> tuple[lis
     else:
         names, result = {"x": Real()}, Real()
     optional = 1 if way in (0, 1) and random.random() < 0.4 else 0
-    body = Writer(random, names, result, random.randint(1, 6), known)
+    body = Writer(random, names, result, random.randint(1, 6), known, style=style)
     body.turns = 4
     body.write_body()
     parameters = list(names)
@@ -1908,15 +1742,52 @@ def write_helper(random: Random, name: str, known: dict[str, Type]) -> tuple[lis
     return [f"def {name}({', '.join(parameters)}):", *body.lines], {name: kind}
 
 
-def recursive_helper(random: Random, name: str, known: dict[str, Type]) -> tuple[list[str], dict[str, Type]]:
+def array_helper(random: Random, name: str, known: dict[str, Type], style: Style) -> tuple[list[str], dict[str, Type]]:
+    """A function of arrays: it returns one, or a number, both, or nothing and writes into what it is given."""
+    n, m = style.sizes
+    given = Array(random.choice(((n,), (n,), (m,), (n, m), (n, n))))
+    other = Array(random.choice(((n,), (n,), (m,), (n, m), (1,))))
+    if random.random() < 0.25:
+        return stepping_helper(random, name, given)
+    names: dict[str, Type] = {"u": given}
+    if random.random() < 0.5:
+        names["v"] = random.choice((given, other))
+    if random.random() < 0.6:
+        names["x"] = Real()
+    result = random.choice((given, given, other, Real(), Tuple((given, Real())), Tuple((given, given)), None))
+    body = Writer(random, names, result, random.randint(0, 5), known, style=style)
+    body.turns = 4
+    body.write_body()
+    kind = Function(tuple(names.values()), result, tuple(names), cost=4)
+    return [f"def {name}({', '.join(names)}):", *body.lines], {name: kind}
+
+
+def stepping_helper(random: Random, name: str, given: Array) -> tuple[list[str], dict[str, Type]]:
+    """A function that is given a function of arrays, and makes steps with it."""
+    bodies = [
+        ["for i in range(3):", "    u = u + 0.2 * x * f(u)", "return u"],
+        ["k = f(u)", "return 0.8 * u + 0.3 * np.tanh(f(u + 0.2 * k) + x)"],
+        ["v = u.copy()", "for i in range(2):", "    v += 0.2 * np.sin(f(v))", "return v * np.cos(x)"],
+        ["if x > 0.2:", "    return np.sin(f(u))", "u = 0.5 * u", "return u"],
+        ["v = f(u)", "for i in range(2):", "    u, v = np.sin(v), 0.7 * u + 0.1 * x", "return u"],
+    ]
+    lines = [f"def {name}(f, u, x):", *("    " + line for line in random.choice(bodies))]
+    kind = Function((Function((given,), given), given, Real()), given, ("f", "u", "x"), cost=8)
+    return lines, {name: kind}
+
+
+def recursive_helper(
+    random: Random, name: str, known: dict[str, Type], style: Style
+) -> tuple[list[str], dict[str, Type]]:
     """A function that calls itself, or two that call each other, with a counter that runs down."""
     mutual = random.random() < 0.4
     partner = f"{name}_other" if mutual else name
     lines: list[str] = []
     for this, other in ((name, partner), (partner, name)) if mutual else ((name, name),):
-        base = Writer(random, {"x": Real(), "depth": Integer(0, 3)}, Real(), 0, known)
+        base = Writer(random, {"x": Real(), "depth": Integer(0, 3)}, Real(), 0, known, style=style)
         lines += [f"def {this}(x, depth):", "    if depth <= 0:", f"        return {base.real(2)}"]
-        rest = Writer(random, {"x": Real(), "depth": Integer(1, 3)}, Real(), random.randint(0, 3), known)
+        names: dict[str, Type] = {"x": Real(), "depth": Integer(1, 3)}
+        rest = Writer(random, names, Real(), random.randint(0, 3), known, style=style)
         rest.turns = 8
         rest.reserved.add("depth")
         deeper = f"{other}({rest.real(1, 2.0)}, depth - 1)"
@@ -1963,7 +1834,7 @@ def star_helper(random: Random, name: str) -> tuple[list[str], dict[str, Type]]:
     return lines, {name: Function((Real(),) * count, Real(), cost=4)}
 
 
-def parameters_of(random: Random, known: dict[str, Type]) -> dict[str, Type]:
+def parameters_of(random: Random, known: dict[str, Type], style: Style) -> dict[str, Type]:
     """The arguments of the program: something to differentiate first."""
     reals, arrays = iter(("x", "y", "z")), iter(("a", "b", "c"))
 
@@ -1971,10 +1842,13 @@ def parameters_of(random: Random, known: dict[str, Type]) -> dict[str, Type]:
         shapes: tuple[tuple[int | None, ...], ...] = (
             (2,), (3,), (4,), (3,), (None,), (2, 2), (2, 3), (3, 2), (2, 2, 2), (1, 2, 2, 1), (None, 2),
         )  # fmt: skip
+        if style.whole and random.random() < 0.9:
+            n, m = style.sizes
+            shapes = ((n,), (n,), (m,), (n, m), (n, m), (m, n), (n, n), (n, 1), (1, m), (1,), (2, n, m))
         return Array(random.choice(shapes))
 
     parameters: dict[str, Type] = {}
-    if random.random() < 0.5:
+    if random.random() < (0.2 if style.whole else 0.5):
         parameters[next(reals)] = Real()
     else:
         parameters[next(arrays)] = some_array()
@@ -2086,17 +1960,25 @@ def write_case(seed: int, points: int = 4) -> Case:
         return written(seed, Random(f"{seed} again"), points)
 
 
+def some_style(random: Random) -> Style:
+    """Most programs have whole arrays in them; few of those are empty, some have one element."""
+    lengths = random.choices(range(6), (0.3, 1, 4, 4, 2, 1), k=2)
+    return Style(random.random() < 0.75, (lengths[0], lengths[1]))
+
+
 def written(seed: int, random: Random, points: int) -> Case:
     """A program and its points, from a stream of random numbers."""
+    style = some_style(random)
     known: dict[str, Type] = {}
     text: list[str] = []
     for k in range(random.choice((0, 1, 1, 2, 3))):
-        lines, added = write_helper(random, f"helper{k + 1}", known)
+        lines, added = write_helper(random, f"helper{k + 1}", known, style)
         known.update(added)
         text += ["", "", *lines]
-    parameters = parameters_of(random, known)
+    parameters = parameters_of(random, known, style)
     may_raise = random.random() < 0.08
-    body = Writer(random, parameters, Real(), random.choice((5, 8, 12, 18, 26)), known, may_raise=may_raise)
+    budget = random.choice((5, 8, 12, 18, 26))
+    body = Writer(random, parameters, Real(), budget, known, may_raise=may_raise, style=style)
     if body.block(100):
         body.write_program_end()
     given = list(parameters)
