@@ -143,8 +143,15 @@ class Contestant:
 
 def _cache_variables(folder: Path) -> dict[str, str]:
     """Where the systems that keep compiled code between processes keep it."""
-    names = ("NUMBA_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR", "WARP_CACHE_PATH")
-    return {name: str(folder / name.lower()) for name in names} | {"SRCDIFF_CACHE_DIR": str(folder / "srcdiff")}
+    names = (
+        "NUMBA_CACHE_DIR",
+        "JAX_COMPILATION_CACHE_DIR",
+        "TORCHINDUCTOR_CACHE_DIR",
+        "TANGENT_CACHE_DIR",
+        "WARP_CACHE_PATH",
+        "SRCDIFF_CACHE_DIR",
+    )
+    return {name: str(folder / name.lower()) for name in names}
 
 
 def _bind_to_one_processor(process: int) -> None:
