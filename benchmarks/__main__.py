@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks import programs, report, run
@@ -73,7 +73,7 @@ class Bar:
             print(line, file=sys.stderr, flush=True)
 
 
-def saver(folder: Path | None):
+def saver(folder: Path | None) -> Callable[[run.Run], None]:
     """Writes the results so far, whenever there are more."""
 
     def save(collected: run.Run) -> None:
