@@ -174,12 +174,13 @@ def test_wrong_values_gradients_and_shapes_are_found(tmp_path):
     assert judged(2.0, np.array([1.0, 1000.0])).startswith("gradients of shapes")
 
 
-def test_a_wrong_reference_is_found():
-    program = programs.load("tiny")
-    arguments = program.arguments(4)
-    _, gradients = run.reference(program, 4, checked=True)
+@pytest.mark.parametrize("name", ["tiny", "barrier"])
+def test_a_wrong_reference_is_found(name):
+    program = programs.load(name)
+    _, gradients = run.reference(program, program.sizes[0])
+    run.compare_with_differences(program, gradients)
     with pytest.raises(AssertionError, match="differences"):
-        run.compare_with_differences(program, arguments, [gradients[0] * (1.0 + 1e-4)])
+        run.compare_with_differences(program, [g * (1.0 + 1e-4) for g in gradients])
 
 
 # -- reporting
