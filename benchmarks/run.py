@@ -47,8 +47,8 @@ ONE_THREAD = {
 #: Above this, the rounds of a contestant differ so much that its least time may not be its time.
 NOISY = 1.15
 
-#: Who takes longer than this for one call, in seconds, has fewer rounds: nothing hangs on its last per cent.
-SLOW, SLOW_ROUNDS = 1.0, 2
+#: Whose calls are long has fewer rounds: nothing hangs on the last per cent of its time.
+ROUNDS_OF_LONG_CALLS = 2
 
 #: Gradients of two methods may differ by this much of the largest component.
 TOLERANCE = 1e-6
@@ -278,7 +278,7 @@ class Race:
         for turn in range(self.settings.rounds):
             for system in running:
                 result = self.results[system.name, size]
-                enough = turn >= SLOW_ROUNDS and min(times[system.name], default=0.0) > SLOW
+                enough = turn >= ROUNDS_OF_LONG_CALLS and min(times[system.name], default=0.0) > measure.LONG
                 if enough or result.refused is not None:
                     continue
                 self.progress(f"{self.program.name} {size}: round {turn + 1}, {system.title}")

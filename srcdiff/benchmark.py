@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import time
 import types
 from collections.abc import Callable, Iterator
@@ -187,9 +188,10 @@ def reason_of(error: BaseException) -> str:
     if isinstance(error, DifferentiationError):
         return "; ".join(f"{problem.code} {problem.message}" for problem in error.problems)
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    # Numba's first line says in which step it was
+    # Numba's first line says in which step it was; objects have their address in their text
     telling = [line for line in lines if not line.startswith("Failed in nopython mode")]
-    return f"{type(error).__name__}: {(telling or lines or [''])[0]}"[:300]
+    text = re.sub(r" at 0x[0-9a-f]+", "", (telling or lines or [""])[0])
+    return f"{type(error).__name__}: {text}"[:300]
 
 
 def benchmark(f: Callable[..., Any], *args: Any, wrt: Wrt = 0, seconds: float = 4.0) -> Benchmark:
