@@ -366,7 +366,6 @@ def test_prints_to_debug_work(backend, capfd):
     assert capfd.readouterr().out == "x is 2.0\n"
 
 
-@pytest.mark.xfail(reason="what is stored in an array that only `print` reads is dropped: it prints what was there")
 def test_prints_of_arrays_to_debug_work(backend, capfd):
     def shows(x):
         y = x * x
