@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks import programs, report, run
@@ -22,7 +22,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     settings = run.Settings.quick() if chosen.quick else run.Settings()
     if chosen.sizes:
-        settings = run.replace(settings, sizes=tuple(chosen.sizes))
+        settings = run.replace(settings, sizes=tuple(sorted(chosen.sizes)))
+    if chosen.patience:
+        settings = run.replace(settings, patience=chosen.patience)
     # the quick look is srcdiff and the tapes, unless more is asked for
     names = chosen.systems or (list(OWN) if chosen.quick else None)
     systems, missing = run.chosen_systems(names)
@@ -50,6 +52,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--sizes", nargs="+", type=int, choices=(0, 1, 2), help="these of the three sizes; 0 is the smallest"
     )
+    parser.add_argument(
+        "--patience", type=float, metavar="SECONDS", help="give up on who takes longer to answer (default: 120)"
+    )
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="write results.json and the plots there")
     parser.add_argument("--show", type=Path, metavar="FILE", help="print the tables of a results.json, and run nothing")
     return parser.parse_args(arguments)
@@ -73,7 +78,7 @@ class Bar:
             print(line, file=sys.stderr, flush=True)
 
 
-def saver(folder: Path | None):
+def saver(folder: Path | None) -> Callable[[run.Run], None]:
     """Writes the results so far, whenever there are more."""
 
     def save(collected: run.Run) -> None:

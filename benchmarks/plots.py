@@ -9,10 +9,11 @@ from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+from matplotlib.ticker import NullFormatter
 
 from benchmarks import programs
 from benchmarks.report import Findings, digits
-from benchmarks.run import Run
+from benchmarks.run import Result, Run
 from benchmarks.systems import SYSTEMS
 
 mpl.use("Agg")  # into files, without a display
@@ -74,9 +75,12 @@ def speed_up(found: Findings) -> Any:
     )
     for axes, system in zip(columns[0], others, strict=False):
         for row, program in enumerate(names):
-            value = found.speed_up(program, found.sizes(program)[-1], system)
+            size = found.sizes(program)[-1]
+            value = found.speed_up(program, size, system)
             if value is None:
-                axes.text(1.0, row, " not possible", va="center", fontsize=7, color="0.5")
+                axes.text(
+                    0.0, row, f" {_why_not(found.get(program, size, system))}", va="center", fontsize=7, color="0.5"
+                )
                 continue
             axes.barh(row, math.log10(value), color=COLOURS["srcdiff"] if value >= 1.0 else "0.4", height=0.7)
             axes.text(math.log10(value), row, f" {digits(value)}", va="center", fontsize=7)
@@ -90,13 +94,24 @@ def speed_up(found: Findings) -> Any:
     return figure
 
 
+def _why_not(result: Result | None) -> str:
+    """In a word, why there is no bar; the tables say more."""
+    if result is None or result.refused is None:
+        return ""
+    first = result.refused.partition(":")[0]
+    if first.startswith("wrong"):
+        return first
+    return "too slow" if "no answer" in result.refused else "refused"
+
+
 def _powers_of_ten(row: Any, found: Findings, others: list[str]) -> None:
     for axes, system in zip(row, others, strict=False):
         values = [found.speed_up(p, found.sizes(p)[-1], system) for p in found.programs]
         logs = [math.log10(v) for v in values if v is not None]
         low, high = math.floor(min([0.0, *logs])), math.ceil(max([1.0, *logs]))
         axes.set_xlim(low - 0.1, high + 0.8)
-        axes.set_xticks(range(low, high + 1), [f"{10.0**k:g}" for k in range(low, high + 1)], fontsize=7)
+        ticks = range(low, high + 1, max(1, (high - low + 1) // 3))
+        axes.set_xticks(ticks, [f"$10^{{{k}}}$" for k in ticks], fontsize=7)
 
 
 def time_by_size(found: Findings) -> Any:
@@ -132,6 +147,9 @@ def _by_size(found: Findings, systems: list[str], value: Callable[[str, int, str
                 width = 2.0 if system == "srcdiff" else 1.0
                 axes.plot(*zip(*known, strict=True), ".-", color=COLOURS[system], linewidth=width)
         axes.set(xscale="log", yscale="log", title=program)
+        axes.set_xticks(found.sizes(program), [str(n) for n in found.sizes(program)])
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_minor_formatter(NullFormatter())
         axes.set_xlabel(programs.load(program).size_counts, fontsize=7)
         axes.tick_params(labelsize=7)
     lines = [plt.Line2D([], [], color=COLOURS[s], marker=".", label=SYSTEMS[s].title) for s in systems]

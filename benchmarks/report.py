@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from benchmarks import programs
 from benchmarks.run import NOISY, Result, Run
 from benchmarks.systems import SYSTEMS
+
+#: The text for a program and a system.
+Cell = Callable[[str, str], str]
 
 
 class Findings:
@@ -116,10 +119,16 @@ def describe(run: Run) -> Iterator[str]:
         lambda p, s: megabytes(found.kept(p, found.sizes(p)[-1], s)),
     )
     yield from _one_number(
-        found, gradients, "First call, at the smallest size: in a process with empty caches, in s", _cold(found)
+        found,
+        gradients,
+        "First call, at the smallest size: in a process with empty caches, in s",
+        _first_call(found, "first_cold"),
     )
     yield from _one_number(
-        found, gradients, "First call again, in a new process that finds the caches of the first, in s", _warm(found)
+        found,
+        gradients,
+        "First call again, in a new process that finds the caches of the first, in s",
+        _first_call(found, "first_warm"),
     )
     yield from _one_number(
         found,
@@ -180,23 +189,15 @@ def _noise(result: Result | None) -> str:
     return "~" if result is not None and result.spread is not None and result.spread > NOISY else ""
 
 
-def _cold(found: Findings):
-    def cell(p: str, s: str) -> str:
-        result = found.get(p, found.sizes(p)[0], s)
-        return digits(result.first_cold if result and not result.refused else None)
+def _first_call(found: Findings, field: str) -> Cell:
+    def cell(program: str, system: str) -> str:
+        result = found.get(program, found.sizes(program)[0], system)
+        return digits(getattr(result, field) if result and not result.refused else None)
 
     return cell
 
 
-def _warm(found: Findings):
-    def cell(p: str, s: str) -> str:
-        result = found.get(p, found.sizes(p)[0], s)
-        return digits(result.first_warm if result and not result.refused else None)
-
-    return cell
-
-
-def _one_number(found: Findings, systems: Sequence[str], title: str, cell) -> Iterator[str]:
+def _one_number(found: Findings, systems: Sequence[str], title: str, cell: Cell) -> Iterator[str]:
     rows = [[p, *(cell(p, s) for s in systems)] for p in found.programs]
     if all(c == "-" for row in rows for c in row[1:]):
         return

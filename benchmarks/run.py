@@ -17,8 +17,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -47,8 +47,8 @@ ONE_THREAD = {
 #: Above this, the rounds of a contestant differ so much that its least time may not be its time.
 NOISY = 1.15
 
-#: Who takes longer than this for one call, in seconds, has fewer rounds: nothing hangs on its last per cent.
-SLOW, SLOW_ROUNDS = 1.0, 2
+#: Whose calls are long has fewer rounds: nothing hangs on the last per cent of its time.
+ROUNDS_OF_LONG_CALLS = 2
 
 #: Gradients of two methods may differ by this much of the largest component.
 TOLERANCE = 1e-6
@@ -79,12 +79,12 @@ class Settings:
     turn: float = 0.15
     sizes: tuple[int, ...] = (0, 1, 2)
     patience: float = 120.0
-    warm: bool = True
+    fresh: bool = True  # new processes with empty caches for each program, and others to measure memory
     budget: float = math.inf
 
     @classmethod
     def quick(cls) -> Settings:
-        return cls(rounds=3, turn=0.03, sizes=(1,), patience=60.0, warm=False, budget=165.0)
+        return cls(rounds=3, turn=0.03, sizes=(1,), patience=30.0, fresh=False, budget=150.0)
 
 
 class LostError(Exception):
@@ -94,12 +94,15 @@ class LostError(Exception):
 class Contestant:
     """A worker process, and a way to ask it."""
 
-    def __init__(self, system: System, program: str, python: str, caches: Path) -> None:
+    def __init__(self, system: System, caches: Path) -> None:
+        python = python_for(system)
+        assert python is not None, f"{system.name} was chosen and cannot be run"
         environment = os.environ | ONE_THREAD | {"PYTHONPATH": str(ROOT)} | _cache_variables(caches)
         self.system = system
+        self.version: str | None = None
         self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115 (closed by `stop`)
         self.process = subprocess.Popen(
-            [python, "-m", "benchmarks.worker", system.name, program],
+            [python, "-m", "benchmarks.worker", system.name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,
@@ -109,25 +112,33 @@ class Contestant:
         )
         _bind_to_one_processor(self.process.pid)
 
-    def answer(self, patience: float) -> dict[str, Any]:
-        assert self.process.stdout is not None
-        ready, _, _ = select.select([self.process.stdout], [], [], patience)
-        if not ready:
-            raise LostError(f"no answer within {patience:.0f} s")
-        line = self.process.stdout.readline()
-        if not line:
-            raise LostError(f"its process ended: {self._last_words()}")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
+    def greet(self, patience: float) -> str:
+        """Wait until it is ready; its version."""
+        if self.version is None:
+            self.version = self._answer(patience)["version"]
+        return self.version
 
     def ask(self, patience: float, **command: Any) -> dict[str, Any]:
+        """Send a command and wait for the answer; who gives none is stopped, and does not disturb the others."""
         assert self.process.stdin is not None
         try:
             self.process.stdin.write(json.dumps(command) + "\n")
             self.process.stdin.flush()
         except BrokenPipeError:
             raise LostError(f"its process ended: {self._last_words()}") from None
-        return self.answer(patience)
+        return self._answer(patience)
+
+    def _answer(self, patience: float) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        ready, _, _ = select.select([self.process.stdout], [], [], patience)
+        if not ready:
+            self.process.kill()
+            raise LostError(f"no answer within {patience:.0f} s")
+        line = self.process.stdout.readline()
+        if not line:
+            raise LostError(f"its process ended: {self._last_words()}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
 
     def _last_words(self) -> str:
         self.process.wait()
@@ -141,10 +152,43 @@ class Contestant:
         self.log.close()
 
 
+class Contestants:
+    """The processes that run, by system, and the folder of their caches."""
+
+    def __init__(self) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.caches = Path(self.folder.name)
+        self.running: dict[str, Contestant] = {}
+
+    def get(self, system: System) -> Contestant:
+        if system.name not in self.running:
+            self.running[system.name] = Contestant(system, self.caches)
+        return self.running[system.name]
+
+    def stop(self, *names: str) -> None:
+        """Stop these, or all."""
+        for name in names or tuple(self.running):
+            self.running.pop(name).stop()
+
+    def __enter__(self) -> Contestants:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        self.folder.cleanup()
+
+
 def _cache_variables(folder: Path) -> dict[str, str]:
     """Where the systems that keep compiled code between processes keep it."""
-    names = ("NUMBA_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR", "WARP_CACHE_PATH")
-    return {name: str(folder / name.lower()) for name in names} | {"SRCDIFF_CACHE_DIR": str(folder / "srcdiff")}
+    names = (
+        "NUMBA_CACHE_DIR",
+        "JAX_COMPILATION_CACHE_DIR",
+        "TORCHINDUCTOR_CACHE_DIR",
+        "TANGENT_CACHE_DIR",
+        "WARP_CACHE_PATH",
+        "SRCDIFF_CACHE_DIR",
+    )
+    return {name: str(folder / name.lower()) for name in names}
 
 
 def _bind_to_one_processor(process: int) -> None:
@@ -160,154 +204,127 @@ def python_for(system: System) -> str | None:
     return sys.executable if importlib.util.find_spec(system.package) else None
 
 
-@contextmanager
-def contestants(systems: Sequence[System], program: str, caches: Path) -> Iterator[list[Contestant]]:
-    """The processes of all systems, stopped at the end whatever happens."""
-    with ExitStack() as stack:
-        started = []
-        for system in systems:
-            python = python_for(system)
-            assert python is not None, f"{system.name} was chosen and cannot be run"
-            contestant = Contestant(system, program, python, caches)
-            stack.callback(contestant.stop)
-            started.append(contestant)
-        yield started
+class Race:
+    """One program: first calls and times in turns, size by size; then, if asked for, memory, in new processes."""
 
+    def __init__(
+        self,
+        program: programs.Program,
+        systems: Sequence[System],
+        contestants: Contestants,
+        settings: Settings,
+        progress: Callable[[str], None],
+        versions: dict[str, str],
+    ) -> None:
+        self.program, self.systems, self.contestants = program, list(systems), contestants
+        self.settings, self.progress, self.versions = settings, progress, versions
+        self.sizes = [program.sizes[k] for k in settings.sizes]
+        self.save = contestants.caches / "gradients.npz"
+        self.results = {(s.name, n): Result(program.name, n, s.name) for n in self.sizes for s in systems}
 
-Progress = Callable[[str], None]
+    def run(self) -> list[Result]:
+        for system in self.systems:
+            self.contestants.get(system)  # they start together
+        racing = [system for system in self.systems if self._start(system)]
+        compare_with_differences(self.program, reference(self.program, self.program.sizes[0])[1])
+        for size in self.sizes:
+            expected = reference(self.program, size)
+            running = [system for system in racing if self._first_call(system, size, expected)]
+            self._rounds(running, size)
+            racing = [system for system in racing if system.name in self.contestants.running]
+        if self.settings.fresh:
+            self.contestants.stop(*self.contestants.running)
+            for system in self.systems:
+                self._memory(system)
+        return list(self.results.values())
 
+    def _lost(self, system: System, size: int, lost: LostError) -> None:
+        """Who gave no answer at one size is not asked at larger ones."""
+        self.contestants.stop(system.name)
+        self.results[system.name, size].refused = str(lost)
+        for larger in self.sizes[self.sizes.index(size) + 1 :]:
+            self.results[system.name, larger].refused = f"not tried: {lost} at {size}"
 
-def run_program(
-    name: str, systems: Sequence[System], settings: Settings, progress: Progress, versions: dict[str, str]
-) -> Iterator[Result]:
-    """All results of one program: first calls, then times in turns, size by size; then memory, in new processes."""
-    program = programs.load(name)
-    sizes = [program.sizes[k] for k in settings.sizes]
-    with tempfile.TemporaryDirectory() as folder:
-        caches = Path(folder)
-        found: dict[tuple[str, int], Result] = {}
-        with contestants(systems, name, caches) as started:
-            racing = list(started)
-            for contestant in started:
-                progress(f"{name}: start {contestant.system.title}")
-                try:
-                    versions[contestant.system.name] = contestant.answer(settings.patience)["version"]
-                except LostError as lost:
-                    racing.remove(contestant)
-                    for size in sizes:
-                        result = Result(name, size, contestant.system.name, refused=str(lost))
-                        found[contestant.system.name, size] = result
-            for k, size in enumerate(sizes):
-                expected = reference(program, size, checked=size == sizes[0])
-                lost_ones = _race(program, size, racing, settings, progress, expected, caches, found)
-                racing = [c for c in racing if c not in lost_ones]
-                for contestant in lost_ones:
-                    for larger in sizes[k + 1 :]:
-                        reason = f"not tried, because of size {size}"
-                        found[contestant.system.name, larger] = Result(
-                            name, larger, contestant.system.name, refused=reason
-                        )
-        if settings.warm:
-            _look_at_memory(program, sizes, systems, settings, progress, caches, found)
-    yield from found.values()
-
-
-def _race(
-    program: programs.Program,
-    size: int,
-    racing: Sequence[Contestant],
-    settings: Settings,
-    progress: Progress,
-    expected: tuple[float, list[np.ndarray]],
-    caches: Path,
-    found: dict[tuple[str, int], Result],
-) -> list[Contestant]:
-    """One size: first calls and the comparison of the gradients, then the rounds. Returns those who got lost."""
-    lost_ones: list[Contestant] = []
-    running: list[tuple[Contestant, Result, list[float]]] = []
-    for contestant in racing:
-        progress(f"{program.name} {size}: first call, {contestant.system.title}")
-        result = found[contestant.system.name, size] = Result(program.name, size, contestant.system.name)
+    def _start(self, system: System) -> bool:
+        self.progress(f"{self.program.name}: start {system.title}")
         try:
-            save = caches / "gradients.npz"
-            answer = contestant.ask(settings.patience, do="first", size=size, save=str(save))
-            result.refused = answer.get("refused")
-            if result.refused is None:
-                result.first_cold = answer["seconds"]
-                result.notes += answer["notes"]
-                result.refused = disagreement(contestant.system.name, answer["value"], save, expected)
+            self.versions[system.name] = self.contestants.get(system).greet(self.settings.patience)
         except LostError as lost:
-            result.refused = str(lost)
-            lost_ones.append(contestant)
+            self._lost(system, self.sizes[0], lost)
+            return False
+        return True
+
+    def _ask(self, system: System, **command: Any) -> dict[str, Any]:
+        return self.contestants.get(system).ask(self.settings.patience, **command)
+
+    def _first_call(self, system: System, size: int, expected: tuple[float, list[np.ndarray]]) -> bool:
+        """The first call, and whether its gradient is right."""
+        self.progress(f"{self.program.name} {size}: first call, {system.title}")
+        result = self.results[system.name, size]
+        try:
+            answer = self._ask(system, do="first", program=self.program.name, size=size, save=str(self.save))
+        except LostError as lost:
+            self._lost(system, size, lost)
+            return False
+        result.refused = answer.get("refused")
         if result.refused is None:
-            running.append((contestant, result, []))
-    for turn in range(settings.rounds):
-        for contestant, result, times in running:
-            slow = turn >= SLOW_ROUNDS and times and min(times) > SLOW
-            if contestant in lost_ones or slow:
-                continue
-            progress(f"{program.name} {size}: round {turn + 1}, {contestant.system.title}")
-            try:
-                answer = contestant.ask(settings.patience, do="time", seconds=settings.turn)
-            except LostError as lost:
-                result.refused = str(lost)
-                lost_ones.append(contestant)
-                continue
-            times.append(answer["seconds"])
-            result.calls += answer["calls"]
-            result.seconds = min(times)
-            result.spread = measure.spread(times)
-    return lost_ones
+            result.first_cold = answer["seconds"] if self.settings.fresh else None
+            result.notes += answer["notes"]
+            result.refused = disagreement(system.name, answer["value"], self.save, expected)
+        return result.refused is None
 
+    def _rounds(self, running: list[System], size: int) -> None:
+        times: dict[str, list[float]] = {system.name: [] for system in running}
+        for turn in range(self.settings.rounds):
+            for system in running:
+                result = self.results[system.name, size]
+                enough = turn >= ROUNDS_OF_LONG_CALLS and min(times[system.name], default=0.0) > measure.LONG
+                if enough or result.refused is not None:
+                    continue
+                self.progress(f"{self.program.name} {size}: round {turn + 1}, {system.title}")
+                try:
+                    answer = self._ask(system, do="time", seconds=self.settings.turn)
+                except LostError as lost:
+                    self._lost(system, size, lost)
+                    continue
+                result.refused = answer.get("refused")
+                if result.refused is None:
+                    times[system.name].append(answer["seconds"])
+                    result.calls += answer["calls"]
+                    result.seconds = min(times[system.name])
+                    result.spread = measure.spread(times[system.name])
 
-def _look_at_memory(
-    program: programs.Program,
-    sizes: Sequence[int],
-    systems: Sequence[System],
-    settings: Settings,
-    progress: Progress,
-    caches: Path,
-    found: dict[tuple[str, int], Result],
-) -> None:
-    """New processes that find what the first ones left in their caches: the first call again, and the peak memory."""
-    for system in systems:
-        if all(found[system.name, size].refused for size in sizes):
-            continue
-        with contestants([system], program.name, caches) as (contestant,):
+    def _memory(self, system: System) -> None:
+        """A new process that finds what the first one left in its caches: the first call again, and the peak memory."""
+        sizes = [size for size in self.sizes if self.results[system.name, size].refused is None]
+        for size in sizes:
+            self.progress(f"{self.program.name} {size}: memory, {system.title}")
+            result = self.results[system.name, size]
             try:
-                contestant.answer(settings.patience)
-                for size in sizes:
-                    result = found[system.name, size]
-                    if result.refused:
-                        break
-                    progress(f"{program.name} {size}: memory, {system.title}")
-                    answer = contestant.ask(
-                        settings.patience, do="first", size=size, save=str(caches / "gradients.npz")
-                    )
-                    result.first_warm = answer.get("seconds")
-                    result.peak = contestant.ask(settings.patience, do="memory").get("peak")
+                self.contestants.get(system).greet(self.settings.patience)
+                answer = self._ask(system, do="first", program=self.program.name, size=size, save=str(self.save))
+                result.first_warm = answer.get("seconds")
+                result.peak = self._ask(system, do="memory").get("peak")
             except LostError as lost:
-                result = found[system.name, sizes[0]]
                 result.notes.append(f"memory not measured: {lost}")
+                break
+        if system.name in self.contestants.running:
+            self.contestants.stop(system.name)
 
 
 # -- is the gradient right? ------------------------------------------------------------------------------------------
 
 
-def reference(program: programs.Program, size: int, checked: bool) -> tuple[float, list[np.ndarray]]:
-    """The value and the gradients that others are compared with: the eager tape's, itself compared with differences."""
+def reference(program: programs.Program, size: int) -> tuple[float, list[np.ndarray]]:
+    """The value and the gradients that others are compared with: the eager tape's."""
     arguments = program.arguments(size)
     value, gradients = tape.eager.value_and_grad(program.primal, program.positions)(*arguments)
-    arrays = [np.asarray(g) for g in gradients]
-    if checked:
-        compare_with_differences(program, arguments, arrays)
-    return value, arrays
+    return value, [np.asarray(g) for g in gradients]
 
 
-def compare_with_differences(
-    program: programs.Program, arguments: tuple[Any, ...], gradients: Sequence[np.ndarray]
-) -> None:
-    """The derivative along a line, by central differences of the sixth order, against the gradients."""
+def compare_with_differences(program: programs.Program, gradients: Sequence[np.ndarray]) -> None:
+    """Compare gradients at the smallest size with central differences of the sixth order, along a line."""
+    arguments = program.arguments(program.sizes[0])
     random = np.random.default_rng(0)
     directions = [random.standard_normal(np.shape(g)) for g in gradients]
     length = math.sqrt(sum(float(np.sum(d * d)) for d in directions))
@@ -408,19 +425,24 @@ def run(
     """Run programs one after the other, saving after each; an interrupt ends the run and keeps what is done."""
     collected = Run(time.strftime("%Y-%m-%d %H:%M"), machine(), {}, asdict(settings))
     start = time.monotonic()
-    for k, name in enumerate(names):
-        if time.monotonic() - start > settings.budget:
-            collected.not_run += names[k:]
-            break
-        try:
+    with ExitStack() as stack:
+        shared = None if settings.fresh else stack.enter_context(Contestants())
+        for k, name in enumerate(names):
+            if time.monotonic() - start > settings.budget:
+                collected.not_run += names[k:]
+                break
             show = functools.partial(progress, k / len(names))
-            collected.results += run_program(name, systems, settings, show, collected.versions)
-        except KeyboardInterrupt:
-            collected.not_run += names[k:]
-            collected.interrupted = True
-            break
-        finally:
-            save(collected)
+            try:
+                with ExitStack() as own:
+                    contestants = shared or own.enter_context(Contestants())
+                    race = Race(programs.load(name), systems, contestants, settings, show, collected.versions)
+                    collected.results += race.run()
+            except KeyboardInterrupt:
+                collected.not_run += names[k:]
+                collected.interrupted = True
+                break
+            finally:
+                save(collected)
     progress(1.0, "done")
     return collected
 

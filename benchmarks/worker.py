@@ -1,9 +1,10 @@
-"""One contestant on one program, in a process of its own: `python -m benchmarks.worker SYSTEM PROGRAM`.
+"""One contestant, in a process of its own: `python -m benchmarks.worker SYSTEM`.
 
 It reads commands and writes answers, one JSON object a line:
 
 - at the start: the time to import the system, and its version
-- `{"do": "first", "size": n, "save": path}`: everything up to the first gradient; the gradients go to the file
+- `{"do": "first", "program": name, "size": n, "save": path}`: everything up to the first gradient of the program at
+  this size; the gradients go to the file, and the call is what the next commands measure
 - `{"do": "time", "seconds": s}`: the least time of a call, among those that fit into the given time
 - `{"do": "memory"}`: the peak of the memory during a call
 
@@ -29,19 +30,20 @@ from benchmarks.systems import SYSTEMS, RefusedError
 class Worker:
     """The contestant, and the call that is measured."""
 
-    def __init__(self, system: str, program: str) -> None:
+    def __init__(self, system: str) -> None:
         self.system = SYSTEMS[system]
-        self.program = programs.load(program)
         start = time.perf_counter()
         self.module = importlib.import_module(f"benchmarks.systems.{self.system.module}")
         self.import_seconds = time.perf_counter() - start
         self.call: measure.Call = lambda: None
         self.batch = 1
 
-    def first(self, size: int, save: str) -> dict[str, Any]:
-        arguments = self.program.arguments(size)
+    def first(self, program: str, size: int, save: str) -> dict[str, Any]:
+        self.call = lambda: None  # what was measured before is freed
+        chosen = programs.load(program)
+        arguments = chosen.arguments(size)
         start = time.perf_counter()
-        self.call = self.module.prepare(self.program, arguments, self.system.variant)
+        self.call = self.module.prepare(chosen, arguments, self.system.variant)
         result = self.call()
         seconds = time.perf_counter() - start
         value, gradients = self.module.to_numpy(result)
@@ -76,10 +78,10 @@ def first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {text}"[:300]
 
 
-def main(system: str, program: str) -> None:
+def main(system: str) -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what libraries print is not an answer
-    worker = Worker(system, program)
+    worker = Worker(system)
     print(json.dumps({"import": worker.import_seconds, "version": worker.module.version()}), file=answers)
     for line in sys.stdin:
         print(json.dumps(worker.answer(json.loads(line))), file=answers)

@@ -131,7 +131,7 @@ class Derivative:
             return specialisation.function(*args) if specialisation.plain else specialisation(args)
         except NumbaError as error:
             raise numba_cpu.not_compiled(error, self.backend) from None
-        except ValueError:
+        except (ValueError, IndexError):
             if not specialisation.assumes_sizes:
                 raise
         return self._exactly(specialisation, args)

@@ -3675,6 +3675,90 @@ def none_in_a_list(x):
 program(none_in_a_list, at=[(0.7,)])
 
 
+# ------------------------------------------------------------------------------ a name of two types, and used
+
+
+def type_by_branch(x, n, a):
+    """A branch replaces an array by one of another type; what follows is read for each."""
+    if n > 1:
+        a = np.full(2, x)
+    total = 0.0
+    for item in a:
+        total += item * x
+    return total
+
+
+program(
+    type_by_branch,
+    at=[(0.7, 2, np.array([1.0, 2.0], dtype=np.float32)), (0.7, 0, np.array([1.0, 2.0], dtype=np.float32))],
+    wrt=[0],
+    single_precision=True,
+)
+
+
+def type_in_a_branch_that_returns(x, n):
+    """A name has another type on a path that returns before the paths meet."""
+    if n > 2:
+        y = 3
+        if n > 4:
+            y = (x, x * x)
+            return y[0] * y[1]
+        x = x * y
+    return x
+
+
+program(type_in_a_branch_that_returns, at=[(0.7, 1), (0.7, 3), (0.7, 5)])
+
+
+def type_in_some_turns(x):
+    """A turn of a short loop makes a pair of a number."""
+    y = x
+    for k in range(3):
+        if k == 1:
+            y = (x, x * k)
+    return y[0] * y[1]
+
+
+program(type_in_some_turns, at=[(0.7,)])
+
+
+def type_of_the_turn_before(x):
+    """The first turn finds a number, the others a pair."""
+    state = 0
+    for k in range(3):
+        state = (x, k) if state == 0 else (state[0] * x, k)
+    return state[0]
+
+
+program(type_of_the_turn_before, at=[(0.7,)])
+
+
+def type_after_an_else(index, x):
+    """The `else` of a loop that may return gives a name another type."""
+    for _ in range(len(index)):
+        x = x * 1.1
+        if x > 3.0:
+            return x
+    else:
+        index = (0, x)
+    return index[1] * x
+
+
+program(type_after_an_else, at=[(np.array([1, 2, 3]), 1.0), (np.array([1, 2, 3]), 2.9)], wrt=[1])
+
+
+def list_of_the_last_turn(x):
+    """Every turn of a loop makes a new list, and the last one is used."""
+    for _ in range(3):
+        for j in range(3):
+            items = [x * j]
+        values = items
+    return values[0] * x
+
+
+program(list_of_the_last_turn, at=[(0.7,)])
+
+
 def index_from_the_end_of_a_view(a):
     """Positions that count from the end count from the end of the view, not of the array it is part of."""
     view = a[1:4]

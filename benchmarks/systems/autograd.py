@@ -12,7 +12,7 @@ from typing import Any
 
 import autograd
 import autograd.numpy as np
-import numpy
+import numpy  # noqa: ICN001 (`np` is its own NumPy here)
 
 from benchmarks.programs import Program
 from benchmarks.systems import RefusedError

@@ -239,7 +239,7 @@ def _recorded(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
             return float(original(a))
         if function is not None:
             try:
-                return a.unary(name, function(a.value))
+                return a.unary(name, float(function(a.value)))
             except (ArithmeticError, ValueError):  # at the border of the domain
                 if original is function:
                     raise

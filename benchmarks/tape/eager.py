@@ -275,7 +275,8 @@ class Array:
         """Add to the adjoint; `by` is kept as it is where it was made for this, and is not `bar` itself."""
         if self._adjoint is None and self.base is None:
             value = self.value
-            if by is not bar and by.base is None and by.strides == value.strides and by.dtype == value.dtype:
+            is_own = isinstance(by, np.ndarray) and by is not bar and by.base is None
+            if is_own and by.strides == value.strides and by.dtype == value.dtype:
                 self._adjoint = by
             else:
                 self._adjoint = np.empty_like(value)
@@ -609,7 +610,8 @@ UFUNCS[np.power] = (
 
 def _ufunc(ufunc: np.ufunc, *inputs: Any) -> Any:
     operands = [_lifted(x) if type(x) is Scalar else x for x in inputs]
-    values = [x.value if type(x) is Array else x for x in operands]
+    # writes into arrays that are not of the tape, which are of integers, are not undone: they are copied
+    values = [x.value if type(x) is Array else np.array(x) if isinstance(x, np.ndarray) else x for x in operands]
     value = ufunc(*values)
     entries = next(x.entries for x in operands if type(x) is Array)
     if value.dtype.kind != "f":
@@ -770,8 +772,7 @@ def _var(a: Array, axis: Any = None) -> Any:
 
 
 def _std(a: Array, axis: Any = None) -> Any:
-    variance = _var(a, axis)
-    return numpy_names([])["sqrt"](variance)
+    return _of_numbers("sqrt", np.sqrt)(_var(a, axis))
 
 
 def _triangle(cut: Callable[..., Any]) -> Callable[..., Any]:

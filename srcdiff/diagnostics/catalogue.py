@@ -77,8 +77,9 @@ _kind(
     "SD206",
     "lists or arrays cannot be told apart",
     "give each list its own name and do not bind it to another one in a branch or a loop",
-    "def f(x):\n    a = [x]\n    b = [x * x]\n    c = a\n    if x > 1.0:\n        c = b\n    c.append(x)\n"
-    "    return a[-1] + b[-1]\n",
+    "def f(x, n):\n    a = [x]\n    b = [x * x]\n    c = a\n    for k in range(n):\n        if k == 1:\n"
+    "            c = b\n        c.append(x)\n    return a[-1] + b[-1]\n",
+    "1.5, 3",
 )
 # SD3xx: functions and rules
 _kind(
@@ -95,10 +96,10 @@ _kind(
 )
 _kind(
     "SD303",
-    "whole-array expressions are not differentiated yet",
+    "this use of arrays is not differentiated yet",
     "write the loop over the elements",
-    "import numpy as np\n\ndef f(x):\n    return np.sum(x * x)\n",
-    "np.ones(3),",
+    "import numpy as np\n\ndef f(x):\n    y = x.T.reshape(6)\n    y[0] = 2.0\n    return np.sum(y)\n",
+    "np.ones((2, 3)),",
 )
 _kind(
     "SD304",

@@ -272,7 +272,7 @@ class Calls(Optionals):
             for axis, letter in enumerate(letters):
                 size = self.axis_size(array, axis)
                 known = sizes.setdefault(letter, size)
-                self.require_equal(known, size, lambda: (f"{call.name}: the shapes of the arguments do not match",))
+                self.require_equal(known, size, lambda: self.misfit(arrays, node))
         single = all(a.array.dtype == "float32" for a in arrays)
         outs: list[Value] = []
         for k, letters in enumerate(given.split(",")):
@@ -282,10 +282,17 @@ class Calls(Optionals):
         self.add(Library(tuple(outs), call.name, tuple(arrays), span=self.span))
         for out, letters in zip(outs, given.split(","), strict=True):
             if letters:
-                keys = tuple(sizes[x].key if x in sizes else ("d", out, axis) for axis, x in enumerate(letters))
-                self.made(out, keys)
+                for axis, letter in enumerate(letters):
+                    sizes.setdefault(letter, Size(("d", out, axis), lambda: self.const(0)))
+                self.made(out, tuple(sizes[x].key for x in letters))
                 self.contiguous.discard(out)
         return outs[0] if len(outs) == 1 else Tuple(tuple(outs))
+
+    def misfit(self, arrays: list[Value], node: ast.AST) -> tuple[str | Value, ...]:
+        parts: list[str | Value] = ["shapes do not fit together:"]
+        for array in arrays:
+            parts += [" ", *self.shape_in_words(self.lazy(array, node))]
+        return tuple(parts)
 
     def run_structural(self, function: Callable[..., Any], args: list[Abstract], node: ast.AST) -> Abstract:
         """A function that only moves things about in tuples."""

@@ -7,7 +7,7 @@ import contextlib
 import itertools
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from srcdiff.diagnostics import InternalError, Problem, Refusal, Span
@@ -72,6 +72,10 @@ class Frame:
     """Whether it is one of our own functions: it takes arrays that are not computed yet, and writes into none."""
     number: int = field(default_factory=lambda: next(_numbers))
 
+    def again(self) -> Frame:
+        """Another call of the same function."""
+        return replace(self, number=next(_numbers))
+
 
 class UnknownResult(Exception):  # noqa: N818 -- a signal, not an error
     """A recursive call was reached before the type of its result is known: the function will be read again."""
@@ -93,6 +97,8 @@ class Environment(Shapes):
         self.frame: Frame
         self.learned: dict[Any, dict[Key, Description]] = {}
         self.units_in_progress: list[Any] = []
+        self.sure: set[ast.AST] = set()
+        """Loops of which it is known that they run."""
         self.poisoned: dict[Key, Abstract] = {}
         """Names that a loop's body leaves unusable, with the reason."""
 
@@ -212,7 +218,7 @@ class Environment(Shapes):
 
     def go_back(self, mark: Mark) -> None:
         """Forget what has been read since, and what was learned from it."""
-        self.names, self.same = mark.names, mark.same
+        self.names, self.same = dict(mark.names), mark.same
         del self.operations[mark.operations :], self.problems[mark.problems :]
         self.pending.clear()
         for lazy, array in mark.pending:
@@ -417,12 +423,19 @@ class Environment(Shapes):
         merged = {k: v for k, v in names_then.items() if names_else.get(k) is v}
         outs: list[Value] = []
         yields: tuple[list[Value], list[Value]] = ([], [])
+        left_then, left_else = (self.has_left(names) for names in (names_then, names_else))
         for key in changed:
             absent = Static(GOES_ON) if key[1] == "%exit" else MISSING
             a, b = names_then.get(key, absent), names_else.get(key, absent)
-            joined = self.joined(key, a, names_then, b, names_else)
+            flags = key[1] != "%return"
+            if left_then != left_else and self.is_local(key):
+                a, b = (MISSING, b) if left_then else (a, MISSING)  # once it has returned, nobody sees its names
+                flags = False
+            joined = self.joined(key, a, names_then, b, names_else, flags=flags)
             if joined.kind == "poison":
                 merged[key] = Poison(self.conflict(key, a, b))
+                continue
+            if joined.kind == "missing":
                 continue
             self.names = merged
             merged[key], values = self.fresh(joined, key[1] if key[0] != LISTS else "items")
@@ -437,6 +450,17 @@ class Environment(Shapes):
         then, orelse = Block(tuple(then_operations), tuple(yields[0])), Block(tuple(else_operations), tuple(yields[1]))
         self.add(If(condition, then, orelse, tuple(outs), span=self.span))
 
+    def has_left(self, names: dict[Key, Abstract]) -> bool:
+        """Whether a side of a branch has returned."""
+        return names.get(self.exit_key) == Static(RETURNS)
+
+    def is_local(self, key: Key) -> bool:
+        """Whether a name is gone once the function has returned: no function inside it keeps it."""
+        if key[0] != self.frame.number or key[1].startswith("%"):
+            return False
+        inner = (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.GeneratorExp)
+        return not any(isinstance(n, inner) and n is not self.frame.node for n in ast.walk(self.frame.node))
+
     def joined(
         self,
         key: Key,
@@ -445,6 +469,7 @@ class Environment(Shapes):
         b: Abstract,
         names_b: dict[Key, Abstract],
         earlier: Iterable[Key] = (),
+        flags: bool | None = None,
     ) -> Description:
         """What the name is where two paths meet; two lists become one, if neither has another name."""
         first, second = describe(a), describe(b)
@@ -454,7 +479,7 @@ class Environment(Shapes):
         if lists[0] is not lists[1] and any(isinstance(x, List) for x in lists) and not (one_missing and known):
             first = self.owned(key, a, names_a, earlier) if not isinstance(a, Missing) else first
             second = self.owned(key, b, names_b, earlier) if not isinstance(b, Missing) else second
-        joined = join(first, second, flags=key[1] != "%return")
+        joined = join(first, second, flags=key[1] != "%return" if flags is None else flags)
         known = all(list_key(h) in names_a and list_key(h) in names_b for h in mentioned(joined))
         return joined if known and leaf_types(joined) is not None else POISON
 
@@ -535,7 +560,7 @@ class Environment(Shapes):
             carried = attempt.carried
         self.learned[place] = carried
         self.span = span
-        return self.finish_loop(before, attempt, bounds)
+        return self.finish_loop(before, attempt, bounds, node in self.sure)
 
     def head(self, key: Key, d: Description, before: dict[Key, Abstract]) -> Description:
         x = before.get(key, MISSING)
@@ -614,7 +639,11 @@ class Environment(Shapes):
         return key[0] > self.frame.number or key[0] == LISTS
 
     def finish_loop(
-        self, before: dict[Key, Abstract], attempt: _Attempt, bounds: tuple[Value, Value, Value] | None
+        self,
+        before: dict[Key, Abstract],
+        attempt: _Attempt,
+        bounds: tuple[Value, Value, Value] | None,
+        sure: bool = False,
     ) -> Abstract:
         code = attempt.after.get(self.exit_key, Static(GOES_ON))
         leaves = not (isinstance(code, Static) and code.value in (GOES_ON, CONTINUES))
@@ -637,7 +666,7 @@ class Environment(Shapes):
             outs += values
         self.assume(attempt.place, self.arrays(before, attempt.carried), self.arrays(names, attempt.carried))
         params = list(attempt.params)
-        if self.runs_at_least_once(bounds, attempt):
+        if sure or self.runs_at_least_once(bounds, attempt):
             self.last_values(names, attempt, params, inits, yields, outs)
         out_code: Abstract = Static(GOES_ON)
         if leaves:
@@ -687,14 +716,16 @@ class Environment(Shapes):
         """A name that the last turn certainly assigned is what that turn made it, whatever it was before the loop."""
         for key, description in attempt.carried.items():
             x = attempt.after.get(key, MISSING)
-            last = loosened(describe(x))
-            types = leaf_types(last) if last.kind in ("value", "tuple") else None
+            last = loosened(self.owned(key, x, attempt.after) if isinstance(x, List) else describe(x))
+            types = leaf_types(last) if last.kind in ("value", "tuple", "owned", "optional") else None
             if types is None or last == description or mentioned(last):
                 continue
             inits += [self.nothing(t) for t in types]
             params += [Value(t, key[1]) for t in types]
+            self.names = attempt.after
             with self.into(attempt.operations):
                 yields += self.leaves(x, last)
+            self.names = names
             names[key], values = self.fresh(last, key[1])
             outs += values
 

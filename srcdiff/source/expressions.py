@@ -667,16 +667,10 @@ class Expressions(Environment):
 
     def subscript(self, base: Abstract, where: ast.expr, node: ast.AST) -> Abstract:
         if isinstance(base, Lazy):
-            parts = where.elts if isinstance(where, ast.Tuple) else [where]
-            positions = None if any(isinstance(p, ast.Slice | ast.Constant) for p in parts) else self.lazily(where)
-            if (
-                isinstance(positions, Tuple)
-                and len(positions.items) == base.rank
-                and not any(
-                    self.picks(p) or (isinstance(p, Static) and not isinstance(p.value, int)) for p in positions.items
-                )
-            ):
-                return base.at(tuple(self.integer(p, node) for p in positions.items))
+            if self.frame.library and not isinstance(where, ast.Slice | ast.Constant | ast.Tuple):
+                place = self.lazily(where)  # all places that the library asks for are counted from the start
+                if isinstance(place, Tuple) and len(place.items) == base.rank:
+                    return base.at(tuple(self.integer(p, node) for p in place.items))
             base = self.forced(base)
         match base:
             case Value(type=Array()):

@@ -11,7 +11,8 @@ import contextlib
 from collections.abc import Iterator
 
 from srcdiff.ir.nodes import Value
-from srcdiff.source.abstract import Abstract, Iteration, Maybe, Optional, Static
+from srcdiff.ir.types import Array
+from srcdiff.source.abstract import Abstract, Iteration, List, Maybe, Optional, Static, Tuple
 from srcdiff.source.environment import Frame, Key
 from srcdiff.source.texts import Texts
 
@@ -33,7 +34,12 @@ class Optionals(Texts):
     # -- what needs a value ------------------------------------------------------------------------------------------
 
     def binary(self, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
-        return super().binary(op, self.present(left), self.present(right), node)
+        left, right = self.present(left), self.present(right)
+        for group, times in ((left, right), (right, left)):
+            repeats = op is ast.Mult and isinstance(group, Tuple | List)
+            if repeats and isinstance(times, Static) and not isinstance(times.value, int):
+                self.refuse("SD203", node, f"{self.said(group)} cannot be multiplied by {self.said(times)}")
+        return super().binary(op, left, right, node)
 
     def subscript(self, base: Abstract, where: ast.expr, node: ast.AST) -> Abstract:
         return super().subscript(self.present(base), where, node)
@@ -64,6 +70,9 @@ class Optionals(Texts):
     def compare(self, op: ast.cmpop, left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
         sides = [x for x in (left, right) if isinstance(x, Optional)]
         if not sides:
+            kinds = {isinstance(x, Tuple | List) for x in (left, right) if not _is_array(x)}
+            if isinstance(op, ast.Eq | ast.NotEq) and len(kinds) == 2:
+                return Static(isinstance(op, ast.NotEq))  # a tuple is no number
             return super().compare(op, left, right, node)
         other = right if sides[0] is left else left
         if (
@@ -126,6 +135,10 @@ class Optionals(Texts):
         names = [n.id for n in ast.walk(test) if isinstance(n, ast.Name)]
         found = [self.names.get(key) for key in map(self.key_of, names) if key is not None]
         return any(isinstance(x, Optional) or (isinstance(x, Maybe) and isinstance(x.value, Optional)) for x in found)
+
+
+def _is_array(x: Abstract) -> bool:
+    return isinstance(x, Value) and isinstance(x.type, Array)
 
 
 def facts(test: ast.expr, truth: bool) -> dict[str, bool]:

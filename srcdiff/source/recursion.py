@@ -225,7 +225,7 @@ class Recursion(Calls):
         """Read the function; true if the type of its result is what was assumed."""
         calling_span, calling_frame = self.span, self.frame
         self.names, self.active_calls, self.lent = {}, [], set()
-        self.frame = Frame(like.captured, like.node, like.file, like.name, like.parent, like.locals, like.nonlocals)
+        self.frame = like.again()
         params: list[Value] = []
         for name, d in descriptions.items():
             params += self.receive((self.frame.number, name), d, node)

@@ -63,6 +63,7 @@ from srcdiff.source.environment import (
     GOES_ON,
     RETURNS,
     Frame,
+    Mark,
     NeverReturns,
     handles,
     list_key,
@@ -78,6 +79,10 @@ class Reader(Recursion):
     def __init__(self) -> None:
         super().__init__()
         self.main_number = 0
+        self.split: set[ast.AST] = set()
+        """Branches and loops after which the paths do not meet again, because a name would have two types."""
+        self.culprits: dict[Problem, ast.AST] = {}
+        """The branch or loop after which a name has two types."""
         self.assigned: dict[str, list[Value]] = {}
         """What the function that is differentiated assigns to its names."""
         self.levels: dict[tuple[ast.AST, int], ast.AST] = {}
@@ -117,11 +122,17 @@ class Reader(Recursion):
     def statements(self, body: list[ast.stmt]) -> None:
         for k, statement in enumerate(body):
             rest = body[k + 1 :]
+            before = self.names
             if isinstance(statement, ast.If):
                 if self.guarded(statement, lambda s=statement, r=rest: self.if_statement(s, r)):  # type: ignore[misc]
                     return
+            elif isinstance(statement, ast.For) and statement in self.split and rest:
+                if self.guarded(statement, lambda s=statement, r=rest: self.for_that_may_not_run(s, r)):  # type: ignore[misc]
+                    return
             else:
                 self.guarded(statement, lambda s=statement: self.statement(s))  # type: ignore[misc]
+            if rest and isinstance(statement, ast.If | ast.For) and statement not in self.split:
+                self.note_conflicts(statement, before)
             code = self.exit
             if isinstance(code, Static):
                 if code.value != GOES_ON:
@@ -130,6 +141,12 @@ class Reader(Recursion):
             if rest:
                 self.go_on(code, rest)
             return
+
+    def note_conflicts(self, statement: ast.stmt, before: dict[Any, Abstract]) -> None:
+        """Remember after which statement a name has got two types."""
+        for key, x in self.names.items():
+            if isinstance(x, Poison) and x.problem is not None and not isinstance(before.get(key), Poison):
+                self.culprits.setdefault(x.problem, statement)
 
     def go_on(self, code: Abstract, rest: list[ast.stmt]) -> None:
         """Read the statements behind one that may have left: they run if it has not."""
@@ -449,7 +466,7 @@ class Reader(Recursion):
                 self.statements(body)
 
         leaves_then, leaves_else = _always_leaves(node.body), _always_leaves(node.orelse)
-        if leaves_then != leaves_else and rest:
+        if (leaves_then != leaves_else or node in self.split) and rest:
             taken = True
             first = node.body if leaves_then else [*node.body, *rest]
             second = node.orelse if leaves_else else [*node.orelse, *rest]
@@ -511,7 +528,32 @@ class Reader(Recursion):
             self.loop_depth -= 1
 
     def statement_For(self, node: ast.For) -> None:
+        self.for_over(node, self.expr(node.iter))
+
+    def for_that_may_not_run(self, node: ast.For, rest: list[ast.stmt]) -> bool:
+        """A loop after which a name has another type if it ran: what follows is read once for each case."""
         source = self.expr(node.iter)
+        found = self.iteration(source, node.iter)
+        length = Static(len(found)) if not isinstance(found, Iteration) else found.length
+        if isinstance(length, Static):
+            self.for_over(node, source)
+            return False
+
+        def runs() -> None:
+            self.sure.add(node)
+            self.for_over(node, source)
+            self.sure.discard(node)
+            code = self.exit
+            if not isinstance(code, Static):
+                self.go_on(code, rest)
+            elif code.value == GOES_ON:
+                self.statements(rest)
+
+        some = self.apply("greater", self.value(length), self.const(0))
+        self.branch_on(some, runs, lambda: self.statements([*node.orelse, *rest]))
+        return True
+
+    def for_over(self, node: ast.For, source: Abstract) -> None:
         if isinstance(source, Range):
             self.for_range(node, source)
             return
@@ -559,13 +601,27 @@ class Reader(Recursion):
             self.loop_body(node.body)
 
         code = self.loop(node, assigned_names(node), (bounds[0], bounds[1], bounds[2]), None, turn)
-        new = self.problems[mark.problems :]
-        if len(known) == 3 and len(range(*known)) <= 32 and any(p.code == "SD205" for p in new):
-            # Something in the body must know the counter when it is compiled: write the turns out.
-            self.go_back(mark)
-            self.unrolled(node, tuple(Static(k) for k in range(*known)))
+        # Something in the body must know the counter, or a name has one type in one turn and another in the next.
+        unknown = any(p.code in ("SD202", "SD203", "SD205") for p in self.problems[mark.problems :])
+        short = len(known) == 3 and len(range(*known)) <= 32
+        if short and (unknown or node in self.split) and self.written_out(node, range(*known), mark):
             return
         self.after_loop(code, node)
+
+    def written_out(self, node: ast.For, turns: range, mark: Mark) -> bool:
+        """Read the turns of a loop one by one, instead of once for all; false if that does not help."""
+        names, operations = self.names, self.operations[mark.operations :]
+        problems = self.problems[mark.problems :]
+        self.go_back(mark)
+        self.unrolled(node, tuple(Static(k) for k in turns))
+        found = self.problems[mark.problems :]
+        if len(found) < len(problems) or not found:
+            return True
+        self.go_back(mark)
+        self.names = names
+        self.operations += operations
+        self.problems += problems
+        return False
 
     def for_each_place(self, node: ast.For, source: Each) -> None:
         """Nested loops over all places of an array."""
@@ -630,6 +686,10 @@ class Reader(Recursion):
             returned = self.apply("equal", self.value(code), self.const(RETURNS))
             self.names[self.exit_key] = self.apply("where", returned, self.const(RETURNS), self.const(GOES_ON))
         if not node.orelse:
+            return
+        if not _breaks(node.body):
+            returned = self.apply("equal", self.value(code), self.const(RETURNS))
+            self.branch_on(returned, lambda: self.leave(RETURNS), lambda: self.after_exit(node.orelse))
             return
         left = self.apply("equal", self.value(code), self.const(BREAKS))
         if _returns(node.body):
@@ -774,16 +834,37 @@ class Reading:
     """Whether it was read as if no size were one that stretches."""
 
 
+_MOST_SPLITS = 4  # each may double what follows it
+
+
 def read(
     captured: Captured, arguments: dict[str, Description], *, exact: bool = False, inside: Span | None = None
 ) -> Reading:
     """The function as IR, for arguments of these descriptions; every problem found is reported together.
 
     `exact` is about broadcasting (see whole_arrays.py). A function of the library is read for a place `inside` the
-    user's program.
+    user's program. Where a name has two types after a branch or a loop, and is used, what follows is read for each.
     """
-    reader = Reader()
-    reader.exact, reader.trusted = exact, inside is not None
+    split: set[ast.AST] = set()
+    first: DifferentiationError | None = None
+    while True:
+        reader = Reader()
+        reader.exact, reader.trusted, reader.split = exact, inside is not None, split
+        try:
+            return _read(reader, captured, arguments, inside)
+        except DifferentiationError as error:
+            first = first or error
+            found = {reader.culprits[p] for p in error.problems if p in reader.culprits} - split
+            if not found or len(split | found) > _MOST_SPLITS:
+                raise first from None
+            split |= found
+        except (TypeError, ValueError, AttributeError, IndexError) as error:
+            if first is None:
+                raise
+            raise first from error  # what follows makes no sense for one of the types
+
+
+def _read(reader: Reader, captured: Captured, arguments: dict[str, Description], inside: Span | None) -> Reading:
     node = captured.node
     library = is_library(captured.function)
     reader.frame = Frame(captured, node, captured.file, captured.name, None, *_scopes(node), library)

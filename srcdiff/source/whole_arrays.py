@@ -21,7 +21,7 @@ from srcdiff.ir.nodes import Block, Formatted, If, Index, Item, Loop, NewAxis, R
 from srcdiff.ir.types import BOOL, FLOAT, FLOAT32, INT, Array, Scalar, is_float
 from srcdiff.source.abstract import Abstract, Items, Lazy, List, Size, Static, Tuple
 from srcdiff.source.builtin_functions import Builtins
-from srcdiff.source.environment import list_key
+from srcdiff.source.environment import NeverReturns, list_key
 from srcdiff.source.shapes import ANYTHING, ONE
 
 Places = tuple[Value, ...]
@@ -196,7 +196,7 @@ class WholeArrays(Builtins):
         return self.lazy(self.forced(lazy), node) if stretched else lazy
 
     def broadcast(
-        self, lazies: Sequence[Lazy], node: ast.AST
+        self, lazies: Sequence[Lazy], node: ast.AST, exception: type[BaseException] = ValueError
     ) -> tuple[tuple[Size, ...], list[Callable[[Places], Places]], bool]:
         """The common shape, how a place in it becomes a place in each operand, and whether these are all the same."""
         rank = max((lazy.rank for lazy in lazies), default=0)
@@ -204,7 +204,7 @@ class WholeArrays(Builtins):
         steps: list[list[Value | int | None]] = [[] for _ in lazies]
         for axis in range(rank):
             own = [lazy.sizes[axis - rank + lazy.rank] if axis >= rank - lazy.rank else None for lazy in lazies]
-            size = self.common_size([s for s in own if s is not None], lazies, node)
+            size = self.common_size([s for s in own if s is not None], lazies, exception)
             sizes.append(size)
             for step, mine in zip(steps, own, strict=True):
                 if mine is not None:
@@ -235,7 +235,7 @@ class WholeArrays(Builtins):
             return index
         return self.const(0) if isinstance(step, int) else self.apply("multiply", index, step)
 
-    def common_size(self, sizes: list[Size], operands: Sequence[Lazy], node: ast.AST) -> Size:
+    def common_size(self, sizes: list[Size], operands: Sequence[Lazy], exception: type[BaseException]) -> Size:
         found = sizes[0]
         for size in sizes[1:]:
             a, b = self.canonical(found.key), self.canonical(size.key)
@@ -246,7 +246,7 @@ class WholeArrays(Builtins):
             elif self.exact and (self.may_be_one(a) or self.may_be_one(b)):
                 found = self.stretched(found, size, operands)
             else:
-                self.require_equal(found, size, lambda: self.shapes_in_words(operands))
+                self.require_equal(found, size, lambda: self.shapes_in_words(operands), exception)
         return found
 
     def may_be_one(self, key: tuple[Any, ...]) -> bool:
@@ -262,18 +262,24 @@ class WholeArrays(Builtins):
         size = self.apply("where", self.apply("equal", first, one), second, first)
         return Size(self.size_key(size), lambda: size)
 
-    def require_equal(self, a: Size, b: Size, words: Callable[[], tuple[str | Value, ...]]) -> None:
-        """Raise `ValueError` where the sizes differ; after that they are the same."""
+    def require_equal(
+        self,
+        a: Size,
+        b: Size,
+        words: Callable[[], tuple[str | Value, ...]],
+        exception: type[BaseException] = ValueError,
+    ) -> None:
+        """Raise an exception where the sizes differ; after that they are the same."""
         if self.canonical(a.key) == self.canonical(b.key):
             return
         if self.trusted:
             self.equal_from_here(a.key, b.key)
             return
         if a.key[0] == b.key[0] == "n":
-            self.raise_with(self.const(True), ValueError, words())
+            self.raise_with(self.const(True), exception, words())
             return
         self.assumes = not self.exact
-        self.raise_with(self.apply("not_equal", a.value(), b.value()), ValueError, words())
+        self.raise_with(self.apply("not_equal", a.value(), b.value()), exception, words())
         self.equal_from_here(a.key, b.key)
 
     def raise_with(self, condition: Value, exception: type[BaseException], parts: tuple[str | Value, ...]) -> None:
@@ -307,7 +313,8 @@ class WholeArrays(Builtins):
         source = self.lazy(value, node)
         mine = self.lazy(target, node)
         if source.rank > mine.rank:
-            self.refuse("SD203", node, f"an array of rank {source.rank} is assigned to one of rank {mine.rank}")
+            self.raise_with(self.const(True), ValueError, self.assignment_in_words(source, mine))
+            raise NeverReturns
         self.require_fit(source, mine)
         if not self.safe(source, target):
             source = self.lazy(self.forced(source), node)
@@ -400,7 +407,7 @@ class WholeArrays(Builtins):
             lazy = self.lazy(item, node)
             if lazy.dtype == "bool":
                 for k, size in enumerate(lazy.sizes):
-                    self.require_equal(size, self.axis_size(array, axis + k), lambda: (_MASK,))
+                    self.require_mask(size, self.axis_size(array, axis + k), axis + k)
                 positions = self.positions_of(lazy, node)
                 found += [self.lazy(p, node) for p in positions]
                 axis += len(positions)
@@ -413,6 +420,13 @@ class WholeArrays(Builtins):
             found.append(lazy)
             axis += 1
         return found
+
+    def require_mask(self, own: Size, size: Size, axis: int) -> None:
+        def words() -> tuple[str | Value, ...]:
+            start = f"boolean index did not match the array along axis {axis}: it has the length "
+            return (start, size.value(), ", the boolean index has ", own.value())
+
+        self.require_equal(own, size, words, IndexError)
 
     def axis_size(self, array: Value, axis: int) -> Size:
         return Size(self.keys(array)[axis], lambda: self.dim(array, axis))
@@ -444,7 +458,7 @@ class WholeArrays(Builtins):
         plain = all(isinstance(b, Slice) and not b.parts() for b in basic)
         base = array if plain else self.view(array, tuple(basic))
         chosen = [self.position(parts[k], node) for k in advanced]
-        sizes, places, _ = self.broadcast(chosen, node)
+        sizes, places, _ = self.broadcast(chosen, node, IndexError)
         rest = [k for k in range(len(parts)) if k not in advanced]
         front = 0 if not together else sum(k < advanced[0] for k in rest)
         rest_sizes = [self.axis_size(base, k) for k in rest]
@@ -530,7 +544,7 @@ class WholeArrays(Builtins):
         if mask.rank > mine.rank:
             self.refuse("SD203", node, f"a mask of rank {mask.rank} for an array of rank {mine.rank}")
         for own, size in zip(mask.sizes, mine.sizes, strict=False):
-            self.require_equal(own, size, lambda: (_MASK,))
+            self.require_mask(own, size, mine.sizes.index(size))
         if not self.safe(mask, array):
             mask = self.lazy(self.forced(mask), node)
         self.pending.discard(mask)
@@ -623,5 +637,4 @@ class Picked:
         self.base, self.sizes, self.place, self.indices = base, sizes, place, indices
 
 
-_MASK = "boolean index did not match the shape of the array"
 _MAY_BE_A_COPY = "an array is written of which there is a reshaped or diagonal view, or perhaps a copy"

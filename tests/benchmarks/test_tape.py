@@ -210,7 +210,23 @@ def assigned_onto_itself(v):
     return weighted(v)
 
 
+def with_integers_that_change(v, n):
+    counts = np.arange(4)
+    a = v * counts
+    picked = v[counts]
+    counts[:] = n
+    return weighted(a * counts) + weighted(picked * picked)
+
+
+def without_dimensions(v):
+    total = np.zeros(())
+    total[()] = v[0] * v[1]
+    return weighted(v * total + total / v)
+
+
 IN_PLACE = [
+    (with_integers_that_change, (VECTOR, 3), (0,)),
+    (without_dimensions, (VECTOR,), (0,)),
     (overwritten_after_use, (VECTOR,), (0,)),
     (added_in_place, (VECTOR, 0.7), (0, 1)),
     (through_a_view, (MATRIX,), (0,)),

@@ -204,6 +204,7 @@ def test_array_of_integers_is_named_before_the_integer_it_leads_to(tmp_path: Pat
         ("return zip([x]) * 2.0", "`zip(...)` stands where a number is needed"),
         ("return (lambda t: t) * x", "a function stands where a number is needed"),
         ("return f'{x}' * x", "a text stands where a number is needed"),
+        ("return 2.0 * [x]", "a list cannot be multiplied by a float"),
         ("y = [x].append\n    return y", "a method without its call"),
     ],
 )
