@@ -3769,3 +3769,13 @@ def index_from_the_end_of_a_view(a):
 
 
 program(index_from_the_end_of_a_view, at=[(np.array([0.7, 0.3, -1.2, 0.5, 1.1]),)])
+
+
+def sizes_that_fit_only_at_run_time(a, b):
+    """The length of an array is compared with one that is computed from it, after loops have used the latter."""
+    a[:, 0] *= np.eye(1) @ a[1, :1]
+    wide = a[:, :1] * b[1:]
+    return np.sum(a * (2.0,)) + np.sum(wide + b[:-1])
+
+
+program(sizes_that_fit_only_at_run_time, at=[(np.array([[0.7, 0.3], [-1.2, 0.5]]), np.array([0.4, -0.6, 1.1]))])
