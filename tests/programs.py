@@ -3779,3 +3779,15 @@ def sizes_that_fit_only_at_run_time(a, b):
 
 
 program(sizes_that_fit_only_at_run_time, at=[(np.array([[0.7, 0.3], [-1.2, 0.5]]), np.array([0.4, -0.6, 1.1]))])
+
+
+def stacked_in_a_branch_of_a_loop(a, n):
+    """Arrays of a list that are not computed where the list is made are computed in the branch, not after it."""
+    for j in range(n):
+        if a.shape[0] == 3:
+            u = np.stack([2.0 * a, np.sin(a)])
+            a = u[j % 2]
+    return np.sum(a)
+
+
+program(stacked_in_a_branch_of_a_loop, at=[(np.array([0.7, 0.3, -1.2]), 3), (np.array([0.7, 0.3]), 2)])
