@@ -163,6 +163,8 @@ class Lazy:
     """Whether an element costs no more than a load."""
     array: Value | None = None
     """The array, once it is computed."""
+    home: object = None
+    """The block in which it came up: once computed there, it need not be computed again."""
     view_of: Value | None = None
     """What NumPy gives a view of here: the copy must not be told from it."""
 

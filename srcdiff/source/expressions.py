@@ -667,10 +667,12 @@ class Expressions(Environment):
 
     def subscript(self, base: Abstract, where: ast.expr, node: ast.AST) -> Abstract:
         if isinstance(base, Lazy):
-            if self.frame.library and not isinstance(where, ast.Slice | ast.Constant | ast.Tuple):
-                place = self.lazily(where)  # all places that the library asks for are counted from the start
-                if isinstance(place, Tuple) and len(place.items) == base.rank:
-                    return base.at(tuple(self.integer(p, node) for p in place.items))
+            parts = where.elts if isinstance(where, ast.Tuple) else [where]
+            if self.frame.library and not any(isinstance(p, ast.Slice | ast.Starred) for p in parts):
+                place = self.lazily(where)
+                places = place.items if isinstance(place, Tuple) else (place,)
+                if len(places) == base.rank and all(self.counts_from_start(p) for p in places):
+                    return base.at(tuple(self.integer(p, node) for p in places))
             base = self.forced(base)
         match base:
             case Value(type=Array()):
@@ -690,6 +692,12 @@ class Expressions(Environment):
                 if isinstance(position, Static):
                     return Static(base.value[position.value])
         self.refuse("SD203", node, f"{self.said(base)} cannot be indexed")
+
+    def counts_from_start(self, place: Abstract) -> bool:
+        """Whether it is an index that the library counts from the start: it has no others but constants."""
+        if isinstance(place, Static):
+            return isinstance(place.value, int) and place.value >= 0
+        return isinstance(place, Value) and place.type == INT
 
     def tuple_item(self, base: Tuple, where: ast.expr, node: ast.AST) -> Abstract:
         if isinstance(where, ast.Slice):

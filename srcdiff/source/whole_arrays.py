@@ -102,7 +102,7 @@ class WholeArrays(Builtins):
         reads = tuple((array, same and aligned) for lazy in of for array, same in lazy.reads)
         for lazy in of:
             self.pending.discard(lazy)
-        made = Lazy(dtype, tuple(sizes), at, reads)
+        made = Lazy(dtype, tuple(sizes), at, reads, home=self.operations)
         self.pending.add(made)
         return made
 
@@ -117,12 +117,14 @@ class WholeArrays(Builtins):
             self.pending.discard(x)
             if not x.sizes:
                 return x.at(())
-            x.array = self.alloc(x.dtype, tuple(s.value() for s in x.sizes), None)
-            self.sizes[x.array] = tuple(s.key for s in x.sizes)
-            array = x.array
+            array = self.alloc(x.dtype, tuple(s.value() for s in x.sizes), None)
+            self.sizes[array] = tuple(s.key for s in x.sizes)
             self.nest(x.sizes, lambda places: self.write_element(array, places, x.at(places)))
             if x.view_of is not None and not self.frame.library:
                 self.frozen |= self.origins_of(x.view_of) | self.origins_of(array)
+            if x.home is not self.operations:
+                return array
+            x.array = array
         return x.array
 
     def settle(self) -> None:

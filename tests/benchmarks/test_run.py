@@ -72,8 +72,7 @@ def test_results_have_times_memory_and_first_calls_or_a_reason(small_run):
     collected, _ = small_run
     for result in collected.results:
         if result.refused is None:
-            assert 0.0 < result.seconds <= result.first_cold
-            assert result.first_warm > 0.0
+            assert min(result.seconds, result.first_cold, result.first_warm) > 0.0
             assert result.peak >= 0
             assert result.calls >= SHORT.rounds
             assert result.spread >= 1.0
