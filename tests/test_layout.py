@@ -25,6 +25,7 @@ ORDER = [
     "analyses",
     "rules",
     "source",
+    "library",
     "ir",
     "diagnostics",
 ]

@@ -269,20 +269,23 @@ class StillThere:
     def may_follow(self, store: Operation, access: Operation) -> bool:
         """Whether the store may run after the access: it stands behind it, or a loop comes round to it."""
         structure = self.structure
-        if structure.start[store] > structure.start[access]:
-            return True
+        behind = structure.start[store] > structure.start[access]
         common = set(structure.loops_around(structure.block_of[store])) & set(
             structure.loops_around(structure.block_of[access])
         )
-        return bool(common) and not (isinstance(store, Store) and self.is_new_each_turn(store.array, common))
+        made = self.made_each_turn(store.array, common) if isinstance(store, Store) else None
+        if made is not None:  # what the access has met is older than the array, or the array of this turn
+            return behind and structure.start[made] < structure.start[access]
+        return behind or bool(common)
 
-    def is_new_each_turn(self, array: Value, loops: set[Loop]) -> bool:
-        """Whether the reference is to an array that every turn of the loops makes anew."""
+    def made_each_turn(self, array: Value, loops: set[Loop]) -> Operation | None:
+        """The operation that makes the array, if every turn of the loops makes it anew."""
         definition = self.structure.definition.get(array)
         while isinstance(definition, References):
             array, definition = definition.array, self.structure.definition.get(definition.array)
         home = self.structure.home.get(array, self.structure.top)
-        return isinstance(definition, Alloc | Copy | Library) and loops <= set(self.structure.loops_around(home))
+        is_new = isinstance(definition, Alloc | Copy | Library) and loops <= set(self.structure.loops_around(home))
+        return definition if is_new else None
 
 
 @dataclass(frozen=True, slots=True)

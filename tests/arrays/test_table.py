@@ -56,22 +56,13 @@ def test_row(row: Row, k: int, backend: str) -> None:
     for position, bar in zip(row.wrt, bars, strict=True):
         assert_like_argument(bar, arguments[position])
     if row.exact is None:
+        for slope in slopes(row, k):  # good to five digits: comparing with them means something
+            assert slope.expected.resolved(), f"along {slope.direction}: {slope.expected}"
         assert_slopes(bars, slopes(row, k), single)
         return
     for bar, answer in zip(bars, row.exact, strict=True):
         # a few roundings of a formula with a handful of operations
         np.testing.assert_allclose(bar, answer, rtol=1e-6 if single else 1e-13, atol=1e-15)
-
-
-# ------------------------------------------------------------------------------------------------- the table itself
-
-
-@pytest.mark.parametrize(("row", "k"), [pytest.param(row, k, id=name) for name, row, k in POINTS if row.exact is None])
-def test_differences_are_sharp(row: Row, k: int) -> None:
-    """Every point is smooth and its differences are good to five digits: comparing with them means something."""
-    assert np.isfinite(plain_value(row.function, clone(row.at[k])))
-    for slope in slopes(row, k):
-        assert slope.expected.resolved(), f"along {slope.direction}: {slope.expected}"
 
 
 def test_names_are_unique() -> None:
