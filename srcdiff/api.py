@@ -130,7 +130,10 @@ class Derivative:
         try:
             return specialisation.function(*args) if specialisation.plain else specialisation(args)
         except NumbaError as error:
-            raise numba_cpu.not_compiled(error, self.backend) from None
+            unknown = specialisation.compiled.reading.unknown_calls
+            raise (
+                DifferentiationError(list(unknown)) if unknown else numba_cpu.not_compiled(error, self.backend)
+            ) from None
         except (ValueError, IndexError):
             if not specialisation.assumes_sizes:
                 raise

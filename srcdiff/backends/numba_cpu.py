@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +13,12 @@ from srcdiff.diagnostics import InternalError
 from srcdiff.emit import texts
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar
 from srcdiff.source.abstract import Description
+
+_LINEAR_ALGEBRA = (" @ ", "np.dot(", "np.linalg.")
+_NEEDS_SCIPY = (
+    "Numba compiles matrix products and linear algebra through SciPy: install scipy (or `srcdiff[linalg]`); "
+    "backend='python' does without"
+)
 
 # Keeps NaN and infinity; lets sums be reordered and products be fused with sums.
 FASTMATH = frozenset({"reassoc", "contract", "nsz", "arcp"})
@@ -28,6 +35,8 @@ def load(text: str, functions: Sequence[str], objects: Mapping[str, Any], option
 
     # Numba copies what BLAS cannot read in place, as NumPy does; nobody can change the code it says this of.
     warnings.filterwarnings("ignore", category=numba.NumbaPerformanceWarning, module=re.escape(file))
+    if any(call in text for call in _LINEAR_ALGEBRA) and importlib.util.find_spec("scipy") is None:
+        raise ModuleNotFoundError(_NEEDS_SCIPY)
     fastmath = options.get("fastmath", True)
     compile_ = numba.njit(
         error_model=options.get("error_model", "numpy"),

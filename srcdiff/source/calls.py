@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.diagnostics import Refusal
+from srcdiff.diagnostics import Problem, Refusal
 from srcdiff.ir.nodes import Block, Custom, Library, Operation, Store, Value, walk
 from srcdiff.ir.primitives import PRIMITIVES
-from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_float
+from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_float, is_supported_dtype
 from srcdiff.library import language
-from srcdiff.library.calls import LibraryCall
+from srcdiff.library.calls import LIBRARY, LibraryCall, row
 from srcdiff.library.table import FUNCTIONS, METHODS, UFUNC_METHODS
 from srcdiff.source.abstract import (
     Abstract,
@@ -70,6 +70,8 @@ class Calls(Optionals):
         super().__init__()
         self.active_calls: list[Any] = []
         self.recursive: set[Any] = set()
+        self.unknown_calls: list[Problem] = []
+        """Calls of functions of which nothing is known, as problems for a backend that does not know them either."""
 
     def run_body(self, node: ast.FunctionDef | ast.Lambda) -> Abstract:
         raise NotImplementedError
@@ -154,7 +156,8 @@ class Calls(Optionals):
         plain = plain_function(target)
         if plain is not None:
             return self.call_plain(plain, args, keywords, node)
-        return self.no_source(target, args, node)
+        unknown = self.call_unknown(target, args, keywords, node)
+        return self.no_source(target, args, node) if unknown is None else unknown
 
     def call_choice(
         self, function: Choice, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
@@ -179,6 +182,8 @@ class Calls(Optionals):
             self.refuse("SD404", node, "a derivative is called inside of what is differentiated")
         name = getattr(target, "__qualname__", None) or getattr(target, "__name__", None) or repr(target)
         module = getattr(target, "__module__", "") or ""
+        inner = module.removeprefix("numpy").lstrip(".")
+        name = f"{inner}.{name}" if inner and "." not in name and not inner.startswith(("_", "lib")) else name
         if module.startswith("numpy.random") or "numpy.random" in str(type(getattr(target, "__self__", None))):
             self.refuse("SD302", node, f"`{name}` draws random numbers", help_="draw them outside and pass them in")
         if module.startswith("numpy") or isinstance(target, np.ufunc):
@@ -287,6 +292,43 @@ class Calls(Optionals):
                 self.made(out, tuple(sizes[x].key for x in letters))
                 self.contiguous.discard(out)
         return outs[0] if len(outs) == 1 else Tuple(tuple(outs))
+
+    def call_unknown(
+        self, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+    ) -> Abstract | None:
+        """A function of NumPy that nothing is known of: a call without a derivative, of what an example gives."""
+        name = getattr(target, "__name__", "")
+        if getattr(np, name, None) is not target or not callable(target) or isinstance(target, type) or keywords:
+            return None
+        examples: list[Any] = []
+        texts: list[str] = []
+        arrays: list[Value] = []
+        for x in args:
+            if isinstance(x, Static) and isinstance(x.value, bool | int | float | str | None):
+                examples.append(x.value)
+                texts.append(repr(x.value))
+            elif isinstance(x, Value) and isinstance(x.type, Array):
+                examples.append(np.ones((2,) * x.type.rank, x.type.dtype))
+                texts.append(f"{{{len(arrays)}}}")
+                arrays.append(x)
+            else:
+                return None
+        try:
+            with np.errstate(all="ignore"):
+                found = target(*examples)
+        except Exception:
+            return None
+        results = found if isinstance(found, tuple) else (found,)
+        known = all(isinstance(r, np.ndarray | np.generic) and is_supported_dtype(r.dtype) for r in results)
+        if not arrays or not known or any(np.shares_memory(r, e) for r in results for e in examples):
+            return None
+        letters = iter(chr(k) for k in range(ord("a"), ord("a") + 1000))
+        taken = ",".join("".join(next(letters) for _ in range(a.array.rank)) for a in arrays)
+        given = ",".join("".join(next(letters) for _ in range(np.ndim(r))) for r in results)
+        dtypes = tuple(np.asarray(r).dtype.name for r in results)
+        row(f"np.{name}", f"np.{name}({', '.join(texts)})", f"{taken}->{given}", None, dtypes)
+        self.unknown_calls.append(Problem("SD302", f"`np.{name}` cannot be compiled by Numba", self.span))
+        return self.library_call(LIBRARY[f"np.{name}"], list(arrays), node)
 
     def misfit(self, arrays: list[Value], node: ast.AST) -> tuple[str | Value, ...]:
         parts: list[str | Value] = ["shapes do not fit together:"]

@@ -832,6 +832,8 @@ class Reading:
     """Numbers that the function assigns once, by name."""
     assumes_sizes: bool = False
     """Whether it was read as if no size were one that stretches."""
+    unknown_calls: tuple[Problem, ...] = ()
+    """What to say if the backend does not compile the calls of which nothing is known."""
 
 
 _MOST_SPLITS = 4  # each may double what follows it
@@ -903,9 +905,8 @@ def _read(reader: Reader, captured: Captured, arguments: dict[str, Description],
     callees = tuple(u.function for u in reader.units.values() if u.function is not None)
     program = mark_writing_calls(Program(main, callees))
     program = pass_outside_values(program, [o.value for o in reader.outside])
-    return Reading(
-        program, bound, result, tuple(reader.outside), tuple(reader.guards), captured, lists, once, reader.assumes
-    )
+    outside, guards, unknown = tuple(reader.outside), tuple(reader.guards), tuple(reader.unknown_calls)
+    return Reading(program, bound, result, outside, guards, captured, lists, once, reader.assumes, unknown)
 
 
 def _argument(reader: Reader, d: Description, name: str, lists: dict[List, Stored]) -> tuple[Abstract, list[Value]]:
