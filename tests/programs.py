@@ -3791,3 +3791,22 @@ def stacked_in_a_branch_of_a_loop(a, n):
 
 
 program(stacked_in_a_branch_of_a_loop, at=[(np.array([0.7, 0.3, -1.2]), 3), (np.array([0.7, 0.3]), 2)])
+
+
+def array_returned_from_a_loop(a, n):
+    """A function that returns an array while it loops."""
+
+    def first_large(u):
+        for j in range(n):
+            if u[j] > 0.5:
+                return u
+            u = u * 2.0
+        return 3.0 * u
+
+    u = first_large(a * a)
+    return np.sum(u) * a[0]
+
+
+program(
+    array_returned_from_a_loop, at=[(np.array([0.9, 0.3]), 2), (np.array([0.2, 0.6]), 2), (np.array([0.1, 0.2]), 2)]
+)

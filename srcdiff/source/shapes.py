@@ -199,7 +199,8 @@ class Shapes(Builder):
             last = after.get(name)
             if last is None or last.type != array.type or self.keys(last) != self.keys(array):
                 wrong.add((place, name))
-            new = frozenset() if last is None else self.origins_of(last) - self.origins_of(array)
+            known = self.origins_of(array)
+            new = frozenset() if last is None or ANYTHING in known else self.origins_of(last) - known
             if new:
                 self.come_to[place, name] = self.come_to.get((place, name), frozenset()) | new
                 changed = True
