@@ -378,6 +378,7 @@ class Environment(Shapes):
             self.names, self.same = dict(before), same
             with self.block() as operations:
                 self.or_die(side)
+                self.settle()
             sides.append((self.names, operations))
         self.span, self.same = span, same
         (names_then, then_operations), (names_else, else_operations) = sides
@@ -599,6 +600,7 @@ class Environment(Shapes):
         index = Value(INT, "i") if bounds is not None else None
         with self.block() as operations:
             self.or_die(lambda: body(index))
+            self.settle()
         after = dict(self.names)
         if self.dead:
             after = {**head, self.exit_key: Static(RAISES)}

@@ -97,8 +97,9 @@ class Shapes(Builder):
         a, b = self.canonical(a), self.canonical(b)
         if a == b:
             return
-        if b[0] == "n" or _inside(b, a) or self.asked.get(b, _NEVER) < self.asked.get(a, _NEVER):
-            a, b = b, a  # the one that loops have used already
+        asked_first = self.asked.get(b, _NEVER) < self.asked.get(a, _NEVER)  # loops have used it already
+        if b[0] == "n" or _inside(b, a) or (asked_first and a[0] != "n" and not _inside(a, b)):
+            a, b = b, a
         self.same = {**self.same, b: a}
 
     def dim(self, array: Value, axis: int) -> Value:
@@ -198,7 +199,8 @@ class Shapes(Builder):
             last = after.get(name)
             if last is None or last.type != array.type or self.keys(last) != self.keys(array):
                 wrong.add((place, name))
-            new = frozenset() if last is None else self.origins_of(last) - self.origins_of(array)
+            known = self.origins_of(array)
+            new = frozenset() if last is None or ANYTHING in known else self.origins_of(last) - known
             if new:
                 self.come_to[place, name] = self.come_to.get((place, name), frozenset()) | new
                 changed = True
