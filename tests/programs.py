@@ -3810,3 +3810,17 @@ def array_returned_from_a_loop(a, n):
 program(
     array_returned_from_a_loop, at=[(np.array([0.9, 0.3]), 2), (np.array([0.2, 0.6]), 2), (np.array([0.1, 0.2]), 2)]
 )
+
+
+def reshaped_for_a_moment(a, n):
+    """An array that was reshaped on the way may be written: no name has what it was reshaped to."""
+    total = np.sum(a.ravel() ** 2)
+    b = 2.0 * (a * 3.0)[:, ::2].reshape(-1)
+    b[1:] = b[:-1] * total
+    for i in range(n):
+        total += np.dot(a.ravel(), a.reshape(-1)) * b[1]
+        a[1:] = 0.5 * np.sin(a[:-1])
+    return total + np.sum(a)
+
+
+program(reshaped_for_a_moment, at=[(np.array([[0.7, 0.3, -1.2], [0.4, -0.6, 1.1]]), 2)])

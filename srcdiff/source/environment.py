@@ -36,6 +36,7 @@ from srcdiff.source.abstract import (
     Text,
     Tuple,
     Zip,
+    arrays_in,
     describe,
     join,
     leaf_types,
@@ -43,8 +44,8 @@ from srcdiff.source.abstract import (
     same_function,
 )
 from srcdiff.source.capture import Captured
+from srcdiff.source.shapes import ANYTHING, Shapes
 from srcdiff.source.shapes import Key as SizeKey
-from srcdiff.source.shapes import Shapes
 
 Key = tuple[int, str]
 
@@ -224,6 +225,19 @@ class Environment(Shapes):
         for lazy, array in mark.pending:
             lazy.array = array
             self.pending.add(lazy)
+
+    def doubt(self, array: Value, copied: Value) -> None:
+        """The copy may be a view in NumPy, so that writing into one of them would be seen in the other, or not."""
+        if not self.frame.library:
+            self.doubts.add((self.origins_of(array), self.origins_of(copied)))
+
+    def forget_doubts(self, older: set[tuple[frozenset[Hashable], frozenset[Hashable]]]) -> None:
+        """At the end of a statement: whether a copy is a view in NumPy does not matter if no name has got it."""
+        if self.doubts <= older:
+            return
+        seen = {origin for x in self.names.values() for a in arrays_in(x) for origin in self.origins_of(a)}
+        if ANYTHING not in seen:
+            self.doubts = {doubt for doubt in self.doubts if doubt in older or doubt[1] & seen}
 
     def settle(self) -> None:
         """Compute the arrays that are not computed yet: something may be written, or this place be left."""
@@ -546,8 +560,9 @@ class Environment(Shapes):
                 carried[key] = loosened(describe(before[key]))
         carried = {k: join(d, self.head(k, d, before)) for k, d in carried.items()}
         self.settle()
-        same = self.same
+        same, made_here = self.same, self.made_here
         for turn in itertools.count():
+            self.made_here = made_here  # what is made has the same origin at each reading
             attempt = self.one_pass(place, before, carried, bounds, test, body)
             self.same = same
             if attempt.carried == carried and not attempt.again:

@@ -49,8 +49,10 @@ class Shapes(Builder):
         """Arrays that are memory of their own, by their first reference."""
         self.apart: set[frozenset[Value]] = set()
         self.contiguous: set[Value] = set()
-        self.frozen: set[Hashable] = set()
-        """Origins of arrays of which it is not known whether they share memory: nothing may be written into them."""
+        self.doubts: set[tuple[frozenset[Hashable], frozenset[Hashable]]] = set()
+        """Origins of an array and of its copy that NumPy may have as a view: nothing may be written into either."""
+        self.made_here = 0
+        """How many arrays the statement that is being read has made."""
         self.varying: set[Hashable] = set()
         """What does not stay from turn to turn, by loop: the shape of an array, two arrays apart."""
         self.come_to: dict[Hashable, frozenset[Hashable]] = {}
@@ -126,7 +128,8 @@ class Shapes(Builder):
     def made(self, array: Value, sizes: tuple[Key, ...]) -> Value:
         """A new array with memory of its own; its origin is the place in the program."""
         self.sizes[array] = sizes
-        self.origins[array] = frozenset((("made", self.span, self.path),))
+        self.made_here += 1
+        self.origins[array] = frozenset((("made", self.span, self.path, self.made_here),))
         self.new.add(array)
         self.contiguous.add(array)
         return self.register(array)

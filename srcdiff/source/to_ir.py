@@ -170,10 +170,12 @@ class Reader(Recursion):
         """Read a statement; a problem in it is noted, and what it would have assigned cannot be used."""
         if not self.frame.library:
             self.span = self.span_of(statement)
-        depth = len(self.stack)
+            self.made_here = 0
+        depth, doubts = len(self.stack), set(self.doubts)
         found: list[bool] = []
         try:
             self.or_die(lambda: found.append(bool(read())))
+            self.forget_doubts(doubts)
             return bool(found and found[0])
         except Refusal as refusal:
             if refusal.problem is not None and refusal.problem not in self.problems:
