@@ -44,7 +44,7 @@ from srcdiff.source.abstract import (
     same_function,
 )
 from srcdiff.source.capture import Captured
-from srcdiff.source.shapes import ANYTHING, Shapes
+from srcdiff.source.shapes import ANYTHING, Doubt, Shapes
 from srcdiff.source.shapes import Key as SizeKey
 
 Key = tuple[int, str]
@@ -229,15 +229,16 @@ class Environment(Shapes):
     def doubt(self, array: Value, copied: Value) -> None:
         """The copy may be a view in NumPy, so that writing into one of them would be seen in the other, or not."""
         if not self.frame.library:
-            self.doubts.add((self.origins_of(array), self.origins_of(copied)))
+            self.doubts.add(Doubt(self.origins_of(array), self.origins_of(copied), self.born[copied]))
 
-    def forget_doubts(self, older: set[tuple[frozenset[Hashable], frozenset[Hashable]]]) -> None:
+    def forget_doubts(self, older: set[Doubt], before: dict[Key, Abstract]) -> None:
         """At the end of a statement: whether a copy is a view in NumPy does not matter if no name has got it."""
         if self.doubts <= older:
             return
-        seen = {origin for x in self.names.values() for a in arrays_in(x) for origin in self.origins_of(a)}
+        changed = [x for k, x in self.names.items() if x is not before.get(k) or isinstance(x, Stored)]
+        seen = {origin for x in changed for a in arrays_in(x) for origin in self.origins_of(a)}
         if ANYTHING not in seen:
-            self.doubts = {doubt for doubt in self.doubts if doubt in older or doubt[1] & seen}
+            self.doubts = {doubt for doubt in self.doubts if doubt in older or doubt.copied & seen}
 
     def settle(self) -> None:
         """Compute the arrays that are not computed yet: something may be written, or this place be left."""

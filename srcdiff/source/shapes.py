@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Any
 
 from srcdiff.ir.builder import Builder
@@ -24,6 +25,15 @@ Key = tuple[Hashable, ...]
 ONE: Key = ("n", 1)
 _NEVER = 10**9
 ANYTHING = "anything"  # an origin that may be any other
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """An array and its copy that NumPy may have as a view: where they come from, and when the copy was made."""
+
+    array: frozenset[Hashable]
+    copied: frozenset[Hashable]
+    born: int
 
 
 class Shapes(Builder):
@@ -49,8 +59,8 @@ class Shapes(Builder):
         """Arrays that are memory of their own, by their first reference."""
         self.apart: set[frozenset[Value]] = set()
         self.contiguous: set[Value] = set()
-        self.doubts: set[tuple[frozenset[Hashable], frozenset[Hashable]]] = set()
-        """Origins of an array and of its copy that NumPy may have as a view: nothing may be written into either."""
+        self.doubts: set[Doubt] = set()
+        """Arrays of which it is not known whether they share memory: nothing may be written into them."""
         self.made_here = 0
         """How many arrays the statement that is being read has made."""
         self.varying: set[Hashable] = set()

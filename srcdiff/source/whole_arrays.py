@@ -383,8 +383,9 @@ class WholeArrays(Builtins):
         )
 
     def store(self, array: Value, indices: Places, value: Value, adds: bool = False) -> None:
-        origins = self.origins_of(array)
-        if any(origins & (array_origins | copy_origins | {ANYTHING}) for array_origins, copy_origins in self.doubts):
+        base, origins = self.base(array), self.origins_of(array)
+        made = self.born[base] if base in self.new else 0  # what was made later has nothing to do with it
+        if any(origins & (d.array | d.copied | {ANYTHING}) for d in self.doubts if made <= d.born):
             self.refuse("SD303", None, _MAY_BE_A_COPY, help_="copy the array before that: `.copy()`")
         super().store(array, indices, value, adds)
 
