@@ -25,9 +25,11 @@ from srcdiff.source.abstract import Abstract, Description, Items, List, Static, 
 from srcdiff.source.capture import Captured
 from srcdiff.source.to_ir import Reading, read
 from srcdiff.transforms.custom import rules_share_no_memory
+from srcdiff.transforms.from_zero import count_from_zero
 from srcdiff.transforms.fuse import fuse, straighten
 from srcdiff.transforms.memory import tidy_memory
 from srcdiff.transforms.recursion import adjoints_of_callees, refuse_shared_memory
+from srcdiff.transforms.registers import elements_in_registers
 from srcdiff.transforms.reverse import gradient_of
 from srcdiff.transforms.share import share
 from srcdiff.transforms.simplify import simplify
@@ -114,6 +116,12 @@ def _straighten(work: Work) -> None:
     _simplify(work)
 
 
+def _suit_the_machine(work: Work) -> None:
+    work.main = count_from_zero(elements_in_registers(work.main))
+    work.callees = tuple(count_from_zero(elements_in_registers(c)) for c in work.callees)
+    _simplify(work)
+
+
 def _sink(work: Work) -> None:
     if work.request.mode == "reverse":
         work.main = sink_into_branches(work.main, [v for n in work.request.wrt for v in _chosen(work, n)])
@@ -149,6 +157,7 @@ STEPS: Sequence[tuple[str, Callable[[Work], None]]] = (
     ("compute inside a branch what only it differentiates", _sink),
     ("reverse the program", _reverse),
     ("let the sweeps share loops", _straighten),
+    ("keep elements that a loop comes back to in numbers, and count from zero", _suit_the_machine),
     ("write the source", _emit),
 )
 
