@@ -208,6 +208,16 @@ class Derivative:
         return specialisation.function, [(parts[a], parts[b]) for a, b in specialisation.apart], passed
 
     def _specialise(self, key: Any, args: tuple[Any, ...], *, exact: bool = False) -> Specialisation:
+        """The specialisation for the key: one thread makes it, the others wait for it."""
+        with numba_cpu.ONE_AT_A_TIME:
+            known = self.specialisations.get(key)
+            if known is None or (known.watches and not known.is_current()):
+                known = self._specialised(args, exact=exact)
+                self.specialisations[key] = known
+            self.latest = known
+            return known
+
+    def _specialised(self, args: tuple[Any, ...], *, exact: bool = False) -> Specialisation:
         descriptions = {
             n: describe_argument(a, n, self.span, exact=exact) for n, a in zip(self.names, args, strict=True)
         }
@@ -220,13 +230,11 @@ class Derivative:
             request.exact = True  # what it has written when it meets sizes that differ cannot be taken back
             compiled = compile_request(request, self.backend, self.options)
         self._warn(compiled)
-        specialisation = Specialisation(compiled, descriptions, self, args)
-        self.specialisations[key] = self.latest = specialisation
-        return specialisation
+        return Specialisation(compiled, descriptions, self, args)
 
     def _warn(self, compiled: Compiled) -> None:
         for message in compiled.warnings:
-            warnings.warn(message, ZeroGradientWarning, stacklevel=4)
+            warnings.warn(message, ZeroGradientWarning, stacklevel=5)
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
@@ -236,9 +244,8 @@ class Derivative:
         if self.latest is None:
             from srcdiff.source.guess import guessed_arguments
 
-            self._specialise(None, tuple(guessed_arguments(self.captured, self.signature).values()))
-            del self.specialisations[None]
-        assert self.latest is not None
+            with numba_cpu.ONE_AT_A_TIME:
+                self.latest = self._specialised(tuple(guessed_arguments(self.captured, self.signature).values()))
         return self.latest.compiled.text
 
     def __repr__(self) -> str:
