@@ -45,6 +45,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--seconds", type=float, default=4.0, help="how long to measure times (default: %(default)s seconds)"
     )
     bench.set_defaults(run=show_benchmark)
+    cache = commands.add_parser(
+        "cache", help="say where compiled gradients are kept and how many there are, or clear it"
+    )
+    cache.add_argument("--clear", action="store_true", help="throw them away")
+    cache.set_defaults(run=lambda chosen: show_cache(clear=chosen.clear))
     chosen = parser.parse_args(arguments)
     try:
         chosen.run(chosen)
@@ -55,6 +60,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 class CommandError(Exception):
     """What was asked for cannot be done: the text says why."""
+
+
+# The cache -------------------------------------------------------------------------------------------------------
+
+
+def show_cache(*, clear: bool) -> None:
+    """Where the cache is and how much it holds, after it has been cleared if that is wanted."""
+    from srcdiff.caching import store
+
+    if clear:
+        store.clear()
+    files, size = store.size()
+    print(f"{store.directory()}: {files} files, {size / 1e6:.1f} MB")
 
 
 # A user's own function -------------------------------------------------------------------------------------------
