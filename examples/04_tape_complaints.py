@@ -59,12 +59,8 @@ report("the same loop, not once", srcdiff.grad(square_until_large)(200.0), 0.0)
 def shape_from_value(x):
     n = int(x) + 2
     a = np.zeros(n)
-    for i in range(n):
-        a[i] = x
-    total = 0.0
-    for i in range(n):
-        total += a[i] * a[i]
-    return total
+    a[:] = x
+    return np.sum(a * a)
 
 
 report("an array whose shape depends on a value", srcdiff.grad(shape_from_value)(2.5), 20.0)
@@ -89,11 +85,7 @@ report("  and the argument is left unchanged", x, [2.0, 3.0])
 def through_a_view(a):
     row = a[1]
     row[0] = a[0, 0] ** 2
-    total = 0.0
-    for i in range(a.shape[0]):
-        for j in range(a.shape[1]):
-            total += a[i, j] * a[i, j]
-    return total
+    return np.sum(a * a)
 
 
 a = np.array([[3.0, 1.0], [5.0, 7.0]])
@@ -172,19 +164,39 @@ report("a number from outside", scaled_bar(3.0), 12.0)
 scale = 5.0
 report("  and when it has changed", scaled_bar(3.0), 30.0)
 
+# -- boolean indexing: read, assigned, and changed in place
+
+
+def chosen(w, mask):
+    return np.sum(w[mask])
+
+
+def replaced(w, mask, v):
+    w[mask] = v
+    return np.sum(w * w)
+
+
+def doubled_where_positive(w):
+    w[w > 0] *= 2
+    return np.sum(w * w)
+
+
+w = np.array([1.0, 2.0, 3.0])
+mask = np.array([False, True, False])
+report("boolean indexing", srcdiff.grad(chosen)(w, mask), [0.0, 1.0, 0.0])
+report("  as a target, what is left", srcdiff.grad(replaced)(w, mask, 5.0), [2.0, 0.0, 6.0])
+report("  as a target, what is assigned", srcdiff.grad(replaced, wrt="v")(w, mask, 5.0), 10.0)
+matrix = np.array([[1.0, -2.0], [-3.0, 4.0]])
+report("  with two axes, in place", srcdiff.grad(doubled_where_positive)(matrix), [[8.0, -4.0], [-6.0, 32.0]])
+
 # -- masking by multiplication
 
 
-def masked(w, mask):
-    total = 0.0
-    for i in range(len(w)):
-        total += w[i] * mask[i]
-    return total
+def masked(w, x):
+    return np.sum(w * x)
 
 
-report(
-    "masking by multiplication", srcdiff.grad(masked)(np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0, 0.0])), [0, 1, 0]
-)
+report("masking by multiplication", srcdiff.grad(masked)(w, np.array([0.0, 1.0, 0.0])), [0.0, 1.0, 0.0])
 
 # -- persistent tapes: a derivative is a function, it holds nothing, call it as often as you like
 
@@ -207,10 +219,7 @@ report("with respect to an intermediate value", srcdiff.grad(intermediate, wrt="
 
 
 def mean_squared_error(w, b, x, y):
-    total = 0.0
-    for i in range(len(x)):
-        total += (w * x[i] + b - y[i]) ** 2
-    return total / len(x)
+    return np.mean((w * x + b - y) ** 2)
 
 
 points = np.array([1.0, 2.0, 3.0, 4.0]), np.array([3.0, 5.0, 7.0, 9.0])

@@ -1,6 +1,7 @@
 """What users of gradient tapes complain about: each simply works, with its exact answer, on every backend.
 
-The rows of shared/CASES.md that need neither whole-array expressions nor second derivatives, in its order.
+The list of complaints in its order, without second derivatives; what can be written with loops and with whole arrays is
+here in both ways.
 """
 
 from __future__ import annotations
@@ -26,6 +27,16 @@ def test_values_appended_to_a_list(backend):
         return x + sum(items)
 
     assert srcdiff.grad(appended, backend=backend)(1.0) == 3.0
+
+
+def test_arrays_appended_to_a_list(backend):
+    def appended(x, n):
+        items = []
+        for k in range(n):
+            items.append(k * x)
+        return np.sum(np.stack(items) ** 2)
+
+    assert srcdiff.grad(appended, backend=backend)(np.array([1.0, 2.0]), 3).tolist() == [10.0, 20.0]
 
 
 def test_branch_on_a_computed_value_takes_the_side_that_ran(backend):
@@ -69,6 +80,16 @@ def test_array_whose_shape_depends_on_a_value(backend):
     assert srcdiff.grad(filled, backend=backend)(2.5) == 20.0
 
 
+def test_array_whose_shape_depends_on_a_value_as_a_whole(backend):
+    def filled(x):
+        n = int(x) + 2
+        a = np.zeros(n)
+        a[:] = x
+        return np.sum(a * a)
+
+    assert srcdiff.grad(filled, backend=backend)(2.5) == 20.0
+
+
 def test_writes_in_place_after_a_value_was_used(backend):
     def written(x):
         y = x[0]
@@ -101,6 +122,21 @@ def test_writes_through_a_view(backend):
         assert abs(got - by_differences.value) <= by_differences.tolerance
 
 
+def test_writes_through_a_view_of_an_array_that_is_summed_as_a_whole(backend):
+    def through_a_row(a):
+        row = a[1]
+        row[0] = a[0, 0] ** 2
+        return np.sum(a * a)
+
+    a = np.array([[2.0, 3.0], [5.0, 7.0]])
+    found = srcdiff.grad(through_a_row, backend=backend)(a)
+
+    assert found.tolist() == [[4.0 + 32.0, 6.0], [0.0, 14.0]]
+    assert a.tolist() == [[2.0, 3.0], [5.0, 7.0]]
+    for got, by_differences in zip(found.ravel(), gradient(through_a_row, (a,), (0,)), strict=True):
+        assert abs(got - by_differences.value) <= by_differences.tolerance
+
+
 def cube_adjoint(x, out, out_bar):
     return 3.0 * x * x * out_bar
 
@@ -116,6 +152,25 @@ def doubled(x):
 
 def test_helper_with_a_rule_has_the_gradient_that_is_given(backend):
     assert srcdiff.grad(lambda x: 2.0 * cube(x), backend=backend)(2.0) == 24.0
+
+
+def normalised_adjoint(x, out, out_bar):
+    return (out_bar - out * np.sum(out * out_bar)) / np.sqrt(np.sum(x * x))
+
+
+@srcdiff.custom_rule(adjoint=normalised_adjoint)
+def normalised(x):
+    return x / np.sqrt(np.sum(x * x))
+
+
+def test_helper_of_arrays_with_a_rule_has_the_gradient_that_is_given(backend):
+    def along(x, direction):
+        return np.sum(normalised(x) * direction)
+
+    found = srcdiff.grad(along, backend=backend)(np.array([3.0, 4.0]), np.array([1.0, 0.0]))
+
+    # d/dx of x0 / |x|: (x1**2, -x0 * x1) / |x|**3
+    assert found == pytest.approx(np.array([16.0, -12.0]) / 125.0, rel=1e-14)  # rounding of the quotients
 
 
 def test_helper_with_source_is_followed(backend):
@@ -166,9 +221,24 @@ def test_cast_and_round_give_zero_and_a_warning_with_the_line(cut, named, backen
     assert found == 0.0
 
 
-def test_masking_by_a_condition(backend):
-    """`np.sum(w[mask])` as a loop; the expression itself comes with whole-array code."""
+@pytest.mark.parametrize(
+    ("cut", "named"),
+    [
+        (lambda x: np.sum(2.0 * np.round(x)), "rounding"),
+        (lambda x: np.sum(2.0 * x.astype(np.int64)), "int"),
+        (lambda x: 2.0 * np.argmax(x), "a comparison"),
+    ],
+)
+def test_cast_and_round_of_arrays_give_zeros_and_a_warning_with_the_line(cut, named, backend):
+    derivative = srcdiff.grad(cut, backend=backend)
 
+    with pytest.warns(srcdiff.ZeroGradientWarning, match=f"{named}.* in line {cut.__code__.co_firstlineno}"):
+        found = derivative(np.array([2.4, 1.5]))
+
+    assert found.tolist() == [0.0, 0.0]
+
+
+def test_masking_by_a_condition(backend):
     def masked(w, mask):
         total = 0.0
         for i in range(len(w)):
@@ -181,6 +251,52 @@ def test_masking_by_a_condition(backend):
     assert found.tolist() == [0.0, 1.0, 0.0]
 
 
+def test_boolean_indexing(backend):
+    found = srcdiff.grad(lambda w, mask: np.sum(w[mask]), backend=backend)
+
+    assert found(np.array([1.0, 2.0, 3.0]), np.array([False, True, False])).tolist() == [0.0, 1.0, 0.0]
+    two = np.array([[1.0, 2.0], [3.0, 4.0]])
+    assert found(two, two > 2.5).tolist() == [[0.0, 0.0], [1.0, 1.0]]
+    assert found(two, np.array([True, False])).tolist() == [[1.0, 1.0], [0.0, 0.0]]
+
+
+def squares_with_masked_replaced(w, mask, v):
+    w[mask] = v
+    return np.sum(w * w)
+
+
+def test_boolean_indexing_as_the_target_of_a_number(backend):
+    derivative = srcdiff.grad(squares_with_masked_replaced, wrt=("w", "v"), backend=backend)
+
+    w_bar, v_bar = derivative(np.array([1.0, 2.0, 3.0]), np.array([False, True, False]), 5.0)
+    assert (w_bar.tolist(), v_bar) == ([2.0, 0.0, 6.0], 10.0)
+    w_bar, v_bar = derivative(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[False, True], [True, False]]), 5.0)
+    assert (w_bar.tolist(), v_bar) == ([[2.0, 0.0], [0.0, 8.0]], 20.0)
+
+
+def test_boolean_indexing_as_the_target_of_an_array(backend):
+    derivative = srcdiff.grad(squares_with_masked_replaced, wrt=("w", "v"), backend=backend)
+
+    w_bar, v_bar = derivative(np.array([1.0, 2.0, 3.0]), np.array([True, False, True]), np.array([5.0, 7.0]))
+    assert (w_bar.tolist(), v_bar.tolist()) == ([0.0, 4.0, 0.0], [10.0, 14.0])
+    mask = np.array([[False, True], [True, False]])
+    w_bar, v_bar = derivative(np.array([[1.0, 2.0], [3.0, 4.0]]), mask, np.array([5.0, 7.0]))
+    assert (w_bar.tolist(), v_bar.tolist()) == ([[2.0, 0.0], [0.0, 8.0]], [10.0, 14.0])
+
+
+@pytest.mark.parametrize("w", [np.array([1.0, -2.0, 3.0]), np.array([[1.0, -2.0], [-3.0, 4.0]])])
+def test_boolean_indexing_with_augmented_assignment(w, backend):
+    def doubled_where_positive(w):
+        w[w > 0] *= 2
+        return np.sum(w * w)
+
+    before = w.copy()
+    found = srcdiff.grad(doubled_where_positive, backend=backend)(w)
+
+    assert found.tolist() == np.where(w > 0.0, 8.0 * w, 2.0 * w).tolist()
+    assert w.tolist() == before.tolist()
+
+
 def test_masking_by_multiplication(backend):
     def weighted(w, x):
         total = 0.0
@@ -191,6 +307,14 @@ def test_masking_by_multiplication(backend):
     x = np.array([0.0, 1.0, 0.5])
 
     assert srcdiff.grad(weighted, backend=backend)(np.array([1.0, 2.0, 3.0]), x).tolist() == x.tolist()
+
+
+def test_masking_by_multiplication_of_whole_arrays(backend):
+    x = np.array([0.0, 1.0, 0.5])
+
+    found = srcdiff.grad(lambda w, x: np.sum(w * x), backend=backend)(np.array([1.0, 2.0, 3.0]), x)
+
+    assert found.tolist() == x.tolist()
 
 
 def test_derivative_is_a_function_that_can_be_called_as_often_as_you_like(backend):
@@ -220,6 +344,15 @@ def test_linear_regression_that_fits_exactly_has_no_gradient(backend):
     assert srcdiff.grad(mean_squared_error, wrt=("w", "b"), backend=backend)(2.0, 1.0, x, y) == (0.0, 0.0)
 
 
+def test_linear_regression_of_whole_arrays_that_fits_exactly_has_no_gradient(backend):
+    def mean_squared_error(w, b, x, y):
+        return np.mean((w * x + b - y) ** 2)
+
+    x, y = np.array([1.0, 2.0, 3.0, 4.0]), np.array([3.0, 5.0, 7.0, 9.0])
+
+    assert srcdiff.grad(mean_squared_error, wrt=("w", "b"), backend=backend)(2.0, 1.0, x, y) == (0.0, 0.0)
+
+
 def test_prints_to_debug_work(backend, capfd):
     def shows(x):
         print("x is", x)
@@ -231,6 +364,16 @@ def test_prints_to_debug_work(backend, capfd):
 
     assert found == 4.0
     assert capfd.readouterr().out == "x is 2.0\n"
+
+
+def test_prints_of_arrays_to_debug_work(backend, capfd):
+    def shows(x):
+        y = x * x
+        print("y is", y)
+        return np.sum(y)
+
+    assert srcdiff.grad(shows, backend=backend)(np.array([1.5, 2.0])).tolist() == [3.0, 4.0]
+    assert capfd.readouterr().out == "y is [2.25 4.  ]\n"
 
 
 def twice_the_square(x):

@@ -22,11 +22,12 @@ PRINTS = "<!-- prints -->"
 
 @dataclass(frozen=True)
 class Program:
-    """A block of Python with the line where it starts, and what it prints where the README says so."""
+    """A block of Python, the line where it starts, and, where the README has that, what it prints and its place."""
 
     line: int
     text: str
     prints: str | None = None
+    place: tuple[int, int] = (0, 0)
 
 
 def programs() -> list[Program]:
@@ -34,7 +35,7 @@ def programs() -> list[Program]:
     for fence in re.finditer(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL):
         language, text = fence.groups()
         if README[: fence.start()].rstrip().endswith(PRINTS):
-            found[-1] = Program(found[-1].line, found[-1].text, text)
+            found[-1] = Program(found[-1].line, found[-1].text, text, fence.span(2))
         elif language == "python":
             found.append(Program(README.count("\n", 0, fence.start(2)) + 1, text))
     return found
@@ -79,9 +80,10 @@ def test_readme_knows_no_machine():
 def write_outputs() -> None:
     readme = README
     with tempfile.TemporaryDirectory() as folder:
-        for program in programs():
+        for program in reversed(programs()):  # the places before a text stay where they are
             if program.prints is not None:
-                readme = readme.replace(program.prints, run(program, Path(folder)))
+                start, end = program.place
+                readme = readme[:start] + run(program, Path(folder)) + readme[end:]
     FILE.write_text(readme, encoding="utf-8")
 
 

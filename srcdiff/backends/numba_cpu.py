@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import re
 import time
 import warnings
@@ -20,6 +21,12 @@ from srcdiff.source.abstract import Description
 
 ONE_AT_A_TIME = global_compiler_lock
 """Threads take turns in the compiler: with Numba's own lock, since Numba holds it when it asks for a derivative."""
+
+_LINEAR_ALGEBRA = (" @ ", "np.dot(", "np.linalg.")
+_NEEDS_SCIPY = (
+    "Numba compiles matrix products and linear algebra through SciPy: install scipy (or `srcdiff[linalg]`); "
+    "backend='python' does without"
+)
 
 # Keeps NaN and infinity; lets sums be reordered and products be fused with sums.
 FASTMATH = frozenset({"reassoc", "contract", "nsz", "arcp"})
@@ -45,6 +52,8 @@ def load(
         _listen()
     # Numba copies what BLAS cannot read in place, as NumPy does; nobody can change the code it says this of.
     warnings.filterwarnings("ignore", category=numba.NumbaPerformanceWarning, module=re.escape(file))
+    if any(call in text for call in _LINEAR_ALGEBRA) and importlib.util.find_spec("scipy") is None:
+        raise ModuleNotFoundError(_NEEDS_SCIPY)
     fastmath = options.get("fastmath", True)
     compile_ = numba.njit(
         error_model=options.get("error_model", "numpy"),

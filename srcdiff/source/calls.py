@@ -182,6 +182,8 @@ class Calls(Optionals):
             self.refuse("SD404", node, "a derivative is called inside of what is differentiated")
         name = getattr(target, "__qualname__", None) or getattr(target, "__name__", None) or repr(target)
         module = getattr(target, "__module__", "") or ""
+        inner = module.removeprefix("numpy").lstrip(".")
+        name = f"{inner}.{name}" if inner and "." not in name and not inner.startswith(("_", "lib")) else name
         if module.startswith("numpy.random") or "numpy.random" in str(type(getattr(target, "__self__", None))):
             self.refuse("SD302", node, f"`{name}` draws random numbers", help_="draw them outside and pass them in")
         if module.startswith("numpy") or isinstance(target, np.ufunc):

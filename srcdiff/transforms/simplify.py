@@ -303,6 +303,10 @@ class _Dead:
             self.need_memory(operation.array)
         if isinstance(operation, Push) and isinstance(operation.value.type, Array):
             self.need_memory(operation.value)
+        if isinstance(operation, Print | Raise):
+            for value in operation.uses():
+                if isinstance(value.type, Array):
+                    self.need_memory(value)
         if isinstance(operation, Call | Library):
             for value in operation.args:
                 if isinstance(value.type, Array):

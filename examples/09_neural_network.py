@@ -1,0 +1,50 @@
+"""A neural network with two hidden layers and a softmax learns to tell three spirals apart."""
+
+import numpy as np
+
+import srcdiff
+
+
+def scores(layers, x):
+    """One row of scores for each point; a layer is a matrix of weights and a vector of offsets."""
+    for weights, offsets in layers[:-1]:
+        x = np.tanh(x @ weights + offsets)
+    weights, offsets = layers[-1]
+    return x @ weights + offsets
+
+
+def loss(layers, x, labels):
+    """The mean of minus the logarithm of the probability that a softmax gives to each point's own label."""
+    s = scores(layers, x)
+    shifted = s - np.max(s, axis=1, keepdims=True)  # so that nothing overflows
+    log_p = shifted - np.log(np.sum(np.exp(shifted), axis=1, keepdims=True))
+    return -np.mean(log_p[np.arange(len(labels)), labels])
+
+
+random = np.random.default_rng(1)
+labels = np.repeat(np.arange(3), 60)
+radius = np.tile(np.linspace(0.1, 1.0, 60), 3)
+angle = 4.0 * radius + 2.0 * np.pi / 3.0 * labels
+x = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1) + 0.01 * random.standard_normal((180, 2))
+
+# The gradient with respect to a tuple is a tuple of the same form.
+layers = tuple((random.standard_normal((m, n)) / np.sqrt(m), np.zeros(n)) for m, n in [(2, 16), (16, 16), (16, 3)])
+print(srcdiff.check(loss, layers, x, labels, wrt="layers"))
+
+# Adam, in plain NumPy.
+loss_and_gradient = srcdiff.value_and_grad(loss)
+means = [[np.zeros_like(p) for p in layer] for layer in layers]
+squares = [[np.zeros_like(p) for p in layer] for layer in layers]
+for iteration in range(1, 402):
+    value, layers_bar = loss_and_gradient(layers, x, labels)
+    if iteration % 100 == 1:
+        print(f"iteration {iteration - 1:3}: loss {value:.4f}")
+    for each in zip(layers, layers_bar, means, squares, strict=True):
+        for p, p_bar, mean, square in zip(*each, strict=True):
+            mean += 0.1 * (p_bar - mean)
+            square += 0.01 * (p_bar**2 - square)
+            p -= 0.02 * mean / (1.0 - 0.9**iteration) / (np.sqrt(square / (1.0 - 0.99**iteration)) + 1e-8)
+
+right = np.mean(np.argmax(scores(layers, x), axis=1) == labels)
+print(f"{100.0 * right:.1f} % of the points have their own label")
+assert right > 0.98
