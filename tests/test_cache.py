@@ -13,9 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numba.core import event
+from numba.core.registry import cpu_target
+from numba.core.runtime.nrt import rtsys
 
 import srcdiff
 from srcdiff import pipeline
+from srcdiff.backends import machine_code
 from srcdiff.caching import store
 from srcdiff.caching.fingerprint import UnknownError, fingerprint
 from srcdiff.cli import main
@@ -376,6 +379,35 @@ def test_fingerprints_tell_apart_what_is_equal():
 def test_functions_of_the_user_have_no_fingerprint():
     with pytest.raises(UnknownError):
         fingerprint(lambda x: x)
+
+
+# -- what machine code needs of Numba ---------------------------------------------------------------------------------
+
+
+class Context:
+    """Stands for Numba's, and counts how often everything is loaded."""
+
+    refreshed = 0
+
+    def refresh(self):
+        self.refreshed += 1
+
+
+@pytest.fixture
+def context():
+    rtsys.initialize(cpu_target.target_context)
+    return Context()
+
+
+def test_code_that_needs_what_is_there_does_not_load_the_compiler(context):
+    machine_code._provide(["NRT_Allocate", "sin"], context)
+    assert context.refreshed == 0
+
+
+def test_code_that_needs_what_is_not_there_is_not_loaded(context):
+    with pytest.raises(LookupError):
+        machine_code._provide(["there_is_no_such_function"], context)
+    assert context.refreshed == 1
 
 
 # -- threads ---------------------------------------------------------------------------------------------------------

@@ -111,5 +111,11 @@ def _symbols(library: Any) -> list[str]:
 def _provide(symbols: list[str], target_context: Any) -> None:
     """Load of Numba what the code needs: the memory management, or all of it, which takes a third of a second."""
     rtsys.initialize(target_context)
-    if not all(llvm.address_of_symbol(name) for name in symbols):
+    if _missing(symbols):
         target_context.refresh()
+        if _missing(symbols):
+            raise LookupError(symbols)  # LLVM would end the process
+
+
+def _missing(symbols: list[str]) -> bool:
+    return not all(llvm.address_of_symbol(name) for name in symbols)
