@@ -12,6 +12,7 @@ import functools
 import hashlib
 import platform
 import sys
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,10 +33,10 @@ class UnknownError(Exception):
 
 
 def fingerprint(*things: Any) -> str:
-    """A digest of data, programs and importable objects.
+    """A digest of data, programs and classes.
 
-    >>> fingerprint(1) == fingerprint(1.0), fingerprint("a", "b") == fingerprint("ab"), fingerprint({1, 2, 3})[:8]
-    (False, False, '3e6ebeb7')
+    >>> fingerprint(1) == fingerprint(1.0), fingerprint("a", "b") == fingerprint("ab"), fingerprint([]) == fingerprint([])
+    (False, False, True)
     """
     known: dict[Any, int] = {}
     digest = hashlib.sha256()
@@ -89,9 +90,13 @@ def _place(span: Span) -> str:
 
 
 def importable_name(x: Any) -> str:
-    """Where another process finds the same object; what stands in a script is found nowhere."""
+    """Where another process finds the same class; what stands in a script is found nowhere.
+
+    Functions are not known by their names, since what they do may have changed, except for srcdiff's own.
+    """
     module, name = getattr(x, "__module__", None), getattr(x, "__qualname__", None)
-    if module == "__main__" or not isinstance(module, str) or not isinstance(name, str):
+    is_own = isinstance(x, types.FunctionType) and str(module).startswith("srcdiff.")
+    if not (isinstance(x, type) or is_own) or module is None or name is None or module == "__main__":
         raise UnknownError(x)
     found: Any = sys.modules.get(module)
     for step in name.split("."):
