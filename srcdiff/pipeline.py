@@ -30,6 +30,7 @@ from srcdiff.ir.verify import verify
 from srcdiff.source.abstract import Abstract, Description, Items, List, Static, Stored, Tuple
 from srcdiff.source.capture import Captured
 from srcdiff.source.to_ir import Reading, read
+from srcdiff.transforms.custom import rules_share_no_memory
 from srcdiff.transforms.fuse import fuse, straighten
 from srcdiff.transforms.memory import tidy_memory
 from srcdiff.transforms.recursion import adjoints_of_callees, refuse_shared_memory
@@ -141,6 +142,8 @@ def _reverse(work: Work) -> None:
         text for name in request.wrt for text in zero_gradient(work.main, name, _chosen(work, name), output)
     ]
     refuse_shared_memory(work.main, work.callees)
+    for function in (work.main, *work.callees):
+        rules_share_no_memory(function)
     callees, written = adjoints_of_callees(work.callees)
     name = _free_name(work, f"{work.main.name}_{'value_and_grad' if request.with_value else 'grad'}")
     keep_results = request.with_value or request.has_aux

@@ -3769,3 +3769,60 @@ def index_from_the_end_of_a_view(a):
 
 
 program(index_from_the_end_of_a_view, at=[(np.array([0.7, 0.3, -1.2, 0.5, 1.1]),)])
+
+
+def sizes_that_fit_only_at_run_time(a, b):
+    """The length of an array is compared with one that is computed from it, after loops have used the latter."""
+    a[:, 0] *= np.eye(1) @ a[1, :1]
+    wide = a[:, :1] * b[1:]
+    return np.sum(a * (2.0,)) + np.sum(wide + b[:-1])
+
+
+program(sizes_that_fit_only_at_run_time, at=[(np.array([[0.7, 0.3], [-1.2, 0.5]]), np.array([0.4, -0.6, 1.1]))])
+
+
+def stacked_in_a_branch_of_a_loop(a, n):
+    """Arrays of a list that are not computed where the list is made are computed in the branch, not after it."""
+    for j in range(n):
+        if a.shape[0] == 3:
+            u = np.stack([2.0 * a, np.sin(a)])
+            a = u[j % 2]
+    return np.sum(a)
+
+
+program(stacked_in_a_branch_of_a_loop, at=[(np.array([0.7, 0.3, -1.2]), 3), (np.array([0.7, 0.3]), 2)])
+
+
+def array_returned_from_a_loop(a, n):
+    """A function that returns an array while it loops."""
+
+    def first_large(u):
+        for j in range(n):
+            if u[j] > 0.5:
+                return u
+            u = u * 2.0
+        return 3.0 * u
+
+    u = first_large(a * a)
+    return np.sum(u) * a[0]
+
+
+program(
+    array_returned_from_a_loop, at=[(np.array([0.9, 0.3]), 2), (np.array([0.2, 0.6]), 2), (np.array([0.1, 0.2]), 2)]
+)
+
+
+def reshaped_for_a_moment(a, n):
+    """An array that was reshaped on the way may be written: no name has what it was reshaped to."""
+    total = np.sum(a.ravel() ** 2)
+    b = 2.0 * (a * 3.0)[:, ::2].reshape(-1)
+    b[1:] = b[:-1] * total
+    for i in range(n):
+        total += np.dot(a.ravel(), a.reshape(-1)) * b[1]
+        if a.ravel().sum() > 0.2:
+            a = 0.8 * a
+        a[1:] = 0.5 * np.sin(a[:-1])
+    return total + np.sum(a)
+
+
+program(reshaped_for_a_moment, at=[(np.array([[0.7, 0.3, -1.2], [0.4, -0.6, 1.1]]), 2)])

@@ -118,20 +118,26 @@ def test_programs_contain_the_whole_language() -> None:
 #: Syntax and calls that a few hundred programs must contain.
 SYNTAX = """
     Assign AugAssign AnnAssign For While If IfExp Break Continue Return Pass Assert Raise FunctionDef Lambda NamedExpr
-    ListComp List Tuple Slice Starred BoolOp And Or Not Compare FloorDiv Mod Pow JoinedStr keyword
+    ListComp List Tuple Slice Starred MatMult BoolOp And Or Not Compare FloorDiv Mod Pow JoinedStr keyword
 """
 CALLED = """
     range len enumerate zip reversed sum min max abs round int float pow print Pair a.copy items.append items.pop
     np.zeros np.ones np.full np.empty np.copy np.zeros_like np.ones_like np.full_like np.empty_like
 """
-LANGUAGE = [*SYNTAX.split(), *(f"call {name}" for name in CALLED.split()), "For with else", "While with else"]
+#: Functions of whole arrays among them.
+WHOLE = """
+    np.where np.clip np.maximum np.exp np.abs np.sum np.mean np.max np.prod np.cumsum np.sort np.diff np.roll np.dot
+    np.outer np.linalg.solve np.linalg.inv np.concatenate np.stack np.add.at np.take np.argsort np.broadcast_to np.any
+    a.reshape a.ravel a.sum parts.append parts.pop
+"""
+LANGUAGE = [*SYNTAX.split(), *(f"call {name}" for name in (CALLED + WHOLE).split()), "For with else", "While with else"]
 
 
 def test_a_planted_wrong_derivative_is_found_and_shrunk() -> None:
     outcomes = (check(write_case(seed), "python", with_wrong_sine) for seed in range(100))
     failed = next(outcome for outcome in outcomes if outcome.kind == "failed")
 
-    smallest, last = shrunk(failed, "python", seconds=30.0, differentiate=with_wrong_sine)
+    smallest, last = shrunk(failed, "python", seconds=90.0, differentiate=with_wrong_sine)
 
     assert last.label == "wrong gradient"
     assert "sin(" in smallest.source

@@ -275,7 +275,7 @@ class StillThere:
         )
         made = self.made_each_turn(store.array, common) if isinstance(store, Store) else None
         if made is not None:  # what the access has met is older than the array, or the array of this turn
-            return behind and structure.start[made] < structure.start[access]
+            return behind and structure.start[made] <= structure.start[access]
         return behind or bool(common)
 
     def made_each_turn(self, array: Value, loops: set[Loop]) -> Operation | None:

@@ -21,6 +21,8 @@ class LibraryCall:
     adjoint: Callable[..., Any] | None = None
     dtypes: tuple[str, ...] = ()
     """The types of the results, where they are not those of the arguments."""
+    key: str = ""
+    """What it is found by in the table, where that is not its name."""
 
     def __call__(self, *args: Any) -> Any:
         names = [f"a{k}" for k in range(len(args))]
@@ -28,6 +30,12 @@ class LibraryCall:
 
 
 LIBRARY: dict[str, LibraryCall] = {}
+
+
+def opaque(name: str, spelling: str, shapes: str, dtypes: tuple[str, ...]) -> LibraryCall:
+    """A call that has no derivative; its row is known by all that it says."""
+    key = f"{spelling} {shapes} {dtypes}"
+    return LIBRARY.setdefault(key, LibraryCall(name, spelling, shapes, None, dtypes, key))
 
 
 def row(

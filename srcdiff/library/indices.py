@@ -156,6 +156,9 @@ def insertion_place(a: Any, x: Any, side: Any) -> Any:
 def digitize(x: Any, bins: Any, right: Any = False) -> Any:
     bins = np.asarray(bins)
     n = len(bins)
+    steps = bins[1:] - bins[:-1]
+    if np.any(steps > 0) and np.any(steps < 0):
+        raise ValueError("bins must be monotonically increasing or decreasing")
     side = "left" if right else "right"
     if n > 1 and bins[0] > bins[n - 1]:
         places = searchsorted(bins[::-1], x, side)

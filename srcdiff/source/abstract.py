@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 from srcdiff.diagnostics import Problem
@@ -355,6 +355,23 @@ def same_function(a: Abstract, b: Abstract) -> bool:
 def is_element(d: Description) -> bool:
     """Whether lists of such things can be stored."""
     return d.kind in ("value", "static") or (d.kind == "tuple" and all(is_element(p) for p in d.parts))
+
+
+def arrays_in(x: Any) -> Iterator[Value]:
+    """The arrays that can be reached from what a name stands for."""
+    if isinstance(x, Value):
+        if isinstance(x.type.element if isinstance(x.type, Stack) else x.type, Array):
+            yield x
+    elif isinstance(x, Lazy):
+        yield from (array for array, _ in x.reads)
+        yield from (array for array in (x.array, x.view_of) if array is not None)
+    elif isinstance(x, tuple):
+        for item in x:
+            yield from arrays_in(item)
+    elif isinstance(x, Closure):
+        yield from arrays_in(tuple(x.defaults.values()))
+    elif is_dataclass(x) and not isinstance(x, Static | Poison | Description):
+        yield from arrays_in(tuple(getattr(x, f.name) for f in fields(x)))
 
 
 def leaf_types(d: Description) -> tuple[Type, ...] | None:

@@ -259,8 +259,7 @@ class Arrays(WholeArrays):
             self.refuse("SD203", node, "only the orders 'C' and 'F' are supported", help_="transpose the array first")
         if array not in self.contiguous:  # NumPy gives a view if the array is contiguous in memory, else a copy
             copied = self.copy(array)
-            if not self.frame.library:
-                self.frozen |= self.origins_of(array) | self.origins_of(copied)
+            self.doubt(array, copied)
             array = copied
         reshaped = self.reshaped(array, sizes)
         return reshaped if order == Static("C") else self.reversed_axes(reshaped)

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from srcdiff.diagnostics import Problem, Refusal
-from srcdiff.ir.nodes import Block, Custom, Library, Operation, Store, Value, walk
+from srcdiff.ir.nodes import Block, Custom, Library, Value
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_float, is_supported_dtype
 from srcdiff.library import language
-from srcdiff.library.calls import LIBRARY, LibraryCall, row
+from srcdiff.library.calls import LibraryCall, opaque
 from srcdiff.library.table import FUNCTIONS, METHODS, UFUNC_METHODS
 from srcdiff.source.abstract import (
     Abstract,
@@ -284,7 +284,7 @@ class Calls(Optionals):
             dtype = call.dtypes[k] if call.dtypes else "float32" if single else "float64"
             out = Value(Array(dtype, len(letters)) if letters else Scalar(dtype))
             outs.append(out)
-        self.add(Library(tuple(outs), call.name, tuple(arrays), span=self.span))
+        self.add(Library(tuple(outs), call.key or call.name, tuple(arrays), span=self.span))
         for out, letters in zip(outs, given.split(","), strict=True):
             if letters:
                 for axis, letter in enumerate(letters):
@@ -296,9 +296,9 @@ class Calls(Optionals):
     def call_unknown(
         self, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
     ) -> Abstract | None:
-        """A function of NumPy that nothing is known of: a call without a derivative, of what an example gives."""
+        """A function of NumPy that has no rule, of those that give new arrays: a call without a derivative."""
         name = getattr(target, "__name__", "")
-        if getattr(np, name, None) is not target or not callable(target) or isinstance(target, type) or keywords:
+        if name not in _OPAQUE or getattr(np, name, None) is not target or keywords:
             return None
         examples: list[Any] = []
         texts: list[str] = []
@@ -313,22 +313,23 @@ class Calls(Optionals):
                 arrays.append(x)
             else:
                 return None
+        assert callable(target)
         try:
             with np.errstate(all="ignore"):
                 found = target(*examples)
         except Exception:
             return None
         results = found if isinstance(found, tuple) else (found,)
-        known = all(isinstance(r, np.ndarray | np.generic) and is_supported_dtype(r.dtype) for r in results)
-        if not arrays or not known or any(np.shares_memory(r, e) for r in results for e in examples):
-            return None
         letters = iter(chr(k) for k in range(ord("a"), ord("a") + 1000))
         taken = ",".join("".join(next(letters) for _ in range(a.array.rank)) for a in arrays)
         given = ",".join("".join(next(letters) for _ in range(np.ndim(r))) for r in results)
         dtypes = tuple(np.asarray(r).dtype.name for r in results)
-        row(f"np.{name}", f"np.{name}({', '.join(texts)})", f"{taken}->{given}", None, dtypes)
+        if not arrays or not all(is_supported_dtype(np.dtype(d)) for d in dtypes):
+            return None
+        text = f"np.{name}({', '.join(texts)})"
+        call = opaque(f"np.{name}", text, f"{taken}->{given}", dtypes)
         self.unknown_calls.append(Problem("SD302", f"`np.{name}` cannot be compiled by Numba", self.span))
-        return self.library_call(LIBRARY[f"np.{name}"], list(arrays), node)
+        return self.library_call(call, list(arrays), node)
 
     def misfit(self, arrays: list[Value], node: ast.AST) -> tuple[str | Value, ...]:
         parts: list[str | Value] = ["shapes do not fit together:"]
@@ -535,16 +536,12 @@ class Calls(Optionals):
         before = dict(self.names)
         with self.block() as operations:
             result = self.forced(self.call_plain(rule.function, inner, {}, node))
-            if isinstance(result, Value) and isinstance(result.type, Array) and self.base(result) in params:
-                result = self.copy(result)
             description = loosened(describe(result))
             yields = self.leaves(result, description)
         self.names = before
         types = leaf_types(description)
         if types is None or description.kind not in ("value", "tuple"):
             self.refuse("SD304", node, "a function with a custom rule returns numbers or arrays, or a tuple of those")
-        if any(isinstance(o, Store) and self.base(o.array) in params for b in operations for o in (b, *_inside(b))):
-            self.refuse("SD304", node, "a function with a custom rule writes into its arguments", help_=_RULE_WRITES)
         out, outs = self.fresh(description, "out")
         body = Block(tuple(operations), tuple(yields))
         self.add(Custom(tuple(outs), tuple(values), tuple(params), body, rule, span=self.span))
@@ -731,11 +728,14 @@ _LAZY = {
 """What takes arrays that are not computed yet."""
 
 
-_RULE_WRITES = "let it write into a copy: `a = a.copy()`"
-
-
-def _inside(operation: Operation) -> list[Operation]:
-    return [o for block in operation.blocks() for o in walk(block)]
+_OPAQUE = frozenset(
+    (
+        *("bartlett", "bincount", "blackman", "corrcoef", "delete", "ediff1d", "hamming", "hanning", "histogram", "i0"),
+        *("intersect1d", "isin", "kaiser", "nanargmax", "nanargmin", "nanpercentile", "nanquantile", "percentile"),
+        *("quantile", "setdiff1d", "setxor1d", "union1d", "unwrap"),
+    )
+)
+"""Functions that give new numbers or arrays of a type and rank that depend on those of their arguments alone."""
 
 
 @functools.cache

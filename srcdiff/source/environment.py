@@ -36,6 +36,7 @@ from srcdiff.source.abstract import (
     Text,
     Tuple,
     Zip,
+    arrays_in,
     describe,
     join,
     leaf_types,
@@ -43,8 +44,8 @@ from srcdiff.source.abstract import (
     same_function,
 )
 from srcdiff.source.capture import Captured
+from srcdiff.source.shapes import ANYTHING, Doubt, Shapes
 from srcdiff.source.shapes import Key as SizeKey
-from srcdiff.source.shapes import Shapes
 
 Key = tuple[int, str]
 
@@ -225,6 +226,20 @@ class Environment(Shapes):
             lazy.array = array
             self.pending.add(lazy)
 
+    def doubt(self, array: Value, copied: Value) -> None:
+        """The copy may be a view in NumPy, so that writing into one of them would be seen in the other, or not."""
+        if not self.frame.library:
+            self.doubts.add(Doubt(self.origins_of(array), self.origins_of(copied), self.born[copied]))
+
+    def forget_doubts(self, older: set[Doubt], before: dict[Key, Abstract]) -> None:
+        """At the end of a statement: whether a copy is a view in NumPy does not matter if no name has got it."""
+        if self.doubts <= older:
+            return
+        changed = [x for k, x in self.names.items() if x is not before.get(k) or isinstance(x, Stored)]
+        seen = {origin for x in changed for a in arrays_in(x) for origin in self.origins_of(a)}
+        if ANYTHING not in seen:
+            self.doubts = {doubt for doubt in self.doubts if doubt in older or doubt.copied & seen}
+
     def settle(self) -> None:
         """Compute the arrays that are not computed yet: something may be written, or this place be left."""
         raise NotImplementedError
@@ -378,6 +393,7 @@ class Environment(Shapes):
             self.names, self.same = dict(before), same
             with self.block() as operations:
                 self.or_die(side)
+                self.settle()
             sides.append((self.names, operations))
         self.span, self.same = span, same
         (names_then, then_operations), (names_else, else_operations) = sides
@@ -545,8 +561,9 @@ class Environment(Shapes):
                 carried[key] = loosened(describe(before[key]))
         carried = {k: join(d, self.head(k, d, before)) for k, d in carried.items()}
         self.settle()
-        same = self.same
+        same, made_here = self.same, self.made_here
         for turn in itertools.count():
+            self.made_here = made_here  # what is made has the same origin at each reading
             attempt = self.one_pass(place, before, carried, bounds, test, body)
             self.same = same
             if attempt.carried == carried and not attempt.again:
@@ -599,6 +616,7 @@ class Environment(Shapes):
         index = Value(INT, "i") if bounds is not None else None
         with self.block() as operations:
             self.or_die(lambda: body(index))
+            self.settle()
         after = dict(self.names)
         if self.dead:
             after = {**head, self.exit_key: Static(RAISES)}

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Any
 
 from srcdiff.ir.builder import Builder
@@ -24,6 +25,15 @@ Key = tuple[Hashable, ...]
 ONE: Key = ("n", 1)
 _NEVER = 10**9
 ANYTHING = "anything"  # an origin that may be any other
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """An array and its copy that NumPy may have as a view: where they come from, and when the copy was made."""
+
+    array: frozenset[Hashable]
+    copied: frozenset[Hashable]
+    born: int
 
 
 class Shapes(Builder):
@@ -49,8 +59,10 @@ class Shapes(Builder):
         """Arrays that are memory of their own, by their first reference."""
         self.apart: set[frozenset[Value]] = set()
         self.contiguous: set[Value] = set()
-        self.frozen: set[Hashable] = set()
-        """Origins of arrays of which it is not known whether they share memory: nothing may be written into them."""
+        self.doubts: set[Doubt] = set()
+        """Arrays of which it is not known whether they share memory: nothing may be written into them."""
+        self.made_here = 0
+        """How many arrays the statement that is being read has made."""
         self.varying: set[Hashable] = set()
         """What does not stay from turn to turn, by loop: the shape of an array, two arrays apart."""
         self.come_to: dict[Hashable, frozenset[Hashable]] = {}
@@ -97,8 +109,9 @@ class Shapes(Builder):
         a, b = self.canonical(a), self.canonical(b)
         if a == b:
             return
-        if b[0] == "n" or _inside(b, a) or self.asked.get(b, _NEVER) < self.asked.get(a, _NEVER):
-            a, b = b, a  # the one that loops have used already
+        asked_first = self.asked.get(b, _NEVER) < self.asked.get(a, _NEVER)  # loops have used it already
+        if b[0] == "n" or _inside(b, a) or (asked_first and a[0] != "n" and not _inside(a, b)):
+            a, b = b, a
         self.same = {**self.same, b: a}
 
     def dim(self, array: Value, axis: int) -> Value:
@@ -125,7 +138,8 @@ class Shapes(Builder):
     def made(self, array: Value, sizes: tuple[Key, ...]) -> Value:
         """A new array with memory of its own; its origin is the place in the program."""
         self.sizes[array] = sizes
-        self.origins[array] = frozenset((("made", self.span, self.path),))
+        self.made_here += 1
+        self.origins[array] = frozenset((("made", self.span, self.path, self.made_here),))
         self.new.add(array)
         self.contiguous.add(array)
         return self.register(array)
@@ -198,7 +212,8 @@ class Shapes(Builder):
             last = after.get(name)
             if last is None or last.type != array.type or self.keys(last) != self.keys(array):
                 wrong.add((place, name))
-            new = frozenset() if last is None else self.origins_of(last) - self.origins_of(array)
+            known = self.origins_of(array)
+            new = frozenset() if last is None or ANYTHING in known else self.origins_of(last) - known
             if new:
                 self.come_to[place, name] = self.come_to.get((place, name), frozenset()) | new
                 changed = True

@@ -170,10 +170,12 @@ class Reader(Recursion):
         """Read a statement; a problem in it is noted, and what it would have assigned cannot be used."""
         if not self.frame.library:
             self.span = self.span_of(statement)
-        depth = len(self.stack)
+            self.made_here = 0
+        depth, doubts, names = len(self.stack), set(self.doubts), dict(self.names)
         found: list[bool] = []
         try:
             self.or_die(lambda: found.append(bool(read())))
+            self.forget_doubts(doubts, names)
             return bool(found and found[0])
         except Refusal as refusal:
             if refusal.problem is not None and refusal.problem not in self.problems:
@@ -455,7 +457,9 @@ class Reader(Recursion):
 
     def if_statement(self, node: ast.If, rest: list[ast.stmt]) -> bool:
         """Read an `if`; true if the statements after it have been read as well, in the branch that reaches them."""
+        doubts, names = set(self.doubts), dict(self.names)
         truth = self.truth(self.expr(node.test), node.test)
+        self.forget_doubts(doubts, names)
         if isinstance(truth, Static):
             self.statements(node.body if truth.value else node.orelse)
             return False

@@ -120,8 +120,8 @@ class WholeArrays(Builtins):
             array = self.alloc(x.dtype, tuple(s.value() for s in x.sizes), None)
             self.sizes[array] = tuple(s.key for s in x.sizes)
             self.nest(x.sizes, lambda places: self.write_element(array, places, x.at(places)))
-            if x.view_of is not None and not self.frame.library:
-                self.frozen |= self.origins_of(x.view_of) | self.origins_of(array)
+            if x.view_of is not None:
+                self.doubt(x.view_of, array)
             if x.home is not self.operations:
                 return array
             x.array = array
@@ -383,8 +383,9 @@ class WholeArrays(Builtins):
         )
 
     def store(self, array: Value, indices: Places, value: Value, adds: bool = False) -> None:
-        origins = self.origins_of(array)
-        if origins & self.frozen or (self.frozen and ANYTHING in origins):
+        base, origins = self.base(array), self.origins_of(array)
+        made = self.born[base] if base in self.new else 0  # what was made later has nothing to do with it
+        if any(origins & (d.array | d.copied | {ANYTHING}) for d in self.doubts if made <= d.born):
             self.refuse("SD303", None, _MAY_BE_A_COPY, help_="copy the array before that: `.copy()`")
         super().store(array, indices, value, adds)
 

@@ -51,7 +51,7 @@ from srcdiff.ir.types import FLOAT, INT, Array, Scalar, is_float
 from srcdiff.library.calls import LIBRARY
 from srcdiff.rules import derivative_rule
 from srcdiff.rules.formula import Environment, build, times
-from srcdiff.transforms.custom import adjoint_values
+from srcdiff.transforms.custom import adjoint_values, reads_parameters
 
 
 @dataclass(eq=False, slots=True)
@@ -716,7 +716,7 @@ class Adjoint:
                 self.taken(out, mirror)
             return
         if adjoint is None:
-            name = operation.function if isinstance(operation, Library) else "the function"
+            name = LIBRARY[operation.function].name if isinstance(operation, Library) else "the function"
             raise DifferentiationError([Problem("SD301", f"`{name}` has no derivative rule", operation.span)])
         seeds: list[Value] = []
         for out in operation.outs:
@@ -726,8 +726,12 @@ class Adjoint:
             else:
                 out_bar = self.taken(out, mirror)
                 seeds.append(self.builder.const(0.0) if out_bar is None else out_bar)
-        args = [self.value(a, mirror) for a in operation.args]
-        outs = [self.value(o, mirror) for o in operation.outs]
+        given = (*operation.args, *operation.outs)
+        known = [
+            self.value(v, mirror) if read else Value(v.type)  # what the adjoint does not read need not be there
+            for v, read in zip(given, reads_parameters(adjoint, len(given)), strict=True)
+        ]
+        args, outs = known[: len(operation.args)], known[len(operation.args) :]
         results = adjoint_values(adjoint, self.builder, args, outs, seeds, operation.span)
         for argument, result in zip(operation.args, results, strict=True):
             if result is not None and self.is_active(argument):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from srcdiff.analyses.aliasing import points_to, written_sites
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
 from srcdiff.ir.builder import Builder
-from srcdiff.ir.nodes import Value
+from srcdiff.ir.nodes import Custom, Function, Value, walk
 from srcdiff.source.abstract import Abstract, Description, Static, Tuple
 from srcdiff.source.capture import capture, plain_function
 from srcdiff.source.to_ir import read
@@ -31,6 +33,38 @@ class CustomRule:
     @property
     def __srcdiff_rule__(self) -> CustomRule:
         return self
+
+
+def rules_share_no_memory(function: Function) -> None:
+    """A function with a rule of its own neither writes into its arguments nor gives them back."""
+    problems = []
+    for operation in walk(function.body):
+        if not isinstance(operation, Custom):
+            continue
+        sites = points_to(Function("rule", operation.params, operation.body))
+        given = set(operation.params)
+        if written_sites(operation.body, sites) & given:
+            message = "a function with a custom rule writes into its arguments"
+            problems.append(Problem("SD304", message, operation.span, help=_A_COPY))
+        elif any(sites.get(y, frozenset()) & given for y in operation.body.yields):
+            message = "a function with a custom rule returns an argument, or part of it"
+            problems.append(Problem("SD304", message, operation.span, help=_A_COPY))
+    if problems:
+        raise DifferentiationError(list(dict.fromkeys(problems)))
+
+
+_A_COPY = "work on a copy of the array: `a = a.copy()`"
+
+
+def reads_parameters(adjoint: Callable[..., Any], count: int) -> list[bool]:
+    """Whether an adjoint function reads each of its first parameters."""
+    try:
+        node = capture(adjoint).node
+    except Refusal:
+        return [True] * count
+    names = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
+    read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return [k >= len(names) or names[k] in read for k in range(count)]
 
 
 def adjoint_values(
@@ -57,6 +91,10 @@ def adjoint_values(
     if reading.outside:
         message = f"`{name}` reads `{reading.outside[0].name}` from outside"
         raise DifferentiationError([Problem("SD306", message, span)])
+    main = reading.program.main
+    if written_sites(main.body, points_to(main)) & set(main.params[: len(args) + len(outs)]):
+        message = f"`{name}` writes into what it is given"
+        raise DifferentiationError([Problem("SD306", message, span, help="let it write into a copy: `a = a.copy()`")])
     result = reading.result
     items = list(result.items) if isinstance(result, Tuple) else [result]
     if len(items) != len(args):

@@ -162,7 +162,7 @@ class _Loops:
         if effects.pinned or effects.raises or not all(self.is_sum(loop, k) for k in range(len(loop.params))):
             return False
         own = {v for o in walk(loop.body) for v in o.defines()}
-        return all(site in own or self.apart(site, loop, effects) for site in effects.writes)
+        return all(site in own or self.apart(site, loop, effects, own) for site in effects.writes)
 
     def is_sum(self, loop: Loop, k: int) -> bool:
         """Whether all that a turn does with a parameter is to add to it."""
@@ -173,15 +173,16 @@ class _Loops:
         uses += loop.body.yields
         return uses.count(param) == 1 and uses.count(following) == 1  # the sum so far is not used
 
-    def apart(self, site: Value, loop: Loop, effects: _Effects) -> bool:
+    def apart(self, site: Value, loop: Loop, effects: _Effects, own: set[Value]) -> bool:
         """Whether no two turns touch the same element, or all they do is add to it."""
         loads = [x for x in effects.loads if site in self.memory(x.array)]
         stores = [x for x in effects.stores if site in self.memory(x.array)]
         if not loads and site not in effects.reads and all(x.adds for x in stores):
             return True
         accesses: list[Load | Store] = [*loads, *stores]
-        if site in effects.reads or any(x.array is not accesses[0].array for x in accesses):
-            return False
+        array = accesses[0].array
+        if site in effects.reads or array in own or any(x.array is not array for x in accesses):
+            return False  # a view made in the loop may be another one in every turn
         for position in range(len(accesses[0].indices)):
             distances = {self.distance(x.indices[position], loop) for x in accesses}
             if len(distances) == 1 and None not in distances:

@@ -164,6 +164,50 @@ def mandelbrot(x, y):
 
 
 #: Refused, at the line that the words are about.
+def reshaped_then_written(a):
+    """Whether `flat` sees the write depends on how the argument lies in memory."""
+    flat = a.ravel()
+    a[1, 1] = 2.0
+    return flat[4]
+
+
+def reshaped_while_iterated(a):
+    total = 0.0
+    for value in a.ravel():
+        a[1, 1] = 2.0
+        total += value
+    return total
+
+
+def reshaped_in_a_list(a):
+    kept = [a.ravel()]
+    a[1, 1] = 2.0
+    return kept[0][4]
+
+
+def reshaped_as_a_default(a):
+    term = lambda x, flat=a.ravel(): x * flat[4]  # noqa: B008, E731
+    a[1, 1] = 2.0
+    return term(a[0, 0])
+
+
+def reshaped_in_the_turn_before(a):
+    total, flat = 0.0, np.zeros(6)
+    for k in range(3):
+        a[1, 1] = 2.0 * k
+        total += flat[4]
+        flat = a.ravel()
+    return total
+
+
+def reshaped_beside_a_call_that_writes(a):
+    def touched():
+        a[0, 0] = 2.0
+        return 1.0
+
+    return np.sum(a.ravel() * touched())
+
+
 REFUSED: list[Refusal] = [
     _refusal("random_normal", noise_added, (array(3),), "random", "pass"),
     _refusal("random_rand", random_matrix, (array(3),), "random", "pass"),
@@ -172,4 +216,10 @@ REFUSED: list[Refusal] = [
     _refusal("complex", mandelbrot, (array(3), array(3)), "complex"),
     _refusal("no_rule", lambda a: np.sum(np.i0(a)), (array(3),), "np.i0"),
     _refusal("axis_beyond", lambda a: np.sum(np.sum(a, axis=2)), (array(2, 3),), "axis"),
+    _refusal("reshaped_then_written", reshaped_then_written, (array(2, 3),), "reshaped", "copy"),
+    _refusal("reshaped_while_iterated", reshaped_while_iterated, (array(2, 3),), "reshaped", "copy"),
+    _refusal("reshaped_in_a_list", reshaped_in_a_list, (array(2, 3),), "reshaped", "copy"),
+    _refusal("reshaped_as_a_default", reshaped_as_a_default, (array(2, 3),), "reshaped", "copy"),
+    _refusal("reshaped_in_the_turn_before", reshaped_in_the_turn_before, (array(2, 3),), "reshaped", "copy"),
+    _refusal("reshaped_beside_a_call", reshaped_beside_a_call_that_writes, (array(2, 3),), "reshaped", "copy"),
 ]

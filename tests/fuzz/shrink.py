@@ -149,6 +149,11 @@ def substitution(path: tuple[Any, ...], part: ast.expr) -> Edit:
     return edit
 
 
+def is_module(node: ast.expr) -> bool:
+    """Whether it is `np`, `math` or a part of them."""
+    return isinstance(node, ast.Name) and node.id in ("np", "math")
+
+
 def replacements(node: ast.expr) -> Iterator[ast.expr]:
     """Simpler expressions that may stand in an expression's place."""
     if isinstance(node, ast.Constant):
@@ -158,6 +163,10 @@ def replacements(node: ast.expr) -> Iterator[ast.expr]:
     elif isinstance(node, ast.UnaryOp):
         yield node.operand
     elif isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and not is_module(node.func.value):
+            yield node.func.value
+        for k in range(len(node.keywords)):
+            yield ast.Call(node.func, node.args, node.keywords[:k] + node.keywords[k + 1 :])
         yield from (item for item in node.args if not isinstance(item, ast.Starred))
         if node.keywords or len(node.args) > 1:
             for k in range(len(node.args)):
@@ -174,6 +183,14 @@ def replacements(node: ast.expr) -> Iterator[ast.expr]:
         yield node.value
     elif isinstance(node, ast.Subscript):
         yield node.value
+    elif isinstance(node, ast.Attribute) and not is_module(node.value):
+        yield node.value
+    elif isinstance(node, ast.Slice):
+        if node.lower or node.upper or node.step:
+            yield ast.Slice(None, None, None)
+        for name in ("lower", "upper", "step"):
+            if getattr(node, name) is not None:
+                yield ast.Slice(**{part: getattr(node, part) for part in ("lower", "upper", "step") if part != name})
     elif isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) > 1:
         for k in range(len(node.elts)):
             yield type(node)(node.elts[:k] + node.elts[k + 1 :], node.ctx)

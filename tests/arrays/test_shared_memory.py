@@ -1,0 +1,248 @@
+"""Small programs in which arrays share memory, sizes are one, indices wrap: places where a number could go wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import srcdiff
+from tests.arrays.comparison import assert_close, assert_slopes, call, plain_value, same
+from tests.arrays.comparison import slopes as slopes_of
+from tests.numerical import clone
+
+W = np.arange(1.0, 7.0)
+X = np.array([0.5, 0.3, 0.9, 0.7, 0.2, 0.6])
+
+
+def prefix_sums(x):
+    return np.sum(np.cumsum(x) ** 2)
+
+
+def name_bound_in_the_first_turn(x):
+    y = x * 1.0
+    for k in range(3):
+        if k == 0:
+            c = y
+        else:
+            c[1:] = y[:-1] * 2
+    return np.sum(y * W)
+
+
+def pair_of_one_array(x):
+    y = x * 1.0
+    st = (y, y)
+    for k in range(1):
+        st = (st[1], st[0])
+    u, v = st
+    u[1:] = v[:-1] * 2
+    return np.sum(y * W)
+
+
+def array_from_a_list(x):
+    y = x * 1.0
+    held = []
+    for k in range(2):
+        held.append(y)
+    p = held[0]
+    p[1:] = y[:-1] * 2
+    return np.sum(y * W)
+
+
+def views_in_a_list(x):
+    y = x * 1.0
+    held = [y[i : i + 2] for i in range(3)]
+    held[0][:] = held[1] * 2
+    held[1][:] = held[0] * 3
+    return np.sum(y * W)
+
+
+def sum_added_to_an_element(x, y):
+    a = np.zeros(2)
+    a[0] += np.sum(x * y)
+    return a[0] * 2
+
+
+def sum_in_a_condition(x, y):
+    k = 0
+    while np.sum(x * y) * k < 10:
+        k += 1
+    return np.sum(x * y) * k
+
+
+def indices_that_wrap(x):
+    a = np.zeros(6)
+    s = 0.0
+    for i in range(-6, 6):
+        a[i] = x[i] * (i + 7)
+    for i in range(-6, 6):
+        s += a[i] * a[i]
+    return s
+
+
+def in_place_with_indices_that_wrap(x):
+    a = x * 1.0
+    for i in range(-6, 6):
+        a[i] = a[i] * x[i]
+    return np.sum(a * W)
+
+
+def permutation_inverted_in_place(x):
+    p = np.array([2, 0, 1])
+    p[p] = np.arange(3)
+    return np.sum(x[p] * W[:3])
+
+
+def stretched_view(x):
+    y = x * 1.0
+    b = np.broadcast_to(y, (3, 6))
+    y[0] = y[1] * 7
+    return np.sum(b * b)
+
+
+def diagonal_view(x):
+    square = np.outer(x, x)
+    d = np.diagonal(square)
+    square[0, 0] = 3 * square[1, 1]
+    return np.sum(d * d)
+
+
+def the_same_array_converted(x):
+    y = x * 1.0
+    z = np.asarray(y, dtype=float)
+    z[0] = 5 * x[1]
+    return np.sum(y * W)
+
+
+def sparse_grid(x):
+    y = x * 1.0
+    across, _ = np.meshgrid(y, y, sparse=True)
+    across[0, 0] = 3.0
+    return np.sum(y * W) + np.sum(across)
+
+
+def clipped_in_place(x):
+    y = x * 1.0
+    return np.sum(y * 2 + np.clip(y, 0.4, 0.65, out=y))
+
+
+def diagonal_filled(x):
+    matrix = np.outer(x[:3], x[3:])
+    np.fill_diagonal(matrix, matrix[0, ::-1] * 2)
+    return np.sum(matrix * matrix)
+
+
+def overwritten_again(u, n):
+    if n == 0:
+        return 1.0
+    u[0] = u[1] * 3
+    return overwritten_again(u, n - 1)
+
+
+def pending_beside_recursion(x):
+    y = x * 1.0
+    return np.sum(y * 2 + overwritten_again(y, 2))
+
+
+def logarithm_not_chosen(x):
+    matrix = np.array([[1.0, 1.0, -1.0], [2.0, 1.0, -2.0]])
+    z = x[:3] * 1.0
+    return np.sum(np.where(matrix > 0, np.log(z), 0.0))
+
+
+def root_not_chosen(x):
+    s = np.sqrt(x - 0.45)
+    return np.sum(np.where(x > 0.45, s, 0.0))
+
+
+def weights_along_axes_out_of_order(a):
+    w = np.arange(9.0).reshape(3, 3) + 1
+    return np.average(a, axis=(2, 1), weights=w)[0]
+
+
+def masked_maximum(x):
+    return np.max(x, where=x < 0.5)
+
+
+def stretched_to_positions(x, k):
+    z = np.zeros(6)
+    z[np.arange(6)] = x[:k]
+    return np.sum(z * W)
+
+
+def stretched_from_one(x, k):
+    return np.sum(np.broadcast_to(x[:k], (6,)) * W)
+
+
+def view_that_moves(x):
+    n = len(x)
+    y = np.ones(n)
+    for i in range(n):
+        v = y[n - 1 - i :]
+        v[i] = v[i] * x[i]
+    return y[n - 1]
+
+
+def one_function_with_two_constants(x, w):
+    a = np.delete(w, 0)
+    b = np.delete(w, 1)
+    return x[0] * a[0] + x[1] * b[0]
+
+
+RIGHT = [
+    (prefix_sums, (X,)),
+    (name_bound_in_the_first_turn, (X,)),
+    (pair_of_one_array, (X,)),
+    (array_from_a_list, (X,)),
+    (views_in_a_list, (X,)),
+    (sum_added_to_an_element, (X[:1].copy(), X)),
+    (sum_added_to_an_element, (X, X[:1].copy())),
+    (sum_in_a_condition, (X[:1].copy(), X)),
+    (indices_that_wrap, (X,)),
+    (in_place_with_indices_that_wrap, (X,)),
+    (permutation_inverted_in_place, (X,)),
+    (the_same_array_converted, (X,)),
+    (sparse_grid, (X,)),
+    (clipped_in_place, (X,)),
+    (diagonal_filled, (X,)),
+    (pending_beside_recursion, (X,)),
+    (logarithm_not_chosen, (np.array([0.5, 0.3, 0.0, 0.7, 0.2, 0.6]),)),
+    (root_not_chosen, (np.array([0.5, 0.8, 0.41, 0.7, 0.2, 0.6]),)),
+    (stretched_to_positions, (X, 1)),
+    (stretched_from_one, (X, 1)),
+    (view_that_moves, (X,)),
+    (one_function_with_two_constants, (X, np.array([0.2, 0.8, 0.4]))),
+]
+REFUSED = [
+    (stretched_view, (X,)),
+    (diagonal_view, (X,)),
+    (weights_along_axes_out_of_order, (np.arange(18.0).reshape(2, 3, 3),)),
+    (masked_maximum, (X,)),
+]
+
+
+@pytest.mark.parametrize(("function", "arguments"), RIGHT, ids=lambda x: getattr(x, "__name__", ""))
+def test_gradient_is_right(function: Any, arguments: Any) -> None:
+    given = clone(arguments)
+    expected = plain_value(function, clone(arguments))
+
+    value, bars = call(srcdiff.value_and_grad(function, wrt=(0,), backend="python"), given)
+
+    assert same(given, arguments), "the arguments were changed"
+    assert_close(value, expected, False)
+    one_sided = function is logarithm_not_chosen  # at zero, which is not chosen, NumPy's logarithm is infinite
+    if not one_sided:
+        assert_slopes(bars, slopes_of(function, arguments, (0,)), False)
+    assert np.all(np.isfinite(bars[0]))
+
+
+@pytest.mark.parametrize(("function", "arguments"), REFUSED, ids=lambda x: getattr(x, "__name__", ""))
+def test_what_cannot_be_told_is_refused(function: Any, arguments: Any) -> None:
+    with pytest.raises(srcdiff.DifferentiationError):
+        srcdiff.value_and_grad(function, backend="python")(*arguments)
+
+
+def test_sizes_that_differ_raise() -> None:
+    with pytest.raises(ValueError, match="broadcast"):
+        srcdiff.value_and_grad(sum_added_to_an_element, backend="python")(X[:4].copy(), X)
