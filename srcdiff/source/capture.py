@@ -133,7 +133,7 @@ def _is_what_runs(function: types.FunctionType, file: str, text: str, node: ast.
 
     Nor of srcdiff's own library, whose modules are long and do not change.
     """
-    if function.__module__.startswith("srcdiff.library") or any(isinstance(n, ast.Assert) for n in ast.walk(node)):
+    if str(function.__module__).startswith("srcdiff.library") or any(isinstance(n, ast.Assert) for n in ast.walk(node)):
         return True
     code = function.__code__
     here = _codes(file, text).get((code.co_qualname, code.co_firstlineno), [])
