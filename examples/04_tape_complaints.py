@@ -127,7 +127,7 @@ except srcdiff.DifferentiationError as error:
     refusal = str(error)
 else:
     raise AssertionError("a function without source and without rule was not refused")
-assert "`phase`" in refusal
+assert "`cmath.phase`" in refusal
 assert "return x * cmath.phase(x)" in refusal
 print(f"\na helper with neither is refused before anything runs:\n\n{refusal}\n")
 

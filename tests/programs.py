@@ -3822,6 +3822,7 @@ def reshaped_for_a_moment(a, n):
         if a.ravel().sum() > 0.2:
             a = 0.8 * a
         a[1:] = 0.5 * np.sin(a[:-1])
+    a += np.cos(a[:, ::-1].ravel()).reshape(2, 3)
     return total + np.sum(a)
 
 

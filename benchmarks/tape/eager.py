@@ -1025,7 +1025,7 @@ def value_and_grad(
         try:
             given = [_tracked(entries, a, k in positions) for k, a in enumerate(args)]
             leaves = len(entries)
-            inputs = [list(x) if type(x) is list else x for x in given]  # the function may change the list itself
+            inputs = [_listed(x) for x in given]  # the function may change the lists themselves
             result = recording(*given)
             value = number(result)
             adjoints = [0.0] * len(entries)
@@ -1051,6 +1051,14 @@ def _tracked(entries: list[Entry], x: Any, active: bool) -> Any:
         return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
     if active and isinstance(x, float | int | np.number) and not isinstance(x, bool):
         return Scalar(entries, float(x), ())
+    return x
+
+
+def _listed(x: Any) -> Any:
+    """The same with lists of its own."""
+    if isinstance(x, tuple | list):
+        items = [_listed(item) for item in x]
+        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
     return x
 
 

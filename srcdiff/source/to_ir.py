@@ -417,9 +417,16 @@ class Reader(Recursion):
             self.list_extend(node, old, self.expr(node.value))
             return
         if isinstance(old, Value) and self.is_array(old):
-            self.assign_array(old, self.lazily(node.value), node, type(node.op))
+            self.assign_array(old, self.passing(node.value), node, type(node.op))
             return
         self.assign(target, self.binary(type(node.op), old, self.expr(node.value), node))
+
+    def passing(self, node: ast.expr) -> Abstract:
+        """An operand that is read before anything is written, and then gone."""
+        doubts, names = set(self.doubts), dict(self.names)
+        value = self.lazily(node)
+        self.forget_doubts(doubts, names)
+        return value
 
     def augment_element(self, node: ast.AugAssign, target: ast.Subscript) -> None:
         base = self.expr(target.value)
@@ -431,7 +438,7 @@ class Reader(Recursion):
         items = self.array_items(base, target.slice, target)
         place = element_place(items, base)
         if place is None:
-            self.assign_part(base, items, self.lazily(node.value), node, type(node.op))
+            self.assign_part(base, items, self.passing(node.value), node, type(node.op))
             return
         if isinstance(node.op, ast.Add | ast.Sub) and is_float(base.type):
             mark = self.mark()

@@ -200,6 +200,31 @@ def reshaped_in_the_turn_before(a):
     return total
 
 
+def reshaped_and_seen_by_another_name(a):
+    b = a
+    a = a.reshape(3, 2)
+    a[0] = 2.0
+    return b[0, 0]
+
+
+def reshaped_by_a_function(a):
+    def changed(u):
+        u = u.reshape(3, 2)
+        u[0] = 2.0
+        return u
+
+    return np.sum(a * np.sum(changed(a)))
+
+
+def reshaped_in_a_loop_over_it(a):
+    total = 0.0
+    for line in a:
+        total += line[0]
+        a = a.reshape(2, 3)
+        a[1, 0] = 2.0
+    return total
+
+
 def reshaped_beside_a_call_that_writes(a):
     def touched():
         a[0, 0] = 2.0
@@ -221,5 +246,8 @@ REFUSED: list[Refusal] = [
     _refusal("reshaped_in_a_list", reshaped_in_a_list, (array(2, 3),), "reshaped", "copy"),
     _refusal("reshaped_as_a_default", reshaped_as_a_default, (array(2, 3),), "reshaped", "copy"),
     _refusal("reshaped_in_the_turn_before", reshaped_in_the_turn_before, (array(2, 3),), "reshaped", "copy"),
+    _refusal("reshaped_other_name", reshaped_and_seen_by_another_name, (array(2, 3),), "reshaped", "copy"),
+    _refusal("reshaped_by_a_function", reshaped_by_a_function, (array(2, 3),), "reshaped", "copy"),
+    _refusal("reshaped_in_a_loop", reshaped_in_a_loop_over_it, (array(2, 3),), "reshaped", "copy"),
     _refusal("reshaped_beside_a_call", reshaped_beside_a_call_that_writes, (array(2, 3),), "reshaped", "copy"),
 ]

@@ -95,7 +95,7 @@ def augmented_argument(a, b):
 def augmented_broadcast(a, b, w):
     c = a * a
     c -= b
-    c *= b[:, None] if b.ndim == 1 and b.shape[0] == c.shape[0] else b
+    c *= b
     return np.sum(c * w)
 
 

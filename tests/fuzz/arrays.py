@@ -944,7 +944,7 @@ def slices(length: int, wanted: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The slices of an axis that leave so many elements: those of step one, and those of other steps.
 
     >>> slices(2, 2)[0]
-    (':', ':2', '0:', '0:2', '-2:', '-2:2')
+    (':', ':2', '-2:', '-2:2', '0:', '0:2')
     """
     ends = [None, *range(-length, length + 1)]
     plain: list[str] = []

@@ -116,7 +116,7 @@ class Writer(ArrayWriter):
                 text = f"{text}[{k - len(kind.items) if self.chance(0.2) else k}]"
             kind = kind.items[k]
         if isinstance(kind, Array):
-            return Expression(self.element_of(text, kind), 4.0)
+            return Expression(self.constant() if 0 in kind.shape else self.element_of(text, kind), 4.0)
         return Expression(text, 4.0)
 
     def expression(self, depth: int) -> Expression:
