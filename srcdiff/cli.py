@@ -73,6 +73,8 @@ def show_cache(*, clear: bool) -> None:
         store.clear()
     files, size = store.size()
     print(f"{store.directory()}: {files} files, {size / 1e6:.1f} MB")
+    if not store.is_usable():
+        print("Nothing is kept there: it has to be a directory that you can write, that is yours, and nobody else's.")
 
 
 # A user's own function -------------------------------------------------------------------------------------------
@@ -146,7 +148,7 @@ def show_demonstration(seconds: float) -> None:
     conductivity = random.uniform(0.1, 0.4, 64)
     initial = random.uniform(0.0, 1.0, 64)
     measured = np.linspace(1.0, 0.0, 64)
-    gradient = srcdiff.grad(misfit, wrt="conductivity")
+    gradient = srcdiff.grad(misfit, wrt="conductivity", cache=False)
 
     print_title("An ordinary function: loops, a branch, an array updated in place")
     print(inspect.getsource(misfit))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import linecache
 import os
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from srcdiff.backends import machine_code
 from srcdiff.caching import store
 from srcdiff.caching.fingerprint import UnknownError, fingerprint
 from srcdiff.cli import main
+from srcdiff.diagnostics import Span
 
 PROJECT = Path(__file__).parent.parent
 
@@ -220,6 +222,19 @@ def test_other_options_are_compiled_anew(warm):
     assert compiled(run(project, cache, ["calls"], options={"fastmath": False})[0]) == []
 
 
+@pytest.mark.parametrize("module", ["numba", "numpy", "llvmlite"])
+def test_other_versions_are_compiled_anew(warm, module):
+    project, cache, _ = warm
+    before = f"import srcdiff, {module}; {module}.__version__ += '.1'"
+    assert compiled(run(project, cache, ["calls"], before=before)[0]) == ["calls"]
+
+
+def test_another_processor_is_compiled_for_anew(warm):
+    project, cache, _ = warm
+    before = "import os; os.environ.update(NUMBA_CPU_NAME='generic', NUMBA_CPU_FEATURES='')"
+    assert compiled(run(project, cache, ["calls"], before=before)[0]) == ["calls"]
+
+
 def test_without_cache_nothing_is_read_or_written(warm, tmp_path):
     project, cache, _ = warm
     assert compiled(run(project, cache, ["calls"], options={"cache": False})[0]) == ["calls"]
@@ -345,8 +360,8 @@ def test_file_that_others_can_write_is_not_read(cache):
 
 def test_directory_of_another_user_is_not_used(cache, monkeypatch):
     store.put("key", b"data")
-    another = os.getuid() + 1
-    monkeypatch.setattr(os, "getuid", lambda: another)
+    another = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: another)
     assert store.get("key") is None
 
 
@@ -391,7 +406,25 @@ def test_command_says_how_much_there_is_and_clears_it(cache, capsys):
     assert [] == list(cache.iterdir())
 
 
+def test_command_says_if_nothing_is_kept(cache, capsys):
+    cache.mkdir()
+    cache.chmod(0o777)
+    main(["cache"])
+    assert "Nothing is kept there" in capsys.readouterr().out
+
+
 # -- keys ------------------------------------------------------------------------------------------------------------
+
+
+def test_lines_are_part_of_the_key_as_they_are_now(tmp_path):
+    file = tmp_path / "lines.py"
+    span = Span(str(file), 1)
+    found = []
+    for line in ("x = 1", "x = 2"):
+        file.write_text(line)
+        linecache.clearcache()
+        found.append(fingerprint(span))
+    assert found[0] != found[1]
 
 
 def test_fingerprints_tell_apart_what_is_equal():

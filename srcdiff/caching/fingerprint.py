@@ -52,12 +52,12 @@ def _parts(x: Any, known: dict[Any, int]) -> Iterator[str]:
             if type(x).__module__ not in ("builtins", "numpy"):
                 raise UnknownError(x)
             yield f"{type(x).__name__} {x!r}"
-        case Value() | List():  # known by where they come up; a value has its own name and type besides
+        case Value() | List() | Span():  # described where they first come up
             if x in known:
                 yield f"the {known[x]}th"
                 return
             known[x] = len(known)
-            yield f"{type(x).__name__} {x.type} {x.name}" if isinstance(x, Value) else "List"
+            yield _described(x)
         case tuple() | list() if type(x) in (tuple, list):
             yield f"{type(x).__name__} of {len(x)}"
             for item in x:
@@ -68,25 +68,27 @@ def _parts(x: Any, known: dict[Any, int]) -> Iterator[str]:
                 yield from _parts(item, known)
         case set() | frozenset():
             yield from _parts((type(x).__name__, *sorted(fingerprint(item) for item in x)), known)
-        case Span():
-            yield _place(x)
         case _ if dataclasses.is_dataclass(x) and not isinstance(x, type):
-            yield f"{type(x).__name__}:"
-            for name in _fields(type(x)):
+            kind, names = _kind(type(x))
+            yield kind
+            for name in names:
                 yield from _parts(getattr(x, name), known)
         case _:
             yield f"object {importable_name(x)}"
 
 
+def _described(x: Value | List | Span) -> str:
+    if isinstance(x, Value):
+        return f"Value {x.type} {x.name}"
+    if isinstance(x, Span):  # the generated source quotes the lines
+        return repr((x, x.text, x.comments))
+    return "List"
+
+
 @functools.cache
-def _fields(kind: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(kind))
-
-
-@functools.lru_cache(maxsize=4096)
-def _place(span: Span) -> str:
-    """The generated source quotes the lines."""
-    return repr((span, span.text, span.comments))
+def _kind(of: Any) -> tuple[str, tuple[str, ...]]:
+    """The name of a dataclass and those of its fields."""
+    return importable_name(of), tuple(field.name for field in dataclasses.fields(of))
 
 
 def importable_name(x: Any) -> str:

@@ -49,10 +49,11 @@ def get(key: str) -> bytes | None:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
             content = file.read() if _is_ours(status) else b""
-        if time.time() - status.st_mtime > _DAY:
-            os.utime(path)  # in use: it is not swept away
     except OSError:
         return None
+    if time.time() - status.st_mtime > _DAY:
+        with contextlib.suppress(OSError):
+            os.utime(path)  # in use: it is not swept away
     checksum, data = content[:_CHECKSUM], content[_CHECKSUM:]
     return data if checksum == hashlib.sha256(data).digest() else None
 
@@ -74,7 +75,13 @@ def put(key: str, data: bytes) -> None:
                 raise
         if place not in _swept:
             _swept.add(place)
-            _sweep(place)
+            _sweep()
+
+
+def is_usable() -> bool:
+    """Whether entries can be read and written: the directory can be made, and is the user's alone to write."""
+    place = _usable_directory(create=True)
+    return place is not None and os.access(place, os.W_OK)
 
 
 def size() -> tuple[int, int]:
@@ -90,7 +97,7 @@ def clear() -> None:
             path.unlink()
 
 
-def _sweep(place: Path) -> None:
+def _sweep() -> None:
     """Throw away what nobody has used for long, and what a process has left that was killed while it wrote."""
     now = time.time()
     for path, status in _files():
@@ -127,6 +134,6 @@ def _usable_directory(*, create: bool) -> Path | None:
 
 def _is_ours(status: os.stat_result) -> bool:
     """Whether the user owns it and others cannot write it; where there are no such modes, the system sees to that."""
-    if not hasattr(os, "getuid"):
+    if not hasattr(os, "geteuid"):
         return True
-    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
