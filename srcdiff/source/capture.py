@@ -7,8 +7,9 @@ import builtins
 import functools
 import inspect
 import linecache
+import operator
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -164,5 +165,12 @@ def outside_variable(function: types.FunctionType, name: str) -> tuple[dict[str,
     return None
 
 
+def reader_of(place: Mapping[str, Any] | types.CellType, name: str) -> Callable[[], Any]:
+    """What reads a variable anew whenever it is called."""
+    if isinstance(place, types.CellType):
+        return functools.partial(getattr, place, "cell_contents")
+    return functools.partial(operator.getitem, place, name)
+
+
 def read_variable(place: Mapping[str, Any] | types.CellType, name: str) -> Any:
-    return place.cell_contents if isinstance(place, types.CellType) else place[name]
+    return reader_of(place, name)()
