@@ -18,8 +18,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from srcdiff.analyses.accesses import turns_are_apart
 from srcdiff.analyses.aliasing import Sites, points_to
 from srcdiff.analyses.lengths import Lengths, Pair
+from srcdiff.analyses.structure import structure_of
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
     Alloc,
@@ -78,6 +80,7 @@ class _Loops:
     def __init__(self, function: Function) -> None:
         self.sites: dict[Value, Sites] = points_to(function)
         self.lengths = Lengths(function)
+        self.structure = structure_of(function)
         self.definition: dict[Value, Operation] = {}
         self.constants: dict[Value, Any] = {}
         for operation in walk(function.body):
@@ -213,14 +216,16 @@ class _Loops:
         if not loads and site not in effects.reads and all(x.adds for x in stores):
             return True
         accesses: list[Load | Store] = [*loads, *stores]
+        if site in effects.reads:
+            return False
         array = accesses[0].array
-        if site in effects.reads or array in own or any(x.array is not array for x in accesses):
-            return False  # a view made in the loop may be another one in every turn
-        for position in range(len(accesses[0].indices)):
-            distances = {self.distance(x.indices[position], loop) for x in accesses}
-            if len(distances) == 1 and None not in distances:
-                return True
-        return False
+        if array not in own and all(x.array is array for x in accesses):  # a view may be another one in every turn
+            for position in range(len(accesses[0].indices)):
+                distances = {self.distance(x.indices[position], loop) for x in accesses}
+                if len(distances) == 1 and None not in distances:
+                    return True
+        pairs = ((a, b) for a in stores for b in accesses if not (a.adds and isinstance(b, Store) and b.adds))
+        return all(turns_are_apart(loop, a, b, self.structure) for a, b in pairs)
 
 
 class _Straighten(_Loops):
