@@ -10,7 +10,6 @@ for i in range(n):                           for i in range(n):
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from srcdiff.analyses.aliasing import Sites, points_to
 from srcdiff.analyses.lengths import Lengths
@@ -126,7 +125,7 @@ class _Tidy:
 
     def without(self, dead: set[Operation]) -> Function:
         def visit(block: Block) -> Block:
-            operations = [rebuilt(o, visit) for o in block.operations if o not in dead]
+            operations = [o.rebuilt(visit) for o in block.operations if o not in dead]
             return Block(tuple(operations), block.yields)
 
         return replace(self.function, body=visit(self.function.body))
@@ -142,7 +141,7 @@ class _Tidy:
             return self.function
 
         def visit(block: Block) -> Block:
-            return Block(tuple(rebuilt(changed.get(o, o), visit) for o in block.operations), block.yields)
+            return Block(tuple(changed.get(o, o).rebuilt(visit) for o in block.operations), block.yields)
 
         return replace(self.function, body=visit(self.function.body))
 
@@ -199,9 +198,3 @@ class _Tidy:
 
     def is_length(self, stop: Value, array: Alloc, axis: int) -> bool:
         return bool(self.lengths.size(stop) == self.lengths.of(array.out, axis))
-
-
-def rebuilt(operation: Operation, visit: Any) -> Operation:
-    names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
-    parts: dict[str, Any] = {n: visit(getattr(operation, n)) for n in names}
-    return replace(operation, **parts) if parts else operation
