@@ -10,7 +10,6 @@ for i in range(n):                           for i in range(n):
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from srcdiff.analyses.accesses import never_meets
 from srcdiff.analyses.aliasing import Sites, points_to
@@ -92,7 +91,7 @@ class _Tidy:
         operations: list[Operation | None] = []
         waiting: dict[tuple[Value, tuple[Value, ...]], int] = {}
         for written in block.operations:
-            operation = rebuilt(written, self.stored_once)
+            operation = written.rebuilt(self.stored_once)
             if isinstance(operation, Store) and (operation.array, operation.indices) in waiting and operation.adds:
                 place = waiting[operation.array, operation.indices]
                 first = operations[place]
@@ -168,7 +167,7 @@ class _Tidy:
 
     def without(self, dead: set[Operation]) -> Function:
         def visit(block: Block) -> Block:
-            operations = [rebuilt(o, visit) for o in block.operations if o not in dead]
+            operations = [o.rebuilt(visit) for o in block.operations if o not in dead]
             return Block(tuple(operations), block.yields)
 
         return replace(self.function, body=visit(self.function.body))
@@ -184,7 +183,7 @@ class _Tidy:
             return self.function
 
         def visit(block: Block) -> Block:
-            return Block(tuple(rebuilt(changed.get(o, o), visit) for o in block.operations), block.yields)
+            return Block(tuple(changed.get(o, o).rebuilt(visit) for o in block.operations), block.yields)
 
         return replace(self.function, body=visit(self.function.body))
 
@@ -241,9 +240,3 @@ class _Tidy:
 
     def is_length(self, stop: Value, array: Alloc, axis: int) -> bool:
         return bool(self.lengths.size(stop) == self.lengths.of(array.out, axis))
-
-
-def rebuilt(operation: Operation, visit: Any) -> Operation:
-    names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
-    parts: dict[str, Any] = {n: visit(getattr(operation, n)) for n in names}
-    return replace(operation, **parts) if parts else operation
