@@ -94,8 +94,14 @@ def compile_request(request: Request, backend: str, options: dict[str, Any]) -> 
 
 def _simplify(work: Work) -> None:
     by_themselves = [v for n, v in work.reading.intermediates.items() if n in work.request.wrt]
-    work.main = simplify(share(simplify(work.main), by_themselves))
-    work.callees = tuple(simplify(share(simplify(c))) for c in work.callees)
+    work.main = _tidied(work.main, by_themselves)
+    work.callees = tuple(_tidied(c) for c in work.callees)
+
+
+def _tidied(function: Function, by_themselves: Sequence[Value] = ()) -> Function:
+    simpler = simplify(function)
+    shared = share(simpler, by_themselves)
+    return shared if shared is simpler else simplify(shared)
 
 
 def _fuse(work: Work) -> None:
