@@ -508,9 +508,7 @@ class Reader(Recursion):
         def test() -> Value:
             return self.value(self.truth(self.expr(node.test), node.test))
 
-        code = self.loop(
-            node, assigned_names(node), None, None if forever else test, lambda _: self.loop_body(node.body)
-        )
+        code = self.loop(node, node, None, None if forever else test, lambda _: self.loop_body(node.body))
         if forever and not _breaks(node.body):
             if _returns(node.body):
                 self.leave(RETURNS)
@@ -529,7 +527,7 @@ class Reader(Recursion):
                 return
             self.branch_on(truth, lambda: self.loop_body(node.body), lambda: self.leave(ENDS))
 
-        self.after_loop(self.loop(node, assigned_names(node), None, None, turn), node)
+        self.after_loop(self.loop(node, node, None, None, turn), node)
 
     def loop_body(self, body: list[ast.stmt]) -> None:
         self.loop_depth += 1
@@ -586,7 +584,7 @@ class Reader(Recursion):
                 self.same_length(handle, contents, node)
 
         bounds = (self.const(0), self.value(found.length), self.const(1))
-        code = self.loop(node, assigned_names(node), bounds, None, turn)
+        code = self.loop(node, node, bounds, None, turn)
         self.after_loop(code, node)
 
     def same_length(self, handle: List, before: Abstract, node: ast.For) -> None:
@@ -611,7 +609,7 @@ class Reader(Recursion):
             self.assign(node.target, index)
             self.loop_body(node.body)
 
-        code = self.loop(node, assigned_names(node), (bounds[0], bounds[1], bounds[2]), None, turn)
+        code = self.loop(node, node, (bounds[0], bounds[1], bounds[2]), None, turn)
         # Something in the body must know the counter, or a name has one type in one turn and another in the next.
         unknown = any(p.code in ("SD202", "SD203", "SD205") for p in self.problems[mark.problems :])
         short = len(known) == 3 and len(range(*known)) <= 32
@@ -655,7 +653,7 @@ class Reader(Recursion):
                 level(axis + 1, (*places, index))
 
             bounds = (self.const(0), lengths[axis], self.const(1))
-            self.loop(nodes[axis], assigned_names(node), bounds, None, turn)
+            self.loop(nodes[axis], node, bounds, None, turn)
 
         level(0, ())
         self.names[self.exit_key] = Static(GOES_ON)
