@@ -17,6 +17,7 @@ ORDER = [
     "__init__",
     "benchmark",
     "api",
+    "workspace",
     "check",
     "pipeline",
     "backends",
