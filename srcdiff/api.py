@@ -21,6 +21,7 @@ from srcdiff.check import Report, compare
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span, ZeroGradientWarning
 from srcdiff.ir.types import FLOAT
 from srcdiff.pipeline import Compiled, Request, compile_request
+from srcdiff.report import MemoryReport, memory_report
 from srcdiff.source.abstract import Abstract, Description, Static, Tuple
 from srcdiff.source.capture import Captured, capture, plain_function, reader_of
 from srcdiff.source.signature import (
@@ -309,6 +310,13 @@ class Derivative:
             with numba_cpu.ONE_AT_A_TIME:
                 self.latest = self._specialised(tuple(guessed_arguments(self.captured, self.signature).values()))
         return self.latest.compiled.text
+
+    def report(self, *args: Any, **kwargs: Any) -> MemoryReport:
+        """Run it, and say how much it keeps for the reverse sweep, by variable and line."""
+        specialisation, args = self._with_rooms(args, kwargs)
+        _, memory = specialisation.run(specialisation.prepared(args), no_memory(specialisation.rooms))
+        elsewhere = specialisation.compiled.kept_elsewhere
+        return memory_report(self.function.__name__, specialisation.rooms, memory, elsewhere)
 
     def __repr__(self) -> str:
         what = {"primal": "differentiable", "reverse": "value_and_grad" if self.with_value else "grad"}[self.mode]

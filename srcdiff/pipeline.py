@@ -89,6 +89,8 @@ class Compiled:
     """Whether the function writes into its arguments."""
     rooms: tuple[Room, ...]
     """The memory that it takes from the caller after its arguments, and gives back after its results."""
+    kept_elsewhere: tuple[Span, ...]
+    """The places of values that it keeps in other memory."""
 
 
 def compile_request(request: Request, backend: str, options: dict[str, Any]) -> Compiled:
@@ -110,7 +112,16 @@ def compile_request(request: Request, backend: str, options: dict[str, Any]) -> 
     function = _load(work, backend, options)
     written = _written(reading)
     apart, module = _apart(reading, written), work.module
-    return Compiled(module.text, reading, function, tuple(work.warnings), apart, bool(written), module.rooms)
+    return Compiled(
+        module.text,
+        reading,
+        function,
+        tuple(work.warnings),
+        apart,
+        bool(written),
+        module.rooms,
+        module.kept_elsewhere,
+    )
 
 
 def _simplify(work: Work) -> None:
@@ -268,6 +279,7 @@ def _restore(work: Work, key: str) -> bool:
         {name: objects[name] for name in found["objects"]},
         found["functions"],
         tuple(Room(**{**room, "keeps": room["keeps"] and Span(**room["keeps"])}) for room in found["rooms"]),
+        tuple(Span(**span) for span in found["kept_elsewhere"]),
     )
     return True
 
@@ -283,6 +295,7 @@ def _keep(work: Work, key: str) -> None:
         "objects": list(module.objects),
         "functions": module.functions,
         "rooms": [asdict(room) for room in module.rooms],
+        "kept_elsewhere": [asdict(span) for span in module.kept_elsewhere],
         "warnings": work.warnings,
     }
     store.put(key, json.dumps(kept).encode())

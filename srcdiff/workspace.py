@@ -30,7 +30,7 @@ class Specialised(Protocol):
 
 def no_memory(rooms: Sequence[Room]) -> Memory:
     """What says that there is no memory yet."""
-    return [np.empty((0,) * room.rank, room.dtype) for room in rooms]
+    return [np.empty((room.start,) * room.rank, room.dtype) for room in rooms]
 
 
 class Workspace:

@@ -18,6 +18,7 @@ ORDER = [
     "benchmark",
     "api",
     "workspace",
+    "report",
     "check",
     "pipeline",
     "backends",

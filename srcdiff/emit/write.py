@@ -13,6 +13,7 @@ from srcdiff.emit import texts
 from srcdiff.emit.layout import Layout, lay_out
 from srcdiff.emit.naming import give_names
 from srcdiff.ir.nodes import (
+    STACK_START,
     Alloc,
     Apply,
     Block,
@@ -422,7 +423,7 @@ class _Writer:
             return
         match operation:
             case NewStack():
-                fresh = f"np.empty(64{'' if kind == 'float64' else f', np.{kind}'})"
+                fresh = f"np.empty({STACK_START}{'' if kind == 'float64' else f', np.{kind}'})"
                 self.line(f"{name} = {fresh if operation.room is None else self.expression(operation.room)}")
                 self.line(f"{top} = 0")
             case Push():

@@ -491,6 +491,10 @@ class Print(Operation):
         return replace(self, parts=with_values(self.parts, by))
 
 
+STACK_START = 64
+"""How many numbers a stack has room for at first."""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class NewStack(Operation):
     """An empty stack: values that a sweep keeps for the other one, of which it is not known before how many."""

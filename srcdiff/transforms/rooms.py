@@ -10,11 +10,12 @@ def f_grad(x):                               def f_grad(x, x_bar_room, kept_room
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from srcdiff.analyses.aliasing import points_to
 from srcdiff.diagnostics import Span
-from srcdiff.ir.nodes import Alloc, Block, Copy, Function, NewStack, Operation, Value
+from srcdiff.ir.nodes import STACK_START, Alloc, Block, Copy, Function, NewStack, Operation, Value, walk
 from srcdiff.ir.types import Array, Scalar, Stack
 
 
@@ -26,6 +27,8 @@ class Room:
     rank: int
     name: str
     is_gradient: bool = False
+    start: int = 0
+    """The length of an array that says that there is no memory yet."""
     keeps: Span | None = None
     """The place of the value that is kept there for the reverse sweep, if that is what it is for."""
 
@@ -78,4 +81,11 @@ def _room_for(operation: Operation, returned: frozenset[Value]) -> Value | None:
 
 def _described(room: Value, operation: Operation, *, is_gradient: bool) -> Room:
     keeps = operation.keeps if isinstance(operation, Alloc | NewStack) else None
-    return Room(room.array.dtype, room.array.rank, room.name.removesuffix("_room"), is_gradient, keeps)
+    start = STACK_START if isinstance(operation, NewStack) else 0
+    return Room(room.array.dtype, room.array.rank, room.name.removesuffix("_room"), is_gradient, start, keeps)
+
+
+def kept_elsewhere(functions: Iterable[Function]) -> tuple[Span, ...]:
+    """The places of values that are kept, but in no room: one array for each, or in a recursive function."""
+    operations = [o for f in functions for o in walk(f.body) if isinstance(o, Alloc | NewStack) and o.room is None]
+    return tuple(o.keeps for o in operations if o.keeps is not None)
