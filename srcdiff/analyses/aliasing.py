@@ -4,62 +4,66 @@ from __future__ import annotations
 
 from srcdiff.ir.nodes import (
     Alloc,
+    Apply,
     Block,
     Call,
+    Const,
     Copy,
     Custom,
+    Dim,
     Function,
     Grow,
     If,
     Library,
+    Load,
     Loop,
     Operation,
     Peek,
     Pop,
     Push,
-    References,
+    Reshape,
     Store,
+    Transpose,
     Value,
+    View,
     walk,
 )
 from srcdiff.ir.types import Array, Stack
 
 Sites = frozenset[Value]
+Flow = tuple[Value, tuple[Value, ...]]
 
 
 def points_to(function: Function) -> dict[Value, Sites]:
     """For every array reference, the parameters and allocations whose memory it may be (a view is its base)."""
     found: dict[Value, Sites] = {p: frozenset((p,)) for p in function.params if isinstance(p.type, Array)}
-    operations = [o for o in walk(function.body) if _matters(o)]
-    for operation in operations:
-        if isinstance(operation, Alloc | Copy):
-            found[operation.out] = frozenset((operation.out,))
-        if isinstance(operation, Library):
-            found |= {out: frozenset((out,)) for out in operation.outs if isinstance(out.type, Array)}
+    flows: list[Flow] = []
+    for operation in walk(function.body):
+        match operation:
+            case Alloc() | Copy():
+                found[operation.out] = frozenset((operation.out,))
+            case Library():
+                found |= {out: frozenset((out,)) for out in operation.outs if isinstance(out.type, Array)}
+            case _:
+                flows += _flows(operation)
     changed = True
     while changed:
         changed = False
-        for operation in operations:
-            for out, sources in _flows(operation):
-                old = found.get(out, frozenset())
-                new = old.union(*(found.get(s, frozenset()) for s in sources))
-                if new != old:
-                    found[out] = new
-                    changed = True
+        for out, sources in flows:
+            old = found.get(out, frozenset())
+            new = old.union(*[found.get(s, frozenset()) for s in sources])
+            if new != old:
+                found[out] = new
+                changed = True
     return found
 
 
-def _matters(operation: Operation) -> bool:
-    kinds = Alloc | Copy | Library | References | Grow | If | Loop | Push | Pop | Peek | Custom
-    return isinstance(operation, kinds)
-
-
-def _flows(operation: Operation) -> list[tuple[Value, tuple[Value, ...]]]:
+def _flows(operation: Operation) -> list[Flow]:
     """Where references go: each result with what it may be."""
-    flows: list[tuple[Value, tuple[Value, ...]]]
-    if isinstance(operation, References | Grow):
-        return [(operation.out, (operation.array,))]
+    flows: list[Flow]
     match operation:
+        case Apply() | Const() | Load() | Store() | Dim():
+            return []
         case If():
             pairs = zip(operation.outs, operation.then.yields, operation.orelse.yields, strict=True)
             flows = [(out, (a, b)) for out, a, b in pairs if isinstance(out.type, Array | Stack)]
@@ -75,6 +79,8 @@ def _flows(operation: Operation) -> list[tuple[Value, tuple[Value, ...]]]:
             flows = [(p, (a,)) for p, a in zip(operation.params, operation.args, strict=True)]
             flows += [(o, (y,)) for o, y in zip(operation.outs, operation.body.yields, strict=True)]
             return [(out, sources) for out, sources in flows if isinstance(out.type, Array)]
+        case View() | Transpose() | Reshape() | Grow():
+            return [(operation.out, (operation.array,))]
         case Push():
             return [(operation.stack, (operation.value,))]
         case Pop() | Peek():
@@ -82,7 +88,7 @@ def _flows(operation: Operation) -> list[tuple[Value, tuple[Value, ...]]]:
     return []
 
 
-def _shared(flows: list[tuple[Value, tuple[Value, ...]]]) -> list[tuple[Value, tuple[Value, ...]]]:
+def _shared(flows: list[Flow]) -> list[Flow]:
     """A list under two names: what one puts into it, the other finds."""
     return [(source, (out,)) for out, sources in flows if isinstance(out.type, Stack) for source in sources]
 

@@ -39,7 +39,7 @@ from srcdiff.source.abstract import (
 from srcdiff.source.capture import capture, plain_function
 from srcdiff.source.environment import Frame, list_key
 from srcdiff.source.optionals import Optionals
-from srcdiff.source.scopes import assigned_names, nonlocal_names
+from srcdiff.source.scopes import assigned_names, inner_scopes, nonlocal_names
 
 _MODULES: dict[str, Any] = {"math": math, "np": np, "builtins": builtins}
 
@@ -468,9 +468,7 @@ class Calls(Optionals):
         finally:
             self.frame, self.span, self.path = outer, span, path
             self.active_calls.pop()
-            if not any(
-                isinstance(n, ast.Lambda | ast.FunctionDef) and n is not frame.node for n in ast.walk(frame.node)
-            ):
+            if not inner_scopes(frame.node) & {ast.Lambda, ast.FunctionDef}:
                 self.names = {k: v for k, v in self.names.items() if k[0] != frame.number}
         if frame.library and not outer.library:
             self.laid_out_somehow(result, bound)

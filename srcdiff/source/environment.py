@@ -44,6 +44,7 @@ from srcdiff.source.abstract import (
     same_function,
 )
 from srcdiff.source.capture import Captured
+from srcdiff.source.scopes import inner_scopes
 from srcdiff.source.shapes import ANYTHING, Doubt, Shapes
 from srcdiff.source.shapes import Key as SizeKey
 
@@ -479,8 +480,7 @@ class Environment(Shapes):
         """Whether a name is gone once the function has returned: no function inside it keeps it."""
         if key[0] != self.frame.number or key[1].startswith("%"):
             return False
-        inner = (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.GeneratorExp)
-        return not any(isinstance(n, inner) and n is not self.frame.node for n in ast.walk(self.frame.node))
+        return not inner_scopes(self.frame.node)
 
     def joined(
         self,

@@ -945,9 +945,7 @@ def mark_writing_calls(program: Program) -> Program:
         for operation in block.operations:
             if isinstance(operation, Call) and operation.function in writing:
                 operation = replace(operation, writes=True)
-            names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
-            inner: dict[str, Any] = {n: marked(getattr(operation, n)) for n in names}
-            operations.append(replace(operation, **inner))
+            operations.append(operation.rebuilt(marked))
         return Block(tuple(operations), block.yields)
 
     def writes(function: Function) -> bool:
@@ -973,9 +971,7 @@ def pass_outside_values(program: Program, outside: Sequence[Value]) -> Program:
             operation = operation.replaced(lambda v: known.get(v, v))
             if isinstance(operation, Call):
                 operation = replace(operation, args=(*operation.args, *(known.get(v, v) for v in outside)))
-            names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
-            inner: dict[str, Any] = {n: closed(getattr(operation, n), known) for n in names}
-            operations.append(replace(operation, **inner))
+            operations.append(operation.rebuilt(lambda inner: closed(inner, known)))
         return Block(tuple(operations), tuple(known.get(v, v) for v in block.yields))
 
     def function(callee: Function) -> Function:

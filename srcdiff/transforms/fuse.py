@@ -16,10 +16,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
+from srcdiff.analyses.accesses import turns_are_apart
 from srcdiff.analyses.aliasing import Sites, points_to
 from srcdiff.analyses.lengths import Lengths, Pair
+from srcdiff.analyses.structure import structure_of
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
     Alloc,
@@ -43,18 +46,20 @@ from srcdiff.ir.nodes import (
     Raise,
     Store,
     Value,
+    changed,
+    substituted,
     walk,
 )
 from srcdiff.ir.types import Array
 
 
 def fuse(function: Function) -> Function:
-    return replace(function, body=_Fuse(function).block(function.body))
+    return changed(function, body=_Fuse(function).block(function.body))
 
 
 def straighten(function: Function) -> Function:
     """Loops that run backwards run forwards, where the order of their turns does not matter."""
-    return replace(function, body=_Straighten(function).block(function.body))
+    return changed(function, body=_Straighten(function).block(function.body))
 
 
 @dataclass(slots=True)
@@ -78,6 +83,7 @@ class _Loops:
     def __init__(self, function: Function) -> None:
         self.sites: dict[Value, Sites] = points_to(function)
         self.lengths = Lengths(function)
+        self.structure = structure_of(function)
         self.definition: dict[Value, Operation] = {}
         self.constants: dict[Value, Any] = {}
         for operation in walk(function.body):
@@ -213,14 +219,16 @@ class _Loops:
         if not loads and site not in effects.reads and all(x.adds for x in stores):
             return True
         accesses: list[Load | Store] = [*loads, *stores]
+        if site in effects.reads:
+            return False
         array = accesses[0].array
-        if site in effects.reads or array in own or any(x.array is not array for x in accesses):
-            return False  # a view made in the loop may be another one in every turn
-        for position in range(len(accesses[0].indices)):
-            distances = {self.distance(x.indices[position], loop) for x in accesses}
-            if len(distances) == 1 and None not in distances:
-                return True
-        return False
+        if array not in own and all(x.array is array for x in accesses):  # a view may be another one in every turn
+            for position in range(len(accesses[0].indices)):
+                distances = {self.distance(x.indices[position], loop) for x in accesses}
+                if len(distances) == 1 and None not in distances:
+                    return True
+        pairs = ((a, b) for a in stores for b in accesses if not (a.adds and isinstance(b, Store) and b.adds))
+        return all(turns_are_apart(loop, a, b, self.structure) for a, b in pairs)
 
 
 class _Straighten(_Loops):
@@ -230,10 +238,8 @@ class _Straighten(_Loops):
             backwards = isinstance(operation, Loop) and operation.counted and self.step(operation) == -1
             if backwards and isinstance(operation, Loop) and self.independent(operation):
                 operation = self.forwards(operation, operations)
-            names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
-            parts: dict[str, Any] = {n: self.block(getattr(operation, n)) for n in names}
-            operations.append(replace(operation, **parts) if parts else operation)
-        return Block(tuple(operations), block.yields)
+            operations.append(operation.rebuilt(self.block))
+        return changed(block, operations=tuple(operations))
 
     def forwards(self, loop: Loop, into: list[Operation]) -> Loop:
         """`range(start, stop, -1)` as `range(stop + 1, start + 1)`."""
@@ -259,11 +265,9 @@ class _Fuse(_Loops):
         operations = self.fused(list(block.operations), facts)
         rebuilt: list[Operation] = []
         for operation in operations:
-            names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
-            parts: dict[str, Any] = {n: self.block(getattr(operation, n), facts) for n in names}
-            rebuilt.append(replace(operation, **parts) if parts else operation)
+            rebuilt.append(operation.rebuilt(partial(self.block, facts=facts)))
             facts += self.facts((operation,))
-        return Block(tuple(rebuilt), block.yields)
+        return changed(block, operations=tuple(rebuilt))
 
     def facts(self, operations: Iterable[Operation]) -> list[Pair]:
         found = (self.lengths.compared(o) for o in operations)
@@ -343,7 +347,9 @@ class _Fuse(_Loops):
         known: dict[Value, Value] = {}
         if first.index is not None and second.index is not None:
             known[second.index] = first.index
-        body = self.substituted(second.body, known)
+        body = substituted(second.body, lambda v: known.get(v, v))
+        for operation in walk(body):
+            self.define(operation)
         return replace(
             first,
             params=(*first.params, *second.params),
@@ -395,14 +401,3 @@ class _Fuse(_Loops):
             if (there <= here) if forward else (there >= here):
                 return True
         return False
-
-    def substituted(self, block: Block, known: dict[Value, Value]) -> Block:
-        operations: list[Operation] = []
-        for operation in block.operations:
-            operation = operation.replaced(lambda v: known.get(v, v))
-            names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
-            parts: dict[str, Any] = {n: self.substituted(getattr(operation, n), known) for n in names}
-            operation = replace(operation, **parts) if parts else operation
-            self.define(operation)
-            operations.append(operation)
-        return Block(tuple(operations), tuple(known.get(v, v) for v in block.yields))

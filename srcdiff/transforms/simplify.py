@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from srcdiff.analyses.aliasing import Sites, points_to
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
@@ -36,7 +34,7 @@ from srcdiff.ir.nodes import (
     Transpose,
     Value,
     View,
-    walk,
+    changed,
 )
 from srcdiff.ir.types import Array, Stack
 
@@ -44,15 +42,10 @@ from srcdiff.ir.types import Array, Stack
 def simplify(function: Function) -> Function:
     """Until nothing changes: forward what is only passed on, then drop what is dead."""
     while True:
-        forwarded = _Forward().function(function)
-        smaller = remove_dead(forwarded)
-        if _size(smaller) == _size(function):
-            return smaller
-        function = smaller
-
-
-def _size(function: Function) -> int:
-    return sum(1 + len(o.defines()) for o in walk(function.body))
+        simpler = remove_dead(_Forward().function(function))
+        if simpler is function:
+            return function
+        function = simpler
 
 
 class _Forward:
@@ -70,13 +63,13 @@ class _Forward:
         return value
 
     def function(self, function: Function) -> Function:
-        return replace(function, body=self.block(function.body))
+        return changed(function, body=self.block(function.body))
 
     def block(self, block: Block) -> Block:
         operations: list[Operation] = []
         for operation in block.operations:
             self.operation(operation.replaced(self.resolve), operations)
-        return Block(tuple(operations), tuple(self.resolve(y) for y in block.yields))
+        return changed(block, operations=tuple(operations), yields=tuple([self.resolve(y) for y in block.yields]))
 
     def operation(self, operation: Operation, into: list[Operation]) -> None:
         match operation:
@@ -93,7 +86,7 @@ class _Forward:
                 else:
                     into.append(self.loop(operation))
             case Custom():
-                into.append(replace(operation, body=self.block(operation.body)))
+                into.append(operation.rebuilt(self.block))
             case Dim():
                 self.dim(operation, into)
             case _:
@@ -120,7 +113,7 @@ class _Forward:
                     array, axis = view.array, place
                 case _:
                     break
-        into.append(replace(operation, array=array, axis=axis))
+        into.append(changed(operation, array=array, axis=axis))
 
     def apply(self, operation: Apply, into: list[Operation]) -> None:
         self.builder.operations = into
@@ -150,11 +143,11 @@ class _Forward:
             else:
                 keep.append(k)
         into.append(
-            replace(
+            changed(
                 operation,
-                then=Block(then.operations, tuple(then.yields[k] for k in keep)),
-                orelse=Block(orelse.operations, tuple(orelse.yields[k] for k in keep)),
-                outs=tuple(operation.outs[k] for k in keep),
+                then=changed(then, yields=tuple([then.yields[k] for k in keep])),
+                orelse=changed(orelse, yields=tuple([orelse.yields[k] for k in keep])),
+                outs=tuple([operation.outs[k] for k in keep]),
             )
         )
 
@@ -187,13 +180,13 @@ class _Forward:
         test = None if operation.test is None else self.block(operation.test)
         body = self.block(operation.body)
         stop = body.yields[-1:] if operation.leaves else ()
-        return replace(
+        return changed(
             operation,
-            params=tuple(operation.params[k] for k in keep),
-            inits=tuple(operation.inits[k] for k in keep),
-            outs=tuple(operation.outs[k] for k in keep),
+            params=tuple([operation.params[k] for k in keep]),
+            inits=tuple([operation.inits[k] for k in keep]),
+            outs=tuple([operation.outs[k] for k in keep]),
             test=test,
-            body=Block(body.operations, tuple(body.yields[k] for k in keep) + stop),
+            body=changed(body, yields=tuple([body.yields[k] for k in keep]) + stop),
         )
 
 
@@ -275,7 +268,7 @@ class _Dead:
                 self.need_memory(value)
         while self.work:
             self.trace(self.work.pop())
-        return replace(self.function, body=self.block(self.function.body))
+        return changed(self.function, body=self.block(self.function.body))
 
     def need(self, value: Value) -> None:
         if value not in self.live:
@@ -347,32 +340,33 @@ class _Dead:
             self.need(value)
 
     def block(self, block: Block) -> Block:
-        return Block(tuple(self.rebuilt(o) for o in block.operations if o in self.live_operations), block.yields)
+        operations = [self.rebuilt(o) for o in block.operations if o in self.live_operations]
+        return changed(block, operations=tuple(operations))
 
     def rebuilt(self, operation: Operation) -> Operation:
         match operation:
             case If():
                 keep = [k for k, out in enumerate(operation.outs) if out in self.live]
                 then, orelse = self.block(operation.then), self.block(operation.orelse)
-                return replace(
+                return changed(
                     operation,
-                    then=Block(then.operations, tuple(then.yields[k] for k in keep)),
-                    orelse=Block(orelse.operations, tuple(orelse.yields[k] for k in keep)),
-                    outs=tuple(operation.outs[k] for k in keep),
+                    then=changed(then, yields=tuple([then.yields[k] for k in keep])),
+                    orelse=changed(orelse, yields=tuple([orelse.yields[k] for k in keep])),
+                    outs=tuple([operation.outs[k] for k in keep]),
                 )
             case Loop():
                 keep = [k for k, p in enumerate(operation.params) if p in self.live]
                 body = self.block(operation.body)
                 stop = body.yields[-1:] if operation.leaves else ()
-                return replace(
+                return changed(
                     operation,
-                    params=tuple(operation.params[k] for k in keep),
-                    inits=tuple(operation.inits[k] for k in keep),
-                    outs=tuple(operation.outs[k] for k in keep),
+                    params=tuple([operation.params[k] for k in keep]),
+                    inits=tuple([operation.inits[k] for k in keep]),
+                    outs=tuple([operation.outs[k] for k in keep]),
                     test=None if operation.test is None else self.block(operation.test),
-                    body=Block(body.operations, tuple(body.yields[k] for k in keep) + stop),
+                    body=changed(body, yields=tuple([body.yields[k] for k in keep]) + stop),
                     count=operation.count if operation.count in self.live else None,
                 )
             case Custom():
-                return replace(operation, body=self.block(operation.body))
+                return operation.rebuilt(self.block)
         return operation
