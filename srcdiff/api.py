@@ -609,17 +609,17 @@ def _exact_key(value: Any, *, ones: bool = True) -> Any:
 
 
 def _stand_in(value: Any) -> Any:
-    """An example for a type."""
+    """An example for a type; no length is one, which would stretch."""
     if isinstance(value, str) and re.fullmatch(r"(float|int|uint|bool)\d*(\[[:, 1]*\])?", value):
         name, _, dimensions = value.partition("[")
         if dimensions:
-            return np.zeros((1,) * (dimensions.count(",") + 1), dtype=name)
+            return np.zeros((2,) * (dimensions.count(",") + 1), dtype=name)
         return np.dtype(name).type(0).item() if name in ("float64", "int64", "bool") else np.dtype(name).type(0)
     if isinstance(value, type) and value in (float, int, bool):
         return value()
     module = type(value).__module__
     if module.startswith("numba.core.types"):
-        return _stand_in(str(value)) if not hasattr(value, "ndim") else np.zeros((1,) * value.ndim, str(value.dtype))
+        return _stand_in(str(value)) if not hasattr(value, "ndim") else np.zeros((2,) * value.ndim, str(value.dtype))
     return value
 
 

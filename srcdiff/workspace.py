@@ -38,23 +38,25 @@ class Workspace:
 
     def __init__(self, specialise: Any) -> None:
         self._specialise = specialise
-        self._memory: dict[Any, Memory] = {}
+        self._latest: Specialised | None = None
+        self._memory: Memory = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         specialised, args = self._specialise(args, kwargs)
         values = specialised.prepared(args)
         nothing = no_memory(specialised.rooms)
-        memory = list(self._memory.get(specialised, nothing))
+        memory = self._memory if specialised is self._latest else nothing
         for k, room in enumerate(specialised.rooms):
             if room.is_gradient and _overlaps(memory[k], values):  # the gradient of the last call is an argument
                 memory[k] = nothing[k]
-        result, self._memory[specialised] = specialised.run(values, memory)
+        result, self._memory = specialised.run(values, memory)
+        self._latest = specialised
         return specialised.finished(result, args)
 
     @property
     def nbytes(self) -> int:
         """The memory that it holds."""
-        return sum(array.nbytes for memory in self._memory.values() for array in memory)
+        return sum(array.nbytes for array in self._memory)
 
 
 class Given:
@@ -75,6 +77,8 @@ class Given:
     def memory(self, rooms: Sequence[Room], values: Sequence[Any]) -> Memory:
         """The given arrays, where the code can write into them; nothing for the rest."""
         memory = no_memory(rooms)
+        if len(self.arrays) != sum(room.is_gradient for room in rooms):
+            return memory  # an empty list has no gradient
         for k, array in enumerate(self.arrays):
             if type(array) is np.ndarray and array.flags.carray and not _overlaps(array, values):
                 memory[k] = array

@@ -65,9 +65,11 @@ POINT = np.linspace(0.1, 3.0, 7)
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_workspace_uses_the_same_memory_again(backend):
-    workspace = srcdiff.grad(relaxed, backend=backend).workspace("float64[:]", float)
+    gradient = srcdiff.grad(relaxed, backend=backend)
+    workspace = gradient.workspace("float64[:]", float)
     assert workspace.nbytes == 0
     first = workspace(POINT, 1.0)
+    assert len(gradient.specialisations) == 1
     held = workspace.nbytes
     assert held > POINT.nbytes
     second = workspace(POINT, 0.7)
@@ -183,6 +185,31 @@ def test_tuples_in_out_that_do_not_fit_are_refused():
     of_product = srcdiff.grad(lambda a, b: np.sum(a * b), (0, 1), backend="python")
     with pytest.raises(ValueError, match="share memory"):
         of_product(POINT, POINT, out=(SHARED, SHARED))
+
+
+def test_lists_have_gradients_beside_given_arrays():
+    def weighted(numbers, x):
+        total = np.sum(x * x)
+        for number in numbers:
+            total += number * x[0]
+        return total
+
+    gradient = srcdiff.grad(weighted, (0, 1), backend="python")
+    for numbers in ([], [1.0, 2.0]):
+        out = np.empty(7)
+        found = gradient(numbers, POINT, out=(None, out))
+        assert found[1] is out
+        assert_same(gradient(numbers, POINT), found)
+    with pytest.raises(TypeError, match="`out` for `numbers` has to be None: the gradient is a list"):
+        gradient([1.0], POINT, out=([0.0], None))
+
+
+def test_function_itself_may_have_a_workspace():
+    function = srcdiff.differentiable(relaxed, backend="python")
+    expected, x, y = function(POINT.copy(), 1.0), POINT.copy(), POINT.copy()
+    assert expected == function.workspace(x, 1.0)(y, 1.0)
+    assert_same(POINT, x)
+    assert not np.array_equal(POINT, y)
 
 
 def test_out_belongs_to_the_function_if_it_has_such_an_argument():
