@@ -13,13 +13,16 @@ any more is then found by sharing (a load of what was just stored) and by removi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from srcdiff.analyses.accesses import turns_are_apart
 from srcdiff.analyses.aliasing import Sites, points_to
 from srcdiff.analyses.lengths import Lengths, Pair
+from srcdiff.analyses.structure import structure_of
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
     Alloc,
@@ -30,6 +33,7 @@ from srcdiff.ir.nodes import (
     Copy,
     Function,
     Grow,
+    If,
     Library,
     Load,
     Loop,
@@ -79,6 +83,7 @@ class _Loops:
     def __init__(self, function: Function) -> None:
         self.sites: dict[Value, Sites] = points_to(function)
         self.lengths = Lengths(function)
+        self.structure = structure_of(function)
         self.definition: dict[Value, Operation] = {}
         self.constants: dict[Value, Any] = {}
         for operation in walk(function.body):
@@ -92,6 +97,11 @@ class _Loops:
 
     def step(self, loop: Loop) -> Any:
         return self.constants.get(loop.bounds[2]) if loop.bounds is not None else None
+
+    def define(self, operation: Operation) -> None:
+        """Note where values come from, after an operation was replaced."""
+        for value in operation.defines():
+            self.definition[value] = self.lengths.definition[value] = operation
 
     # -- what is read and written ------------------------------------------------------------------------------------
 
@@ -168,13 +178,39 @@ class _Loops:
         return all(site in own or self.apart(site, loop, effects, own) for site in effects.writes)
 
     def is_sum(self, loop: Loop, k: int) -> bool:
-        """Whether all that a turn does with a parameter is to add to it."""
-        param, following = loop.params[k], loop.body.yields[k]
-        if not _adds_to(self.definition.get(following), param):
+        """Whether all that a turn does with a parameter is to add to it, in branches and inner loops too."""
+        wanted: Counter[Value] = Counter({loop.body.yields[k]: 1})
+        if not self.adds_up(loop.params[k], loop.body.yields[k], wanted, set()):
             return False
-        uses = [v for o in walk(loop.body) for v in (*o.uses(), *(y for b in o.blocks() for y in b.yields))]
-        uses += loop.body.yields
-        return uses.count(param) == 1 and uses.count(following) == 1  # the sum so far is not used
+        uses = Counter(v for o in walk(loop.body) for v in (*o.uses(), *(y for b in o.blocks() for y in b.yields)))
+        uses.update(loop.body.yields)
+        return all(uses[value] == count for value, count in wanted.items())  # the sum so far is not used otherwise
+
+    def adds_up(self, start: Value, end: Value, wanted: Counter[Value], seen: set[Value]) -> bool:
+        """Whether one value is another with something added; `wanted` counts the uses that this makes of both."""
+        if end is start:
+            return True
+        if end in seen:
+            return False
+        seen.add(end)
+        operation = self.definition.get(end)
+        parts: tuple[Value, ...] = ()
+        match operation:
+            case Apply(primitive="add"):
+                parts = next(((a,) for a in operation.args if self.adds_up(start, a, wanted, seen)), ())
+            case Apply(primitive="subtract"):
+                parts = tuple(a for a in operation.args[:1] if self.adds_up(start, a, wanted, seen))
+            case Loop() if end in operation.outs and self.is_sum(operation, operation.outs.index(end)):
+                parts = (operation.inits[operation.outs.index(end)],)
+                if not self.adds_up(start, parts[0], wanted, seen):
+                    return False
+            case If():
+                k = operation.outs.index(end)
+                parts = (operation.then.yields[k], operation.orelse.yields[k])
+                if not all(self.adds_up(start, p, wanted, seen) for p in parts):
+                    return False
+        wanted.update(parts)
+        return bool(parts)
 
     def apart(self, site: Value, loop: Loop, effects: _Effects, own: set[Value]) -> bool:
         """Whether no two turns touch the same element, or all they do is add to it."""
@@ -183,14 +219,16 @@ class _Loops:
         if not loads and site not in effects.reads and all(x.adds for x in stores):
             return True
         accesses: list[Load | Store] = [*loads, *stores]
+        if site in effects.reads:
+            return False
         array = accesses[0].array
-        if site in effects.reads or array in own or any(x.array is not array for x in accesses):
-            return False  # a view made in the loop may be another one in every turn
-        for position in range(len(accesses[0].indices)):
-            distances = {self.distance(x.indices[position], loop) for x in accesses}
-            if len(distances) == 1 and None not in distances:
-                return True
-        return False
+        if array not in own and all(x.array is array for x in accesses):  # a view may be another one in every turn
+            for position in range(len(accesses[0].indices)):
+                distances = {self.distance(x.indices[position], loop) for x in accesses}
+                if len(distances) == 1 and None not in distances:
+                    return True
+        pairs = ((a, b) for a in stores for b in accesses if not (a.adds and isinstance(b, Store) and b.adds))
+        return all(turns_are_apart(loop, a, b, self.structure) for a, b in pairs)
 
 
 class _Straighten(_Loops):
@@ -310,7 +348,8 @@ class _Fuse(_Loops):
         if first.index is not None and second.index is not None:
             known[second.index] = first.index
         body = substituted(second.body, lambda v: known.get(v, v))
-        self.definition |= {v: o for o in walk(body) for v in o.defines()}
+        for operation in walk(body):
+            self.define(operation)
         return replace(
             first,
             params=(*first.params, *second.params),
@@ -362,12 +401,3 @@ class _Fuse(_Loops):
             if (there <= here) if forward else (there >= here):
                 return True
         return False
-
-
-def _adds_to(update: Operation | None, param: Value) -> bool:
-    """Whether an operation adds something to a value, or takes it away."""
-    if not isinstance(update, Apply):
-        return False
-    if update.primitive == "add":
-        return param in update.args
-    return update.primitive == "subtract" and update.args[0] is param
