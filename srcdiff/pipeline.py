@@ -33,6 +33,7 @@ from srcdiff.source.to_ir import Reading, read
 from srcdiff.transforms.custom import rules_share_no_memory
 from srcdiff.transforms.from_zero import count_from_zero
 from srcdiff.transforms.fuse import fuse, straighten
+from srcdiff.transforms.gather import gather
 from srcdiff.transforms.memory import tidy_memory
 from srcdiff.transforms.recursion import adjoints_of_callees, refuse_shared_memory
 from srcdiff.transforms.registers import elements_in_registers
@@ -134,6 +135,12 @@ def _straighten(work: Work) -> None:
     _simplify(work)
 
 
+def _gather(work: Work) -> None:
+    work.main = gather(work.main)
+    work.callees = tuple(gather(c) for c in work.callees)
+    _simplify(work)
+
+
 def _suit_the_machine(work: Work) -> None:
     work.main = count_from_zero(elements_in_registers(work.main))
     work.callees = tuple(count_from_zero(elements_in_registers(c)) for c in work.callees)
@@ -175,6 +182,7 @@ STEPS: Sequence[tuple[str, Callable[[Work], None]]] = (
     ("compute inside a branch what only it differentiates", _sink),
     ("reverse the program", _reverse),
     ("let the sweeps share loops", _straighten),
+    ("let elements collect what they get", _gather),
     ("keep elements that a loop comes back to in numbers, and count from zero", _suit_the_machine),
     ("write the source", _emit),
 )

@@ -21,11 +21,13 @@ from srcdiff.ir.nodes import (
     If,
     Index,
     Item,
+    NewAxis,
     Operation,
     Pop,
     Program,
     Push,
     Raise,
+    Slice,
     Store,
     Value,
     walk,
@@ -107,6 +109,8 @@ class Reader(Recursion):
             raise NeverReturns
         if isinstance(code, Static):
             return result if code.value == RETURNS else Static(None)
+        if result is MISSING:
+            return Static(None)
         if is_plain(loosened(describe(result))):
             returned = self.apply("equal", self.value(code), self.const(RETURNS))
             return result if self.constants.get(returned) is True else Optional(returned, result)
@@ -438,7 +442,7 @@ class Reader(Recursion):
         items = self.array_items(base, target.slice, target)
         place = element_place(items, base)
         if place is None:
-            self.assign_part(base, items, self.passing(node.value), node, type(node.op))
+            self.augment_part(node, base, items)
             return
         if isinstance(node.op, ast.Add | ast.Sub) and is_float(base.type):
             mark = self.mark()
@@ -453,6 +457,22 @@ class Reader(Recursion):
         old = self.load(base, place)
         new = self.binary(type(node.op), old, self.expr(node.value), node)
         self.write_element(base, place, self.number(new, node))
+
+    def augment_part(self, node: ast.AugAssign, base: Value, items: list[Abstract | Item]) -> None:
+        mark = self.mark()
+        amount = self.passing(node.value)
+        basic = all(isinstance(i, Slice | Index | NewAxis) for i in items)
+        if basic or not self.writes_since(mark, base):
+            self.assign_part(base, items, amount, node, type(node.op))
+            return
+        self.go_back(mark)  # what index arrays choose is taken before the right side changes it, as NumPy does
+        old = self.forced(self.read_picked(base, items, node))
+        self.assign_part(base, items, self.binary(type(node.op), old, self.expr(node.value), node), node)
+
+    def writes_since(self, mark: Mark, array: Value) -> bool:
+        """Whether what has been read since may write into an array."""
+        read = walk(Block(tuple(self.operations[mark.operations :])))
+        return any(isinstance(o, Call) or (isinstance(o, Store) and not self.disjoint(o.array, array)) for o in read)
 
     def augment_list(self, node: ast.AugAssign, target: ast.Subscript, base: List) -> None:
         position = self.expr(target.slice)
