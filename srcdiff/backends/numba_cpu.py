@@ -37,16 +37,26 @@ def load(text: str, functions: Sequence[str], objects: Mapping[str, Any], option
     warnings.filterwarnings("ignore", category=numba.NumbaPerformanceWarning, module=re.escape(file))
     if any(call in text for call in _LINEAR_ALGEBRA) and importlib.util.find_spec("scipy") is None:
         raise ModuleNotFoundError(_NEEDS_SCIPY)
-    fastmath = options.get("fastmath", True)
-    compile_ = numba.njit(
-        error_model=options.get("error_model", "numpy"),
-        fastmath=set(FASTMATH) if fastmath is True else fastmath,
-        boundscheck=options.get("boundscheck"),
-    )
+    compile_ = compiler(options)
     namespace = python.load(text, objects, file)
     for name in functions:
         namespace[name] = compile_(namespace[name])
     return namespace[functions[-1]]
+
+
+def compiler(options: Mapping[str, Any]) -> Any:
+    """Numba's `njit`, as generated code is compiled by it."""
+    import numba
+
+    from srcdiff.backends import vector_math
+
+    fastmath = options.get("fastmath", True)
+    return numba.njit(
+        error_model=options.get("error_model", "numpy"),
+        fastmath=set(FASTMATH) if fastmath is True else fastmath,
+        boundscheck=options.get("boundscheck"),
+        pipeline_class=vector_math.compiler() if fastmath else None,
+    )
 
 
 def _say(context: Any, builder: Any, signature: Any, args: Any, function: Any) -> Any:
