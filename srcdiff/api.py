@@ -6,6 +6,7 @@ import functools
 import inspect
 import operator
 import re
+import sys
 import types
 import warnings
 from collections.abc import Callable, Sequence
@@ -15,12 +16,13 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from srcdiff.backends import numba_cpu
+from srcdiff.backends.direct import Direct, UnfitError
 from srcdiff.check import Report, compare
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span, ZeroGradientWarning
 from srcdiff.ir.types import FLOAT
 from srcdiff.pipeline import Compiled, Request, compile_request
 from srcdiff.source.abstract import Abstract, Description, Static, Tuple
-from srcdiff.source.capture import Captured, capture, plain_function, read_variable
+from srcdiff.source.capture import Captured, capture, plain_function, reader_of
 from srcdiff.source.signature import (
     describe_argument,
     floats_for_integers,
@@ -84,6 +86,8 @@ class Derivative:
         self.single = isinstance(wrt, int | str | np.integer)
         self.wrt = self._chosen(wrt) if mode != "primal" else ()
         self.specialisations: dict[Any, Specialisation] = {}
+        self.direct: Specialisation | None = None
+        """That of the latest call, if the next one with such arguments can go straight to compiled code."""
         self.latest: Specialisation | None = None
         self.entry: Any = None
         self._captured: Captured | None = None
@@ -112,6 +116,21 @@ class Derivative:
     # -- calling -----------------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        known = self.direct
+        if known is not None and len(args) == known.count and not kwargs:
+            try:
+                return known.direct(*args)
+            except UnfitError:
+                known = None
+            except (ValueError, IndexError):
+                if not known.assumes_sizes:
+                    raise
+            if known is not None:
+                return self._exactly(known, args)
+        return self._call(args, kwargs)
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call with arguments of any kind."""
         if kwargs or len(args) != len(self.names) or self.by_name:
             args = self._bound(args, kwargs)
         key = tuple(
@@ -128,7 +147,7 @@ class Derivative:
         if specialisation is None or (specialisation.watches and not specialisation.is_current()):
             specialisation = self._specialise(key, args)
         try:
-            return specialisation.function(*args) if specialisation.plain else specialisation(args)
+            result = specialisation.function(*args) if specialisation.plain else specialisation(args)
         except NumbaError as error:
             unknown = specialisation.compiled.reading.unknown_calls
             raise (
@@ -137,6 +156,10 @@ class Derivative:
         except (ValueError, IndexError):
             if not specialisation.assumes_sizes:
                 raise
+        else:
+            if not self.by_name and specialisation.learn(args):
+                self.direct = specialisation
+            return result
         return self._exactly(specialisation, args)
 
     def _exactly(self, specialisation: Specialisation, args: tuple[Any, ...]) -> Any:
@@ -147,6 +170,7 @@ class Derivative:
             exact = self._specialise(key, args, exact=True)
         result = exact(args)
         specialisation.stretches, specialisation.plain = True, False
+        self.direct = None
         return result
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -208,6 +232,16 @@ class Derivative:
         return specialisation.function, [(parts[a], parts[b]) for a, b in specialisation.apart], passed
 
     def _specialise(self, key: Any, args: tuple[Any, ...], *, exact: bool = False) -> Specialisation:
+        """The specialisation for the key: one thread makes it, the others wait for it."""
+        with numba_cpu.ONE_AT_A_TIME:
+            known = self.specialisations.get(key)
+            if known is None or (known.watches and not known.is_current()):
+                known = self._specialised(args, exact=exact)
+                self.specialisations[key] = known
+            self.latest = known
+            return known
+
+    def _specialised(self, args: tuple[Any, ...], *, exact: bool = False) -> Specialisation:
         descriptions = {
             n: describe_argument(a, n, self.span, exact=exact) for n, a in zip(self.names, args, strict=True)
         }
@@ -220,13 +254,14 @@ class Derivative:
             request.exact = True  # what it has written when it meets sizes that differ cannot be taken back
             compiled = compile_request(request, self.backend, self.options)
         self._warn(compiled)
-        specialisation = Specialisation(compiled, descriptions, self, args)
-        self.specialisations[key] = self.latest = specialisation
-        return specialisation
+        return Specialisation(compiled, descriptions, self, args)
 
     def _warn(self, compiled: Compiled) -> None:
+        level, frame = 1, sys._getframe()
+        while frame.f_back is not None and frame.f_code.co_filename == __file__:
+            level, frame = level + 1, frame.f_back  # the user's line
         for message in compiled.warnings:
-            warnings.warn(message, ZeroGradientWarning, stacklevel=4)
+            warnings.warn(message, ZeroGradientWarning, stacklevel=level)
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
@@ -236,9 +271,8 @@ class Derivative:
         if self.latest is None:
             from srcdiff.source.guess import guessed_arguments
 
-            self._specialise(None, tuple(guessed_arguments(self.captured, self.signature).values()))
-            del self.specialisations[None]
-        assert self.latest is not None
+            with numba_cpu.ONE_AT_A_TIME:
+                self.latest = self._specialised(tuple(guessed_arguments(self.captured, self.signature).values()))
         return self.latest.compiled.text
 
     def __repr__(self) -> str:
@@ -256,13 +290,14 @@ class Specialisation:
         self.compiled = compiled
         self.function = compiled.function
         self.outside = compiled.reading.outside
-        self.guards = compiled.reading.guards
-        self.outside_keys = [_key(o.read()) for o in self.outside]
-        self.watches = bool(self.outside or self.guards)
+        self.expected = [(reader_of(place, name), value) for place, name, value in compiled.reading.guards]
+        self.readers = [(o.read if o.path else reader_of(o.place, o.name), _key(o.read())) for o in self.outside]
+        self.watches = bool(self.readers or self.expected)
         names = owner.names
         self.positions = [k for k, n in enumerate(names) if is_passed(descriptions[n])]
         self.converters = [_converter(descriptions[n], a) for n, a in zip(names, args, strict=True)]
         self.apart = compiled.apart
+        self.concerned = sorted({k for pair in self.apart for k in pair})
         self.assumes_sizes = compiled.reading.assumes_sizes
         self.stretches = False
         """Whether sizes of one have been seen to stretch."""
@@ -283,22 +318,77 @@ class Specialisation:
         ]
         self.has_lists = any(lists_in(a) for a in args)
         self.owner = owner
+        self.is_simple = (
+            not self.returns_lists
+            and hasattr(compiled.function, "overloads")
+            and all(type(a) is _ARRAY or type(a) in _PLAIN for a in args)
+        )
+        self.count = len(names)
+        self.kinds = [(k, type(a)) for k, a in enumerate(args) if type(a) is _ARRAY or self.converters[k]]
+        """What Numba does not tell from other types: arrays of other classes, and what is converted before."""
+        self.as_given = len(self.positions) == len(names) and not any(self.converters)
+        self.straight = Direct(len(self.positions) + len(self.outside))
+        self.direct: Callable[..., Any] = (
+            self.straight if self.plain and not self.watches and not self.kinds else self.checked
+        )
 
     def is_current(self) -> bool:
         """Whether what the function reads from outside is what it was compiled for."""
-        for place, name, value in self.guards:
-            found = _read(place, name)
-            if found is not value and not (type(found) is type(value) and type(value) in _COMPARED and found == value):
-                return False
         try:
-            return all(_key(o.read()) == k for o, k in zip(self.outside, self.outside_keys, strict=True))
+            self.from_outside()
+        except UnfitError:
+            return False
+        return True
+
+    def from_outside(self) -> list[Any]:
+        """What the function reads from outside, if it is still what it was compiled for."""
+        values: list[Any] = []
+        try:
+            for read, value in self.expected:
+                found = read()
+                if found is not value and not (
+                    type(found) is type(value) and type(value) in _COMPARED and found == value
+                ):
+                    raise UnfitError
+            for read, key in self.readers:
+                found = read()
+                if type(found) is not key and _key(found) != key:
+                    raise UnfitError
+                values.append(found)
         except (KeyError, ValueError, IndexError):
-            return False  # it is not there any more
+            raise UnfitError from None  # it is not there any more
+        return values
+
+    def learn(self, args: tuple[Any, ...]) -> bool:
+        """Whether the next call with arguments of these types can go straight to compiled code."""
+        if self.stretches or not self.is_simple:
+            return False
+        try:
+            return self.straight.learn(self.function, [*self.converted(args), *self.from_outside()])
+        except UnfitError:
+            return False
+
+    def checked(self, *args: Any) -> Any:
+        """A call with arguments of types that are known, if nothing else stands in the way."""
+        for k, kind in self.kinds:
+            if type(args[k]) is not kind:
+                raise UnfitError
+        values = args if self.as_given else self.converted(args)
+        if self.watches:
+            values = [*values, *self.from_outside()]
+        if self.apart:
+            own = True  # two arrays that own their memory share none
+            for k in self.concerned:
+                own = own and values[k].flags.owndata
+            for a, b in self.apart:
+                if values[a] is values[b] or (not own and np.may_share_memory(values[a], values[b])):
+                    raise UnfitError
+        return self.straight(*values)
 
     def __call__(self, args: tuple[Any, ...]) -> Any:
         if self.stretches and _exact_key(args) != _exact_key(args, ones=False):
             return self.owner._exactly(self, args)
-        values = self.converted(args)
+        values = self.converted(args) + [o.read() for o in self.outside]
         if self.has_lists:
             self.keep_lists_apart(args)
         if self.apart:
@@ -323,16 +413,16 @@ class Specialisation:
         for k in self.positions:
             convert = self.converters[k]
             values.append(args[k] if convert is None else convert(args[k]))
-        return values + [o.read() for o in self.outside]
+        return values
 
     def keep_apart(self, values: list[Any]) -> None:
         """Arrays that share memory are refused where one is written: a derivative by one of them has no meaning."""
         parts: list[Any] = []
         for value in values:
             parts += _parts(value)
-        names = _names_of_parts(self.compiled.reading)
         for a, b in self.apart:
             if np.may_share_memory(parts[a], parts[b]) and np.shares_memory(parts[a], parts[b]):
+                names = _names_of_parts(self.compiled.reading)
                 pair = f"`{names[a]}` and `{names[b]}`"
                 message = f"{pair} share memory, and `{self.owner.function.__name__}` writes into one of them"
                 raise DifferentiationError([Problem("SD403", message, self.owner.span)])
@@ -363,7 +453,8 @@ class Specialisation:
         if hasattr(self.function, "compile"):
             import numba
 
-            self.function.compile(tuple(numba.typeof(a) for a in self.converted(args)))
+            values = self.converted(args) + [o.read() for o in self.outside]
+            self.function.compile(tuple(numba.typeof(a) for a in values))
 
 
 def _names_of_parts(reading: Reading) -> list[str]:
@@ -395,13 +486,6 @@ def _parts(value: Any) -> list[Any]:
     return [] if value is None or isinstance(value, str) or callable(value) else [value]
 
 
-def _read(place: Any, name: str) -> Any:
-    try:
-        return read_variable(place, name)
-    except (KeyError, ValueError):
-        return None
-
-
 def _converter(description: Description, example: Any) -> Callable[[Any], Any] | None:
     """What has to be done to an argument before the call: lists become arrays, integers to differentiate by floats."""
     if isinstance(example, Description):
@@ -429,11 +513,11 @@ def _converter(description: Description, example: Any) -> Callable[[Any], Any] |
 def _key(value: Any) -> Any:
     """What distinguishes specialisations."""
     kind = type(value)
+    if kind in _PLAIN:
+        return kind
     if isinstance(value, np.ndarray):
         exact = kind is np.ndarray and value.dtype.isnative
         return value.dtype.num * 64 + value.ndim if exact else (kind, value.dtype.str, value.ndim)
-    if kind in _PLAIN:
-        return kind
     if kind is tuple or isinstance(value, tuple):
         return (kind, *[_key(v) for v in value])
     if kind is list:

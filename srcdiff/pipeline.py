@@ -2,22 +2,28 @@
 
 source text -> syntax tree -> typed IR -> facts -> adjoint IR -> Python text -> compiled function
 
-`SRCDIFF_SHOW="reverse the program"` (or `all`) prints the program after that step.
+`SRCDIFF_SHOW="reverse the program"` (or `all`) prints the program after that step; `SRCDIFF_TIMINGS=1`, how long
+each of them takes. The source generated for a program, and its machine code, are kept on disk for the next process.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from srcdiff.analyses.aliasing import points_to, written_sites
 from srcdiff.analyses.zero_gradients import zero_gradient
-from srcdiff.backends import numba_cpu, python
+from srcdiff.backends import machine_code, numba_cpu, python
+from srcdiff.caching import store
+from srcdiff.caching.fingerprint import UnknownError, fingerprint, own_source, versions
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
-from srcdiff.emit.module import Module, write_module
+from srcdiff.diagnostics.timings import timed
+from srcdiff.emit.module import Module, nameable, write_module
 from srcdiff.ir.nodes import Function, Value
 from srcdiff.ir.types import Array, is_float
 from srcdiff.ir.verify import verify
@@ -25,9 +31,11 @@ from srcdiff.source.abstract import Abstract, Description, Items, List, Static, 
 from srcdiff.source.capture import Captured
 from srcdiff.source.to_ir import Reading, read
 from srcdiff.transforms.custom import rules_share_no_memory
+from srcdiff.transforms.from_zero import count_from_zero
 from srcdiff.transforms.fuse import fuse, straighten
 from srcdiff.transforms.memory import tidy_memory
 from srcdiff.transforms.recursion import adjoints_of_callees, refuse_shared_memory
+from srcdiff.transforms.registers import elements_in_registers
 from srcdiff.transforms.reverse import gradient_of
 from srcdiff.transforms.share import share
 from srcdiff.transforms.simplify import simplify
@@ -78,15 +86,21 @@ class Compiled:
 
 
 def compile_request(request: Request, backend: str, options: dict[str, Any]) -> Compiled:
-    reading = read(request.captured, request.arguments, exact=request.exact)
+    with timed("read the function"):
+        reading = read(request.captured, request.arguments, exact=request.exact)
     work = Work(request, reading, reading.program.main, reading.program.callees)
     if request.mode == "primal":  # what the user's function writes into its arguments is part of what it does
         arrays = tuple(p for p in work.main.params if isinstance(p.type, Array))
         work.main = replace(work.main, name=_free_name(work, work.main.name), written=arrays)
     _look("read the function", work.main)
-    for name, step in STEPS:
-        step(work)
-        _look(name, work.main)
+    key = _key(work, options) if _is_kept(request, backend, options) else None
+    if key is None or not _restore(work, key):
+        for name, step in STEPS:
+            with timed(name):
+                step(work)
+                _look(name, work.main)
+        if key is not None:
+            _keep(work, key)
     function = _load(work, backend, options)
     written = _written(reading)
     return Compiled(work.module.text, reading, function, tuple(work.warnings), _apart(reading, written), bool(written))
@@ -111,6 +125,12 @@ def _straighten(work: Work) -> None:
     _fuse(work)
     work.main = tidy_memory(work.main)
     work.callees = tuple(tidy_memory(c) for c in work.callees)
+    _simplify(work)
+
+
+def _suit_the_machine(work: Work) -> None:
+    work.main = count_from_zero(elements_in_registers(work.main))
+    work.callees = tuple(count_from_zero(elements_in_registers(c)) for c in work.callees)
     _simplify(work)
 
 
@@ -149,17 +169,99 @@ STEPS: Sequence[tuple[str, Callable[[Work], None]]] = (
     ("compute inside a branch what only it differentiates", _sink),
     ("reverse the program", _reverse),
     ("let the sweeps share loops", _straighten),
+    ("keep elements that a loop comes back to in numbers, and count from zero", _suit_the_machine),
     ("write the source", _emit),
 )
 
 
 def _load(work: Work, backend: str, options: dict[str, Any]) -> Callable[..., Any]:
     module = work.module
-    file = f"<srcdiff {module.name} {_serial()}>"
     if backend == "python":
-        return python.quiet(python.load(module.text, module.objects, file)[module.name])
-    function: Callable[..., Any] = numba_cpu.load(module.text, module.functions, module.objects, options, file)
+        return python.quiet(python.load(module.text, module.objects, _file(module))[module.name])
+    key = (
+        machine_code.key_of(module.text, module.objects, options) if _is_kept(work.request, backend, options) else None
+    )
+    if key is None:
+        return _compiled(module, options)
+    if key not in _loaded:  # the code has the key in its names, and there can be only one of a name
+        _loaded[key] = module.objects, _compiled(module, options, key)
+    objects, function = _loaded[key]
+    return function if objects == module.objects else _compiled(module, options)
+
+
+_loaded: dict[str, tuple[dict[str, Any], Callable[..., Any]]] = {}
+
+
+def _compiled(module: Module, options: dict[str, Any], key: str | None = None) -> Callable[..., Any]:
+    file = _file(module, key)
+    function: Callable[..., Any] = numba_cpu.load(module.text, module.functions, module.objects, options, file, key)
     return function
+
+
+def _file(module: Module, key: str | None = None) -> str:
+    return f"<srcdiff {module.name} {_serial() if key is None else key[:20]}>"
+
+
+# -- what is kept for the next process -------------------------------------------------------------------------------
+
+
+def _is_kept(request: Request, backend: str, options: dict[str, Any]) -> bool:
+    """Functions in files are called again by other processes; what was typed in is not."""
+    if backend != "numba" or os.environ.get("SRCDIFF_SHOW"):
+        return False
+    wanted = options.get("cache")
+    return Path(request.captured.file).is_file() if wanted is None else bool(wanted)
+
+
+def _key(work: Work, options: dict[str, Any]) -> str | None:
+    """All that the steps read; None if there is something among it that another process cannot recognise."""
+    request, reading = work.request, work.reading
+    asked = (request.wrt, request.mode, request.with_value, request.has_aux, request.single, request.exact)
+    read = (reading.arguments, reading.result, reading.lists, reading.intermediates)
+    outside = [o.value for o in reading.outside]
+    doc = reading.captured.function.__doc__
+    with timed("recognise the program"):
+        try:
+            return fingerprint(
+                "source", asked, options, work.main, work.callees, read, outside, doc, versions(), own_source()
+            )
+        except (UnknownError, OSError):
+            return None
+
+
+def _restore(work: Work, key: str) -> bool:
+    """Take the source from the cache, if it is there."""
+    data = store.get(key)
+    if data is None:
+        return False
+    found = json.loads(data)
+    objects = nameable(work.reading)
+    if not objects.keys() >= set(found["objects"]):
+        return False
+    work.warnings = found["warnings"]
+    work.module = Module(
+        found["name"],
+        found["text"],
+        set(found["support"]),
+        {name: objects[name] for name in found["objects"]},
+        found["functions"],
+    )
+    return True
+
+
+def _keep(work: Work, key: str) -> None:
+    module, objects = work.module, nameable(work.reading)
+    if any(objects.get(name) is not x for name, x in module.objects.items()):
+        return  # it cannot be put together again
+    kept = {
+        "name": module.name,
+        "text": module.text,
+        "support": sorted(module.support),
+        "objects": list(module.objects),
+        "functions": module.functions,
+        "warnings": work.warnings,
+    }
+    store.put(key, json.dumps(kept).encode())
 
 
 def _free_name(work: Work, name: str) -> str:

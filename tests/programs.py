@@ -3827,3 +3827,37 @@ def reshaped_for_a_moment(a, n):
 
 
 program(reshaped_for_a_moment, at=[(np.array([[0.7, 0.3, -1.2], [0.4, -0.6, 1.1]]), 2)])
+
+
+def computed_before_a_loop_in_a_branch(a, n):
+    """What is still to be computed when a loop begins calls functions: their names are not the loop's."""
+    if n > 1:
+        u = np.stack([np.eye(2) * a, np.ones((2, 2))])
+        for j in range(n):
+            a = a * 0.5 + u[0, 1, 1]
+    return np.sum(a)
+
+
+program(computed_before_a_loop_in_a_branch, at=[(np.array([0.7, 0.3]), 2), (np.array([0.7, 0.3]), 0)])
+
+
+def reshaped_arrays_of_any_order(a):
+    """What is reshaped may be transposed in memory; a new array without a name may be a view or a copy."""
+    b = (a * 2.0).reshape(-1)
+    b[1] = 3.0
+    total = np.sum(a.reshape(-1) * b)
+    c = a.copy()
+    d = c.reshape(2, -1)
+    d[0] = 1.5
+    a = 2.0 * a
+    a[0] = 1.0
+    return total + np.sum(a * a) + np.sum(c * c) + np.sum(np.einsum("ij->ji", a) ** 2)
+
+
+program(
+    reshaped_arrays_of_any_order,
+    at=[
+        (np.array([[0.7, 0.3], [-1.2, 0.4], [0.5, -0.6], [0.2, 0.9]]),),
+        (np.asfortranarray([[0.7, 0.3], [-1.2, 0.4], [0.5, -0.6], [0.2, 0.9]]),),
+    ],
+)

@@ -20,6 +20,7 @@ ORDER = [
     "check",
     "pipeline",
     "backends",
+    "caching",
     "emit",
     "transforms",
     "analyses",

@@ -11,7 +11,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from srcdiff.analyses.structure import Structure
-from srcdiff.ir.nodes import Alloc, Apply, Copy, Dim, Index, Library, Load, Loop, Slice, Store, Transpose, Value, View
+from srcdiff.ir.nodes import (
+    Alloc,
+    Apply,
+    Block,
+    Copy,
+    Dim,
+    Index,
+    Library,
+    Load,
+    Loop,
+    Slice,
+    Store,
+    Transpose,
+    Value,
+    View,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +92,66 @@ def never_overwrites(store: Store, access: Load | Store, structure: Structure) -
     if later:
         orders.append([f"a{k} = b{k}" for k in range(common)])
     return all(_is_empty(variables, [*constraints, *order], names) for order in orders)
+
+
+def never_meets(access: Load | Store, array: Value, indices: Sequence[Value], structure: Structure) -> bool:
+    """Whether no run of the access touches the element, while the values of the element's indices stay the same."""
+    first, second = element(access.array, access.indices, structure), element(array, indices, structure)
+    if first is None or second is None or first.array is not second.array:
+        return False
+    names, loops = _Names(), {x: f"a{k}" for k, x in enumerate(structure.loops_around(structure.block_of[access]))}
+    counters = _counters(loops)
+    constraints = _domain(loops, structure, names)
+    for found in (first, second):
+        known = [i for i in (*found.indices, *found.inner) if i is not None]
+        if not all(_is_negative_nowhere(index, loops, structure) for index in known):
+            return False
+    for x, y in zip(first.indices, second.indices, strict=True):
+        if x is not None and y is not None:
+            constraints.append(f"{names.text(x, counters)} = {names.text(y, counters)}")
+    return _is_empty(list(loops.values()), constraints, names)
+
+
+def runs(loop: Loop, structure: Structure) -> bool:
+    """Whether a loop makes a turn whenever the loops around it make one."""
+    step = _step(loop, structure)
+    if step is None or loop.bounds is None:
+        return False
+    start, stop = (affine(b, structure) for b in loop.bounds[:2])
+    if start is None or stop is None:
+        return False
+    names, loops = _Names(), {x: f"a{k}" for k, x in enumerate(structure.loops_around(structure.block_of[loop]))}
+    first, last = (names.text(x, _counters(loops)) for x in (start, stop))
+    domain = _domain(loops, structure, names)
+    return _is_empty(list(loops.values()), [*domain, f"{first} {'>=' if step > 0 else '<='} {last}"], names)
+
+
+def exists(array: Value, indices: Sequence[Value], structure: Structure, block: Block) -> bool:
+    """Whether an array has such an element, by its lengths, wherever the block runs."""
+    names, loops = _Names(), {x: f"a{k}" for k, x in enumerate(structure.loops_around(block))}
+    domain = _domain(loops, structure, names)
+    for axis, index in enumerate(indices):
+        place, length = affine(index, structure), _length(array, axis, structure)
+        if place is None or length is None or not _is_negative_nowhere(place, loops, structure):
+            return False
+        ends = f"{names.text(place, _counters(loops))} >= {names.text(length, _counters(loops))}"
+        if not _is_empty(list(loops.values()), [*domain, ends], names):
+            return False
+    return True
+
+
+def _length(array: Value, axis: int, structure: Structure) -> Affine | None:
+    """The length of an axis in terms of what is known at top level."""
+    definition = structure.definition.get(array)
+    match definition:
+        case Alloc(like=None):
+            return affine(definition.shape[axis], structure)
+        case Alloc(like=source) | Copy(array=source) if source is not None:
+            return _length(source, axis, structure)
+    for value, operation in structure.definition.items():
+        if isinstance(operation, Dim) and operation.array is array and operation.axis == axis:
+            return affine(value, structure)
+    return None
 
 
 @dataclass(frozen=True, slots=True)

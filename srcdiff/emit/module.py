@@ -10,8 +10,9 @@ from typing import Any
 
 from srcdiff.emit import support
 from srcdiff.emit.naming import RESERVED
+from srcdiff.emit.texts import PRINTERS, formatted
 from srcdiff.emit.write import Text, write_function
-from srcdiff.ir.nodes import Function, Value
+from srcdiff.ir.nodes import Function, Raise, Value, walk
 from srcdiff.rules import special
 from srcdiff.source.abstract import Abstract, Items, List, Static, Tuple
 from srcdiff.source.to_ir import Reading
@@ -59,6 +60,14 @@ def write_module(main: Function, callees: Sequence[Function], reading: Reading, 
     module.text = "\n".join([*imports, "import numpy as np", body]) + "\n"
     module.functions = [*sorted(module.support), *(c.name for c in callees), main.name]
     return module
+
+
+def nameable(reading: Reading) -> dict[str, Any]:
+    """The objects that a module may name, if it was written for this program."""
+    functions = (reading.program.main, *reading.program.callees)
+    raised = [o.exception for f in functions for o in walk(f.body) if isinstance(o, Raise)]
+    found: list[Any] = [*raised, *(formatted(e) for e in raised), *PRINTERS, *_namedtuples(reading)]
+    return {x.__name__: x for x in found}
 
 
 def _doc(reading: Reading) -> str:

@@ -61,6 +61,10 @@ class Operation:
         """The operation with other operands; blocks and results stay."""
         return self
 
+    def rebuilt(self, by: Callable[[Block], Block]) -> Operation:
+        """The operation with other blocks; operands and results stay."""
+        return self
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Block:
@@ -333,6 +337,9 @@ class If(Operation):
     def replaced(self, by: Substitution) -> Operation:
         return replace(self, condition=by(self.condition))
 
+    def rebuilt(self, by: Callable[[Block], Block]) -> Operation:
+        return replace(self, then=by(self.then), orelse=by(self.orelse))
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Loop(Operation):
@@ -362,6 +369,10 @@ class Loop(Operation):
     def replaced(self, by: Substitution) -> Operation:
         bounds = None if self.bounds is None else (by(self.bounds[0]), by(self.bounds[1]), by(self.bounds[2]))
         return replace(self, bounds=bounds, inits=tuple(by(i) for i in self.inits))
+
+    def rebuilt(self, by: Callable[[Block], Block]) -> Operation:
+        test = None if self.test is None else by(self.test)
+        return replace(self, test=test, body=by(self.body))
 
     @property
     def counted(self) -> bool:
@@ -410,6 +421,9 @@ class Custom(Operation):
 
     def replaced(self, by: Substitution) -> Operation:
         return replace(self, args=tuple(by(a) for a in self.args))
+
+    def rebuilt(self, by: Callable[[Block], Block]) -> Operation:
+        return replace(self, body=by(self.body))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -577,3 +591,9 @@ def inner_values(operation: Operation) -> tuple[Value, ...]:
     if isinstance(operation, Custom):
         return operation.params
     return ()
+
+
+def substituted(block: Block, by: Substitution) -> Block:
+    """The block with other values, in the blocks inside it too; results stay."""
+    operations = tuple(o.replaced(by).rebuilt(lambda inner: substituted(inner, by)) for o in block.operations)
+    return Block(operations, tuple(by(v) for v in block.yields))

@@ -167,6 +167,8 @@ class Lazy:
     """The block in which it came up: once computed there, it need not be computed again."""
     view_of: Value | None = None
     """What NumPy gives a view of here: the copy must not be told from it."""
+    ordered: bool = True
+    """Whether NumPy lays it out in memory as what it reads."""
 
     @property
     def rank(self) -> int:

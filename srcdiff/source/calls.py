@@ -31,12 +31,13 @@ from srcdiff.source.abstract import (
     Size,
     Static,
     Tuple,
+    arrays_in,
     describe,
     leaf_types,
     loosened,
 )
 from srcdiff.source.capture import capture, plain_function
-from srcdiff.source.environment import Frame
+from srcdiff.source.environment import Frame, list_key
 from srcdiff.source.optionals import Optionals
 from srcdiff.source.scopes import assigned_names, nonlocal_names
 
@@ -461,8 +462,7 @@ class Calls(Optionals):
         outer, span, path = self.frame, self.span, self.path
         self.active_calls.append(identity)
         self.frame, self.path = frame, (*path, id(node))
-        for name, x in bound.items():
-            self.names[(frame.number, name)] = x
+        self.names = self.names | {(frame.number, name): x for name, x in bound.items()}
         try:
             result = self.run_body(frame.node)
         finally:
@@ -472,9 +472,24 @@ class Calls(Optionals):
                 isinstance(n, ast.Lambda | ast.FunctionDef) and n is not frame.node for n in ast.walk(frame.node)
             ):
                 self.names = {k: v for k, v in self.names.items() if k[0] != frame.number}
+        if frame.library and not outer.library:
+            self.laid_out_somehow(result, bound)
         if isinstance(result, Tuple) and (frame is outer or not outer.library):  # nobody takes these as they are
             result = Tuple(tuple(self.forced(i) for i in result.items), result.kind)
         return self.checked(result, f"the result of {frame.name}", node) if isinstance(result, Poison) else result
+
+    def laid_out_somehow(self, result: Abstract, bound: dict[str, Abstract]) -> None:
+        """NumPy's own functions lay out what they give as what they were given, mostly."""
+        sources = [v for x in bound.values() for v in self.arrays_of(x)]
+        for array in self.arrays_of(result):
+            self.laid_out_like(array, sources)
+
+    def arrays_of(self, x: Abstract) -> list[Value]:
+        """The arrays that something is, holds, or is computed from."""
+        if isinstance(x, Tuple):
+            return [v for item in x.items for v in self.arrays_of(item)]
+        found = arrays_in(self.names[list_key(x)] if isinstance(x, List) else x)
+        return [array for array in found if isinstance(array.type, Array)]
 
     def bind(
         self,
@@ -673,7 +688,7 @@ _HANDLERS: dict[Any, str] = {
     np.transpose: "transpose",
     np.array: "array",
     np.asarray: "asarray",
-    np.ascontiguousarray: "asarray",
+    np.ascontiguousarray: "ascontiguousarray",
     np.where: "where",
     np.expand_dims: "expand_dims",
     np.reshape: "reshape",

@@ -231,6 +231,11 @@ class Environment(Shapes):
         if not self.frame.library:
             self.doubts.add(Doubt(self.origins_of(array), self.origins_of(copied), self.born[copied]))
 
+    def has_name(self, array: Value) -> bool:
+        """Whether a name may have got the memory of an array; an array that is on its way has none."""
+        named = {origin for x in self.names.values() for a in arrays_in(x) for origin in self.origins_of(a)}
+        return bool(named & self.origins_of(array))
+
     def forget_doubts(self, older: set[Doubt], before: dict[Key, Abstract]) -> None:
         """At the end of a statement: whether a copy is a view in NumPy does not matter if no name has got it."""
         if self.doubts <= older:
@@ -548,6 +553,7 @@ class Environment(Shapes):
         body: Callable[[Value | None], None],
     ) -> Abstract:
         """Read a loop until the types of what it carries are stable; gives how it was left."""
+        self.settle()  # first: to compute what is pending calls functions, and their names are not the loop's
         before, span = self.names, self.span
         place = (id(node), self.path)
         carried = {
@@ -560,7 +566,6 @@ class Environment(Shapes):
             if key not in carried and key in before:
                 carried[key] = loosened(describe(before[key]))
         carried = {k: join(d, self.head(k, d, before)) for k, d in carried.items()}
-        self.settle()
         same, made_here = self.same, self.made_here
         for turn in itertools.count():
             self.made_here = made_here  # what is made has the same origin at each reading

@@ -13,6 +13,7 @@ any more is then found by sharing (a load of what was just stored) and by removi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -29,6 +30,7 @@ from srcdiff.ir.nodes import (
     Copy,
     Function,
     Grow,
+    If,
     Library,
     Load,
     Loop,
@@ -89,6 +91,11 @@ class _Loops:
 
     def step(self, loop: Loop) -> Any:
         return self.constants.get(loop.bounds[2]) if loop.bounds is not None else None
+
+    def define(self, operation: Operation) -> None:
+        """Note where values come from, after an operation was replaced."""
+        for value in operation.defines():
+            self.definition[value] = self.lengths.definition[value] = operation
 
     # -- what is read and written ------------------------------------------------------------------------------------
 
@@ -165,13 +172,39 @@ class _Loops:
         return all(site in own or self.apart(site, loop, effects, own) for site in effects.writes)
 
     def is_sum(self, loop: Loop, k: int) -> bool:
-        """Whether all that a turn does with a parameter is to add to it."""
-        param, following = loop.params[k], loop.body.yields[k]
-        if not _adds_to(self.definition.get(following), param):
+        """Whether all that a turn does with a parameter is to add to it, in branches and inner loops too."""
+        wanted: Counter[Value] = Counter({loop.body.yields[k]: 1})
+        if not self.adds_up(loop.params[k], loop.body.yields[k], wanted, set()):
             return False
-        uses = [v for o in walk(loop.body) for v in (*o.uses(), *(y for b in o.blocks() for y in b.yields))]
-        uses += loop.body.yields
-        return uses.count(param) == 1 and uses.count(following) == 1  # the sum so far is not used
+        uses = Counter(v for o in walk(loop.body) for v in (*o.uses(), *(y for b in o.blocks() for y in b.yields)))
+        uses.update(loop.body.yields)
+        return all(uses[value] == count for value, count in wanted.items())  # the sum so far is not used otherwise
+
+    def adds_up(self, start: Value, end: Value, wanted: Counter[Value], seen: set[Value]) -> bool:
+        """Whether one value is another with something added; `wanted` counts the uses that this makes of both."""
+        if end is start:
+            return True
+        if end in seen:
+            return False
+        seen.add(end)
+        operation = self.definition.get(end)
+        parts: tuple[Value, ...] = ()
+        match operation:
+            case Apply(primitive="add"):
+                parts = next(((a,) for a in operation.args if self.adds_up(start, a, wanted, seen)), ())
+            case Apply(primitive="subtract"):
+                parts = tuple(a for a in operation.args[:1] if self.adds_up(start, a, wanted, seen))
+            case Loop() if end in operation.outs and self.is_sum(operation, operation.outs.index(end)):
+                parts = (operation.inits[operation.outs.index(end)],)
+                if not self.adds_up(start, parts[0], wanted, seen):
+                    return False
+            case If():
+                k = operation.outs.index(end)
+                parts = (operation.then.yields[k], operation.orelse.yields[k])
+                if not all(self.adds_up(start, p, wanted, seen) for p in parts):
+                    return False
+        wanted.update(parts)
+        return bool(parts)
 
     def apart(self, site: Value, loop: Loop, effects: _Effects, own: set[Value]) -> bool:
         """Whether no two turns touch the same element, or all they do is add to it."""
@@ -370,15 +403,6 @@ class _Fuse(_Loops):
             names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
             parts: dict[str, Any] = {n: self.substituted(getattr(operation, n), known) for n in names}
             operation = replace(operation, **parts) if parts else operation
-            self.definition |= dict.fromkeys(operation.defines(), operation)
+            self.define(operation)
             operations.append(operation)
         return Block(tuple(operations), tuple(known.get(v, v) for v in block.yields))
-
-
-def _adds_to(update: Operation | None, param: Value) -> bool:
-    """Whether an operation adds something to a value, or takes it away."""
-    if not isinstance(update, Apply):
-        return False
-    if update.primitive == "add":
-        return param in update.args
-    return update.primitive == "subtract" and update.args[0] is param
