@@ -10,8 +10,9 @@ The same call with an attribute that names functions of two and of four numbers
 
 becomes a call of one of them where LLVM vectorises the loop, and stays what it was everywhere else. So the attribute is
 given to every call in the functions that srcdiff wrote whose function libmvec has too: no list of functions is kept
-here, the library is asked by the name. Numba's own functions (`np.hypot`, `np.cbrt`, `np.logaddexp`, `np.sinc` are
-compiled by it as such) and those of users stay as they are.
+here, the library is asked by the name. For calls in branches it names functions with a mask, which are written here.
+Numba's own functions (it compiles `np.hypot`, `np.cbrt`, `np.logaddexp` and `np.sinc` as such) and those of users stay
+as they are.
 
 The functions of libmvec have the same NaN, infinities, zeros and denormal numbers as those of libm. The largest errors
 seen, in units in the last place, over a million random numbers in each of several ranges of each function (glibc 2.36,
@@ -41,6 +42,9 @@ _LIBRARY = "libmvec.so.1"
 _BITS = {"double": 64, "float": 32}
 _REGISTERS = (("b", 128, ""), ("d", 256, "+avx2"), ("e", 512, "+avx512f"))
 """Letter in the names of functions, bits, and what the processor must have, by the x86-64 vector function ABI."""
+
+_HARMLESS = 0.5
+"""An argument for any of the functions but `acosh`, which has it plus one."""
 
 _PURE = ("memory(none)", "nounwind", "willreturn")
 
@@ -73,31 +77,33 @@ def vector_functions(name: str, bits: int, arity: int, features: Sequence[str]) 
 
 def name_vector_functions(module: ir.Module, features: Sequence[str]) -> None:
     """Tell of every call of a mathematical function in the module which vector functions do the same."""
-    attributes = {}
-    declared = []
+    named: dict[ir.Function, str] = {}
+    used: dict[ir.Function, None] = {}
     for function in [f for f in module.functions if f.is_declaration]:
-        vectors, attribute = _variants(function, features)
-        if vectors:
-            attributes[function] = (*_PURE, attribute)
-            declared += [_declare(module, function.ftype, lanes, name) for lanes, name in vectors.items()]
-    if not declared:
+        variants = _variants(module, function, features)
+        if variants:
+            used |= dict.fromkeys(variants)
+            named[function] = ",".join(f"{mangled}({f.name})" for f, mangled in variants.items())
+    if not used:
         return
-    # LLVM drops declarations that nothing uses, and then does not find what the attribute names.
-    kept = ir.ArrayType(ir.PointerType(), len(declared))
-    used = ir.GlobalVariable(module, kept, "llvm.compiler.used")
-    used.linkage, used.section, used.initializer = "appending", "llvm.metadata", ir.Constant(kept, declared)
+    # LLVM drops functions that nothing uses, and then does not find what the attribute names.
+    kept = ir.ArrayType(ir.PointerType(), len(used))
+    variable = ir.GlobalVariable(module, kept, "llvm.compiler.used")
+    variable.linkage, variable.section = "appending", "llvm.metadata"
+    variable.initializer = ir.Constant(kept, list(used))
     for function in module.functions:
         for block in function.blocks:
             for instruction in block.instructions:
-                if isinstance(instruction, ir.CallInstr) and instruction.callee in attributes:
-                    _give(instruction.attributes, attributes[instruction.callee])
+                if isinstance(instruction, ir.CallInstr) and instruction.callee in named:
+                    attribute = f'"vector-function-abi-variant"="{named[instruction.callee]}"'
+                    _give(instruction.attributes, (*_PURE, attribute))
 
 
-def _variants(function: ir.Function, features: Sequence[str]) -> tuple[dict[int, str], str]:
-    """The vector functions for a declared function, and the attribute that names them."""
+def _variants(module: ir.Module, function: ir.Function, features: Sequence[str]) -> dict[ir.Function, str]:
+    """The vector functions for a declared function, with and without a mask, and how the attribute describes them."""
     types = {str(t) for t in (function.ftype.return_type, *function.ftype.args)}
     if len(types) != 1 or not types <= _BITS.keys():
-        return {}, ""
+        return {}
     bits = _BITS[types.pop()]
     name = scalar = function.name
     intrinsic = re.fullmatch(r"llvm\.(\w+)(\.f\d+)?", scalar)
@@ -105,14 +111,39 @@ def _variants(function: ir.Function, features: Sequence[str]) -> tuple[dict[int,
         name = intrinsic[1] + ("f" if bits == 32 else "")
         scalar = f"llvm.{intrinsic[1]}.f{bits}"  # Numba leaves the ending out of some
     arity = len(function.ftype.args)
-    vectors = vector_functions(name, bits, arity, features)
-    mappings = ",".join(f"_ZGV_LLVM_N{lanes}{'v' * arity}_{scalar}({v})" for lanes, v in vectors.items())
-    return vectors, f'"vector-function-abi-variant"="{mappings}"'
+    variants = {}
+    for lanes, vector_name in vector_functions(name, bits, arity, features).items():
+        vector = ir.VectorType(function.ftype.return_type, lanes)
+        whole = _function(module, ir.FunctionType(vector, [vector] * arity), vector_name)
+        variants[whole] = f"_ZGV_LLVM_N{lanes}{'v' * arity}_{scalar}"
+        variants[_masked(module, whole)] = f"_ZGV_LLVM_M{lanes}{'v' * arity}_{scalar}"
+    return variants
 
 
-def _declare(module: ir.Module, scalar: ir.FunctionType, lanes: int, name: str) -> ir.Function:
-    vector = ir.VectorType(scalar.return_type, lanes)
-    function = ir.Function(module, ir.FunctionType(vector, [vector] * len(scalar.args)), name)
+def _masked(module: ir.Module, whole: ir.Function) -> ir.Function:
+    """For branches: the function where the mask says so, and no call of it where the mask is empty.
+
+    The other numbers are often those that the branch is there to keep away, as in `log(x) if x > 0.0 else 0.0`. The
+    vector function takes long for what is outside of its domain, so it gets another number in their place.
+    """
+    vector = whole.ftype.return_type
+    with_mask = ir.FunctionType(vector, [*whole.ftype.args, ir.VectorType(ir.IntType(1), vector.count)])
+    function = _function(module, with_mask, f"srcdiff.masked.{whole.name}")
+    if function.is_declaration:
+        function.linkage = "linkonce_odr"
+        *arguments, mask = function.args
+        bits = ir.IntType(vector.count)
+        builder = ir.IRBuilder(function.append_basic_block())
+        with builder.if_then(builder.icmp_unsigned("==", builder.bitcast(mask, bits), bits(0)), likely=False):
+            builder.ret(vector(None))
+        harmless = vector([_HARMLESS + ("acosh" in whole.name)] * vector.count)
+        builder.ret(builder.call(whole, [builder.select(mask, x, harmless) for x in arguments]))
+    return function
+
+
+def _function(module: ir.Module, type_: ir.FunctionType, name: str) -> ir.Function:
+    """The function of this name, declared if it is not there yet."""
+    function = module.globals.get(name) or ir.Function(module, type_, name)
     _give(function.attributes, _PURE)
     return function
 

@@ -82,9 +82,10 @@ def exact(name, x, y):
 
 
 def vector_calls(function):
-    """The vector functions that the optimised code calls."""
+    """The vector functions that the optimised code calls, itself or through those with a mask."""
     (text,) = function.inspect_llvm().values()
-    return set(re.findall(r"call [^@\n]*@(_ZGV\w+)\(", text))
+    code = re.sub(r"define [^\n]*@srcdiff\.masked\..*?\n}\n", "", text, flags=re.DOTALL)
+    return set(re.findall(r"call [^@\n]*@((?:srcdiff\.masked\.)?_ZGV\w+)\(", code))
 
 
 def functions_in_library(bits):
@@ -170,6 +171,36 @@ def test_gradients_of_float32_agree_with_the_python_backend():
 
     assert w_bar.dtype == np.float32
     np.testing.assert_allclose(w_bar, expected, rtol=1e-3, atol=1e-5)  # of a sum of a hundred numbers, then its sine
+
+
+def entropy(x):
+    total = 0.0
+    for i in range(len(x)):
+        if x[i] > 0.0:
+            total -= x[i] * math.log(x[i])
+    return total
+
+
+@needs_library
+def test_branches_call_functions_with_a_mask():
+    derivative = srcdiff.grad(entropy)
+
+    for x in (np.linspace(-1.0, 1.0, 41), np.linspace(-2.0, -1.0, 40), np.linspace(1.0, 2.0, 40), np.full(9, np.nan)):
+        expected = srcdiff.grad(entropy, backend="python")(x)
+        np.testing.assert_allclose(derivative(x), expected, rtol=1e-14, atol=1e-15)  # zero where the logarithm is -1
+    called = vector_calls(derivative.latest.function)
+    assert called
+    assert all(name.startswith("srcdiff.masked.") and name.endswith("_log") for name in called)
+
+
+def test_two_names_of_a_function_have_the_same_vector_functions():
+    lines = ["import math", "import numpy as np", "def both(x, out):", "    for i in range(x.shape[0]):"]
+    text = "\n".join([*lines, "        out[i] = np.log2(x[i]) + math.log2(x[i])"])
+    x = np.linspace(1.0, 2.0, 40)
+    out = np.empty(40)
+    numba_cpu.load(text, ["both"], {}, {}, "<both>")(x, out)
+
+    np.testing.assert_allclose(out, 2.0 * np.log2(x), rtol=1e-14)
 
 
 @needs_library
