@@ -12,9 +12,9 @@ Scalars and array references are values, assigned once. What arrays hold is memo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from srcdiff.diagnostics import Span
 from srcdiff.ir.types import Array, Scalar, Type
@@ -39,6 +39,15 @@ class Value:
 
 
 Substitution = Callable[[Value], Value]
+Node = TypeVar("Node")
+
+
+def changed(node: Node, **parts: Any) -> Node:
+    """The node with other parts; itself if they are the same, so that a step that changes nothing is seen by that."""
+    for name, part in parts.items():
+        if getattr(node, name) != part:
+            return replace(node, **parts)  # type: ignore[type-var]
+    return node
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -96,7 +105,7 @@ class Apply(Operation):
         return (self.out,)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, args=tuple(by(a) for a in self.args))
+        return changed(self, args=tuple([by(a) for a in self.args]))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -112,7 +121,7 @@ class Load(Operation):
         return (self.out,)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, array=by(self.array), indices=tuple(by(i) for i in self.indices))
+        return changed(self, array=by(self.array), indices=tuple([by(i) for i in self.indices]))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -128,8 +137,8 @@ class Store(Operation):
         return (self.array, *self.indices, self.value)
 
     def replaced(self, by: Substitution) -> Operation:
-        indices = tuple(by(i) for i in self.indices)
-        return replace(self, array=by(self.array), indices=indices, value=by(self.value))
+        indices = tuple([by(i) for i in self.indices])
+        return changed(self, array=by(self.array), indices=indices, value=by(self.value))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -150,9 +159,9 @@ class Alloc(Operation):
         return (self.out,)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(
+        return changed(
             self,
-            shape=tuple(by(s) for s in self.shape),
+            shape=tuple([by(s) for s in self.shape]),
             fill=None if self.fill is None else by(self.fill),
             like=None if self.like is None else by(self.like),
         )
@@ -170,7 +179,7 @@ class Copy(Operation):
         return (self.out,)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, array=by(self.array))
+        return changed(self, array=by(self.array))
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +233,7 @@ class View(Operation):
         return (self.out,)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, array=by(self.array), items=tuple(i.replaced(by) for i in self.items))
+        return changed(self, array=by(self.array), items=tuple(i.replaced(by) for i in self.items))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -240,7 +249,7 @@ class Transpose(Operation):
         return (self.out,)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, array=by(self.array))
+        return changed(self, array=by(self.array))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -258,7 +267,7 @@ class Reshape(Operation):
         return (self.out,)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, array=by(self.array), shape=tuple(by(s) for s in self.shape))
+        return changed(self, array=by(self.array), shape=tuple([by(s) for s in self.shape]))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -276,7 +285,7 @@ class Library(Operation):
         return self.outs
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, args=tuple(by(a) for a in self.args))
+        return changed(self, args=tuple([by(a) for a in self.args]))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -294,7 +303,7 @@ class Dim(Operation):
         return (self.out,)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, array=by(self.array))
+        return changed(self, array=by(self.array))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -315,7 +324,7 @@ class Grow(Operation):
         return (self.out,)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, array=by(self.array), size=by(self.size))
+        return changed(self, array=by(self.array), size=by(self.size))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -335,10 +344,10 @@ class If(Operation):
         return (self.then, self.orelse)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, condition=by(self.condition))
+        return changed(self, condition=by(self.condition))
 
     def rebuilt(self, by: Callable[[Block], Block]) -> Operation:
-        return replace(self, then=by(self.then), orelse=by(self.orelse))
+        return changed(self, then=by(self.then), orelse=by(self.orelse))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -368,11 +377,11 @@ class Loop(Operation):
 
     def replaced(self, by: Substitution) -> Operation:
         bounds = None if self.bounds is None else (by(self.bounds[0]), by(self.bounds[1]), by(self.bounds[2]))
-        return replace(self, bounds=bounds, inits=tuple(by(i) for i in self.inits))
+        return changed(self, bounds=bounds, inits=tuple([by(i) for i in self.inits]))
 
     def rebuilt(self, by: Callable[[Block], Block]) -> Operation:
         test = None if self.test is None else by(self.test)
-        return replace(self, test=test, body=by(self.body))
+        return changed(self, test=test, body=by(self.body))
 
     @property
     def counted(self) -> bool:
@@ -397,7 +406,7 @@ class Call(Operation):
         return self.outs
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, args=tuple(by(a) for a in self.args))
+        return changed(self, args=tuple([by(a) for a in self.args]))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -420,10 +429,10 @@ class Custom(Operation):
         return (self.body,)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, args=tuple(by(a) for a in self.args))
+        return changed(self, args=tuple([by(a) for a in self.args]))
 
     def rebuilt(self, by: Callable[[Block], Block]) -> Operation:
-        return replace(self, body=by(self.body))
+        return changed(self, body=by(self.body))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -451,7 +460,7 @@ def with_values(part: Any, by: Substitution) -> Any:
         case Value():
             return by(part)
         case Formatted():
-            return Formatted(part.template, tuple(by(v) for v in part.values))
+            return changed(part, values=tuple([by(v) for v in part.values]))
         case tuple():
             return tuple(with_values(p, by) for p in part)
     return part
@@ -468,7 +477,7 @@ class Raise(Operation):
         return values_in(self.parts)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, parts=with_values(self.parts, by))
+        return changed(self, parts=with_values(self.parts, by))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -482,7 +491,7 @@ class Print(Operation):
         return values_in(self.parts)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, parts=with_values(self.parts, by))
+        return changed(self, parts=with_values(self.parts, by))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -504,7 +513,7 @@ class Push(Operation):
         return (self.stack, self.value)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, stack=by(self.stack), value=by(self.value))
+        return changed(self, stack=by(self.stack), value=by(self.value))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -519,7 +528,7 @@ class Pop(Operation):
         return (self.out,)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, stack=by(self.stack))
+        return changed(self, stack=by(self.stack))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -537,7 +546,7 @@ class Peek(Operation):
         return (self.out,)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, stack=by(self.stack), index=by(self.index))
+        return changed(self, stack=by(self.stack), index=by(self.index))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -576,12 +585,24 @@ References = View | Transpose | Reshape
 """Operations that give another reference to the same memory."""
 
 
-def walk(block: Block) -> Iterator[Operation]:
+def walk(block: Block) -> list[Operation]:
     """Every operation of the block and of the blocks inside it, in order of text."""
+    found: list[Operation] = []
+    _gather(block, found)
+    return found
+
+
+def _gather(block: Block, into: list[Operation]) -> None:
     for operation in block.operations:
-        yield operation
+        into.append(operation)
         for inner in operation.blocks():
-            yield from walk(inner)
+            _gather(inner, into)
+
+
+def substituted(block: Block, by: Substitution) -> Block:
+    """The block with other values, in the blocks inside it too; results stay."""
+    operations = tuple([o.replaced(by).rebuilt(lambda inner: substituted(inner, by)) for o in block.operations])
+    return changed(block, operations=operations, yields=tuple([by(v) for v in block.yields]))
 
 
 def inner_values(operation: Operation) -> tuple[Value, ...]:
@@ -591,9 +612,3 @@ def inner_values(operation: Operation) -> tuple[Value, ...]:
     if isinstance(operation, Custom):
         return operation.params
     return ()
-
-
-def substituted(block: Block, by: Substitution) -> Block:
-    """The block with other values, in the blocks inside it too; results stay."""
-    operations = tuple(o.replaced(by).rebuilt(lambda inner: substituted(inner, by)) for o in block.operations)
-    return Block(operations, tuple(by(v) for v in block.yields))

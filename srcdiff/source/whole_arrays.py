@@ -133,7 +133,7 @@ class WholeArrays(Builtins):
 
     def settle(self) -> None:
         if not self.frame.library:
-            for lazy in list(self.pending):
+            for lazy in sorted(self.pending, key=lambda lazy: lazy.number):
                 self.forced(lazy)
             self.pending.clear()
 

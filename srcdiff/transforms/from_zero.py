@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from srcdiff.analyses.lengths import Lengths
 from srcdiff.ir.builder import Builder
-from srcdiff.ir.nodes import Apply, Block, Const, Function, Load, Loop, Operation, Store, Value, walk
+from srcdiff.ir.nodes import Apply, Block, Const, Function, Load, Loop, Operation, Store, Value, changed, walk
 from srcdiff.ir.types import INT
 
 
@@ -26,8 +26,7 @@ def count_from_zero(function: Function) -> Function:
 class _FromZero:
     def __init__(self, function: Function) -> None:
         self.lengths = Lengths(function)
-        operations = walk(function.body)
-        self.constants = {o.out: o.value for o in operations if isinstance(o, Const)}
+        self.constants = {o.out: o.value for o in walk(function.body) if isinstance(o, Const)}
 
     def block(self, block: Block) -> Block:
         operations: list[Operation] = []
@@ -36,7 +35,7 @@ class _FromZero:
             if isinstance(operation, Loop) and self.shifts(operation):
                 operation = self.shifted(operation, operations)
             operations.append(operation)
-        return Block(tuple(operations), block.yields)
+        return changed(block, operations=tuple(operations))
 
     def shifts(self, loop: Loop) -> bool:
         """Whether the loop is an inner one that starts behind zero and finds elements by its counter."""

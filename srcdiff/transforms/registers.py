@@ -38,6 +38,7 @@ from srcdiff.ir.nodes import (
     References,
     Store,
     Value,
+    changed,
     substituted,
     walk,
 )
@@ -93,7 +94,7 @@ class _Registers:
                 self.loop(operation, block, operations)
             else:
                 operations.append(inner)
-        return Block(tuple(operations), block.yields)
+        return changed(block, operations=tuple(operations))
 
     def loop(self, loop: Loop, block: Block, into: list[Operation]) -> None:
         """Write the loop, with the elements that can be numbers as numbers."""

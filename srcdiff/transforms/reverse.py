@@ -11,7 +11,21 @@ from srcdiff.analyses.aliasing import Sites, points_to, written_sites
 from srcdiff.analyses.saved_values import Plan, Planner, StillThere, memory_of
 from srcdiff.analyses.structure import Structure, structure_of
 from srcdiff.diagnostics import DifferentiationError, Problem
-from srcdiff.ir.nodes import Block, Call, Comment, Copy, Function, If, Load, Loop, Operation, Store, Value, walk
+from srcdiff.ir.nodes import (
+    Block,
+    Call,
+    Comment,
+    Copy,
+    Function,
+    If,
+    Load,
+    Loop,
+    Operation,
+    Store,
+    Value,
+    substituted,
+    walk,
+)
 from srcdiff.ir.types import INT, Array
 from srcdiff.transforms.adjoint import Adjoint
 from srcdiff.transforms.keep import Keeper, save_overwritten
@@ -30,21 +44,8 @@ def protect_arguments(function: Function) -> Function:
             copies.append(Copy(known[param], param))
     if not copies:
         return function
-    body = _substituted(function.body, known)
+    body = substituted(function.body, lambda v: known.get(v, v))
     return replace(function, body=Block((*copies, *body.operations), body.yields))
-
-
-def _substituted(block: Block, known: dict[Value, Value]) -> Block:
-    def visit(inner: Block) -> Block:
-        operations = []
-        for operation in inner.operations:
-            operation = operation.replaced(lambda v: known.get(v, v))
-            names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
-            parts: dict[str, Any] = {n: visit(getattr(operation, n)) for n in names}
-            operations.append(replace(operation, **parts))
-        return Block(tuple(operations), tuple(known.get(v, v) for v in inner.yields))
-
-    return visit(block)
 
 
 def count_turns(block: Block) -> Block:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from srcdiff.analyses.activity import Activity
 from srcdiff.analyses.aliasing import Sites
@@ -38,9 +37,7 @@ def keep_what_calls_read(function: Function, active: Activity, sites: dict[Value
                 is_active = any(active.memory(o) or o in active for o in operation.outs)
                 operations += copied(operation) if is_active else [operation]
                 continue
-            names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
-            parts: dict[str, Any] = {n: visit(getattr(operation, n)) for n in names}
-            operations.append(replace(operation, **parts) if parts else operation)
+            operations.append(operation.rebuilt(visit))
         return Block(tuple(operations), block.yields)
 
     def copied(call: Library | Custom) -> list[Operation]:
