@@ -20,6 +20,7 @@ from srcdiff.backends.direct import Direct, UnfitError
 from srcdiff.check import Report, compare
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span, ZeroGradientWarning
 from srcdiff.ir.types import FLOAT
+from srcdiff.report import MemoryReport, memory_report
 from srcdiff.source.abstract import Abstract, Description, Static, Tuple
 from srcdiff.source.capture import Captured, capture, plain_function, reader_of
 from srcdiff.source.declared import CustomRule
@@ -32,6 +33,7 @@ from srcdiff.source.signature import (
     listed,
     lists_in,
 )
+from srcdiff.workspace import Given, Memory, Workspace, no_memory
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
     from srcdiff.pipeline import Compiled
@@ -85,6 +87,7 @@ class Derivative:
         self.names = tuple(self.signature.parameters)
         kinds = {p.kind for p in self.signature.parameters.values()}
         self.by_name = bool(kinds - {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD})
+        self.takes_out = mode == "reverse" and "out" not in self.names and inspect.Parameter.VAR_KEYWORD not in kinds
         self.single = isinstance(wrt, int | str | np.integer)
         self.wrt = self._chosen(wrt) if mode != "primal" else ()
         self.specialisations: dict[Any, Specialisation] = {}
@@ -133,6 +136,8 @@ class Derivative:
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call with arguments of any kind."""
+        if "out" in kwargs and self.takes_out:
+            return self._into(kwargs.pop("out"), args, kwargs)
         if kwargs or len(args) != len(self.names) or self.by_name:
             args = self._bound(args, kwargs)
         key = tuple(
@@ -151,10 +156,7 @@ class Derivative:
         try:
             result = specialisation.function(*args) if specialisation.plain else specialisation(args)
         except NumbaError as error:
-            unknown = specialisation.compiled.reading.unknown_calls
-            raise (
-                DifferentiationError(list(unknown)) if unknown else numba_cpu.not_compiled(error, self.backend)
-            ) from None
+            raise specialisation.not_compiled(error) from None
         except (ValueError, IndexError):
             if not specialisation.assumes_sizes:
                 raise
@@ -174,6 +176,37 @@ class Derivative:
         specialisation.stretches, specialisation.plain = True, False
         self.direct = None
         return result
+
+    def _into(self, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call that writes gradients into given arrays."""
+        specialisation, args = self._with_rooms(args, kwargs)
+        if not self.single and not (isinstance(out, tuple) and len(out) == len(self.wrt)):
+            raise ValueError(f"`out` has to be a tuple of {len(self.wrt)}, for {', '.join(self.wrt)}")
+        arguments = dict(zip(self.names, args, strict=True))
+        given = Given(self.wrt, [arguments.get(n) for n in self.wrt], (out,) if self.single else out)
+        values = specialisation.prepared(args)
+        result, _ = specialisation.run(values, given.memory(specialisation.rooms, values))
+        return specialisation.with_gradients(specialisation.finished(result, args), given.filled)
+
+    def _with_rooms(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Specialisation, tuple[Any, ...]]:
+        """The specialisation that takes memory from its caller, and all arguments; it knows the sizes that are one."""
+        args = self._bound(args, kwargs)
+        key = ("rooms", *[_exact_key(a) for a in args])
+        known = self.specialisations.get(key)
+        if known is None or (known.watches and not known.is_current()):
+            known = self._specialise(key, args, exact=True, rooms=True)
+        return known, args
+
+    def workspace(self, *args: Any, **kwargs: Any) -> Workspace:
+        """The derivative with memory of its own, compiled for such arguments: repeated calls allocate nothing large.
+
+        Gradients are overwritten by its next call. Threads need one each.
+        """
+        specialisation, values = self._with_rooms(
+            tuple(_stand_in(a) for a in args), {k: _stand_in(v) for k, v in kwargs.items()}
+        )
+        specialisation.compile(values)
+        return Workspace(self._with_rooms)
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments by position; defaults are those that the function has now."""
@@ -233,17 +266,20 @@ class Derivative:
         parts = _parts_in_compiled_code(specialisation.compiled.reading)
         return specialisation.function, [(parts[a], parts[b]) for a, b in specialisation.apart], passed
 
-    def _specialise(self, key: Any, args: tuple[Any, ...], *, exact: bool = False) -> Specialisation:
+    def _specialise(
+        self, key: Any, args: tuple[Any, ...], *, exact: bool = False, rooms: bool = False
+    ) -> Specialisation:
         """The specialisation for the key: one thread makes it, the others wait for it."""
         with numba_cpu.ONE_AT_A_TIME:
             known = self.specialisations.get(key)
             if known is None or (known.watches and not known.is_current()):
-                known = self._specialised(args, exact=exact)
+                known = self._specialised(args, exact=exact, rooms=rooms)
                 self.specialisations[key] = known
-            self.latest = known
+            if not rooms:
+                self.latest = known
             return known
 
-    def _specialised(self, args: tuple[Any, ...], *, exact: bool = False) -> Specialisation:
+    def _specialised(self, args: tuple[Any, ...], *, exact: bool = False, rooms: bool = False) -> Specialisation:
         from srcdiff.pipeline import Request, compile_request
 
         descriptions = {
@@ -252,7 +288,7 @@ class Derivative:
         for name in set(self.wrt) & set(self.names):
             descriptions[name] = floats_for_integers(descriptions[name])
         request = Request(self.captured, descriptions, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
-        request.exact = exact
+        request.exact, request.rooms = exact, rooms
         compiled = compile_request(request, self.backend, self.options)
         if compiled.reading.assumes_sizes and self.mode == "primal" and compiled.writes:
             request.exact = True  # what it has written when it meets sizes that differ cannot be taken back
@@ -279,6 +315,13 @@ class Derivative:
                 self.latest = self._specialised(tuple(guessed_arguments(self.captured, self.signature).values()))
         return self.latest.compiled.text
 
+    def report(self, *args: Any, **kwargs: Any) -> MemoryReport:
+        """Run it, and say how much it keeps for the reverse sweep, by variable and line."""
+        specialisation, args = self._with_rooms(args, kwargs)
+        _, memory = specialisation.run(specialisation.prepared(args), no_memory(specialisation.rooms))
+        elsewhere = specialisation.compiled.kept_elsewhere
+        return memory_report(self.function.__name__, specialisation.rooms, memory, elsewhere)
+
     def __repr__(self) -> str:
         what = {"primal": "differentiable", "reverse": "value_and_grad" if self.with_value else "grad"}[self.mode]
         wrt = f", wrt={self.wrt!r}" if self.wrt else ""
@@ -293,6 +336,7 @@ class Specialisation:
     ) -> None:
         self.compiled = compiled
         self.function = compiled.function
+        self.rooms = compiled.rooms
         self.outside = compiled.reading.outside
         self.expected = [(reader_of(place, name), value) for place, name, value in compiled.reading.guards]
         self.readers = [(o.read if o.path else reader_of(o.place, o.name), _key(o.read())) for o in self.outside]
@@ -392,15 +436,35 @@ class Specialisation:
     def __call__(self, args: tuple[Any, ...]) -> Any:
         if self.stretches and _exact_key(args) != _exact_key(args, ones=False):
             return self.owner._exactly(self, args)
+        return self.finished(self.function(*self.prepared(args)), args)
+
+    def prepared(self, args: tuple[Any, ...]) -> list[Any]:
+        """What the compiled function is called with."""
         values = self.converted(args) + [o.read() for o in self.outside]
         if self.has_lists:
             self.keep_lists_apart(args)
         if self.apart:
             self.keep_apart(values)
-        result = self.function(*values)
+        return values
+
+    def run(self, values: Sequence[Any], memory: Memory) -> tuple[Any, Memory]:
+        """The result, in the memory where there is some, and the memory for the next call."""
+        try:
+            result, used = self.function(*values, *memory)
+        except NumbaError as error:
+            raise self.not_compiled(error) from None
+        return result, list(used)
+
+    def finished(self, result: Any, args: tuple[Any, ...]) -> Any:
+        """What the caller gets for what the compiled function returns."""
         if self.returns_lists:
             result = self.with_listed_results(result)
         return self.with_lists(result, args) if self.lists else result
+
+    def not_compiled(self, error: NumbaError) -> Exception:
+        """What is said if Numba does not compile the function."""
+        unknown = self.compiled.reading.unknown_calls
+        return DifferentiationError(list(unknown)) if unknown else numba_cpu.not_compiled(error, self.owner.backend)
 
     def with_listed_results(self, result: Any) -> Any:
         """Lists that the function returns come as tuples and arrays."""
@@ -440,13 +504,21 @@ class Specialisation:
 
     def with_lists(self, result: Any, args: tuple[Any, ...]) -> Any:
         """The gradient of a list is a list."""
+
+        def listed_gradients(gradients: list[Any]) -> list[Any]:
+            for k, position, description in self.lists:
+                gradients[k] = gradient_of_argument(description, args[position], gradients[k])
+            return gradients
+
+        return self.with_gradients(result, listed_gradients)
+
+    def with_gradients(self, result: Any, changed: Callable[[list[Any]], list[Any]]) -> Any:
+        """The result, with something done to its gradients."""
         owner = self.owner
         place = 1 if owner.with_value else 0
         alone = not owner.with_value and not owner.has_aux
         gradient = result if alone else result[place]
-        parts = [gradient] if owner.single else list(gradient)
-        for k, position, description in self.lists:
-            parts[k] = gradient_of_argument(description, args[position], parts[k])
+        parts = changed([gradient] if owner.single else list(gradient))
         gradient = parts[0] if owner.single else tuple(parts)
         if alone:
             return gradient
@@ -457,7 +529,7 @@ class Specialisation:
         if hasattr(self.function, "compile"):
             import numba
 
-            values = self.converted(args) + [o.read() for o in self.outside]
+            values = [*self.converted(args), *[o.read() for o in self.outside], *no_memory(self.rooms)]
             self.function.compile(tuple(numba.typeof(a) for a in values))
 
 
@@ -541,17 +613,17 @@ def _exact_key(value: Any, *, ones: bool = True) -> Any:
 
 
 def _stand_in(value: Any) -> Any:
-    """An example for a type."""
+    """An example for a type; no length is one, which would stretch."""
     if isinstance(value, str) and re.fullmatch(r"(float|int|uint|bool)\d*(\[[:, 1]*\])?", value):
         name, _, dimensions = value.partition("[")
         if dimensions:
-            return np.zeros((1,) * (dimensions.count(",") + 1), dtype=name)
+            return np.zeros((2,) * (dimensions.count(",") + 1), dtype=name)
         return np.dtype(name).type(0).item() if name in ("float64", "int64", "bool") else np.dtype(name).type(0)
     if isinstance(value, type) and value in (float, int, bool):
         return value()
     module = type(value).__module__
     if module.startswith("numba.core.types"):
-        return _stand_in(str(value)) if not hasattr(value, "ndim") else np.zeros((1,) * value.ndim, str(value.dtype))
+        return _stand_in(str(value)) if not hasattr(value, "ndim") else np.zeros((2,) * value.ndim, str(value.dtype))
     return value
 
 

@@ -12,7 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ from srcdiff.transforms.memory import tidy_memory
 from srcdiff.transforms.recursion import adjoints_of_callees, refuse_shared_memory
 from srcdiff.transforms.registers import elements_in_registers
 from srcdiff.transforms.reverse import gradient_of
+from srcdiff.transforms.rooms import Room, with_rooms
 from srcdiff.transforms.share import share
 from srcdiff.transforms.simplify import simplify
 from srcdiff.transforms.sink import sink_into_branches
@@ -58,6 +59,8 @@ class Request:
     """Whether the gradient stands alone, not in a tuple."""
     exact: bool = False
     """Whether sizes may be one at run time and stretch."""
+    rooms: bool = False
+    """Whether it takes memory from the caller, and gives it back."""
 
 
 @dataclass(slots=True)
@@ -68,6 +71,7 @@ class Work:
     reading: Reading
     main: Function
     callees: tuple[Function, ...]
+    rooms: tuple[Room, ...] = ()
     module: Module = field(default_factory=Module)
     warnings: list[str] = field(default_factory=list)
 
@@ -84,6 +88,10 @@ class Compiled:
     """Pairs of values, counted as the function's parts, that must not share memory."""
     writes: bool
     """Whether the function writes into its arguments."""
+    rooms: tuple[Room, ...]
+    """The memory that it takes from the caller after its arguments, and gives back after its results."""
+    kept_elsewhere: tuple[Span, ...]
+    """The places of values that it keeps in other memory."""
 
 
 def compile_request(request: Request, backend: str, options: dict[str, Any]) -> Compiled:
@@ -104,7 +112,17 @@ def compile_request(request: Request, backend: str, options: dict[str, Any]) -> 
             _keep(work, key)
     function = _load(work, backend, options)
     written = _written(reading)
-    return Compiled(work.module.text, reading, function, tuple(work.warnings), _apart(reading, written), bool(written))
+    apart, module = _apart(reading, written), work.module
+    return Compiled(
+        module.text,
+        reading,
+        function,
+        tuple(work.warnings),
+        apart,
+        bool(written),
+        module.rooms,
+        module.kept_elsewhere,
+    )
 
 
 def _simplify(work: Work) -> None:
@@ -172,8 +190,14 @@ def _reverse(work: Work) -> None:
     work.callees = written
 
 
+def _take_memory(work: Work) -> None:
+    if work.request.rooms:
+        gradients = sum(len(_chosen(work, name)) for name in work.request.wrt)
+        work.main, work.rooms = with_rooms(work.main, gradients)
+
+
 def _emit(work: Work) -> None:
-    work.module = write_module(work.main, work.callees, work.reading, _shape_of_result(work))
+    work.module = write_module(work.main, work.callees, work.reading, _shape_of_result(work), work.rooms)
 
 
 STEPS: Sequence[tuple[str, Callable[[Work], None]]] = (
@@ -184,6 +208,7 @@ STEPS: Sequence[tuple[str, Callable[[Work], None]]] = (
     ("let the sweeps share loops", _straighten),
     ("let elements collect what they get", _gather),
     ("keep elements that a loop comes back to in numbers, and count from zero", _suit_the_machine),
+    ("take memory from the caller", _take_memory),
     ("write the source", _emit),
 )
 
@@ -230,7 +255,15 @@ def _is_kept(request: Request, backend: str, options: dict[str, Any]) -> bool:
 def _key(work: Work, options: dict[str, Any]) -> str | None:
     """All that the steps read; None if there is something among it that another process cannot recognise."""
     request, reading = work.request, work.reading
-    asked = (request.wrt, request.mode, request.with_value, request.has_aux, request.single, request.exact)
+    asked = (
+        request.wrt,
+        request.mode,
+        request.with_value,
+        request.has_aux,
+        request.single,
+        request.exact,
+        request.rooms,
+    )
     read = (reading.arguments, reading.result, reading.lists, reading.intermediates)
     outside = [o.value for o in reading.outside]
     doc = reading.captured.function.__doc__
@@ -259,6 +292,8 @@ def _restore(work: Work, key: str) -> bool:
         set(found["support"]),
         {name: objects[name] for name in found["objects"]},
         found["functions"],
+        tuple(Room(**{**room, "keeps": room["keeps"] and Span(**room["keeps"])}) for room in found["rooms"]),
+        tuple(Span(**span) for span in found["kept_elsewhere"]),
     )
     return True
 
@@ -273,6 +308,8 @@ def _keep(work: Work, key: str) -> None:
         "support": sorted(module.support),
         "objects": list(module.objects),
         "functions": module.functions,
+        "rooms": [asdict(room) for room in module.rooms],
+        "kept_elsewhere": [asdict(span) for span in module.kept_elsewhere],
         "warnings": work.warnings,
     }
     store.put(key, json.dumps(kept).encode())
@@ -370,6 +407,15 @@ def _output_of(work: Work) -> int:
 
 def _shape_of_result(work: Work) -> str:
     """A template of the returned expression: `{0}` and so on are the function's results in order."""
+    asked_for = _shape_of_what_is_asked(work)
+    if not work.request.rooms:
+        return asked_for
+    count = len(work.main.body.yields)
+    memory = "".join(f"{{{k}}}, " for k in range(count - len(work.rooms), count))
+    return f"({asked_for}), ({memory.strip()})"
+
+
+def _shape_of_what_is_asked(work: Work) -> str:
     request, reading = work.request, work.reading
     count = 0
 

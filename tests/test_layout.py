@@ -17,6 +17,8 @@ ORDER = [
     "__init__",
     "benchmark",
     "api",
+    "workspace",
+    "report",
     "check",
     "pipeline",
     "backends",

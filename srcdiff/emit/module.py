@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from srcdiff.diagnostics import Span
 from srcdiff.emit import support
 from srcdiff.emit.naming import RESERVED
 from srcdiff.emit.texts import PRINTERS, formatted
@@ -16,6 +17,7 @@ from srcdiff.ir.nodes import Function, Raise, Value, walk
 from srcdiff.rules import special
 from srcdiff.source.abstract import Abstract, Items, List, Static, Tuple
 from srcdiff.source.to_ir import Reading
+from srcdiff.transforms.rooms import Room, kept_elsewhere
 
 
 @dataclass(slots=True)
@@ -26,11 +28,17 @@ class Module:
     objects: dict[str, Any] = field(default_factory=dict)
     functions: list[str] = field(default_factory=list)
     """The functions that the text defines."""
+    rooms: tuple[Room, ...] = ()
+    """The memory that the last of them takes from its caller."""
+    kept_elsewhere: tuple[Span, ...] = ()
+    """The places of values that are kept in other memory."""
 
 
-def write_module(main: Function, callees: Sequence[Function], reading: Reading, result: str) -> Module:
+def write_module(
+    main: Function, callees: Sequence[Function], reading: Reading, result: str, rooms: tuple[Room, ...] = ()
+) -> Module:
     """The text of the module; `result` is a template of what the function returns."""
-    module = Module(main.name)
+    module = Module(main.name, rooms=rooms, kept_elsewhere=kept_elsewhere((main, *callees)))
     reserved = {c.name for c in callees} | {main.name}
     texts: list[Text] = [
         write_function(c, parameters=c.params, result=_tuple_of(c), reserved=sorted(reserved)) for c in callees
@@ -42,7 +50,7 @@ def write_module(main: Function, callees: Sequence[Function], reading: Reading, 
         write_function(
             main,
             doc=_doc(reading),
-            parameters=parameters,
+            parameters=[*parameters, *main.params[len(main.params) - len(rooms) :]],
             unpack=unpack,
             result=result,
             reserved=sorted({*reserved, *module.objects}),

@@ -150,10 +150,14 @@ class Alloc(Operation):
     fill: Value | None = None
     like: Value | None = None
     """The array whose shape this is, if it came from one: `np.zeros_like(a)` reads better than its shape."""
+    keeps: Span | None = None
+    """The place of the value that is kept here for the reverse sweep, if that is what it is for."""
+    room: Value | None = None
+    """An array from the caller, taken instead if it has the shape."""
 
     def uses(self) -> tuple[Value, ...]:
-        fill = (self.fill,) if self.fill is not None else ()
-        return (self.like, *fill) if self.like is not None else (*self.shape, *fill)
+        given = tuple(v for v in (self.fill, self.room) if v is not None)
+        return (self.like, *given) if self.like is not None else (*self.shape, *given)
 
     def defines(self) -> tuple[Value, ...]:
         return (self.out,)
@@ -171,9 +175,11 @@ class Alloc(Operation):
 class Copy(Operation):
     out: Value
     array: Value
+    room: Value | None = None
+    """An array from the caller, taken instead of a new one if it has the shape."""
 
     def uses(self) -> tuple[Value, ...]:
-        return (self.array,)
+        return (self.array,) if self.room is None else (self.array, self.room)
 
     def defines(self) -> tuple[Value, ...]:
         return (self.out,)
@@ -494,11 +500,22 @@ class Print(Operation):
         return changed(self, parts=with_values(self.parts, by))
 
 
+STACK_START = 64
+"""How many numbers a stack has room for at first."""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class NewStack(Operation):
     """An empty stack: values that a sweep keeps for the other one, of which it is not known before how many."""
 
     out: Value
+    keeps: Span | None = None
+    """The place of the value that is kept here."""
+    room: Value | None = None
+    """An array from the caller for a start, of any length."""
+
+    def uses(self) -> tuple[Value, ...]:
+        return () if self.room is None else (self.room,)
 
     def defines(self) -> tuple[Value, ...]:
         return (self.out,)
