@@ -3883,8 +3883,8 @@ def nothing_returned_after_a_loop(x):
     seen = [x]
 
     def note(y):
-        while (z := y) > 0.5 and z < 0.0:
-            pass
+        while (z := 0.5 * y) > 0.5:
+            y = z
         else:
             seen.append(z * z)
 
@@ -3892,7 +3892,7 @@ def nothing_returned_after_a_loop(x):
     return seen[-1]
 
 
-program(nothing_returned_after_a_loop, at=[(0.7,), (2.0,)])
+program(nothing_returned_after_a_loop, at=[(0.7,), (3.0,)])
 
 
 def arrays_of_a_list_changed_in_place(a, n):
@@ -3910,3 +3910,12 @@ def arrays_of_a_list_changed_in_place(a, n):
 
 
 program(arrays_of_a_list_changed_in_place, at=[(np.array([0.7, -0.3]), 3), (np.array([0.7, -0.3]), 0)])
+
+
+def sizes_that_follow_from_each_other(a):
+    """That `:2` of one axis is as long as `:2` of the other, and then that the axes are: neither leads in a circle."""
+    a = a[1, :2] - a[:2, 1] - (np.full((a.shape[1], 1), 1.0) + a)
+    return np.sum(a * a)
+
+
+program(sizes_that_follow_from_each_other, at=[(np.array([[0.7, 0.3], [-1.2, 0.4]]),)])
