@@ -10,7 +10,7 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba.core.errors import NumbaError
@@ -20,10 +20,10 @@ from srcdiff.backends.direct import Direct, UnfitError
 from srcdiff.check import Report, compare
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span, ZeroGradientWarning
 from srcdiff.ir.types import FLOAT
-from srcdiff.pipeline import Compiled, Request, compile_request
 from srcdiff.report import MemoryReport, memory_report
 from srcdiff.source.abstract import Abstract, Description, Static, Tuple
 from srcdiff.source.capture import Captured, capture, plain_function, reader_of
+from srcdiff.source.declared import CustomRule
 from srcdiff.source.signature import (
     describe_argument,
     floats_for_integers,
@@ -33,9 +33,11 @@ from srcdiff.source.signature import (
     listed,
     lists_in,
 )
-from srcdiff.source.to_ir import Reading
-from srcdiff.transforms.custom import CustomRule
 from srcdiff.workspace import Given, Memory, Workspace, no_memory
+
+if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
+    from srcdiff.pipeline import Compiled
+    from srcdiff.source.to_ir import Reading
 
 Wrt = int | str | Sequence[int | str]
 
@@ -278,6 +280,8 @@ class Derivative:
             return known
 
     def _specialised(self, args: tuple[Any, ...], *, exact: bool = False, rooms: bool = False) -> Specialisation:
+        from srcdiff.pipeline import Request, compile_request
+
         descriptions = {
             n: describe_argument(a, n, self.span, exact=exact) for n, a in zip(self.names, args, strict=True)
         }

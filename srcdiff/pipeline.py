@@ -33,6 +33,7 @@ from srcdiff.source.to_ir import Reading, read
 from srcdiff.transforms.custom import rules_share_no_memory
 from srcdiff.transforms.from_zero import count_from_zero
 from srcdiff.transforms.fuse import fuse, straighten
+from srcdiff.transforms.gather import gather
 from srcdiff.transforms.memory import tidy_memory
 from srcdiff.transforms.recursion import adjoints_of_callees, refuse_shared_memory
 from srcdiff.transforms.registers import elements_in_registers
@@ -126,8 +127,14 @@ def compile_request(request: Request, backend: str, options: dict[str, Any]) -> 
 
 def _simplify(work: Work) -> None:
     by_themselves = [v for n, v in work.reading.intermediates.items() if n in work.request.wrt]
-    work.main = simplify(share(simplify(work.main), by_themselves))
-    work.callees = tuple(simplify(share(simplify(c))) for c in work.callees)
+    work.main = _tidied(work.main, by_themselves)
+    work.callees = tuple(_tidied(c) for c in work.callees)
+
+
+def _tidied(function: Function, by_themselves: Sequence[Value] = ()) -> Function:
+    simpler = simplify(function)
+    shared = share(simpler, by_themselves)
+    return shared if shared is simpler else simplify(shared)
 
 
 def _fuse(work: Work) -> None:
@@ -143,6 +150,12 @@ def _straighten(work: Work) -> None:
     _fuse(work)
     work.main = tidy_memory(work.main)
     work.callees = tuple(tidy_memory(c) for c in work.callees)
+    _simplify(work)
+
+
+def _gather(work: Work) -> None:
+    work.main = gather(work.main)
+    work.callees = tuple(gather(c) for c in work.callees)
     _simplify(work)
 
 
@@ -193,6 +206,7 @@ STEPS: Sequence[tuple[str, Callable[[Work], None]]] = (
     ("compute inside a branch what only it differentiates", _sink),
     ("reverse the program", _reverse),
     ("let the sweeps share loops", _straighten),
+    ("let elements collect what they get", _gather),
     ("keep elements that a loop comes back to in numbers, and count from zero", _suit_the_machine),
     ("take memory from the caller", _take_memory),
     ("write the source", _emit),

@@ -3861,3 +3861,35 @@ program(
         (np.asfortranarray([[0.7, 0.3], [-1.2, 0.4], [0.5, -0.6], [0.2, 0.9]]),),
     ],
 )
+
+
+def chosen_before_the_right_side_changes_it(a):
+    """`a[[1]] -= f()` takes the old elements, `a[1:] -= f()` the new ones."""
+
+    def halved():
+        a[...] /= 2.0
+        return 1.2 * a[0, 0]
+
+    a[[1],] -= halved()
+    a[1:] *= halved()
+    return np.sum(a * a)
+
+
+program(chosen_before_the_right_side_changes_it, at=[(np.array([[-1.2, 0.4], [0.9, -1.1]]),)])
+
+
+def nothing_returned_after_a_loop(x):
+    """A function without `return`, left by a loop's `else`."""
+    seen = [x]
+
+    def note(y):
+        while (z := y) > 0.5 and z < 0.0:
+            pass
+        else:
+            seen.append(z * z)
+
+    note(0.5 * x)
+    return seen[-1]
+
+
+program(nothing_returned_after_a_loop, at=[(0.7,), (2.0,)])

@@ -76,9 +76,9 @@ class _Meeting:
         return _is_empty(self.variables, [*self.constraints, *order], self.names)
 
 
-def _meeting(a: Load | Store, b: Load | Store, structure: Structure) -> _Meeting | None:
+def _meeting(a: Load | Store, b: Load | Store, structure: Structure, loop: Loop | None = None) -> _Meeting | None:
     """None if they are accesses of which too little is known."""
-    first, second = element(a.array, a.indices, structure), element(b.array, b.indices, structure)
+    first, second = (element(x.array, x.indices, structure, loop) for x in (a, b))
     if first is None or second is None or first.array is not second.array:
         return None
     a_loops = structure.loops_around(structure.block_of[a])
@@ -117,7 +117,7 @@ def never_overwrites(store: Store, access: Load | Store, structure: Structure) -
 
 def turns_are_apart(loop: Loop, a: Load | Store, b: Load | Store, structure: Structure) -> bool:
     """Whether two accesses never touch the same element in different turns of a loop around both."""
-    meeting = _meeting(a, b, structure)
+    meeting = _meeting(a, b, structure, loop)
     if meeting is None or loop not in meeting.common:
         return False
     level = meeting.common.index(loop)
@@ -193,8 +193,9 @@ class Element:
     inner: list[Affine]
 
 
-def element(array: Value, indices: Sequence[Value], structure: Structure) -> Element | None:
-    """The allocation or parameter at top level that an access touches, and the element of it."""
+def element(array: Value, indices: Sequence[Value], structure: Structure, loop: Loop | None = None) -> Element | None:
+    """The array that an access touches, and the element of it: an allocation or parameter at top level, or any that was
+    there before the loop, if its turns are all that is compared."""
     found: list[Affine | None] = [affine(i, structure) for i in indices]
     seen: list[Affine] = []
     definition = structure.definition.get(array)
@@ -217,9 +218,11 @@ def element(array: Value, indices: Sequence[Value], structure: Structure) -> Ele
             found = [*inner, *rest]
         array = definition.array
         definition = structure.definition.get(array)
-    at_top = structure.home.get(array, structure.top) is structure.top
+    home = structure.home.get(array, structure.top)
+    if loop is not None and loop not in structure.loops_around(home):
+        return Element(array, found, seen)
     is_own = definition is None or isinstance(definition, Alloc | Copy | Library)
-    return Element(array, found, seen) if at_top and is_own else None
+    return Element(array, found, seen) if home is structure.top and is_own else None
 
 
 def _sliced(item: Slice, index: Affine | None, structure: Structure) -> Affine | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from srcdiff.ir.nodes import (
     Alloc,
     Apply,
@@ -21,6 +23,7 @@ from srcdiff.ir.nodes import (
     Peek,
     Pop,
     Push,
+    References,
     Reshape,
     Store,
     Transpose,
@@ -34,6 +37,7 @@ Sites = frozenset[Value]
 Flow = tuple[Value, tuple[Value, ...]]
 
 
+@functools.lru_cache(maxsize=16)  # several steps ask about the same program, which does not change
 def points_to(function: Function) -> dict[Value, Sites]:
     """For every array reference, the parameters and allocations whose memory it may be (a view is its base)."""
     found: dict[Value, Sites] = {p: frozenset((p,)) for p in function.params if isinstance(p.type, Array)}
@@ -91,6 +95,69 @@ def _flows(operation: Operation) -> list[Flow]:
 def _shared(flows: list[Flow]) -> list[Flow]:
     """A list under two names: what one puts into it, the other finds."""
     return [(source, (out,)) for out, sources in flows if isinstance(out.type, Stack) for source in sources]
+
+
+class Apart:
+    """Which references are known to be different arrays, although both may be the same ones: buffers that are swapped.
+
+    Two parameters of a loop are different if they start as different arrays and every turn hands on different ones. And
+    what a turn makes is none of what it was given.
+    """
+
+    def __init__(self, function: Function, sites: dict[Value, Sites]) -> None:
+        self.sites = sites
+        self.bases: dict[Value, Value] = {}
+        self.given: dict[Value, Loop] = {}
+        """Array parameters, with their loops."""
+        self.made: dict[Value, set[Loop]] = {}
+        """New arrays, with the loops that make them anew in every turn."""
+        self.pairs: set[frozenset[Value]] = set()
+        self.visit(function.body, ())
+
+    def visit(self, block: Block, loops: tuple[Loop, ...]) -> None:
+        for operation in block.operations:
+            if isinstance(operation, References):
+                self.bases[operation.out] = operation.array
+            elif isinstance(operation, Alloc | Copy | Library):
+                self.made |= {v: set(loops) for v in operation.defines()}
+            around = (*loops, operation) if isinstance(operation, Loop) else loops
+            if isinstance(operation, Loop):
+                self.given |= {p: operation for p in operation.params if isinstance(p.type, Array)}
+            for inner in operation.blocks():
+                self.visit(inner, around)
+            if isinstance(operation, Loop):
+                self.loop(operation)
+
+    def loop(self, loop: Loop) -> None:
+        """The parameters that stay different: first all of them, then those that nothing speaks against."""
+        arrays = [k for k, p in enumerate(loop.params) if isinstance(p.type, Array)]
+        couples = [(a, b) for n, a in enumerate(arrays) for b in arrays[n + 1 :]]
+        couples = [(a, b) for a, b in couples if self.different(loop.inits[a], loop.inits[b])]
+        while True:
+            self.pairs |= {frozenset((loop.params[a], loop.params[b])) for a, b in couples}
+            kept = [(a, b) for a, b in couples if self.different(loop.body.yields[a], loop.body.yields[b])]
+            if kept == couples:
+                break
+            self.pairs -= {frozenset((loop.params[a], loop.params[b])) for a, b in couples}
+            couples = kept
+        self.pairs |= {frozenset((loop.outs[a], loop.outs[b])) for a, b in couples}
+
+    def different(self, a: Value, b: Value) -> bool:
+        """Whether two references certainly have no memory in common."""
+        if not self.sites.get(a, frozenset((a,))) & self.sites.get(b, frozenset((b,))):
+            return True
+        first, second = self.base(a), self.base(b)
+        if frozenset((first, second)) in self.pairs:
+            return True
+        return any(
+            given in self.given and self.given[given] in self.made.get(made, ())
+            for given, made in ((first, second), (second, first))
+        )
+
+    def base(self, array: Value) -> Value:
+        while array in self.bases:
+            array = self.bases[array]
+        return array
 
 
 def written_sites(block: Block, sites: dict[Value, Sites]) -> set[Value]:

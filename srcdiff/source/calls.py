@@ -7,6 +7,7 @@ import builtins
 import functools
 import inspect
 import math
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -132,12 +133,7 @@ class Calls(Optionals):
         if isinstance(target, type) and issubclass(target, tuple) and hasattr(target, "_fields"):
             return self.make_namedtuple(target, args, keywords, node)
         if handler is not None:
-            try:
-                inspect.signature(handler).bind(node, *args, **keywords)
-            except TypeError as error:
-                name = getattr(target, "__name__", str(target))
-                self.refuse("SD304", node, f"`{name}` does not take these arguments: {error}")
-            return handler(node, *args, **keywords)
+            return self.handled(handler, getattr(target, "__name__", str(target)), node, *args, **keywords)
         if primitive is not None:
             return self.call_primitive(primitive, args, keywords, node, target)
         if library is not None:
@@ -403,11 +399,7 @@ class Calls(Optionals):
             problem = refusal.problem
             assert problem is not None
             self.refuse("SD302", node, problem.message)
-        defaults = {
-            name: parameter.default
-            for name, parameter in inspect.signature(plain, follow_wrapped=False).parameters.items()
-            if parameter.default is not inspect.Parameter.empty
-        }
+        defaults = _defaults(plain)
         lifted = {n: self.lift_default(d, n, node) for n, d in defaults.items()}
         if defaults:
             self.guards.append((_Defaults(plain), "", plain.__defaults__))
@@ -568,6 +560,16 @@ class Calls(Optionals):
             name = "stop_gradient"
         return None if name is None else getattr(self, f"call_{name}")
 
+    def handled(
+        self, handler: Callable[..., Abstract], name: str, node: ast.AST, /, *args: Abstract, **keywords: Abstract
+    ) -> Abstract:
+        """What a method of ours makes of a call of what the user knows as `name`."""
+        try:
+            _signature(handler.__func__).bind(self, node, *args, **keywords)  # type: ignore[attr-defined]
+        except TypeError as error:
+            self.refuse("SD304", node, f"`{name}` does not take these arguments: {error}")
+        return handler(node, *args, **keywords)
+
     # methods
 
     def call_method(
@@ -595,12 +597,7 @@ class Calls(Optionals):
         if function is None:
             code = "SD303" if kind == "array" else "SD102"
             self.refuse(code, node, f"the {kind} method `{method.name}` is not differentiated yet")
-        try:
-            inspect.signature(function).bind(node, owner, *args, **keywords)
-        except TypeError as error:
-            self.refuse("SD304", node, f"`{method.name}` does not take these arguments: {error}")
-        result: Abstract = function(node, owner, *args, **keywords)
-        return result
+        return self.handled(function, method.name, node, owner, *args, **keywords)
 
     def tuple__replace(self, node: ast.AST, owner: Tuple, **fields: Abstract) -> Abstract:
         assert owner.kind is not None
@@ -633,6 +630,18 @@ class _Defaults(dict[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         return self.function.__defaults__
+
+
+def _defaults(function: types.FunctionType) -> dict[str, Any]:
+    """The parameters that have a default now, with it."""
+    names, defaults = function.__code__.co_varnames[: function.__code__.co_argcount], function.__defaults__ or ()
+    first = len(names) - len(defaults)
+    return {**dict(zip(names[first:], defaults, strict=True)), **(function.__kwdefaults__ or {})}
+
+
+@functools.cache
+def _signature(method: Any) -> inspect.Signature:
+    return inspect.signature(method)
 
 
 def _hashable(x: Any) -> bool:

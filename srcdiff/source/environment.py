@@ -44,7 +44,8 @@ from srcdiff.source.abstract import (
     same_function,
 )
 from srcdiff.source.capture import Captured
-from srcdiff.source.scopes import inner_scopes
+from srcdiff.source.liveness import read_after_turns
+from srcdiff.source.scopes import assigned_names, inner_scopes
 from srcdiff.source.shapes import ANYTHING, Doubt, Shapes
 from srcdiff.source.shapes import Key as SizeKey
 
@@ -547,12 +548,15 @@ class Environment(Shapes):
     def loop(
         self,
         node: ast.AST,
-        assigned: frozenset[str],
+        statement: ast.For | ast.While | None,
         bounds: tuple[Value, Value, Value] | None,
         test: Callable[[], Value] | None,
         body: Callable[[Value | None], None],
     ) -> Abstract:
-        """Read a loop until the types of what it carries are stable; gives how it was left."""
+        """Read a loop, one that the user wrote if there is a statement, until the types of what it carries are stable.
+
+        Gives how it was left.
+        """
         self.settle()  # first: to compute what is pending calls functions, and their names are not the loop's
         before, span = self.names, self.span
         place = (id(node), self.path)
@@ -561,15 +565,15 @@ class Environment(Shapes):
             for k, d in self.learned.get(place, {}).items()
             if all(list_key(h) in before for h in mentioned(d)) and (k[0] != LISTS or k in before)
         }
-        for name in sorted(assigned):
-            key = (self.frame.number, name)
+        assigned, passing = self.assigned_by(statement)
+        for key in assigned:
             if key not in carried and key in before:
                 carried[key] = loosened(describe(before[key]))
         carried = {k: join(d, self.head(k, d, before)) for k, d in carried.items()}
         same, made_here = self.same, self.made_here
         for turn in itertools.count():
             self.made_here = made_here  # what is made has the same origin at each reading
-            attempt = self.one_pass(place, before, carried, bounds, test, body)
+            attempt = self.one_pass(place, before, carried, passing, bounds, test, body)
             self.same = same
             if attempt.carried == carried and not attempt.again:
                 break
@@ -584,6 +588,14 @@ class Environment(Shapes):
         self.span = span
         return self.finish_loop(before, attempt, bounds, node in self.sure)
 
+    def assigned_by(self, loop: ast.For | ast.While | None) -> tuple[list[Key], set[Key]]:
+        """The names that a loop assigns, and those of them that no turn hands on."""
+        if loop is None:
+            return [], set()
+        names = assigned_names(loop)
+        read = read_after_turns(self.frame.node).get(loop, names)
+        return [(self.frame.number, n) for n in sorted(names)], {(self.frame.number, n) for n in names - read}
+
     def head(self, key: Key, d: Description, before: dict[Key, Abstract]) -> Description:
         x = before.get(key, MISSING)
         there = self.owned(key, x, before, before) if handles(x) and is_owned(d) else describe(x)
@@ -594,6 +606,7 @@ class Environment(Shapes):
         place: Any,
         before: dict[Key, Abstract],
         carried: dict[Key, Description],
+        passing: set[Key],
         bounds: tuple[Value, Value, Value] | None,
         test: Callable[[], Value] | None,
         body: Callable[[Value | None], None],
@@ -627,11 +640,8 @@ class Environment(Shapes):
             after = {**head, self.exit_key: Static(RAISES)}
         found = dict(carried)
         for key, x in after.items():
-            if (
-                key == self.exit_key
-                or head.get(key) is x
-                or (key not in before and key not in carried and self.inner(key))
-            ):
+            first = key not in before and key not in carried
+            if key == self.exit_key or head.get(key) is x or (first and (key in passing or self.inner(key))):
                 continue
             old = carried.get(key)
             if old is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,27 +11,9 @@ from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Custom, Function, Value, walk
 from srcdiff.source.abstract import Abstract, Description, Static, Tuple
-from srcdiff.source.capture import capture, plain_function
+from srcdiff.source.capture import capture
 from srcdiff.source.to_ir import read
 from srcdiff.transforms.clone import inline
-
-
-class CustomRule:
-    """A function together with its adjoint: `adjoint(*arguments, out, out_bar)` gives one adjoint per argument."""
-
-    def __init__(self, function: Callable[..., Any], adjoint: Callable[..., Any]) -> None:
-        for given in (function, adjoint):
-            if plain_function(given) is None:
-                raise TypeError(f"{given!r} is not a Python function")
-        self.function, self.adjoint = function, adjoint
-        functools.update_wrapper(self, function, updated=())
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.function(*args, **kwargs)
-
-    @property
-    def __srcdiff_rule__(self) -> CustomRule:
-        return self
 
 
 def rules_share_no_memory(function: Function) -> None:

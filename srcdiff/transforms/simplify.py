@@ -58,8 +58,8 @@ class _Forward:
         self.arrays: dict[Value, Alloc | References] = {}
 
     def resolve(self, value: Value) -> Value:
-        while value in self.known:
-            value = self.known[value]
+        while (source := self.known.get(value)) is not None:
+            value = source
         return value
 
     def function(self, function: Function) -> Function:
@@ -89,9 +89,10 @@ class _Forward:
                 into.append(operation.rebuilt(self.block))
             case Dim():
                 self.dim(operation, into)
+            case Alloc() | View() | Transpose() | Reshape():
+                self.arrays[operation.out] = operation
+                into.append(operation)
             case _:
-                if isinstance(operation, Alloc | References):
-                    self.arrays[operation.out] = operation
                 into.append(operation)
 
     def dim(self, operation: Dim, into: list[Operation]) -> None:
@@ -212,13 +213,16 @@ def remove_dead(function: Function) -> Function:
     return _Dead(function).run()
 
 
-def _changes_memory(operation: Operation) -> bool:
-    """Whether it changes a list of arrays, or arrays through a call, which other names may see."""
-    if isinstance(operation, Call):
-        return operation.writes
-    if not isinstance(operation, Push | Pop):
-        return False
-    return isinstance(operation.stack.type, Stack) and isinstance(operation.stack.type.element, Array)
+def _is_seen(operation: Operation) -> bool:
+    """Whether it ends or prints something, or changes a list of arrays, or arrays through a call: others may see it."""
+    match operation:
+        case Raise() | Print() | Comment():
+            return True
+        case Call():
+            return operation.writes
+        case Push() | Pop():
+            return isinstance(operation.stack.type, Stack) and isinstance(operation.stack.type.element, Array)
+    return False
 
 
 class _Dead:
@@ -229,36 +233,37 @@ class _Dead:
         self.live_memory: set[Value] = set()
         self.live_operations: set[Operation] = set()
         self.definition: dict[Value, Operation] = {}
-        self.parents: dict[Operation, tuple[Operation, ...]] = {}
+        self.parent: dict[Operation, Operation | None] = {}
         self.slot: dict[Value, tuple[Loop, int]] = {}
         self.stores: dict[Value, list[Store | Push]] = {}
         self.work: list[Value] = []
-        self.index(function.body, ())
+        self.index(function.body, None)
 
-    def index(self, block: Block, parents: tuple[Operation, ...]) -> None:
+    def index(self, block: Block, parent: Operation | None) -> None:
         for operation in block.operations:
-            self.parents[operation] = parents
+            self.parent[operation] = parent
             for value in operation.defines():
                 self.definition[value] = operation
-            if isinstance(operation, Loop):
-                for k, param in enumerate(operation.params):
-                    self.slot[param] = (operation, k)
-                if operation.index is not None:
-                    self.definition[operation.index] = operation
-            if isinstance(operation, Custom):
-                for param in operation.params:
-                    self.definition[param] = operation
-            if isinstance(operation, Store):
-                for site in self.sites.get(operation.array, ()):
-                    self.stores.setdefault(site, []).append(operation)
-            if isinstance(operation, Push):
-                self.stores.setdefault(operation.stack, []).append(operation)
+            match operation:
+                case Loop():
+                    for k, param in enumerate(operation.params):
+                        self.slot[param] = (operation, k)
+                    if operation.index is not None:
+                        self.definition[operation.index] = operation
+                case Custom():
+                    for param in operation.params:
+                        self.definition[param] = operation
+                case Store():
+                    for site in self.sites.get(operation.array, ()):
+                        self.stores.setdefault(site, []).append(operation)
+                case Push():
+                    self.stores.setdefault(operation.stack, []).append(operation)
             for inner in operation.blocks():
-                self.index(inner, (*parents, operation))
+                self.index(inner, operation)
 
     def run(self) -> Function:
-        for operation in self.parents:
-            if isinstance(operation, Raise | Print | Comment) or _changes_memory(operation):
+        for operation in self.parent:
+            if _is_seen(operation):
                 self.keep(operation)
         for param in self.function.written:
             self.need_memory(param)
@@ -285,35 +290,29 @@ class _Dead:
                 if isinstance(definition, Copy):
                     self.need_memory(definition.array)
 
-    def keep(self, operation: Operation) -> None:
+    def keep(self, operation: Operation | None) -> None:
         """The operation stays: so do its operands, and the branches and loops around it."""
-        if operation in self.live_operations:
+        if operation is None or operation in self.live_operations:
             return
         self.live_operations.add(operation)
         for value in operation.uses() if not isinstance(operation, Loop) else operation.bounds or ():
             self.need(value)
-        if isinstance(operation, Load | Copy | Grow):
-            self.need_memory(operation.array)
-        if isinstance(operation, Push) and isinstance(operation.value.type, Array):
-            self.need_memory(operation.value)
-        if isinstance(operation, Print | Raise):
-            for value in operation.uses():
-                if isinstance(value.type, Array):
-                    self.need_memory(value)
-        if isinstance(operation, Call | Library):
-            for value in operation.args:
-                if isinstance(value.type, Array):
-                    self.need_memory(value)
-        if isinstance(operation, Custom):
-            for value in operation.body.yields:
-                self.need(value)
-        if isinstance(operation, Loop):
-            if operation.test is not None:
-                self.need(operation.test.yields[0])
-            if operation.leaves:
-                self.need(operation.body.yields[-1])
-        for parent in self.parents[operation]:
-            self.keep(parent)
+        match operation:
+            case Load() | Copy() | Grow():
+                self.need_memory(operation.array)
+            case Push() | Print() | Raise() | Call() | Library():
+                for value in operation.uses():
+                    if isinstance(value.type, Array):
+                        self.need_memory(value)
+            case Custom():
+                for value in operation.body.yields:
+                    self.need(value)
+            case Loop():
+                if operation.test is not None:
+                    self.need(operation.test.yields[0])
+                if operation.leaves:
+                    self.need(operation.body.yields[-1])
+        self.keep(self.parent[operation])
 
     def trace(self, value: Value) -> None:
         if value in self.slot:
