@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from srcdiff.api import Wrt, value_and_grad
-from srcdiff.backends.numba_cpu import FASTMATH
+from srcdiff.backends.numba_cpu import compiler
 from srcdiff.diagnostics import DifferentiationError
 from srcdiff.source.capture import plain_function
 
@@ -166,8 +166,6 @@ def compiled_primal(function: Callable[..., Any], args: tuple[Any, ...]) -> tupl
 
 def _with_compiled_helpers(function: Callable[..., Any]) -> Any:
     """Numba compiles what a function calls only if that is compiled by Numba too."""
-    import numba
-
     plain = plain_function(function)
     if plain is None:
         raise TypeError(f"{function!r} is not a Python function")
@@ -178,7 +176,7 @@ def _with_compiled_helpers(function: Callable[..., Any]) -> Any:
             names[name] = helper if helper is plain else _with_compiled_helpers(helper)
     copied = types.FunctionType(plain.__code__, names, plain.__name__, plain.__defaults__, plain.__closure__)
     copied.__kwdefaults__ = plain.__kwdefaults__
-    compiled = numba.njit(error_model="numpy", fastmath=set(FASTMATH))(copied)
+    compiled = compiler({})(copied)  # as srcdiff compiles its gradient
     names[plain.__name__] = compiled if names.get(plain.__name__) is plain else names.get(plain.__name__)
     return compiled
 

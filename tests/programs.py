@@ -3893,3 +3893,20 @@ def nothing_returned_after_a_loop(x):
 
 
 program(nothing_returned_after_a_loop, at=[(0.7,), (2.0,)])
+
+
+def arrays_of_a_list_changed_in_place(a, n):
+    """`layers[k] /= 2.0` changes the array that the list holds, and every other name of it."""
+    layers = [a, 3.0 * a]
+    layers[0] /= 1.3
+    layers[-1] += a
+    for k in range(n):
+        layers.append(a * k)
+        layers[k] *= 0.5 + k
+    total = np.sum(a)
+    for layer in layers:
+        total = 0.5 * total + np.sum(layer * layer)
+    return total
+
+
+program(arrays_of_a_list_changed_in_place, at=[(np.array([0.7, -0.3]), 3), (np.array([0.7, -0.3]), 0)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 
 from srcdiff.ir.nodes import Block, Const, Function, Loop, Operation, Value, inner_values
@@ -40,6 +41,7 @@ class Structure:
         return self.owner[self.blocks_around(block)[1]]
 
 
+@functools.lru_cache(maxsize=16)  # several steps ask about the same program, which does not change
 def structure_of(function: Function) -> Structure:
     found = Structure(function.body)
     clock = 0

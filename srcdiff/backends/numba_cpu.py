@@ -12,7 +12,7 @@ from typing import Any
 
 from numba.core.compiler_lock import global_compiler_lock
 
-from srcdiff.backends import python
+from srcdiff.backends import python, vector_math
 from srcdiff.backends.machine_code import MachineCode
 from srcdiff.diagnostics import InternalError, timings
 from srcdiff.emit import texts
@@ -54,12 +54,7 @@ def load(
     warnings.filterwarnings("ignore", category=numba.NumbaPerformanceWarning, module=re.escape(file))
     if any(call in text for call in _LINEAR_ALGEBRA) and importlib.util.find_spec("scipy") is None:
         raise ModuleNotFoundError(_NEEDS_SCIPY)
-    fastmath = options.get("fastmath", True)
-    compile_ = numba.njit(
-        error_model=options.get("error_model", "numpy"),
-        fastmath=set(FASTMATH) if fastmath is True else fastmath,
-        boundscheck=options.get("boundscheck"),
-    )
+    compile_ = compiler(options)
     namespace = python.load(text, objects, file)
     for name in functions:
         namespace[name] = compile_(namespace[name])
@@ -87,6 +82,19 @@ def _listen() -> None:
                 timings.say(f"compile `{function.__name__}` with Numba", seconds)
 
     event.register("numba:compile", Listener())
+
+
+def compiler(options: Mapping[str, Any]) -> Any:
+    """Numba's `njit`, as generated code is compiled by it."""
+    import numba
+
+    fastmath = options.get("fastmath", True)
+    return numba.njit(
+        error_model=options.get("error_model", "numpy"),
+        fastmath=set(FASTMATH) if fastmath is True else fastmath,
+        boundscheck=options.get("boundscheck"),
+        pipeline_class=vector_math.compiler() if fastmath else None,
+    )
 
 
 def _say(context: Any, builder: Any, signature: Any, args: Any, function: Any) -> Any:

@@ -12,6 +12,8 @@ import ast
 import functools
 from collections.abc import Sequence
 
+from srcdiff.source.scopes import names_in
+
 Names = frozenset[str]
 
 _LATER = (ast.FunctionDef, ast.Lambda, ast.GeneratorExp)
@@ -27,7 +29,7 @@ def read_after_turns(function: ast.FunctionDef | ast.Lambda) -> dict[ast.stmt, N
     [['a', 's']]
     """
     found = _Liveness()
-    kept = [_mentioned(n) for n in ast.walk(function) if isinstance(n, _LATER) and n is not function]
+    kept = [names_in(n) for n in ast.walk(function) if isinstance(n, _LATER) and n is not function]
     if isinstance(function, ast.FunctionDef):
         found.block(function.body, frozenset().union(*kept), frozenset())
     return found.after_turn
@@ -51,18 +53,18 @@ class _Liveness:
                 return (after - _stored(*targets)) | _read(node)
             case ast.If():
                 sides = [self.block(b, after, at_exits) for b in (node.body, node.orelse)]
-                return sides[0] | sides[1] | _mentioned(node.test)
+                return sides[0] | sides[1] | names_in(node.test)
             case ast.For():
-                return self.loop(node, after, at_exits, _stored(node.target)) | _mentioned(node.iter)
+                return self.loop(node, after, at_exits, _stored(node.target)) | names_in(node.iter)
             case ast.While():
-                return self.loop(node, after, at_exits, frozenset()) | _mentioned(node.test)
+                return self.loop(node, after, at_exits, frozenset()) | names_in(node.test)
             case ast.Break() | ast.Continue():
                 return after | at_exits
-        return after | _mentioned(node)
+        return after | names_in(node)
 
     def loop(self, node: ast.For | ast.While, after: Names, at_exits: Names, assigned: Names) -> Names:
         ended = after | self.block(node.orelse, after, at_exits)
-        ended |= _read(node.target) if isinstance(node, ast.For) else _mentioned(node.test)
+        ended |= _read(node.target) if isinstance(node, ast.For) else names_in(node.test)
         turn: Names = frozenset()
         known: Names | None = None
         while turn != known:
@@ -88,7 +90,3 @@ def _stored(*targets: ast.expr) -> Names:
 
 def _read(node: ast.AST) -> Names:
     return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
-
-
-def _mentioned(node: ast.AST) -> Names:
-    return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name))

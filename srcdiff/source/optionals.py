@@ -14,6 +14,7 @@ from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array
 from srcdiff.source.abstract import Abstract, Iteration, List, Maybe, Optional, Static, Tuple
 from srcdiff.source.environment import Frame, Key
+from srcdiff.source.scopes import names_in
 from srcdiff.source.texts import Texts
 
 
@@ -132,8 +133,7 @@ class Optionals(Texts):
 
     def asks(self, test: ast.expr) -> bool:
         """Whether a test is about something that may be `None`."""
-        names = [n.id for n in ast.walk(test) if isinstance(n, ast.Name)]
-        found = [self.names.get(key) for key in map(self.key_of, names) if key is not None]
+        found = [self.names.get(key) for key in map(self.key_of, names_in(test)) if key is not None]
         return any(isinstance(x, Optional) or (isinstance(x, Maybe) and isinstance(x.value, Optional)) for x in found)
 
 

@@ -1,4 +1,4 @@
-"""Which names a function or a statement assigns."""
+"""Which names a function or a statement assigns, and which stand in it."""
 
 from __future__ import annotations
 
@@ -53,6 +53,12 @@ def nonlocal_names(node: ast.AST) -> frozenset[str]:
         elif not isinstance(statement, ast.FunctionDef | ast.Lambda):
             stack += [c for c in ast.iter_child_nodes(statement) if isinstance(c, ast.stmt)]
     return frozenset(found)
+
+
+@functools.lru_cache(maxsize=16384)
+def names_in(node: ast.AST) -> frozenset[str]:
+    """Every name that stands in it."""
+    return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
 
 
 @functools.lru_cache(maxsize=4096)

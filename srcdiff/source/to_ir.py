@@ -477,6 +477,9 @@ class Reader(Recursion):
     def augment_list(self, node: ast.AugAssign, target: ast.Subscript, base: List) -> None:
         position = self.expr(target.slice)
         old = self.read_position(base, position, target)
+        if isinstance(old, Value) and self.is_array(old):
+            self.assign_array(old, self.passing(node.value), node, type(node.op))
+            return
         new = self.binary(type(node.op), old, self.expr(node.value), node)
         self.write_position(base, position, new, target)
 

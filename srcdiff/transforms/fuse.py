@@ -13,7 +13,6 @@ any more is then found by sharing (a load of what was just stored) and by removi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
@@ -82,14 +81,14 @@ class _Fuse(Turns):
         rebuilt: list[Operation] = []
         for operation in operations:
             rebuilt.append(operation.rebuilt(partial(self.block, facts=facts)))
-            facts += self.facts((operation,))
+            facts += self.facts([self.lengths.compared(operation)])
         return changed(block, operations=tuple(rebuilt))
 
-    def facts(self, operations: Iterable[Operation]) -> list[Pair]:
-        found = (self.lengths.compared(o) for o in operations)
-        return [pair for pair in found if pair is not None]
+    def facts(self, compared: list[Pair | None]) -> list[Pair]:
+        return [pair for pair in compared if pair is not None]
 
     def fused(self, operations: list[Operation], outer: list[Pair]) -> list[Operation]:
+        compared = [self.lengths.compared(o) for o in operations]
         k = 0
         while k < len(operations):
             first = operations[k]
@@ -100,10 +99,11 @@ class _Fuse(Turns):
                 second = operations[n]
                 if not isinstance(second, Loop):
                     continue
-                if self.same_range(first, second, outer + self.facts(operations[:n])):
+                if self.same_range(first, second, outer + self.facts(compared[:n])):
                     joined = self.join(operations, k, n)
                     if joined is not None:
                         operations = joined
+                        compared = [self.lengths.compared(o) for o in operations]
                         break
             else:
                 k += 1

@@ -20,6 +20,7 @@ from srcdiff.analyses.structure import Structure, structure_of
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
     Alloc,
+    Apply,
     Block,
     Call,
     Comment,
@@ -42,7 +43,7 @@ from srcdiff.ir.nodes import (
     substituted,
     walk,
 )
-from srcdiff.ir.types import Array, element_type
+from srcdiff.ir.types import INT, Array, element_type
 
 Access = Load | Store
 Key = tuple[Value, tuple[Value, ...]]
@@ -149,10 +150,13 @@ class _Registers:
         return f"{array.name}_{place}" if place.isidentifier() or place.isalnum() else array.name
 
     def outside(self, value: Value, loop: Loop) -> bool:
-        if value in self.structure.constants:
-            return True
+        """Whether a value is the same in every turn, and can be had before the loop."""
         home = self.structure.home.get(value, self.structure.top)
-        return loop not in [self.structure.owner.get(b) for b in self.structure.blocks_around(home)]
+        if value in self.structure.constants or loop not in self.structure.loops_around(home):
+            return True
+        operation = self.structure.definition.get(value)
+        plain = isinstance(operation, Apply) and operation.primitive in ("add", "subtract") and value.type == INT
+        return plain and all(self.outside(v, loop) for v in operation.uses()) if operation is not None else False
 
     def alone(self, element: _Element, loop: Loop) -> bool:
         """Whether nothing else in the loop touches the element, and it is worth while."""
@@ -207,7 +211,7 @@ class _Registers:
         params, inits, results = list(loop.params), list(loop.inits), list(outs)
         current: dict[Key, Value] = {}
         of_access = {a: e for e in elements for a in e.accesses}
-        places = {e: tuple(self.here(i, builder) for i in e.indices) for e in elements}
+        places = {e: tuple(self.here(i, loop, builder) for i in e.indices) for e in elements}
         for element in elements:
             key, type_ = (element.array, element.indices), element_type(element.array.array)
             if element.is_sum:
@@ -248,10 +252,15 @@ class _Registers:
         for element, out in zip(written, results[len(outs) :], strict=True):
             builder.store(element.array, places[element], out, adds=element.is_sum)
 
-    def here(self, index: Value, builder: Builder) -> Value:
-        """The index where the loop begins: constants of its body are not known there."""
-        constants = self.structure.constants
-        return builder.const(constants[index], index.scalar) if index in constants else index
+    def here(self, index: Value, loop: Loop, builder: Builder) -> Value:
+        """The index where the loop begins: what its body computes is not known there."""
+        constants, operation = self.structure.constants, self.structure.definition.get(index)
+        if index in constants:
+            return builder.const(constants[index], index.scalar)
+        home = self.structure.home.get(index, self.structure.top)
+        if isinstance(operation, Apply) and loop in self.structure.loops_around(home):
+            return builder.apply(operation.primitive, *(self.here(a, loop, builder) for a in operation.args))
+        return index
 
 
 def _is_access_of(operation: Operation, element: _Element) -> bool:

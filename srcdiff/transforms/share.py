@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from srcdiff.analyses.aliasing import Sites, points_to, written_sites
+from srcdiff.analyses.aliasing import Sites, points_to
 from srcdiff.ir.nodes import (
     Apply,
     Block,
@@ -19,7 +19,6 @@ from srcdiff.ir.nodes import (
     Store,
     Value,
     changed,
-    walk,
 )
 from srcdiff.ir.types import element_type
 
@@ -36,11 +35,13 @@ class _Share:
         self.function, self.by_themselves = function, by_themselves
         self.sites: dict[Value, Sites] = points_to(function)
         self.known: dict[Value, Value] = {}
+        self.writes: dict[Block, Sites | None] = {}
+        """The memory that a block may write."""
         self.elements: dict[Value, str] = {}
         """What was stored, with the name of the array."""
 
     def run(self) -> Function:
-        return changed(self.function, body=self.block(self.function.body, {}))
+        return changed(self.function, body=self.block(self.function.body, {}, {}))
 
     def resolve(self, value: Value) -> Value:
         return self.known.get(value, value)
@@ -48,34 +49,36 @@ class _Share:
     def memory(self, array: Value) -> Sites:
         return self.sites.get(array, frozenset((array,)))
 
-    def block(self, block: Block, outer: dict[Key, Value]) -> Block:
-        available = dict(outer)
+    def block(self, block: Block, values: dict[Key, Value], loads: dict[Key, Value]) -> Block:
+        """The block, where values and loads are known already from before it."""
+        values, loads = dict(values), dict(loads)
         operations: list[Operation] = []
         for operation in block.operations:
             operation = operation.replaced(self.resolve)
             key = self.key(operation)
             if key is not None and operation.defines()[0] not in self.by_themselves:
                 out = operation.defines()[0]
-                if key in available:
-                    same = available[key]
+                known = loads if isinstance(operation, Load) else values
+                if key in known:
+                    same = known[key]
                     same.name = same.name or out.name or self.elements.get(same, "")
                     self.known[out] = same
                     continue
-                available[key] = out
+                known[key] = out
             written = self.written(operation)
             if written is None:
-                available = {k: v for k, v in available.items() if k[0] != "load"}
+                loads = {}
             elif written:
-                available = {k: v for k, v in available.items() if k[0] != "load" or not self.memory(k[1]) & written}
+                loads = {k: v for k, v in loads.items() if not self.memory(k[0]) & written}
             if isinstance(operation, Store) and not operation.adds:
-                self.found_again(operation, available)
-            operations.append(operation.rebuilt(partial(self.block, outer=available)))
+                self.found_again(operation, loads)
+            operations.append(operation.rebuilt(partial(self.block, values=values, loads=loads)))
         return changed(block, operations=tuple(operations), yields=tuple([self.resolve(v) for v in block.yields]))
 
-    def found_again(self, store: Store, available: dict[Key, Value]) -> None:
+    def found_again(self, store: Store, loads: dict[Key, Value]) -> None:
         """What was stored need not be loaded."""
         if store.value.type == element_type(store.array.array):
-            available["load", store.array, store.indices] = store.value
+            loads[store.array, store.indices] = store.value
             self.elements[store.value] = "" if store.array.name.startswith("kept") else store.array.name
 
     def key(self, operation: Operation) -> Key | None:
@@ -87,18 +90,26 @@ class _Share:
             case Dim():
                 return ("dim", operation.array, operation.axis)
             case Load():
-                return ("load", operation.array, operation.indices)
+                return (operation.array, operation.indices)
         return None
 
-    def written(self, operation: Operation) -> set[Value] | None:
+    def written(self, operation: Operation) -> Sites | None:
         """The memory it may write; None for all."""
         if isinstance(operation, Store):
-            return set(self.memory(operation.array))
+            return self.memory(operation.array)
         if isinstance(operation, Call):
             return None
-        found: set[Value] = set()
-        for inner in operation.blocks():
-            if any(isinstance(o, Call) for o in walk(inner)):
+        return self.together([self.written_in(block) for block in operation.blocks()])
+
+    def written_in(self, block: Block) -> Sites | None:
+        if block not in self.writes:
+            self.writes[block] = self.together([self.written(o) for o in block.operations])
+        return self.writes[block]
+
+    def together(self, parts: list[Sites | None]) -> Sites | None:
+        found: Sites = frozenset()
+        for part in parts:
+            if part is None:
                 return None
-            found |= written_sites(inner, self.sites)
+            found |= part
         return found

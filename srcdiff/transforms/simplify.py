@@ -40,12 +40,12 @@ from srcdiff.ir.types import Array, Stack
 
 
 def simplify(function: Function) -> Function:
-    """Until nothing changes: forward what is only passed on, then drop what is dead."""
+    """Until nothing changes: drop what is dead, then forward what is only passed on."""
     while True:
-        simpler = remove_dead(_Forward().function(function))
-        if simpler is function:
+        living = remove_dead(function)
+        function = _Forward().function(living)
+        if function is living:
             return function
-        function = simpler
 
 
 class _Forward:
