@@ -142,7 +142,7 @@ class Derivative:
             args = self._bound(args, kwargs)
         key = tuple(
             [
-                a.dtype.num * 64 + a.ndim
+                (a.dtype.num * 64 + a.ndim, a.flags.c_contiguous)
                 if type(a) is _ARRAY and a.dtype.isnative
                 else type(a)
                 if type(a) in _PLAIN
@@ -593,7 +593,8 @@ def _key(value: Any) -> Any:
         return kind
     if isinstance(value, np.ndarray):
         exact = kind is np.ndarray and value.dtype.isnative
-        return value.dtype.num * 64 + value.ndim if exact else (kind, value.dtype.str, value.ndim)
+        what = value.dtype.num * 64 + value.ndim if exact else (kind, value.dtype.str, value.ndim)
+        return what, value.flags.c_contiguous
     if kind is tuple or isinstance(value, tuple):
         return (kind, *[_key(v) for v in value])
     if kind is list:

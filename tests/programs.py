@@ -3919,3 +3919,21 @@ def sizes_that_follow_from_each_other(a):
 
 
 program(sizes_that_follow_from_each_other, at=[(np.array([[0.7, 0.3], [-1.2, 0.4]]),)])
+
+
+def reshaped_in_the_order_of_memory(a):
+    """An array whose elements follow each other in memory is reshaped to a view, also after arithmetic and copies."""
+    b = np.copy(a)
+    c = b.reshape(2, 4)
+    c -= 1.0
+    d = 2.0 * a
+    e = d.reshape(-1)
+    e[1] = 5.0
+    f = np.ascontiguousarray(a)
+    f[0, 1] *= 3.0
+    g = np.zeros_like(a).reshape(-1)
+    g[1] = a[0, 0]
+    return np.sum(a * b) + np.sum(d * d) + np.sum(g)
+
+
+program(reshaped_in_the_order_of_memory, at=[(np.array([[0.7, 0.3], [-1.2, 0.4], [0.5, -0.6], [0.2, 0.9]]),)])

@@ -231,6 +231,8 @@ class Description:
 
 POISON = Description("poison")
 NONE = Description("static", (type(None), None))
+CONTIGUOUS = Description("contiguous")
+"""Part of the description of an argument: an array whose elements follow each other in memory, the last axis first."""
 
 
 def describe(x: Abstract) -> Description:
