@@ -12,6 +12,7 @@ from srcdiff.api import (
 )
 from srcdiff.benchmark import benchmark
 from srcdiff.diagnostics import DifferentiationError, ZeroGradientWarning
+from srcdiff.modes import jvp, vjp
 
 __version__ = "0.1.0"
 
@@ -24,7 +25,9 @@ __all__ = [
     "custom_rule",
     "differentiable",
     "grad",
+    "jvp",
     "source",
     "stop_gradient",
     "value_and_grad",
+    "vjp",
 ]

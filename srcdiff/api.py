@@ -6,9 +6,11 @@ import functools
 import inspect
 import operator
 import re
+import sys
 import types
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,7 @@ from srcdiff.transforms.custom import CustomRule
 
 Wrt = int | str | Sequence[int | str]
 
+_OURS = str(Path(__file__).parent)
 _BACKENDS = ("numba", "python")
 _ARRAY = np.ndarray
 _PLAIN = frozenset({float, int, bool})
@@ -112,8 +115,25 @@ class Derivative:
     # -- calling -----------------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if kwargs or len(args) != len(self.names) or self.by_name:
-            args = self._bound(args, kwargs)
+        return self.run(self.bound(args, kwargs))
+
+    def run(self, args: tuple[Any, ...], further: tuple[Any, ...] = ()) -> Any:
+        """Call it with all arguments of the function, and what its derivative takes beside them."""
+        specialisation = self.specialised(args)
+        try:
+            return specialisation.function(*args, *further) if specialisation.plain else specialisation(args, further)
+        except NumbaError as error:
+            unknown = specialisation.compiled.reading.unknown_calls
+            raise (
+                DifferentiationError(list(unknown)) if unknown else numba_cpu.not_compiled(error, self.backend)
+            ) from None
+        except (ValueError, IndexError):
+            if not specialisation.assumes_sizes:
+                raise
+        return self._exactly(specialisation, args, further)
+
+    def specialised(self, args: tuple[Any, ...]) -> Specialisation:
+        """What it is for arguments of these types."""
         key = tuple(
             [
                 a.dtype.num * 64 + a.ndim
@@ -127,30 +147,22 @@ class Derivative:
         specialisation = self.specialisations.get(key)
         if specialisation is None or (specialisation.watches and not specialisation.is_current()):
             specialisation = self._specialise(key, args)
-        try:
-            return specialisation.function(*args) if specialisation.plain else specialisation(args)
-        except NumbaError as error:
-            unknown = specialisation.compiled.reading.unknown_calls
-            raise (
-                DifferentiationError(list(unknown)) if unknown else numba_cpu.not_compiled(error, self.backend)
-            ) from None
-        except (ValueError, IndexError):
-            if not specialisation.assumes_sizes:
-                raise
-        return self._exactly(specialisation, args)
+        return specialisation
 
-    def _exactly(self, specialisation: Specialisation, args: tuple[Any, ...]) -> Any:
+    def _exactly(self, specialisation: Specialisation, args: tuple[Any, ...], further: tuple[Any, ...]) -> Any:
         """Once more, for a program that has met sizes that differ: those that are one stretch now."""
         key = ("exact", *[_exact_key(a) for a in args])
         exact = self.specialisations.get(key)
         if exact is None or (exact.watches and not exact.is_current()):
             exact = self._specialise(key, args, exact=True)
-        result = exact(args)
+        result = exact(args, further)
         specialisation.stretches, specialisation.plain = True, False
         return result
 
-    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments by position; defaults are those that the function has now."""
+        if not kwargs and len(args) == len(self.names) and not self.by_name:
+            return args
         if not self.by_name and len(args) <= len(self.names):
             defaults = self.function.__defaults__ or ()
             first = len(self.names) - len(defaults)
@@ -164,7 +176,7 @@ class Derivative:
 
     def compile(self, *args: Any, **kwargs: Any) -> Derivative:
         """Specialise ahead of time, for example arguments or types such as `"float64[:]"` and `float`."""
-        values = self._bound(tuple(_stand_in(a) for a in args), {k: _stand_in(v) for k, v in kwargs.items()})
+        values = self.bound(tuple(_stand_in(a) for a in args), {k: _stand_in(v) for k, v in kwargs.items()})
         specialisation = self._specialise(tuple([_key(a) for a in values]), values)
         specialisation.compile(values)
         return self
@@ -191,7 +203,7 @@ class Derivative:
         """
         if self.backend != "numba":
             raise TypeError(f"{self!r} runs on the backend {self.backend!r}; compiled code needs 'numba'")
-        defaults = self._bound((None,) * len(given), {})[len(given) :]
+        defaults = self.bound((None,) * len(given), {})[len(given) :]
         key = tuple(d if isinstance(d, Description) else (type(d), id(d)) for d in given)
         specialisation = self._specialise(("compiled", key), (*given, *defaults))
         passed = []
@@ -226,7 +238,7 @@ class Derivative:
 
     def _warn(self, compiled: Compiled) -> None:
         for message in compiled.warnings:
-            warnings.warn(message, ZeroGradientWarning, stacklevel=4)
+            warnings.warn(message, ZeroGradientWarning, stacklevel=_calls_of_ours())
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
@@ -242,7 +254,8 @@ class Derivative:
         return self.latest.compiled.text
 
     def __repr__(self) -> str:
-        what = {"primal": "differentiable", "reverse": "value_and_grad" if self.with_value else "grad"}[self.mode]
+        names = {"primal": "differentiable", "pullback": "vjp", "forward": "jvp"}
+        what = names.get(self.mode, "value_and_grad" if self.with_value else "grad")
         wrt = f", wrt={self.wrt!r}" if self.wrt else ""
         return f"<srcdiff.{what}({self.function.__qualname__}{wrt})>"
 
@@ -267,7 +280,7 @@ class Specialisation:
         self.stretches = False
         """Whether sizes of one have been seen to stretch."""
         self.returns_lists = holds_list(compiled.reading.result) and (
-            owner.mode == "primal" or owner.with_value or owner.has_aux
+            owner.mode == "primal" or (owner.mode == "reverse" and (owner.with_value or owner.has_aux))
         )
         self.plain = (
             len(self.positions) == len(names)
@@ -275,11 +288,12 @@ class Specialisation:
             and not any(self.converters)
             and not self.apart
             and not self.returns_lists
+            and owner.mode != "forward"
         )
         self.lists = [
             (k, names.index(n), descriptions[n])
             for k, n in enumerate(owner.wrt)
-            if n in names and lists_in(args[names.index(n)])
+            if n in names and lists_in(args[names.index(n)]) and owner.mode != "forward"
         ]
         self.has_lists = any(lists_in(a) for a in args)
         self.owner = owner
@@ -295,15 +309,17 @@ class Specialisation:
         except (KeyError, ValueError, IndexError):
             return False  # it is not there any more
 
-    def __call__(self, args: tuple[Any, ...]) -> Any:
+    def __call__(self, args: tuple[Any, ...], further: tuple[Any, ...]) -> Any:
         if self.stretches and _exact_key(args) != _exact_key(args, ones=False):
-            return self.owner._exactly(self, args)
+            return self.owner._exactly(self, args, further)
         values = self.converted(args)
         if self.has_lists:
             self.keep_lists_apart(args)
         if self.apart:
             self.keep_apart(values)
-        result = self.function(*values)
+        result = self.function(*values, *further)
+        if self.owner.mode == "forward":
+            return self.value_and_tangent(*result)
         if self.returns_lists:
             result = self.with_listed_results(result)
         return self.with_lists(result, args) if self.lists else result
@@ -317,6 +333,13 @@ class Specialisation:
             return listed(shape, result[0]), result[1]
         assert isinstance(shape, Tuple)
         return result[0], listed(shape.items[1], result[1])
+
+    def value_and_tangent(self, value: Any, written: Any, tangent: Any, written_dots: Any) -> tuple[Any, Any]:
+        """Both in the form of the result, with the arrays that the function has written into by name."""
+        pairs = ((value, written), (tangent, written_dots))
+        result, names = self.compiled.reading.result, self.compiled.written
+        first, second = (with_written(listed(result, x), names, arrays) for x, arrays in pairs)
+        return first, second
 
     def converted(self, args: tuple[Any, ...]) -> list[Any]:
         values = []
@@ -364,6 +387,14 @@ class Specialisation:
             import numba
 
             self.function.compile(tuple(numba.typeof(a) for a in self.converted(args)))
+
+
+def with_written(value: Any, names: Sequence[str], arrays: Sequence[Any]) -> Any:
+    """A result, with the arrays that the function has written into; those alone where it returns nothing."""
+    found = dict(zip(names, arrays, strict=True))
+    if not found:
+        return value
+    return found if value is None else (value, found)
 
 
 def _names_of_parts(reading: Reading) -> list[str]:
@@ -467,6 +498,14 @@ def _stand_in(value: Any) -> Any:
     return value
 
 
+def _calls_of_ours() -> int:
+    """How far up the user's own line is."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
 numba_cpu.callable_from_compiled_code(Derivative, Derivative.compiled_for)
 numba_cpu.compiled_code_prints_text()
 
@@ -519,8 +558,8 @@ def differentiable(f: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 def source(f: Callable[..., Any], *args: Any, wrt: Wrt = 0, mode: str = "reverse", with_value: bool = True) -> str:
     """The generated code as text, for example arguments (or types); without any, types are guessed from the code."""
-    if mode not in ("reverse", "primal"):
-        raise ValueError(f"unknown mode {mode!r}; there are 'reverse' and 'primal'")
+    if mode not in ("reverse", "forward", "pullback", "primal"):
+        raise ValueError(f"unknown mode {mode!r}; there are 'reverse', 'forward', 'pullback' and 'primal'")
     derivative = Derivative(f, mode, wrt, with_value=with_value, backend="python")
     if args:
         derivative.compile(*args)
@@ -535,14 +574,21 @@ def stop_gradient(x: Any) -> Any:
 stop_gradient.__srcdiff_stop_gradient__ = True  # type: ignore[attr-defined]
 
 
-def custom_rule(f: Callable[..., Any] | None = None, *, adjoint: Callable[..., Any]) -> Any:
+def custom_rule(
+    f: Callable[..., Any] | None = None,
+    *,
+    adjoint: Callable[..., Any] | None = None,
+    tangent: Callable[..., Any] | None = None,
+) -> Any:
     """Declare the derivative of a function: `adjoint(*arguments, out, out_bar)` gives one adjoint for each argument.
 
-    As a decorator, `@custom_rule(adjoint=g)`, or called with the function. The function's body is not differentiated.
+    `tangent(*arguments, out, *argument_dots)` gives the tangent of the result. One of the two is enough: each is linear
+    in its last arguments, and the other is its transpose. As a decorator, `@custom_rule(adjoint=g)`, or called with the
+    function. The function's body is not differentiated.
     """
     if f is None:
-        return lambda function: CustomRule(function, adjoint)
-    return CustomRule(f, adjoint)
+        return lambda function: CustomRule(function, adjoint, tangent)
+    return CustomRule(f, adjoint, tangent)
 
 
 def check(f: Callable[..., Any], *args: Any, wrt: Wrt | None = None, backend: str = "numba", **options: Any) -> Report:
@@ -555,16 +601,16 @@ def check(f: Callable[..., Any], *args: Any, wrt: Wrt | None = None, backend: st
         raise TypeError(f"{f!r} is not a Python function")
     names = tuple(inspect.signature(plain, follow_wrapped=False).parameters)
     if wrt is None:
-        wrt = tuple(k for k, a in enumerate(args) if _has_floats(a))
+        wrt = tuple(k for k, a in enumerate(args) if has_floats(a))
     asked = (wrt,) if isinstance(wrt, int | str) else tuple(wrt)
     gradients = grad(f, asked, backend=backend, **options)(*args)
     chosen = [(names.index(w) if isinstance(w, str) else w, w if isinstance(w, str) else names[w]) for w in asked]
     return compare(plain, args, chosen, gradients)
 
 
-def _has_floats(value: Any) -> bool:
+def has_floats(value: Any) -> bool:
     if isinstance(value, np.ndarray):
         return bool(value.dtype.kind == "f")
     if isinstance(value, tuple | list):
-        return bool(value) and all(_has_floats(v) for v in value)
+        return bool(value) and all(has_floats(v) for v in value)
     return isinstance(value, float | np.floating)

@@ -1,6 +1,6 @@
 """The compiler as one list of named steps: the table of contents.
 
-source text -> syntax tree -> typed IR -> facts -> adjoint IR -> Python text -> compiled function
+source text -> syntax tree -> typed IR -> facts -> adjoint or tangent IR -> Python text -> compiled function
 
 `SRCDIFF_SHOW="reverse the program"` (or `all`) prints the program after that step.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from srcdiff.backends import numba_cpu, python
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.emit.module import Module, write_module
 from srcdiff.ir.nodes import Function, Value
-from srcdiff.ir.types import Array, is_float
+from srcdiff.ir.types import FLOAT, Array, is_float
 from srcdiff.ir.verify import verify
 from srcdiff.source.abstract import Abstract, Description, Items, List, Static, Stored, Tuple
 from srcdiff.source.capture import Captured
@@ -28,10 +28,11 @@ from srcdiff.transforms.custom import rules_share_no_memory
 from srcdiff.transforms.fuse import fuse, straighten
 from srcdiff.transforms.memory import tidy_memory
 from srcdiff.transforms.recursion import adjoints_of_callees, refuse_shared_memory
-from srcdiff.transforms.reverse import gradient_of
+from srcdiff.transforms.reverse import Reverse, gradient_of, protect_arguments
 from srcdiff.transforms.share import share
 from srcdiff.transforms.simplify import simplify
 from srcdiff.transforms.sink import sink_into_branches
+from srcdiff.transforms.tangent import tangent_of, tangents_of_callees
 
 
 @dataclass(slots=True)
@@ -42,7 +43,7 @@ class Request:
     arguments: dict[str, Description]
     wrt: tuple[str, ...]
     mode: str
-    """`primal`, or `reverse`."""
+    """`primal`; `reverse`, the gradient of a number; `pullback`, from given adjoints of all results; `forward`."""
     with_value: bool = True
     has_aux: bool = False
     single: bool = True
@@ -59,6 +60,8 @@ class Work:
     reading: Reading
     main: Function
     callees: tuple[Function, ...]
+    further: dict[str, Abstract] = field(default_factory=dict)
+    """The parameters after those of the function: tangents of arguments, or adjoints of results."""
     module: Module = field(default_factory=Module)
     warnings: list[str] = field(default_factory=list)
 
@@ -75,21 +78,35 @@ class Compiled:
     """Pairs of values, counted as the function's parts, that must not share memory."""
     writes: bool
     """Whether the function writes into its arguments."""
+    written: tuple[str, ...]
+    """The arguments that are arrays of floats which the function writes into: results of other modes than `reverse`."""
+    further: dict[str, Abstract]
+    """What the compiled function takes beside the arguments and what is read from outside."""
 
 
 def compile_request(request: Request, backend: str, options: dict[str, Any]) -> Compiled:
     reading = read(request.captured, request.arguments, exact=request.exact)
     work = Work(request, reading, reading.program.main, reading.program.callees)
-    if request.mode == "primal":  # what the user's function writes into its arguments is part of what it does
-        arrays = tuple(p for p in work.main.params if isinstance(p.type, Array))
-        work.main = replace(work.main, name=_free_name(work, work.main.name), written=arrays)
+    if request.mode != "reverse":  # what the user's function writes into its arguments is part of what it does
+        work.main = replace(work.main, written=tuple(p for p in work.main.params if isinstance(p.type, Array)))
+    if request.mode == "primal":
+        work.main = replace(work.main, name=_free_name(work, work.main.name))
     _look("read the function", work.main)
     for name, step in STEPS:
         step(work)
         _look(name, work.main)
     function = _load(work, backend, options)
     written = _written(reading)
-    return Compiled(work.module.text, reading, function, tuple(work.warnings), _apart(reading, written), bool(written))
+    return Compiled(
+        work.module.text,
+        reading,
+        function,
+        tuple(work.warnings),
+        _apart(reading, written),
+        bool(written),
+        tuple(n for n, _ in _written_arrays(reading)),
+        work.further,
+    )
 
 
 def _simplify(work: Work) -> None:
@@ -115,7 +132,7 @@ def _straighten(work: Work) -> None:
 
 
 def _sink(work: Work) -> None:
-    if work.request.mode == "reverse":
+    if work.request.mode in ("reverse", "pullback"):
         work.main = sink_into_branches(work.main, [v for n in work.request.wrt for v in _chosen(work, n)])
         work.callees = tuple(sink_into_branches(c) for c in work.callees)
 
@@ -129,9 +146,7 @@ def _reverse(work: Work) -> None:
     work.warnings += [
         text for name in request.wrt for text in zero_gradient(work.main, name, _chosen(work, name), output)
     ]
-    refuse_shared_memory(work.main, work.callees)
-    for function in (work.main, *work.callees):
-        rules_share_no_memory(function)
+    _rules_apply(work)
     callees, written = adjoints_of_callees(work.callees)
     name = _free_name(work, f"{work.main.name}_{'value_and_grad' if request.with_value else 'grad'}")
     keep_results = request.with_value or request.has_aux
@@ -139,8 +154,89 @@ def _reverse(work: Work) -> None:
     work.callees = written
 
 
+def _pull_back(work: Work) -> None:
+    """The adjoints of arguments from those of all results, and of the arrays that the function writes into."""
+    if work.request.mode != "pullback":
+        return
+    _rules_apply(work)
+    wrt = [v for name in work.request.wrt for v in _chosen(work, name)]
+    main, copies = protect_arguments(work.main)
+    seeds: list[tuple[Value, Value | None]] = []
+    for name, x, values in _outputs(work.reading, main, copies):
+        work.further[f"{name}_bar"] = _beside(x, iter(values), f"{name}_bar", seeds)
+    callees, written = adjoints_of_callees(work.callees)
+    name = _free_name(work, f"{work.main.name}_pullback")
+    work.main = Reverse(main, wrt, seeds, callees).run((), name)
+    work.callees = written
+
+
+def _carry_tangents(work: Work) -> None:
+    """The tangents of all results, and of the arrays that the function writes into, from those of arguments."""
+    if work.request.mode != "forward":
+        return
+    _rules_apply(work)
+    reading = work.reading
+    dots: list[tuple[Value, Value]] = []
+    for name in work.request.wrt:
+        leaves = iter(_chosen(work, name))
+        work.further[f"{name}_dot"] = _beside(_contents(reading.arguments[name], reading), leaves, f"{name}_dot", dots)
+    main, copies = protect_arguments(work.main)
+    outputs = [v for _, _, values in _outputs(reading, main, copies) for v in values]
+    name = _free_name(work, f"{work.main.name}_tangent")
+    work.main = tangent_of(main, dict(dots), name, outputs, outputs)
+    work.callees = tangents_of_callees(work.callees)
+
+
+def _rules_apply(work: Work) -> None:
+    refuse_shared_memory(work.main, work.callees)
+    for function in (work.main, *work.callees):
+        rules_share_no_memory(function)
+
+
+def _outputs(
+    reading: Reading, main: Function, copies: dict[Value, Value]
+) -> list[tuple[str, Abstract, tuple[Value, ...]]]:
+    """The result, and the arrays that the function writes into as it leaves them: names, what they are, and values."""
+    written = [(n, x, (copies[x],)) for n, x in _written_arrays(reading) if x in copies]
+    return [("result", reading.result, main.body.yields), *written]
+
+
+def _written_arrays(reading: Reading) -> list[tuple[str, Value]]:
+    """The arguments that are arrays of floats which the function writes into."""
+    written = _written(reading)
+    return [(n, x) for n, x in reading.arguments.items() if isinstance(x, Value) and x in written and is_float(x.type)]
+
+
+def _contents(x: Abstract, reading: Reading) -> Abstract:
+    """An argument with its lists as what stands for them."""
+    if isinstance(x, List):
+        return Tuple(reading.lists[x].arrays) if x in reading.lists else Static(None)
+    return Tuple(tuple(_contents(i, reading) for i in x.items), x.kind) if isinstance(x, Tuple) else x
+
+
+def _beside(x: Abstract, values: Iterator[Value], name: str, pairs: list[Any]) -> Abstract:
+    """Something made like `x`, with a new value for each float of its; `pairs` grows by each with its new one."""
+
+    def new() -> Abstract:
+        value = next(values)
+        if not is_float(value.type):
+            return Static(None)
+        beside = Value(value.type if isinstance(value.type, Array) else FLOAT, name)
+        pairs.append((value, beside))
+        return beside
+
+    match x:
+        case Tuple() | Items():
+            return Tuple(tuple(_beside(i, values, f"{name}_{k}", pairs) for k, i in enumerate(x.items)))
+        case Stored():
+            return Tuple(tuple(new() for _ in (*x.arrays, x.length)))
+        case Static() if not isinstance(x.value, bool | int | float):
+            return Static(None)
+    return new()
+
+
 def _emit(work: Work) -> None:
-    work.module = write_module(work.main, work.callees, work.reading, _shape_of_result(work))
+    work.module = write_module(work.main, work.callees, work.reading, work.further, _shape_of_result(work))
 
 
 STEPS: Sequence[tuple[str, Callable[[Work], None]]] = (
@@ -148,6 +244,8 @@ STEPS: Sequence[tuple[str, Callable[[Work], None]]] = (
     ("let loops share a body", _fuse),
     ("compute inside a branch what only it differentiates", _sink),
     ("reverse the program", _reverse),
+    ("pull adjoints back", _pull_back),
+    ("carry tangents along", _carry_tangents),
     ("let the sweeps share loops", _straighten),
     ("write the source", _emit),
 )
@@ -164,7 +262,7 @@ def _load(work: Work, backend: str, options: dict[str, Any]) -> Callable[..., An
 
 def _free_name(work: Work, name: str) -> str:
     """The name for the function asked for; a recursive function that it calls may have it already."""
-    while any(name in (c.name, f"{c.name}_adjoint") for c in work.callees):
+    while any(name in (c.name, f"{c.name}_adjoint", f"{c.name}_tangent") for c in work.callees):
         name += "_"
     return name
 
@@ -256,6 +354,7 @@ def _shape_of_result(work: Work) -> str:
     """A template of the returned expression: `{0}` and so on are the function's results in order."""
     request, reading = work.request, work.reading
     count = 0
+    lengths: list[str] = []
 
     def shaped(x: Abstract, constant: bool) -> str:
         nonlocal count
@@ -270,7 +369,9 @@ def _shape_of_result(work: Work) -> str:
         if isinstance(x, Items):
             return shaped(Tuple(x.items), constant)
         if isinstance(x, Stored):
-            return f"({', '.join(_next() for _ in (*x.arrays, x.length))})"
+            arrays, length = [_next() for _ in x.arrays], _next()
+            lengths.append(length)
+            return f"({', '.join((*arrays, length))})"
         if isinstance(x, Static) and constant and not isinstance(x.value, bool | int | float):
             return "None" if x.value is None else repr(x.value)
         return _next()
@@ -282,6 +383,14 @@ def _shape_of_result(work: Work) -> str:
 
     if request.mode == "primal":
         return shaped(reading.result, True)
+    if request.mode == "forward":
+        written = _written_arrays(reading)
+        parts = [(shaped(reading.result, True), [_next() for _ in written]) for _ in ("values", "tangents")]
+        text = ", ".join(f"{first}, ({''.join(f'{array}, ' for array in rest)})" for first, rest in parts)
+        half = len(lengths) // 2  # the tangent of a list is as long as the list
+        for own, other in zip(lengths[:half], lengths[half:], strict=True):
+            text = text.replace(other, own)
+        return text
     result = shaped(reading.result, True) if request.with_value or request.has_aux else ""
     bars = [shaped(reading.arguments.get(name, Static(0.0)), False) for name in request.wrt]
     gradient = bars[0] if request.single else f"({', '.join(bars)}{',' if len(bars) == 1 else ''})"

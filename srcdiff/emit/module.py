@@ -27,14 +27,16 @@ class Module:
     """The functions that the text defines."""
 
 
-def write_module(main: Function, callees: Sequence[Function], reading: Reading, result: str) -> Module:
-    """The text of the module; `result` is a template of what the function returns."""
+def write_module(
+    main: Function, callees: Sequence[Function], reading: Reading, further: dict[str, Abstract], result: str
+) -> Module:
+    """The text of the module; `further` are parameters behind its own, `result` is a template of what it returns."""
     module = Module(main.name)
     reserved = {c.name for c in callees} | {main.name}
     texts: list[Text] = [
         write_function(c, parameters=c.params, result=_tuple_of(c), reserved=sorted(reserved)) for c in callees
     ]
-    parameters, unpack = _parameters(reading)
+    parameters, unpack = _parameters(reading, further)
     for kind in _namedtuples(reading):
         module.objects[kind.__name__] = kind
     texts.append(
@@ -87,11 +89,17 @@ def _tuple_of(function: Function) -> str:
     return f"({', '.join(slots)}{',' if len(slots) == 1 else ''})" if slots else "()"
 
 
-def _parameters(reading: Reading) -> tuple[list[str | Value], list[tuple[Value, str]]]:
+def _parameters(reading: Reading, further: dict[str, Abstract]) -> tuple[list[str | Value], list[tuple[Value, str]]]:
     """What stands in the `def` line, and how tuples are taken apart."""
+    parameters, unpack = _taken(reading.arguments, reading)
+    more, unpack_more = _taken(further, reading)
+    return [*parameters, *(o.value for o in reading.outside), *more], unpack + unpack_more
+
+
+def _taken(arguments: dict[str, Abstract], reading: Reading) -> tuple[list[str | Value], list[tuple[Value, str]]]:
     parameters: list[str | Value] = []
     unpack: list[tuple[Value, str]] = []
-    for name, argument in reading.arguments.items():
+    for name, argument in arguments.items():
         if isinstance(argument, Static):
             continue
         if isinstance(argument, Value):
@@ -102,7 +110,6 @@ def _parameters(reading: Reading) -> tuple[list[str | Value], list[tuple[Value, 
             spare = f"{name}_" if name in RESERVED else name
             parameters.append(spare)
             unpack += _taken_apart(argument, spare, reading)
-    parameters += [o.value for o in reading.outside]
     return parameters, unpack
 
 

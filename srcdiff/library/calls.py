@@ -23,6 +23,15 @@ class LibraryCall:
     """The types of the results, where they are not those of the arguments."""
     key: str = ""
     """What it is found by in the table, where that is not its name."""
+    tangent: None = None
+    """Is the transpose of the adjoint."""
+
+    def lengths(self, result: int) -> tuple[tuple[int, int], ...] | None:
+        """Which argument's which axis each axis of a result is as long as, if they say."""
+        taken, given = self.shapes.split("->")
+        found = {x: (k, axis) for k, letters in enumerate(taken.split(",")) for axis, x in enumerate(letters)}
+        letters = given.split(",")[result]
+        return tuple(found[x] for x in letters) if all(x in found for x in letters) else None
 
     def __call__(self, *args: Any) -> Any:
         names = [f"a{k}" for k in range(len(args))]
@@ -190,13 +199,10 @@ def all_singular_vectors_adjoint(a: Any, u: Any, s: Any, vt: Any, u_bar: Any, s_
 def orthogonal_triangular_adjoint(a: Any, q: Any, r: Any, q_bar: Any, r_bar: Any) -> Any:
     """Walter and Lehmann 2013; Roberts and Roberts 2020 for a matrix with more columns than rows."""
     k, n = r.shape
-    if n == k:
-        return (square_triangular_adjoint(q, r, q_bar, r_bar),)
-    beside, beside_bar = a[:, k:], r_bar[:, k:]
-    more = q_bar + matrix_matrix(beside, beside_bar.T)
-    first = square_triangular_adjoint(q, r[:, :k], np.asarray(more), r_bar[:, :k])
-    a_bar = np.empty((k, n), a.dtype)
-    a_bar[:, :k] = first
+    beside_bar = r_bar[:, k:]
+    more = q_bar + matrix_matrix(a[:, k:], beside_bar.T)
+    a_bar = np.empty((len(a), n), a.dtype)
+    a_bar[:, :k] = square_triangular_adjoint(q, r[:, :k], np.asarray(more), r_bar[:, :k])
     a_bar[:, k:] = matrix_matrix(q, beside_bar)
     return (a_bar,)
 
@@ -213,22 +219,25 @@ def square_triangular_adjoint(q: Any, r: Any, q_bar: Any, r_bar: Any) -> Any:
     for i in range(k):
         for j in range(i):
             below[i, j] = turned[i, j] - turned[j, i] + product[i, j] - product[j, i]
-    a_bar = matrix_matrix(q, upper + over_transposed(below, r))
+    a_bar = matrix_matrix(q, upper + over_transposed(below, r, True))
     if len(q) > k:  # what leaves the space of the columns
-        a_bar += over_transposed(np.asarray(q_bar - matrix_matrix(q, turned)), r)
+        a_bar += over_transposed(np.asarray(q_bar - matrix_matrix(q, turned)), r, False)
     return a_bar
 
 
-def over_transposed(y: Any, r: Any) -> Any:
-    """The matrix that gives y when it is multiplied with the transpose of an upper triangle."""
+def over_transposed(y: Any, r: Any, is_lower: bool) -> Any:
+    """The matrix that gives y when it is multiplied with the transpose of an upper triangle.
+
+    What solves for a y that is zero on its diagonal and above is zero there too.
+    """
     rows, k = y.shape
-    result = np.empty((rows, k), y.dtype)
+    result = np.zeros((rows, k), y.dtype)
     for i in range(rows):
-        for j in range(k - 1, -1, -1):
+        for j in range(min(i, k) - 1 if is_lower else k - 1, -1, -1):
             total = y[i, j]
             for m in range(j + 1, k):
                 total -= result[i, m] * r[j, m]
-            result[i, j] = total / r[j, j] if total != 0.0 else 0.0
+            result[i, j] = total / r[j, j]
     return result
 
 

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Mapping
 
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Value
-from srcdiff.rules.table import CONSTANTS, OPERATORS
+from srcdiff.rules.table import CONSTANTS, OPERATORS, Rule
 
 Environment = Mapping[str, Callable[[], Value]]
+
+
+def names_of(rule: Rule, given: Environment, builder: Builder) -> Environment:
+    """What the formulas of a row read: what is given, and what `let` binds, each written when it is first read."""
+    names = dict(given)
+    for name, expression in rule.let:
+        names[name] = functools.cache(functools.partial(build, expression, dict(names), builder))
+    return names
 
 
 def build(expression: ast.expr, names: Environment, builder: Builder) -> Value:

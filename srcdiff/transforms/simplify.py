@@ -38,7 +38,8 @@ from srcdiff.ir.nodes import (
     View,
     walk,
 )
-from srcdiff.ir.types import Array, Stack
+from srcdiff.ir.types import INT, Array, Stack
+from srcdiff.library.calls import LIBRARY
 
 
 def simplify(function: Function) -> Function:
@@ -62,7 +63,7 @@ class _Forward:
     def __init__(self) -> None:
         self.known: dict[Value, Value] = {}
         self.builder = Builder()
-        self.arrays: dict[Value, Alloc | References] = {}
+        self.arrays: dict[Value, Alloc | References | Library] = {}
 
     def resolve(self, value: Value) -> Value:
         while value in self.known:
@@ -96,9 +97,13 @@ class _Forward:
                 into.append(replace(operation, body=self.block(operation.body)))
             case Dim():
                 self.dim(operation, into)
+            case Alloc(like=like) if like is not None and isinstance(self.arrays.get(like), Library):
+                self.like_result(operation, into)
             case _:
                 if isinstance(operation, Alloc | References):
                     self.arrays[operation.out] = operation
+                if isinstance(operation, Library):
+                    self.arrays |= dict.fromkeys(operation.outs, operation)
                 into.append(operation)
 
     def dim(self, operation: Dim, into: list[Operation]) -> None:
@@ -118,9 +123,25 @@ class _Forward:
                     if place is None:
                         break
                     array, axis = view.array, place
+                case Library() as call:
+                    lengths = LIBRARY[call.function].lengths(call.outs.index(array))
+                    if lengths is None:
+                        break
+                    argument, axis = lengths[axis]
+                    array = call.args[argument]
                 case _:
                     break
         into.append(replace(operation, array=array, axis=axis))
+
+    def like_result(self, operation: Alloc, into: list[Operation]) -> None:
+        """An array as large as what a library gives: that need not be computed for its shape alone."""
+        assert operation.like is not None
+        lengths = [Value(INT) for _ in range(operation.like.array.rank)]
+        for axis, out in enumerate(lengths):
+            self.dim(Dim(out, operation.like, axis, span=operation.span), into)
+        shape = tuple(self.resolve(v) for v in lengths)
+        self.arrays[operation.out] = replace(operation, shape=shape, like=None)
+        into.append(self.arrays[operation.out])
 
     def apply(self, operation: Apply, into: list[Operation]) -> None:
         self.builder.operations = into
