@@ -12,7 +12,7 @@ from srcdiff.api import (
 )
 from srcdiff.benchmark import benchmark
 from srcdiff.diagnostics import DifferentiationError, ZeroGradientWarning
-from srcdiff.modes import jvp, vjp
+from srcdiff.modes import hessian, hvp, jacobian, jvp, vjp
 
 __version__ = "0.1.0"
 
@@ -25,6 +25,9 @@ __all__ = [
     "custom_rule",
     "differentiable",
     "grad",
+    "hessian",
+    "hvp",
+    "jacobian",
     "jvp",
     "source",
     "stop_gradient",

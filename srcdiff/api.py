@@ -20,9 +20,10 @@ from srcdiff.backends import numba_cpu
 from srcdiff.check import Report, compare
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span, ZeroGradientWarning
 from srcdiff.ir.types import FLOAT
-from srcdiff.pipeline import Compiled, Request, compile_request
+from srcdiff.pipeline import Compiled, Derivation, Request, compile_request
 from srcdiff.source.abstract import Abstract, Description, Static, Tuple
 from srcdiff.source.capture import Captured, capture, plain_function, read_variable
+from srcdiff.source.derivatives import Reading
 from srcdiff.source.signature import (
     describe_argument,
     floats_for_integers,
@@ -32,7 +33,6 @@ from srcdiff.source.signature import (
     listed,
     lists_in,
 )
-from srcdiff.source.to_ir import Reading
 from srcdiff.transforms.custom import CustomRule
 
 Wrt = int | str | Sequence[int | str]
@@ -66,10 +66,10 @@ class Derivative:
         unknown = options.keys() - {"fastmath", "error_model", "boundscheck", "cache", "parallel"}
         if unknown:
             raise TypeError(f"unknown option {', '.join(sorted(unknown))}")
-        if isinstance(function, Derivative) and not isinstance(function, Differentiable):
-            message = f"{function!r} is a derivative; derivatives of derivatives are not there yet"
-            raise DifferentiationError([Problem("SD404", message, None)])
-        plain = plain_function(function)
+        self.of: Any = function
+        """What is differentiated: a function, or a derivative of one."""
+        derivative = getattr(function, "__srcdiff_derivative__", None)
+        plain = plain_function(function) if derivative is None else derivative.function
         if plain is None:
             raise TypeError(f"{function!r} is not a Python function")
         self.function: types.FunctionType = plain
@@ -86,6 +86,7 @@ class Derivative:
         self.by_name = bool(kinds - {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD})
         self.single = isinstance(wrt, int | str | np.integer)
         self.wrt = self._chosen(wrt) if mode != "primal" else ()
+        self.derivation = Derivation(mode, self.wrt, with_value, has_aux, self.single)
         self.specialisations: dict[Any, Specialisation] = {}
         self.latest: Specialisation | None = None
         self.entry: Any = None
@@ -94,23 +95,7 @@ class Derivative:
 
     def _chosen(self, wrt: Wrt) -> tuple[str, ...]:
         """The names of the arguments to differentiate by."""
-        asked: Sequence[int | str] = (wrt,) if isinstance(wrt, int | str | np.integer) else tuple(wrt)
-        names = []
-        for one in asked:
-            one = one if isinstance(one, str) else operator.index(one)
-            if isinstance(one, str):
-                if one not in self.names and one not in self.function.__code__.co_varnames:
-                    raise ValueError(
-                        f"`{self.function.__name__}` has no argument `{one}`; it has {', '.join(self.names)}"
-                    )
-                names.append(one)
-            else:
-                if not -len(self.names) <= one < len(self.names):
-                    raise ValueError(f"`{self.function.__name__}` has {len(self.names)} arguments, there is no {one}")
-                names.append(self.names[one])
-        if len(set(names)) != len(names):
-            raise ValueError("`wrt` names an argument twice")
-        return tuple(names)
+        return chosen_names(wrt, self.names, self.function.__name__, self.function.__code__.co_varnames)
 
     # -- calling -----------------------------------------------------------------------------------------------------
 
@@ -227,6 +212,7 @@ class Derivative:
             descriptions[name] = floats_for_integers(descriptions[name])
         request = Request(self.captured, descriptions, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
         request.exact = exact
+        request.of = self.of if getattr(self.of, "__srcdiff_derivative__", None) is not None else None
         compiled = compile_request(request, self.backend, self.options)
         if compiled.reading.assumes_sizes and self.mode == "primal" and compiled.writes:
             request.exact = True  # what it has written when it meets sizes that differ cannot be taken back
@@ -239,6 +225,11 @@ class Derivative:
     def _warn(self, compiled: Compiled) -> None:
         for message in compiled.warnings:
             warnings.warn(message, ZeroGradientWarning, stacklevel=_calls_of_ours())
+
+    @property
+    def __srcdiff_derivative__(self) -> Derivative | None:
+        """For who reads a program that calls it."""
+        return None if self.mode == "primal" else self
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
@@ -510,6 +501,35 @@ numba_cpu.callable_from_compiled_code(Derivative, Derivative.compiled_for)
 numba_cpu.compiled_code_prints_text()
 
 
+def chosen_names(wrt: Wrt, names: tuple[str, ...], of: str, variables: Sequence[str] = ()) -> tuple[str, ...]:
+    """The names of the arguments to differentiate by, or of the variables."""
+    asked: Sequence[int | str] = (wrt,) if isinstance(wrt, int | str | np.integer) else tuple(wrt)
+    found = []
+    for one in asked:
+        one = one if isinstance(one, str) else operator.index(one)
+        if isinstance(one, str):
+            if one not in names and one not in variables:
+                raise ValueError(f"`{of}` has no argument `{one}`; it has {', '.join(names)}")
+            found.append(one)
+        else:
+            if not -len(names) <= one < len(names):
+                raise ValueError(f"`{of}` has {len(names)} arguments, there is no {one}")
+            found.append(names[one])
+    if len(set(found)) != len(found):
+        raise ValueError("`wrt` names an argument twice")
+    return tuple(found)
+
+
+def _maker(with_value: bool) -> Callable[..., Derivation]:
+    """What `grad` and `value_and_grad` mean inside of a function that is read: of a function with these parameters."""
+
+    def make(names: tuple[str, ...], wrt: Wrt = 0, *, has_aux: bool = False, **options: Any) -> Derivation:
+        single = isinstance(wrt, int | str)
+        return Derivation("reverse", chosen_names(wrt, names, "the function"), with_value, has_aux, single)
+
+    return make
+
+
 # -- the public functions --------------------------------------------------------------------------------------------
 
 
@@ -529,6 +549,10 @@ def value_and_grad(
 ) -> Derivative:
     """The value of `f` together with its gradient: see `grad`."""
     return Derivative(f, "reverse", wrt, with_value=True, has_aux=has_aux, backend=backend, **options)
+
+
+grad.__srcdiff_maker__ = _maker(with_value=False)  # type: ignore[attr-defined]
+value_and_grad.__srcdiff_maker__ = _maker(with_value=True)  # type: ignore[attr-defined]
 
 
 class Differentiable(Derivative):

@@ -1,17 +1,18 @@
-"""Tangents and adjoints of whole functions: `jvp` and `vjp`."""
+"""Tangents and adjoints of whole functions: `jvp`, `vjp`, Jacobians, Hessians, and Hessians times vectors."""
 
 from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from srcdiff.api import Derivative, Wrt, has_floats, with_written
+from srcdiff.api import Derivative, Wrt, grad, has_floats, with_written
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array
+from srcdiff.pipeline import Derivation
 from srcdiff.source.abstract import Abstract, Tuple
 
 Function = Callable[..., Any]
@@ -65,10 +66,16 @@ def jvp(
     chosen = tuple(k for k, t in enumerate(tangents) if t is not None)
     derivative = derivative_of(f, "forward", chosen, backend, tuple(sorted(options.items())))
     args = derivative.bound(tuple(primals), {})
-    takes = derivative.specialised(args).compiled.further
-    dots = [fitted(x, args[k], tangents[k], name) for k, (name, x) in zip(chosen, takes.items(), strict=True)]
-    value, tangent = derivative.run(args, tuple(dots))
+    value, tangent = derivative.run(args, _fitted_tangents(derivative, args, [tangents[k] for k in chosen]))
     return value, tangent
+
+
+def _jvp_of(names: tuple[str, ...], chosen: tuple[int, ...]) -> Derivation:
+    """What `jvp` means inside of a function that is read: the tangents of these arguments are given."""
+    return Derivation("forward", tuple(names[k] for k in chosen), with_value=True)
+
+
+jvp.__srcdiff_tangents__ = _jvp_of  # type: ignore[attr-defined]
 
 
 def vjp(
@@ -108,3 +115,155 @@ def vjp(
         return tuple(each.get(k) for k in range(len(args)))
 
     return with_written(value, names, written), pullback
+
+
+class HessianProduct:
+    """The Hessian of a function times a vector: `h(*args, v)`, by forward mode over reverse mode."""
+
+    def __init__(self, f: Function, wrt: Wrt, backend: str, options: dict[str, Any]) -> None:
+        self.gradient = grad(f, wrt, backend=backend, **options)
+        chosen = (wrt,) if isinstance(wrt, int | str) else tuple(wrt)
+        self.derivative = Derivative(self.gradient, "forward", chosen, with_value=False, backend=backend, **options)
+        functools.update_wrapper(self, self.gradient.function, updated=())
+
+    def __call__(self, *args: Any) -> Any:
+        return self.gradient_and_product(*args)[1]
+
+    def gradient_and_product(self, *args: Any) -> tuple[Any, Any]:
+        """The gradient, which comes with it, and the Hessian times the vector."""
+        derivative = self.derivative
+        given, vector = derivative.bound(args[:-1], {}), args[-1]
+        dots = _fitted_tangents(derivative, given, (vector,) if self.gradient.single else vector)
+        gradient, product = derivative.run(given, dots)
+        return gradient, product
+
+    @property
+    def source(self) -> str:
+        """The generated source of the latest specialisation."""
+        return self.derivative.source
+
+    def __repr__(self) -> str:
+        return f"<srcdiff.hvp({self.gradient.function.__qualname__}, wrt={self.gradient.wrt!r})>"
+
+
+def hvp(f: Function, wrt: Wrt = 0, *, backend: str = "numba", **options: Any) -> HessianProduct:
+    """The Hessian of `f`, a function that returns one float, times a vector: `hvp(f)(*args, v)`.
+
+    `v` has the form of the argument `wrt`; of several, it is a tuple.
+    """
+    return HessianProduct(f, wrt, backend, options)
+
+
+def _fitted_tangents(derivative: Derivative, args: tuple[Any, ...], tangents: Sequence[Any]) -> tuple[Any, ...]:
+    takes = derivative.specialised(args).compiled.further
+    if len(tangents) != len(takes):
+        raise ValueError(f"{len(takes)} tangents are needed, {len(tangents)} are given")
+    positions = [derivative.names.index(n) for n in derivative.wrt]
+    each = zip(positions, takes.items(), tangents, strict=True)
+    return tuple(fitted(x, args[k], t, name) for k, (name, x), t in each)
+
+
+class Jacobian:
+    """All derivatives of all results by all numbers of the arguments `wrt`."""
+
+    def __init__(self, f: Function, wrt: Wrt, mode: str | None, backend: str, options: dict[str, Any]) -> None:
+        if mode not in (None, "forward", "reverse"):
+            raise ValueError(f"unknown mode {mode!r}; there are 'forward' and 'reverse'")
+        self.function, self.mode, self.backend, self.options = f, mode, backend, options
+        self.single = isinstance(wrt, int | str)
+        self.wrt = (wrt,) if isinstance(wrt, int | str) else tuple(wrt)
+        self.forward = Derivative(f, "forward", self.wrt, with_value=False, backend=backend, **options)
+        functools.update_wrapper(self, self.forward.function, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = self.forward.bound(args, kwargs)
+        inputs = [given[self.forward.names.index(n)] for n in self.forward.wrt]
+        value, pullback = vjp(self.function, *given, wrt=self.wrt, backend=self.backend, **self.options)
+        sizes = [sum(np.size(leaf) for leaf in leaves(x)) for x in (tuple(inputs), value)]
+        forward = self.mode == "forward" or (self.mode is None and sizes[0] <= sizes[1])
+        rows = self.by_columns(given, inputs, value) if forward else self.by_rows(inputs, value, pullback)
+        found = iter(rows)
+        return like(value, lambda _: self.row(next(found), inputs))
+
+    def row(self, parts: list[Any], inputs: list[Any]) -> Any:
+        """The derivatives of one result, in the form of the arguments."""
+        found = iter(parts)
+        whole = like(tuple(inputs), lambda _: next(found))
+        return whole[0] if self.single else whole
+
+    def empty(self, inputs: list[Any], value: Any) -> list[list[Any]]:
+        shapes = [np.shape(leaf) for leaf in leaves(tuple(inputs))]
+        return [[np.zeros(np.shape(out) + shape) for shape in shapes] for out in leaves(value)]
+
+    def by_columns(self, given: tuple[Any, ...], inputs: list[Any], value: Any) -> list[list[Any]]:
+        """Forward mode: a sweep for each number of the arguments."""
+        found = self.empty(inputs, value)
+        for k, place, tangents in directions(tuple(inputs)):
+            dots = _fitted_tangents(self.forward, given, tangents)
+            tangent = self.forward.run(given, dots)[1]
+            for row, out in zip(found, leaves(tangent), strict=True):
+                row[k][(..., *place)] = out
+        return found
+
+    def by_rows(self, inputs: list[Any], value: Any, pullback: Callable[..., Any]) -> list[list[Any]]:
+        """Reverse mode: a sweep for each number of the results."""
+        found = self.empty(inputs, value)
+        for k, place, bars in directions(value):
+            named = bars if isinstance(bars, dict) else bars[1] if _is_with_written(value) else {}
+            result = None if isinstance(bars, dict) else bars[0] if _is_with_written(value) else bars
+            for part, bar in zip(found[k], leaves(pullback(result, **named)), strict=True):
+                part[place] = bar
+        return found
+
+
+def _is_with_written(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], dict)
+
+
+def leaves(x: Any) -> list[Any]:
+    """The numbers and arrays of floats that something is made of."""
+    if isinstance(x, tuple | list):
+        return [leaf for item in x for leaf in leaves(item)]
+    if isinstance(x, dict):
+        return [leaf for item in x.values() for leaf in leaves(item)]
+    return [x] if isinstance(x, float | np.floating) or (isinstance(x, np.ndarray) and x.dtype.kind == "f") else []
+
+
+def like(x: Any, make: Callable[[Any], Any]) -> Any:
+    """Something of the same form, with other leaves; what is no float becomes None."""
+    if isinstance(x, tuple | list):
+        items = [like(item, make) for item in x]
+        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+    if isinstance(x, dict):
+        return {name: like(item, make) for name, item in x.items()}
+    return make(x) if leaves(x) else None
+
+
+def directions(x: Any) -> Iterator[tuple[int, tuple[int, ...], Any]]:
+    """For every number in something: which leaf it is in, where, and the direction that is one there, zero elsewhere."""
+    for k, leaf in enumerate(leaves(x)):
+        for place in np.ndindex(np.shape(leaf)):
+            count = iter(range(len(leaves(x))))
+
+            def unit(other: Any, k: int = k, place: Any = place, count: Iterator[int] = count) -> Any:
+                result = np.zeros(np.shape(other))
+                if next(count) == k:
+                    result[place] = 1.0
+                return result if np.ndim(other) else float(result)
+
+            yield k, place, like(x, unit)
+
+
+def jacobian(f: Function, wrt: Wrt = 0, *, mode: str | None = None, backend: str = "numba", **options: Any) -> Jacobian:
+    """All derivatives of what `f` returns by the arguments `wrt`: an array of the result's shape, then the argument's.
+
+    Results and arguments that are tuples give tuples: one for each result, with one for each argument inside. The mode
+    is the one that needs fewer sweeps, or `"forward"`, or `"reverse"`.
+    """
+    return Jacobian(f, wrt, mode, backend, options)
+
+
+def hessian(f: Function, wrt: Wrt = 0, *, backend: str = "numba", **options: Any) -> Jacobian:
+    """The second derivatives of `f`, a function that returns one float, by forward mode over reverse mode."""
+    gradient = grad(f, wrt, backend=backend, **options)
+    return Jacobian(gradient, wrt, "forward", backend, options)

@@ -18,12 +18,15 @@ from srcdiff.analyses.zero_gradients import zero_gradient
 from srcdiff.backends import numba_cpu, python
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.emit.module import Module, write_module
-from srcdiff.ir.nodes import Function, Value
+from srcdiff.ir.builder import Builder
+from srcdiff.ir.clone import without_comments
+from srcdiff.ir.nodes import Block, Function, Slice, Value
 from srcdiff.ir.types import FLOAT, Array, is_float
 from srcdiff.ir.verify import verify
 from srcdiff.source.abstract import Abstract, Description, Items, List, Static, Stored, Tuple
 from srcdiff.source.capture import Captured
-from srcdiff.source.to_ir import Reading, read
+from srcdiff.source.derivatives import Reading
+from srcdiff.source.to_ir import mark_writing_calls, read
 from srcdiff.transforms.custom import rules_share_no_memory
 from srcdiff.transforms.fuse import fuse, straighten
 from srcdiff.transforms.memory import tidy_memory
@@ -32,6 +35,7 @@ from srcdiff.transforms.reverse import Reverse, gradient_of, protect_arguments
 from srcdiff.transforms.share import share
 from srcdiff.transforms.simplify import simplify
 from srcdiff.transforms.sink import sink_into_branches
+from srcdiff.transforms.stacks import stacks_as_arrays
 from srcdiff.transforms.tangent import tangent_of, tangents_of_callees
 
 
@@ -50,6 +54,8 @@ class Request:
     """Whether the gradient stands alone, not in a tuple."""
     exact: bool = False
     """Whether sizes may be one at run time and stretch."""
+    of: Any = None
+    """The derivative of the function that is meant instead of it."""
 
 
 @dataclass(slots=True)
@@ -60,6 +66,8 @@ class Work:
     reading: Reading
     main: Function
     callees: tuple[Function, ...]
+    inside: bool = False
+    """Whether the derivative is written into another function."""
     further: dict[str, Abstract] = field(default_factory=dict)
     """The parameters after those of the function: tangents of arguments, or adjoints of results."""
     module: Module = field(default_factory=Module)
@@ -85,7 +93,7 @@ class Compiled:
 
 
 def compile_request(request: Request, backend: str, options: dict[str, Any]) -> Compiled:
-    reading = read(request.captured, request.arguments, exact=request.exact)
+    reading = read(request.captured, request.arguments, exact=request.exact, derivative=request.of)
     work = Work(request, reading, reading.program.main, reading.program.callees)
     if request.mode != "reverse":  # what the user's function writes into its arguments is part of what it does
         work.main = replace(work.main, written=tuple(p for p in work.main.params if isinstance(p.type, Array)))
@@ -160,9 +168,9 @@ def _pull_back(work: Work) -> None:
         return
     _rules_apply(work)
     wrt = [v for name in work.request.wrt for v in _chosen(work, name)]
-    main, copies = protect_arguments(work.main)
+    main, copies = protect_arguments(_with_lists_cut(work.main, work.reading.result))
     seeds: list[tuple[Value, Value | None]] = []
-    for name, x, values in _outputs(work.reading, main, copies):
+    for name, x, values in _outputs(work, main, copies):
         work.further[f"{name}_bar"] = _beside(x, iter(values), f"{name}_bar", seeds)
     callees, written = adjoints_of_callees(work.callees)
     name = _free_name(work, f"{work.main.name}_pullback")
@@ -181,7 +189,7 @@ def _carry_tangents(work: Work) -> None:
         leaves = iter(_chosen(work, name))
         work.further[f"{name}_dot"] = _beside(_contents(reading.arguments[name], reading), leaves, f"{name}_dot", dots)
     main, copies = protect_arguments(work.main)
-    outputs = [v for _, _, values in _outputs(reading, main, copies) for v in values]
+    outputs = [v for _, _, values in _outputs(work, main, copies) for v in values]
     name = _free_name(work, f"{work.main.name}_tangent")
     work.main = tangent_of(main, dict(dots), name, outputs, outputs)
     work.callees = tangents_of_callees(work.callees)
@@ -193,12 +201,28 @@ def _rules_apply(work: Work) -> None:
         rules_share_no_memory(function)
 
 
-def _outputs(
-    reading: Reading, main: Function, copies: dict[Value, Value]
-) -> list[tuple[str, Abstract, tuple[Value, ...]]]:
+def _outputs(work: Work, main: Function, copies: dict[Value, Value]) -> list[tuple[str, Abstract, tuple[Value, ...]]]:
     """The result, and the arrays that the function writes into as it leaves them: names, what they are, and values."""
-    written = [(n, x, (copies[x],)) for n, x in _written_arrays(reading) if x in copies]
-    return [("result", reading.result, main.body.yields), *written]
+    arrays = [] if work.inside else _written_arrays(work.reading)
+    written = [(n, x, (copies[x],)) for n, x in arrays]
+    return [("result", work.reading.result, main.body.yields), *written]
+
+
+def _with_lists_cut(main: Function, result: Abstract) -> Function:
+    """The function whose results have of a list's storage as much as the list is long."""
+    builder, values = Builder(), iter(main.body.yields)
+
+    def cut(x: Abstract) -> list[Value]:
+        if isinstance(x, Tuple | Items):
+            return [v for i in x.items for v in cut(i)]
+        if not isinstance(x, Stored):
+            return [] if isinstance(x, Static) and not isinstance(x.value, bool | int | float) else [next(values)]
+        arrays, length = [next(values) for _ in x.arrays], next(values)
+        first = (Slice(None, length, None),)
+        return [builder.view(a, first, a.name) if isinstance(a.type, Array) else a for a in arrays] + [length]
+
+    yields = tuple(cut(result))
+    return replace(main, body=Block((*main.body.operations, *builder.operations), yields))
 
 
 def _written_arrays(reading: Reading) -> list[tuple[str, Value]]:
@@ -249,6 +273,45 @@ STEPS: Sequence[tuple[str, Callable[[Work], None]]] = (
     ("let the sweeps share loops", _straighten),
     ("write the source", _emit),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A derivative as a program, to be written into another."""
+
+    main: Function
+    callees: tuple[Function, ...]
+    further: dict[str, Abstract]
+    written: set[Value]
+    """The parameters that the function writes into; the derivative writes into copies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """Which derivative is meant, of a function that is read elsewhere."""
+
+    mode: str
+    wrt: tuple[str, ...]
+    with_value: bool = False
+    has_aux: bool = False
+    single: bool = True
+
+    @property
+    def takes(self) -> int:
+        """How many arguments it takes beside those of the function."""
+        return len(self.wrt) if self.mode == "forward" else 0
+
+    def derive(self, reading: Reading) -> Derived:
+        """The derivative as IR: the steps up to it, without those that are about text."""
+        request = Request(reading.captured, {}, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
+        program = mark_writing_calls(reading.program)
+        work = Work(request, reading, program.main, program.callees, inside=True)
+        for name, step in STEPS[: [step for _, step in STEPS].index(_straighten)]:
+            step(work)
+            _look(name, work.main)
+        main, _ = protect_arguments(stacks_as_arrays(without_comments(work.main)))
+        callees = tuple(stacks_as_arrays(without_comments(c)) for c in work.callees)
+        return Derived(main, callees, work.further, _written(reading))
 
 
 def _load(work: Work, backend: str, options: dict[str, Any]) -> Callable[..., Any]:

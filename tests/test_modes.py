@@ -6,6 +6,8 @@ does.
 
 from __future__ import annotations
 
+import math
+import os
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -141,3 +143,151 @@ def test_lists_have_lists_as_tangents(backend: str) -> None:
 def test_a_tangent_of_another_shape_is_refused() -> None:
     with pytest.raises(ValueError, match=r"a_dot has the shape \(2,\), its value \(3,\)"):
         srcdiff.jvp(pair, (1.0, np.ones(3)), (1.0, np.ones(2)), backend="python")
+
+
+# ------------------------------------------------------------------------------------------- derivatives of derivatives
+
+SAMPLE = [*PROGRAMS, *ARRAY_PROGRAMS] if os.environ.get("SRCDIFF_TEST_ALL") else [*PROGRAMS, *ARRAY_PROGRAMS][::4]
+
+
+@pytest.mark.parametrize("program", SAMPLE, ids=lambda program: program.name)
+def test_second_derivatives_agree(program: Program | Row, capsys: pytest.CaptureFixture[str]) -> None:
+    """Forward over reverse and reverse over reverse give the same number for the Hessian between two directions."""
+    random = np.random.default_rng(11)
+    gradient = srcdiff.grad(program.function, wrt=program.wrt, backend="python")
+    for arguments in program.at[:2]:
+        first, second = (tuple(direction(arguments[k], random) for k in program.wrt) for _ in range(2))
+        tangents = [first[program.wrt.index(k)] if k in program.wrt else None for k in range(len(arguments))]
+
+        _, forward = quietly(lambda: srcdiff.jvp(gradient, clone(arguments), tangents, backend="python"))  # noqa: B023
+        _, pullback = quietly(lambda: srcdiff.vjp(gradient, *clone(arguments), wrt=program.wrt, backend="python"))  # noqa: B023
+        backward = quietly(pullback, second)
+
+        found, scale = along(forward, second)
+        expected, _ = along(backward, first)
+        assert abs(found - expected) <= AGREE[program.single_precision] * max(1.0, scale), arguments
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_derivatives_of_any_order(backend: str) -> None:
+    second = srcdiff.grad(srcdiff.grad(lambda x: x * x), backend=backend)
+    third = srcdiff.grad(srcdiff.grad(srcdiff.grad(lambda x: x**4)), backend=backend)
+
+    assert second(3.0) == 2.0
+    assert third(2.0) == 48.0
+    assert srcdiff.grad(srcdiff.grad(lambda x: math.sin(x)), backend=backend)(0.7) == -math.sin(0.7)
+
+
+def sums_of_squares(x):
+    """A `while` loop: what the first derivative keeps is on a stack."""
+    total = 0.0
+    while x < 10.0:
+        x = x * x
+        total += np.sin(x)
+    return total
+
+
+def rosenbrock(x):
+    total = 0.0
+    for i in range(len(x) - 1):
+        total += 100.0 * (x[i + 1] - x[i] ** 2) ** 2 + (1.0 - x[i]) ** 2
+    return total
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_hessian_of_rosenbrock(backend: str) -> None:
+    x = np.array([1.2, 0.7, -0.3])
+
+    found = srcdiff.hessian(rosenbrock, backend=backend)(x)
+
+    expected = np.array([[1450.0, -480.0, 0.0], [-480.0, 910.0, -280.0], [0.0, -280.0, 200.0]])
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+    np.testing.assert_allclose(srcdiff.hvp(rosenbrock, backend=backend)(x, x), expected @ x, rtol=1e-12)
+
+
+def test_a_while_loop_is_differentiated_to_the_third_order() -> None:
+    first = srcdiff.grad(sums_of_squares, backend="python")
+    second = srcdiff.grad(first, backend="python")
+    third = srcdiff.grad(second, backend="python")
+
+    h = 1e-5
+    assert second(1.5) == pytest.approx((first(1.5 + h) - first(1.5 - h)) / (2 * h), rel=1e-5)
+    assert third(1.5) == pytest.approx((second(1.5 + h) - second(1.5 - h)) / (2 * h), rel=1e-5)
+    assert srcdiff.jvp(second, (1.5,), (1.0,), backend="python")[1] == pytest.approx(third(1.5), rel=1e-12)
+
+
+# ------------------------------------------------------------------------------- derivatives inside of differentiated code
+
+
+def perturbations(x):
+    return x * srcdiff.grad(lambda y: x + y)(1.0)
+
+
+def energy(q, k):
+    """A chain of springs that get harder."""
+    total = 0.0
+    for i in range(1, len(q)):
+        d = q[i] - q[i - 1]
+        total += 0.5 * k * d * d + 0.1 * d**4
+    return total
+
+
+def trajectory(q, k):
+    """Physics with forces from an energy: a particle chain, in steps of half a tenth."""
+    p = np.zeros_like(q)
+    for _ in range(5):
+        p = p - 0.05 * srcdiff.grad(energy)(q, k)
+        q = q + 0.05 * p
+    return np.sum(q * q) + energy(q, k)
+
+
+def descent(w, rate):
+    """Gradient descent on a function that is defined inside of it."""
+
+    def loss(v):
+        return (v[0] - 1.0) ** 2 * v[1] ** 2 + np.sum(v**3) * rate
+
+    for _ in range(3):
+        value, slope = srcdiff.value_and_grad(loss)(w)
+        w = w - rate * slope / (1.0 + value)
+    return loss(w)
+
+
+def newton(a):
+    """Newton's method with the second derivative."""
+    x = 2.0
+    slope = srcdiff.grad(lambda y: y**4 / 4.0 - a * y)
+    for _ in range(6):
+        x = x - slope(x) / srcdiff.grad(slope)(x)
+    return x
+
+
+def directional(x, v):
+    """A tangent inside: `jvp` of a function of two results."""
+    value, tangent = srcdiff.jvp(lambda y: y * np.sin(y), (x,), (v,))
+    return np.sum(value * tangent)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_perturbations_are_not_confused(backend: str) -> None:
+    assert srcdiff.grad(perturbations, backend=backend)(3.0) == 1.0
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_forces_from_an_energy(backend: str) -> None:
+    srcdiff.check(trajectory, np.array([0.0, 1.1, 1.9, 3.2]), 2.0, backend=backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_gradient_descent_is_differentiated(backend: str) -> None:
+    srcdiff.check(descent, np.array([0.3, 0.4]), 0.1, backend=backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_newtons_method_is_differentiated(backend: str) -> None:
+    assert srcdiff.grad(newton, backend=backend)(3.0) == pytest.approx(3.0 ** (1.0 / 3.0) / 9.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_tangent_inside_is_differentiated(backend: str) -> None:
+    srcdiff.check(directional, np.array([0.3, 1.4]), np.array([1.0, -0.5]), backend=backend)

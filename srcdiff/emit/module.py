@@ -14,7 +14,7 @@ from srcdiff.emit.write import Text, write_function
 from srcdiff.ir.nodes import Function, Value
 from srcdiff.rules import special
 from srcdiff.source.abstract import Abstract, Items, List, Static, Tuple
-from srcdiff.source.to_ir import Reading
+from srcdiff.source.derivatives import Reading
 
 
 @dataclass(slots=True)

@@ -70,6 +70,10 @@ def times(factor: Value, expression: ast.expr, names: Environment, builder: Buil
             return None
         case ast.Constant(value=value) if value == 1:
             return factor
+        case ast.Name(
+            id="nan"
+        ):  # whatever the factor: as a product, its derivative would be NaN where it is not chosen
+            return builder.const(CONSTANTS["nan"])
         case ast.UnaryOp(op=ast.USub()):
             inner = times(factor, expression.operand, names, builder)
             return None if inner is None else builder.apply("negative", inner)

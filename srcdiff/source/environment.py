@@ -34,6 +34,7 @@ from srcdiff.source.abstract import (
     Static,
     Stored,
     Text,
+    Transformed,
     Tuple,
     Zip,
     arrays_in,
@@ -174,7 +175,7 @@ class Environment(Shapes):
                 return f"{self.said(x.value)} that may not be assigned"
             case Missing():
                 return "not assigned"
-            case Closure() | Choice():
+            case Closure() | Choice() | Transformed():
                 return "a function"
             case Text():
                 return "a text"

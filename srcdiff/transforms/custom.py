@@ -11,12 +11,12 @@ from typing import Any
 from srcdiff.analyses.aliasing import points_to, written_sites
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
 from srcdiff.ir.builder import Builder
+from srcdiff.ir.clone import inline
 from srcdiff.ir.nodes import Alloc, Custom, Function, Value, walk
 from srcdiff.ir.types import Array
 from srcdiff.source.abstract import Description, Static, Tuple
 from srcdiff.source.capture import capture, plain_function
 from srcdiff.source.to_ir import read
-from srcdiff.transforms.clone import inline
 
 
 class CustomRule:

@@ -84,7 +84,7 @@ class Reverse:
         """`given` are the adjoints of arrays that the caller passes in, to be added to."""
         self.given = given or {}
         self.wrt, self.seeds, self.callees = tuple(wrt), tuple(seeds), callees
-        outputs = [v for v, _ in seeds]
+        outputs = [*(v for v, _ in seeds), *self.given]
         function = replace(function, body=count_turns(function.body))
         self.sites: dict[Value, Sites] = points_to(function)
         self.active: Activity = activity(function, self.wrt, outputs, self.sites)

@@ -14,8 +14,8 @@ from typing import Any
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.ir.builder import Builder
+from srcdiff.ir.clone import inline, without_comments
 from srcdiff.ir.nodes import Alloc, Copy, Dim, Function, Reshape, Transpose, Value, View, walk
-from srcdiff.transforms.clone import inline, without_comments
 from srcdiff.transforms.custom import read_rule
 from srcdiff.transforms.reverse import Reverse, protect_arguments
 from srcdiff.transforms.simplify import simplify

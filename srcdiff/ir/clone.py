@@ -19,12 +19,13 @@ def inline(function: Function, args: list[Value], builder: Builder) -> list[Valu
 def cloned(operation: Operation, known: dict[Value, Value]) -> Operation:
     """The operation with new results; `known` maps old values to new ones and is added to."""
     operation = operation.replaced(lambda v: known.get(v, v))
-    for value in (*operation.defines(), *inner_values(operation)):
+    own = (*operation.defines(), *inner_values(operation))
+    for value in own:
         known[value] = Value(value.type, value.name)
     changes: dict[str, object] = {}
     for name in ("out", "count", "index"):
         old = getattr(operation, name, None)
-        if isinstance(old, Value):
+        if isinstance(old, Value) and old in own:
             changes[name] = known[old]
     for name in ("outs", "params"):
         values = getattr(operation, name, None)
