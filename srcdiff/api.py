@@ -310,7 +310,8 @@ class Specialisation:
             self.keep_apart(values)
         result = self.function(*values, *further)
         if self.owner.mode == "forward":
-            return self.value_and_tangent(*result)
+            parts = [self.as_returned(*result[k : k + 2]) for k in range(0, len(result), 2)]
+            return tuple(parts) if self.owner.with_value else parts[0]
         if self.returns_lists:
             result = self.with_listed_results(result)
         return self.with_lists(result, args) if self.lists else result
@@ -325,12 +326,9 @@ class Specialisation:
         assert isinstance(shape, Tuple)
         return result[0], listed(shape.items[1], result[1])
 
-    def value_and_tangent(self, value: Any, written: Any, tangent: Any, written_dots: Any) -> tuple[Any, Any]:
-        """Both in the form of the result, with the arrays that the function has written into by name."""
-        pairs = ((value, written), (tangent, written_dots))
-        result, names = self.compiled.reading.result, self.compiled.written
-        first, second = (with_written(listed(result, x), names, arrays) for x, arrays in pairs)
-        return first, second
+    def as_returned(self, value: Any, written: Any) -> Any:
+        """A value or a tangent in the form of the result, with the arrays that the function has written into by name."""
+        return with_written(listed(self.compiled.reading.result, value), self.compiled.written, written)
 
     def converted(self, args: tuple[Any, ...]) -> list[Any]:
         values = []
@@ -381,11 +379,8 @@ class Specialisation:
 
 
 def with_written(value: Any, names: Sequence[str], arrays: Sequence[Any]) -> Any:
-    """A result, with the arrays that the function has written into; those alone where it returns nothing."""
-    found = dict(zip(names, arrays, strict=True))
-    if not found:
-        return value
-    return found if value is None else (value, found)
+    """What the function returns, or where it returns nothing, the arrays that it has written into, by name."""
+    return dict(zip(names, arrays, strict=True)) if value is None and names else value
 
 
 def _names_of_parts(reading: Reading) -> list[str]:

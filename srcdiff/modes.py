@@ -21,7 +21,7 @@ Function = Callable[..., Any]
 @functools.lru_cache(maxsize=512)
 def derivative_of(f: Function, mode: str, wrt: Any, backend: str, options: tuple[tuple[str, Any], ...]) -> Derivative:
     """One derivative for all calls that ask for the same."""
-    return Derivative(f, mode, wrt, with_value=False, backend=backend, **dict(options))
+    return Derivative(f, mode, wrt, with_value=mode == "forward", backend=backend, **dict(options))
 
 
 def fitted(x: Abstract, value: Any, given: Any, name: str) -> Any:
@@ -58,8 +58,8 @@ def jvp(
 ) -> tuple[Any, Any]:
     """The value of `f` at the primals, and its derivative in the direction of the tangents, by forward mode.
 
-    A tangent has the form of its argument; None marks an argument that is held constant. Arrays that `f` writes into
-    are results too, by the names of the arguments: beside what it returns, or alone if it returns nothing.
+    A tangent has the form of its argument; None marks an argument that is held constant. Of a function that returns
+    nothing, the arrays it writes into are the result, by the names of the arguments.
     """
     if len(primals) != len(tangents):
         raise ValueError(f"{len(primals)} primals and {len(tangents)} tangents are given")
@@ -127,15 +127,9 @@ class HessianProduct:
         functools.update_wrapper(self, self.gradient.function, updated=())
 
     def __call__(self, *args: Any) -> Any:
-        return self.gradient_and_product(*args)[1]
-
-    def gradient_and_product(self, *args: Any) -> tuple[Any, Any]:
-        """The gradient, which comes with it, and the Hessian times the vector."""
-        derivative = self.derivative
-        given, vector = derivative.bound(args[:-1], {}), args[-1]
-        dots = _fitted_tangents(derivative, given, (vector,) if self.gradient.single else vector)
-        gradient, product = derivative.run(given, dots)
-        return gradient, product
+        given, vector = self.derivative.bound(args[:-1], {}), args[-1]
+        dots = _fitted_tangents(self.derivative, given, (vector,) if self.gradient.single else vector)
+        return self.derivative.run(given, dots)
 
     @property
     def source(self) -> str:
@@ -200,7 +194,7 @@ class Jacobian:
         found = self.empty(inputs, value)
         for k, place, tangents in directions(tuple(inputs)):
             dots = _fitted_tangents(self.forward, given, tangents)
-            tangent = self.forward.run(given, dots)[1]
+            tangent = self.forward.run(given, dots)
             for row, out in zip(found, leaves(tangent), strict=True):
                 row[k][(..., *place)] = out
         return found
@@ -209,15 +203,10 @@ class Jacobian:
         """Reverse mode: a sweep for each number of the results."""
         found = self.empty(inputs, value)
         for k, place, bars in directions(value):
-            named = bars if isinstance(bars, dict) else bars[1] if _is_with_written(value) else {}
-            result = None if isinstance(bars, dict) else bars[0] if _is_with_written(value) else bars
-            for part, bar in zip(found[k], leaves(pullback(result, **named)), strict=True):
+            back = pullback(**bars) if isinstance(bars, dict) else pullback(bars)
+            for part, bar in zip(found[k], leaves(back), strict=True):
                 part[place] = bar
         return found
-
-
-def _is_with_written(value: Any) -> bool:
-    return isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], dict)
 
 
 def leaves(x: Any) -> list[Any]:
@@ -240,7 +229,7 @@ def like(x: Any, make: Callable[[Any], Any]) -> Any:
 
 
 def directions(x: Any) -> Iterator[tuple[int, tuple[int, ...], Any]]:
-    """For every number in something: which leaf it is in, where, and the direction that is one there, zero elsewhere."""
+    """For every number in something: which leaf it is in, where, and the direction that is one there alone."""
     for k, leaf in enumerate(leaves(x)):
         for place in np.ndindex(np.shape(leaf)):
             count = iter(range(len(leaves(x))))

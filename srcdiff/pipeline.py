@@ -191,7 +191,7 @@ def _carry_tangents(work: Work) -> None:
     main, copies = protect_arguments(work.main)
     outputs = [v for _, _, values in _outputs(work, main, copies) for v in values]
     name = _free_name(work, f"{work.main.name}_tangent")
-    work.main = tangent_of(main, dict(dots), name, outputs, outputs)
+    work.main = tangent_of(main, dict(dots), name, outputs, outputs if work.request.with_value else ())
     work.callees = tangents_of_callees(work.callees)
 
 
@@ -448,9 +448,10 @@ def _shape_of_result(work: Work) -> str:
         return shaped(reading.result, True)
     if request.mode == "forward":
         written = _written_arrays(reading)
-        parts = [(shaped(reading.result, True), [_next() for _ in written]) for _ in ("values", "tangents")]
+        kinds = ("values", "tangents") if request.with_value else ("tangents",)
+        parts = [(shaped(reading.result, True), [_next() for _ in written]) for _ in kinds]
         text = ", ".join(f"{first}, ({''.join(f'{array}, ' for array in rest)})" for first, rest in parts)
-        half = len(lengths) // 2  # the tangent of a list is as long as the list
+        half = len(lengths) // 2 if request.with_value else 0  # the tangent of a list is as long as the list
         for own, other in zip(lengths[:half], lengths[half:], strict=True):
             text = text.replace(other, own)
         return text

@@ -60,8 +60,6 @@ def test_forward_agrees_with_reverse(program: Program | Row, capsys: pytest.Capt
 
         value, tangent = srcdiff.jvp(program.function, clone(arguments), tangents, backend="python")
 
-        if isinstance(tangent, tuple):  # the program also writes into an argument
-            value, tangent = value[0], tangent[0]
         expected, scale = along(bars, dots)
         assert value == pytest.approx(program.function(*clone(arguments)), rel=1e-4)
         assert abs(tangent - expected) <= AGREE[program.single_precision] * max(1.0, scale), arguments
@@ -216,7 +214,7 @@ def test_a_while_loop_is_differentiated_to_the_third_order() -> None:
     assert srcdiff.jvp(second, (1.5,), (1.0,), backend="python")[1] == pytest.approx(third(1.5), rel=1e-12)
 
 
-# ------------------------------------------------------------------------------- derivatives inside of differentiated code
+# ---------------------------------------------------------------------------- derivatives inside of differentiated code
 
 
 def perturbations(x):

@@ -301,8 +301,8 @@ class Derivatives(Recursion):
     ) -> Abstract:
         """The result of the derivative, as the user's code sees it."""
         if derivation.mode == "forward":
-            value = self.like_result(reading.result, values)
-            return Tuple((value, self.like_result(reading.result, values)))
+            parts = [self.like_result(reading.result, values) for _ in range(1 + derivation.with_value)]
+            return Tuple(tuple(parts)) if derivation.with_value else parts[0]
         kept = derivation.with_value or derivation.has_aux
         result = self.like_result(reading.result, values) if kept else None
         bars = [self.like_argument(given[n], reading.arguments[n], reading.lists, values) for n in derivation.wrt]
