@@ -327,7 +327,7 @@ class Specialisation:
         return result[0], listed(shape.items[1], result[1])
 
     def as_returned(self, value: Any, written: Any) -> Any:
-        """A value or a tangent in the form of the result, with the arrays that the function has written into by name."""
+        """A value or a tangent in the form of the result, or the arrays that the function has written into."""
         return with_written(listed(self.compiled.reading.result, value), self.compiled.written, written)
 
     def converted(self, args: tuple[Any, ...]) -> list[Any]:

@@ -38,6 +38,22 @@ class LibraryCall:
         return eval(self.spelling.format(*names), {"np": np, **dict(zip(names, args, strict=True))})
 
 
+@dataclass(frozen=True, slots=True)
+class Ruled:
+    """A function of ours whose derivative is not that of its text."""
+
+    function: Callable[..., Any]
+    adjoint: Callable[..., Any]
+    tangent: None = None
+
+    @property
+    def __srcdiff_rule__(self) -> Ruled:
+        return self
+
+    def __call__(self, *args: Any) -> Any:
+        return self.function(*args)
+
+
 LIBRARY: dict[str, LibraryCall] = {}
 
 
@@ -90,7 +106,7 @@ def determinant_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
     return (out_bar * cofactors(a),)
 
 
-def cofactors(a: Any) -> Any:
+def cofactor_matrix(a: Any) -> Any:
     """The derivative of the determinant, also where it is zero: by the singular value decomposition."""
     n = len(a)
     if n == 0:
@@ -105,6 +121,31 @@ def cofactors(a: Any) -> Any:
         for i in range(n):
             u[i, k] *= others
     return matrix_matrix(u, vt)
+
+
+def cofactor_matrix_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
+    """In the bases of the singular vectors, in which a cofactor is a product of singular values: nothing is divided."""
+    n = len(a)
+    result = np.zeros((n, n), a.dtype)
+    if n > 0:
+        u, s, vt = singular_values(a)
+        sign = determinant(u) * determinant(vt)
+        turned = matrix_matrix(matrix_matrix(u.T, out_bar), vt.T)
+        middle = np.zeros((n, n), a.dtype)
+        for i in range(n):
+            for j in range(n):
+                if i != j:
+                    others = sign
+                    for m in range(n):
+                        if m != i and m != j:
+                            others *= s[m]
+                    middle[j, j] += turned[i, i] * others
+                    middle[j, i] -= turned[i, j] * others
+        result[...] = matrix_matrix(matrix_matrix(u, middle), vt)
+    return (result,)
+
+
+cofactors = Ruled(cofactor_matrix, cofactor_matrix_adjoint)
 
 
 def log_determinant_adjoint(a: Any, sign: Any, out: Any, sign_bar: Any, out_bar: Any) -> Any:

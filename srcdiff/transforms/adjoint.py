@@ -44,6 +44,7 @@ from srcdiff.ir.nodes import (
     Pop,
     References,
     Store,
+    Transpose,
     Value,
 )
 from srcdiff.ir.types import FLOAT, INT, Array, Scalar, is_float
@@ -335,9 +336,6 @@ class Adjoint:
         out = Value(array.type, bar(array))
         zero = self.builder.const(0.0)
         definition = self.structure.definition.get(array)
-        places = None
-        if isinstance(definition, Library):
-            places = LIBRARY[definition.function].lengths(definition.outs.index(array))
         if self.structure.home.get(array, self.structure.top) is self.structure.top:
             self.builder.add(Alloc(out, (), zero, array))
         elif isinstance(definition, Alloc) and definition.like is None:
@@ -346,12 +344,25 @@ class Adjoint:
             model = definition.like if isinstance(definition, Alloc) else definition.array
             assert model is not None
             self.builder.add(Alloc(out, (), zero, self.value(model, at)))
-        elif isinstance(definition, Library) and places is not None:
-            shape = tuple(self.builder.dim(self.value(definition.args[k], at), axis) for k, axis in places)
+        elif isinstance(definition, Library):
+            shape = tuple(self.length(array, axis, at) for axis in range(array.array.rank))
             self.builder.add(Alloc(out, shape, zero))
         else:
             self.builder.add(Alloc(out, (), zero, self.value(array, at)))
         return out
+
+    def length(self, array: Value, axis: int, at: Mirror) -> Value:
+        """The length of an axis, from where the array has it, so that the array itself need not be had again."""
+        match self.structure.definition.get(array):
+            case Library() as call:
+                lengths = LIBRARY[call.function].lengths(call.outs.index(array))
+                if lengths is not None:
+                    return self.length(call.args[lengths[axis][0]], lengths[axis][1], at)
+            case Transpose() as turned:
+                return self.length(turned.array, turned.axes[axis], at)
+            case Alloc(like=None, shape=shape):
+                return self.value(shape[axis], at)
+        return self.builder.dim(self.value(array, at), axis)
 
     # -- operations --------------------------------------------------------------------------------------------------
 
