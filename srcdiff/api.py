@@ -11,19 +11,20 @@ import types
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba.core.errors import NumbaError
 
 from srcdiff.backends import numba_cpu
+from srcdiff.backends.direct import Direct, UnfitError
 from srcdiff.check import Report, compare
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span, ZeroGradientWarning
 from srcdiff.ir.types import FLOAT
-from srcdiff.pipeline import Compiled, Derivation, Request, compile_request
+from srcdiff.report import MemoryReport, memory_report
 from srcdiff.source.abstract import Abstract, Description, Static, Tuple
-from srcdiff.source.capture import Captured, capture, plain_function, read_variable
-from srcdiff.source.derivatives import Reading
+from srcdiff.source.capture import Captured, capture, plain_function, reader_of
+from srcdiff.source.declared import CustomRule
 from srcdiff.source.signature import (
     describe_argument,
     floats_for_integers,
@@ -33,7 +34,11 @@ from srcdiff.source.signature import (
     listed,
     lists_in,
 )
-from srcdiff.transforms.custom import CustomRule
+from srcdiff.workspace import Given, Memory, Workspace, no_memory
+
+if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
+    from srcdiff.pipeline import Compiled, Derivation
+    from srcdiff.source.derivatives import Reading
 
 Wrt = int | str | Sequence[int | str]
 
@@ -84,10 +89,12 @@ class Derivative:
         self.names = tuple(self.signature.parameters)
         kinds = {p.kind for p in self.signature.parameters.values()}
         self.by_name = bool(kinds - {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD})
+        self.takes_out = mode == "reverse" and "out" not in self.names and inspect.Parameter.VAR_KEYWORD not in kinds
         self.single = isinstance(wrt, int | str | np.integer)
         self.wrt = self._chosen(wrt) if mode != "primal" else ()
-        self.derivation = Derivation(mode, self.wrt, with_value, has_aux, self.single)
         self.specialisations: dict[Any, Specialisation] = {}
+        self.direct: Specialisation | None = None
+        """That of the latest call, if the next one with such arguments can go straight to compiled code."""
         self.latest: Specialisation | None = None
         self.entry: Any = None
         self._captured: Captured | None = None
@@ -100,21 +107,40 @@ class Derivative:
     # -- calling -----------------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        known = self.direct
+        if known is not None and len(args) == known.count and not kwargs:
+            try:
+                return known.direct(*args)
+            except UnfitError:
+                known = None
+            except (ValueError, IndexError):
+                if not known.assumes_sizes:
+                    raise
+            if known is not None:
+                return self._exactly(known, args)
+        return self._call(args, kwargs)
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call with arguments of any kind."""
+        if "out" in kwargs and self.takes_out:
+            return self._into(kwargs.pop("out"), args, kwargs)
         return self.run(self.bound(args, kwargs))
 
     def run(self, args: tuple[Any, ...], further: tuple[Any, ...] = ()) -> Any:
         """Call it with all arguments of the function, and what its derivative takes beside them."""
         specialisation = self.specialised(args)
         try:
-            return specialisation.function(*args, *further) if specialisation.plain else specialisation(args, further)
+            plain = specialisation.plain and not further
+            result = specialisation.function(*args) if plain else specialisation(args, further)
         except NumbaError as error:
-            unknown = specialisation.compiled.reading.unknown_calls
-            raise (
-                DifferentiationError(list(unknown)) if unknown else numba_cpu.not_compiled(error, self.backend)
-            ) from None
+            raise specialisation.not_compiled(error) from None
         except (ValueError, IndexError):
             if not specialisation.assumes_sizes:
                 raise
+        else:
+            if not self.by_name and not further and specialisation.learn(args):
+                self.direct = specialisation
+            return result
         return self._exactly(specialisation, args, further)
 
     def specialised(self, args: tuple[Any, ...]) -> Specialisation:
@@ -134,7 +160,7 @@ class Derivative:
             specialisation = self._specialise(key, args)
         return specialisation
 
-    def _exactly(self, specialisation: Specialisation, args: tuple[Any, ...], further: tuple[Any, ...]) -> Any:
+    def _exactly(self, specialisation: Specialisation, args: tuple[Any, ...], further: tuple[Any, ...] = ()) -> Any:
         """Once more, for a program that has met sizes that differ: those that are one stretch now."""
         key = ("exact", *[_exact_key(a) for a in args])
         exact = self.specialisations.get(key)
@@ -142,7 +168,39 @@ class Derivative:
             exact = self._specialise(key, args, exact=True)
         result = exact(args, further)
         specialisation.stretches, specialisation.plain = True, False
+        self.direct = None
         return result
+
+    def _into(self, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call that writes gradients into given arrays."""
+        specialisation, args = self._with_rooms(args, kwargs)
+        if not self.single and not (isinstance(out, tuple) and len(out) == len(self.wrt)):
+            raise ValueError(f"`out` has to be a tuple of {len(self.wrt)}, for {', '.join(self.wrt)}")
+        arguments = dict(zip(self.names, args, strict=True))
+        given = Given(self.wrt, [arguments.get(n) for n in self.wrt], (out,) if self.single else out)
+        values = specialisation.prepared(args)
+        result, _ = specialisation.run(values, given.memory(specialisation.rooms, values))
+        return specialisation.with_gradients(specialisation.finished(result, args), given.filled)
+
+    def _with_rooms(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Specialisation, tuple[Any, ...]]:
+        """The specialisation that takes memory from its caller, and all arguments; it knows the sizes that are one."""
+        args = self.bound(args, kwargs)
+        key = ("rooms", *[_exact_key(a) for a in args])
+        known = self.specialisations.get(key)
+        if known is None or (known.watches and not known.is_current()):
+            known = self._specialise(key, args, exact=True, rooms=True)
+        return known, args
+
+    def workspace(self, *args: Any, **kwargs: Any) -> Workspace:
+        """The derivative with memory of its own, compiled for such arguments: repeated calls allocate nothing large.
+
+        Gradients are overwritten by its next call. Threads need one each.
+        """
+        specialisation, values = self._with_rooms(
+            tuple(_stand_in(a) for a in args), {k: _stand_in(v) for k, v in kwargs.items()}
+        )
+        specialisation.compile(values)
+        return Workspace(self._with_rooms)
 
     def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments by position; defaults are those that the function has now."""
@@ -204,32 +262,55 @@ class Derivative:
         parts = _parts_in_compiled_code(specialisation.compiled.reading)
         return specialisation.function, [(parts[a], parts[b]) for a, b in specialisation.apart], passed
 
-    def _specialise(self, key: Any, args: tuple[Any, ...], *, exact: bool = False) -> Specialisation:
+    def _specialise(
+        self, key: Any, args: tuple[Any, ...], *, exact: bool = False, rooms: bool = False
+    ) -> Specialisation:
+        """The specialisation for the key: one thread makes it, the others wait for it."""
+        with numba_cpu.ONE_AT_A_TIME:
+            known = self.specialisations.get(key)
+            if known is None or (known.watches and not known.is_current()):
+                known = self._specialised(args, exact=exact, rooms=rooms)
+                self.specialisations[key] = known
+            if not rooms:
+                self.latest = known
+            return known
+
+    def _specialised(self, args: tuple[Any, ...], *, exact: bool = False, rooms: bool = False) -> Specialisation:
+        from srcdiff.pipeline import Request, compile_request
+
         descriptions = {
             n: describe_argument(a, n, self.span, exact=exact) for n, a in zip(self.names, args, strict=True)
         }
         for name in set(self.wrt) & set(self.names):
             descriptions[name] = floats_for_integers(descriptions[name])
         request = Request(self.captured, descriptions, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
-        request.exact = exact
+        request.exact, request.rooms = exact, rooms
         request.of = self.of if getattr(self.of, "__srcdiff_derivative__", None) is not None else None
         compiled = compile_request(request, self.backend, self.options)
         if compiled.reading.assumes_sizes and self.mode == "primal" and compiled.writes:
             request.exact = True  # what it has written when it meets sizes that differ cannot be taken back
             compiled = compile_request(request, self.backend, self.options)
         self._warn(compiled)
-        specialisation = Specialisation(compiled, descriptions, self, args)
-        self.specialisations[key] = self.latest = specialisation
-        return specialisation
+        return Specialisation(compiled, descriptions, self, args)
 
     def _warn(self, compiled: Compiled) -> None:
+        level, frame = 1, sys._getframe()
+        while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
+            level, frame = level + 1, frame.f_back  # the user's line
         for message in compiled.warnings:
-            warnings.warn(message, ZeroGradientWarning, stacklevel=_calls_of_ours())
+            warnings.warn(message, ZeroGradientWarning, stacklevel=level)
 
     @property
     def __srcdiff_derivative__(self) -> Derivative | None:
         """For who reads a program that calls it."""
         return None if self.mode == "primal" else self
+
+    @property
+    def derivation(self) -> Derivation:
+        """Which derivative it is, of whatever function."""
+        from srcdiff.pipeline import Derivation
+
+        return Derivation(self.mode, self.wrt, self.with_value, self.has_aux, self.single)
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
@@ -239,10 +320,16 @@ class Derivative:
         if self.latest is None:
             from srcdiff.source.guess import guessed_arguments
 
-            self._specialise(None, tuple(guessed_arguments(self.captured, self.signature).values()))
-            del self.specialisations[None]
-        assert self.latest is not None
+            with numba_cpu.ONE_AT_A_TIME:
+                self.latest = self._specialised(tuple(guessed_arguments(self.captured, self.signature).values()))
         return self.latest.compiled.text
+
+    def report(self, *args: Any, **kwargs: Any) -> MemoryReport:
+        """Run it, and say how much it keeps for the reverse sweep, by variable and line."""
+        specialisation, args = self._with_rooms(args, kwargs)
+        _, memory = specialisation.run(specialisation.prepared(args), no_memory(specialisation.rooms))
+        elsewhere = specialisation.compiled.kept_elsewhere
+        return memory_report(self.function.__name__, specialisation.rooms, memory, elsewhere)
 
     def __repr__(self) -> str:
         names = {"primal": "differentiable", "pullback": "vjp", "forward": "jvp"}
@@ -259,14 +346,16 @@ class Specialisation:
     ) -> None:
         self.compiled = compiled
         self.function = compiled.function
+        self.rooms = compiled.rooms
         self.outside = compiled.reading.outside
-        self.guards = compiled.reading.guards
-        self.outside_keys = [_key(o.read()) for o in self.outside]
-        self.watches = bool(self.outside or self.guards)
+        self.expected = [(reader_of(place, name), value) for place, name, value in compiled.reading.guards]
+        self.readers = [(o.read if o.path else reader_of(o.place, o.name), _key(o.read())) for o in self.outside]
+        self.watches = bool(self.readers or self.expected)
         names = owner.names
         self.positions = [k for k, n in enumerate(names) if is_passed(descriptions[n])]
         self.converters = [_converter(descriptions[n], a) for n, a in zip(names, args, strict=True)]
         self.apart = compiled.apart
+        self.concerned = sorted({k for pair in self.apart for k in pair})
         self.assumes_sizes = compiled.reading.assumes_sizes
         self.stretches = False
         """Whether sizes of one have been seen to stretch."""
@@ -288,33 +377,113 @@ class Specialisation:
         ]
         self.has_lists = any(lists_in(a) for a in args)
         self.owner = owner
+        self.is_simple = (
+            not self.returns_lists
+            and not compiled.further
+            and hasattr(compiled.function, "overloads")
+            and all(type(a) is _ARRAY or type(a) in _PLAIN for a in args)
+        )
+        self.count = len(names)
+        self.kinds = [(k, type(a)) for k, a in enumerate(args) if type(a) is _ARRAY or self.converters[k]]
+        """What Numba does not tell from other types: arrays of other classes, and what is converted before."""
+        self.as_given = len(self.positions) == len(names) and not any(self.converters)
+        self.straight = Direct(len(self.positions) + len(self.outside))
+        self.direct: Callable[..., Any] = (
+            self.straight if self.plain and not self.watches and not self.kinds else self.checked
+        )
 
     def is_current(self) -> bool:
         """Whether what the function reads from outside is what it was compiled for."""
-        for place, name, value in self.guards:
-            found = _read(place, name)
-            if found is not value and not (type(found) is type(value) and type(value) in _COMPARED and found == value):
-                return False
         try:
-            return all(_key(o.read()) == k for o, k in zip(self.outside, self.outside_keys, strict=True))
-        except (KeyError, ValueError, IndexError):
-            return False  # it is not there any more
+            self.from_outside()
+        except UnfitError:
+            return False
+        return True
 
-    def __call__(self, args: tuple[Any, ...], further: tuple[Any, ...]) -> Any:
+    def from_outside(self) -> list[Any]:
+        """What the function reads from outside, if it is still what it was compiled for."""
+        values: list[Any] = []
+        try:
+            for read, value in self.expected:
+                found = read()
+                if found is not value and not (
+                    type(found) is type(value) and type(value) in _COMPARED and found == value
+                ):
+                    raise UnfitError
+            for read, key in self.readers:
+                found = read()
+                if type(found) is not key and _key(found) != key:
+                    raise UnfitError
+                values.append(found)
+        except (KeyError, ValueError, IndexError):
+            raise UnfitError from None  # it is not there any more
+        return values
+
+    def learn(self, args: tuple[Any, ...]) -> bool:
+        """Whether the next call with arguments of these types can go straight to compiled code."""
+        if self.stretches or not self.is_simple:
+            return False
+        try:
+            return self.straight.learn(self.function, [*self.converted(args), *self.from_outside()])
+        except UnfitError:
+            return False
+
+    def checked(self, *args: Any) -> Any:
+        """A call with arguments of types that are known, if nothing else stands in the way."""
+        for k, kind in self.kinds:
+            if type(args[k]) is not kind:
+                raise UnfitError
+        values = args if self.as_given else self.converted(args)
+        if self.watches:
+            values = [*values, *self.from_outside()]
+        if self.apart:
+            own = True  # two arrays that own their memory share none
+            for k in self.concerned:
+                own = own and values[k].flags.owndata
+            for a, b in self.apart:
+                if values[a] is values[b] or (not own and np.may_share_memory(values[a], values[b])):
+                    raise UnfitError
+        return self.straight(*values)
+
+    def __call__(self, args: tuple[Any, ...], further: tuple[Any, ...] = ()) -> Any:
         if self.stretches and _exact_key(args) != _exact_key(args, ones=False):
             return self.owner._exactly(self, args, further)
-        values = self.converted(args)
+        return self.finished(self.function(*self.prepared(args), *further), args)
+
+    def prepared(self, args: tuple[Any, ...]) -> list[Any]:
+        """What the compiled function is called with."""
+        values = self.converted(args) + [o.read() for o in self.outside]
         if self.has_lists:
             self.keep_lists_apart(args)
         if self.apart:
             self.keep_apart(values)
-        result = self.function(*values, *further)
+        return values
+
+    def run(self, values: Sequence[Any], memory: Memory) -> tuple[Any, Memory]:
+        """The result, in the memory where there is some, and the memory for the next call."""
+        try:
+            result, used = self.function(*values, *memory)
+        except NumbaError as error:
+            raise self.not_compiled(error) from None
+        return result, list(used)
+
+    def finished(self, result: Any, args: tuple[Any, ...]) -> Any:
+        """What the caller gets for what the compiled function returns."""
         if self.owner.mode == "forward":
             parts = [self.as_returned(*result[k : k + 2]) for k in range(0, len(result), 2)]
             return tuple(parts) if self.owner.with_value else parts[0]
         if self.returns_lists:
             result = self.with_listed_results(result)
         return self.with_lists(result, args) if self.lists else result
+
+    def not_compiled(self, error: NumbaError) -> Exception:
+        """What is said if Numba does not compile the function."""
+        unknown = self.compiled.reading.unknown_calls
+        return DifferentiationError(list(unknown)) if unknown else numba_cpu.not_compiled(error, self.owner.backend)
+
+    def as_returned(self, value: Any, written: Any) -> Any:
+        """A value or a tangent in the form of the result, or the arrays that the function has written into."""
+        return with_written(listed(self.compiled.reading.result, value), self.compiled.written, written)
 
     def with_listed_results(self, result: Any) -> Any:
         """Lists that the function returns come as tuples and arrays."""
@@ -326,25 +495,21 @@ class Specialisation:
         assert isinstance(shape, Tuple)
         return result[0], listed(shape.items[1], result[1])
 
-    def as_returned(self, value: Any, written: Any) -> Any:
-        """A value or a tangent in the form of the result, or the arrays that the function has written into."""
-        return with_written(listed(self.compiled.reading.result, value), self.compiled.written, written)
-
     def converted(self, args: tuple[Any, ...]) -> list[Any]:
         values = []
         for k in self.positions:
             convert = self.converters[k]
             values.append(args[k] if convert is None else convert(args[k]))
-        return values + [o.read() for o in self.outside]
+        return values
 
     def keep_apart(self, values: list[Any]) -> None:
         """Arrays that share memory are refused where one is written: a derivative by one of them has no meaning."""
         parts: list[Any] = []
         for value in values:
             parts += _parts(value)
-        names = _names_of_parts(self.compiled.reading)
         for a, b in self.apart:
             if np.may_share_memory(parts[a], parts[b]) and np.shares_memory(parts[a], parts[b]):
+                names = _names_of_parts(self.compiled.reading)
                 pair = f"`{names[a]}` and `{names[b]}`"
                 message = f"{pair} share memory, and `{self.owner.function.__name__}` writes into one of them"
                 raise DifferentiationError([Problem("SD403", message, self.owner.span)])
@@ -358,13 +523,21 @@ class Specialisation:
 
     def with_lists(self, result: Any, args: tuple[Any, ...]) -> Any:
         """The gradient of a list is a list."""
+
+        def listed_gradients(gradients: list[Any]) -> list[Any]:
+            for k, position, description in self.lists:
+                gradients[k] = gradient_of_argument(description, args[position], gradients[k])
+            return gradients
+
+        return self.with_gradients(result, listed_gradients)
+
+    def with_gradients(self, result: Any, changed: Callable[[list[Any]], list[Any]]) -> Any:
+        """The result, with something done to its gradients."""
         owner = self.owner
         place = 1 if owner.with_value else 0
         alone = not owner.with_value and not owner.has_aux
         gradient = result if alone else result[place]
-        parts = [gradient] if owner.single else list(gradient)
-        for k, position, description in self.lists:
-            parts[k] = gradient_of_argument(description, args[position], parts[k])
+        parts = changed([gradient] if owner.single else list(gradient))
         gradient = parts[0] if owner.single else tuple(parts)
         if alone:
             return gradient
@@ -375,7 +548,8 @@ class Specialisation:
         if hasattr(self.function, "compile"):
             import numba
 
-            self.function.compile(tuple(numba.typeof(a) for a in self.converted(args)))
+            values = [*self.converted(args), *[o.read() for o in self.outside], *no_memory(self.rooms)]
+            self.function.compile(tuple(numba.typeof(a) for a in values))
 
 
 def with_written(value: Any, names: Sequence[str], arrays: Sequence[Any]) -> Any:
@@ -412,13 +586,6 @@ def _parts(value: Any) -> list[Any]:
     return [] if value is None or isinstance(value, str) or callable(value) else [value]
 
 
-def _read(place: Any, name: str) -> Any:
-    try:
-        return read_variable(place, name)
-    except (KeyError, ValueError):
-        return None
-
-
 def _converter(description: Description, example: Any) -> Callable[[Any], Any] | None:
     """What has to be done to an argument before the call: lists become arrays, integers to differentiate by floats."""
     if isinstance(example, Description):
@@ -446,11 +613,11 @@ def _converter(description: Description, example: Any) -> Callable[[Any], Any] |
 def _key(value: Any) -> Any:
     """What distinguishes specialisations."""
     kind = type(value)
+    if kind in _PLAIN:
+        return kind
     if isinstance(value, np.ndarray):
         exact = kind is np.ndarray and value.dtype.isnative
         return value.dtype.num * 64 + value.ndim if exact else (kind, value.dtype.str, value.ndim)
-    if kind in _PLAIN:
-        return kind
     if kind is tuple or isinstance(value, tuple):
         return (kind, *[_key(v) for v in value])
     if kind is list:
@@ -470,26 +637,18 @@ def _exact_key(value: Any, *, ones: bool = True) -> Any:
 
 
 def _stand_in(value: Any) -> Any:
-    """An example for a type."""
+    """An example for a type; no length is one, which would stretch."""
     if isinstance(value, str) and re.fullmatch(r"(float|int|uint|bool)\d*(\[[:, 1]*\])?", value):
         name, _, dimensions = value.partition("[")
         if dimensions:
-            return np.zeros((1,) * (dimensions.count(",") + 1), dtype=name)
+            return np.zeros((2,) * (dimensions.count(",") + 1), dtype=name)
         return np.dtype(name).type(0).item() if name in ("float64", "int64", "bool") else np.dtype(name).type(0)
     if isinstance(value, type) and value in (float, int, bool):
         return value()
     module = type(value).__module__
     if module.startswith("numba.core.types"):
-        return _stand_in(str(value)) if not hasattr(value, "ndim") else np.zeros((1,) * value.ndim, str(value.dtype))
+        return _stand_in(str(value)) if not hasattr(value, "ndim") else np.zeros((2,) * value.ndim, str(value.dtype))
     return value
-
-
-def _calls_of_ours() -> int:
-    """How far up the user's own line is."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 numba_cpu.callable_from_compiled_code(Derivative, Derivative.compiled_for)
@@ -519,6 +678,8 @@ def _maker(with_value: bool) -> Callable[..., Derivation]:
     """What `grad` and `value_and_grad` mean inside of a function that is read: of a function with these parameters."""
 
     def make(names: tuple[str, ...], wrt: Wrt = 0, *, has_aux: bool = False, **options: Any) -> Derivation:
+        from srcdiff.pipeline import Derivation
+
         single = isinstance(wrt, int | str)
         return Derivation("reverse", chosen_names(wrt, names, "the function"), with_value, has_aux, single)
 

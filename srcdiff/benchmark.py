@@ -211,7 +211,7 @@ def benchmark(f: Callable[..., Any], *args: Any, wrt: Wrt = 0, seconds: float = 
     first = {"function": time.perf_counter() - start}
     ways: dict[str, Callable[..., Any]] = {
         "function": primal,
-        "srcdiff": value_and_grad(plain, wrt=tuple(names[p] for p in positions)),
+        "srcdiff": value_and_grad(plain, wrt=tuple(names[p] for p in positions), cache=False),
         "eager tape": tape.eager.value_and_grad(plain, positions),
         "compiled tape": tape.compiled.value_and_grad(plain, positions),
     }

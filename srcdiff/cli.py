@@ -45,6 +45,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--seconds", type=float, default=4.0, help="how long to measure times (default: %(default)s seconds)"
     )
     bench.set_defaults(run=show_benchmark)
+    cache = commands.add_parser(
+        "cache", help="say where compiled gradients are kept and how many there are, or clear it"
+    )
+    cache.add_argument("--clear", action="store_true", help="throw them away")
+    cache.set_defaults(run=lambda chosen: show_cache(clear=chosen.clear))
     chosen = parser.parse_args(arguments)
     try:
         chosen.run(chosen)
@@ -55,6 +60,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 class CommandError(Exception):
     """What was asked for cannot be done: the text says why."""
+
+
+# The cache -------------------------------------------------------------------------------------------------------
+
+
+def show_cache(*, clear: bool) -> None:
+    """Where the cache is and how much it holds, after it has been cleared if that is wanted."""
+    from srcdiff.caching import store
+
+    if clear:
+        store.clear()
+    files, size = store.size()
+    print(f"{store.directory()}: {files} files, {size / 1e6:.1f} MB")
+    if not store.is_usable():
+        print("Nothing is kept there: it has to be a directory that you can write, that is yours, and nobody else's.")
 
 
 # A user's own function -------------------------------------------------------------------------------------------
@@ -128,7 +148,7 @@ def show_demonstration(seconds: float) -> None:
     conductivity = random.uniform(0.1, 0.4, 64)
     initial = random.uniform(0.0, 1.0, 64)
     measured = np.linspace(1.0, 0.0, 64)
-    gradient = srcdiff.grad(misfit, wrt="conductivity")
+    gradient = srcdiff.grad(misfit, wrt="conductivity", cache=False)
 
     print_title("An ordinary function: loops, a branch, an array updated in place")
     print(inspect.getsource(misfit))

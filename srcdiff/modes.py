@@ -12,7 +12,6 @@ import numpy as np
 from srcdiff.api import Derivative, Wrt, grad, has_floats, with_written
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array
-from srcdiff.pipeline import Derivation
 from srcdiff.source.abstract import Abstract, Tuple
 
 Function = Callable[..., Any]
@@ -70,8 +69,10 @@ def jvp(
     return value, tangent
 
 
-def _jvp_of(names: tuple[str, ...], chosen: tuple[int, ...]) -> Derivation:
+def _jvp_of(names: tuple[str, ...], chosen: tuple[int, ...]) -> Any:
     """What `jvp` means inside of a function that is read: the tangents of these arguments are given."""
+    from srcdiff.pipeline import Derivation
+
     return Derivation("forward", tuple(names[k] for k in chosen), with_value=True)
 
 

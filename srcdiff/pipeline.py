@@ -2,22 +2,28 @@
 
 source text -> syntax tree -> typed IR -> facts -> adjoint or tangent IR -> Python text -> compiled function
 
-`SRCDIFF_SHOW="reverse the program"` (or `all`) prints the program after that step.
+`SRCDIFF_SHOW="reverse the program"` (or `all`) prints the program after that step; `SRCDIFF_TIMINGS=1`, how long
+each of them takes. The source generated for a program, and its machine code, are kept on disk for the next process.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from srcdiff.analyses.aliasing import points_to, written_sites
 from srcdiff.analyses.zero_gradients import zero_gradient
-from srcdiff.backends import numba_cpu, python
+from srcdiff.backends import machine_code, numba_cpu, python
+from srcdiff.caching import store
+from srcdiff.caching.fingerprint import UnknownError, fingerprint, own_source, versions
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
-from srcdiff.emit.module import Module, write_module
+from srcdiff.diagnostics.timings import timed
+from srcdiff.emit.module import Module, nameable, write_module
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.clone import without_comments
 from srcdiff.ir.nodes import Block, Function, Slice, Value
@@ -28,10 +34,14 @@ from srcdiff.source.capture import Captured
 from srcdiff.source.derivatives import Reading
 from srcdiff.source.to_ir import mark_writing_calls, read
 from srcdiff.transforms.custom import rules_share_no_memory
+from srcdiff.transforms.from_zero import count_from_zero
 from srcdiff.transforms.fuse import fuse, straighten
+from srcdiff.transforms.gather import gather
 from srcdiff.transforms.memory import tidy_memory
 from srcdiff.transforms.recursion import adjoints_of_callees, refuse_shared_memory
+from srcdiff.transforms.registers import elements_in_registers
 from srcdiff.transforms.reverse import Reverse, gradient_of, protect_arguments
+from srcdiff.transforms.rooms import Room, with_rooms
 from srcdiff.transforms.share import share
 from srcdiff.transforms.simplify import simplify
 from srcdiff.transforms.sink import sink_into_branches
@@ -56,6 +66,8 @@ class Request:
     """Whether sizes may be one at run time and stretch."""
     of: Any = None
     """The derivative of the function that is meant instead of it."""
+    rooms: bool = False
+    """Whether it takes memory from the caller, and gives it back."""
 
 
 @dataclass(slots=True)
@@ -70,6 +82,7 @@ class Work:
     """Whether the derivative is written into another function."""
     further: dict[str, Abstract] = field(default_factory=dict)
     """The parameters after those of the function: tangents of arguments, or adjoints of results."""
+    rooms: tuple[Room, ...] = ()
     module: Module = field(default_factory=Module)
     warnings: list[str] = field(default_factory=list)
 
@@ -90,37 +103,57 @@ class Compiled:
     """The arguments that are arrays of floats which the function writes into: results of other modes than `reverse`."""
     further: dict[str, Abstract]
     """What the compiled function takes beside the arguments and what is read from outside."""
+    rooms: tuple[Room, ...]
+    """The memory that it takes from the caller after its arguments, and gives back after its results."""
+    kept_elsewhere: tuple[Span, ...]
+    """The places of values that it keeps in other memory."""
 
 
 def compile_request(request: Request, backend: str, options: dict[str, Any]) -> Compiled:
-    reading = read(request.captured, request.arguments, exact=request.exact, derivative=request.of)
+    with timed("read the function"):
+        reading = read(request.captured, request.arguments, exact=request.exact, derivative=request.of)
     work = Work(request, reading, reading.program.main, reading.program.callees)
+    work.further = _further(work)
     if request.mode != "reverse":  # what the user's function writes into its arguments is part of what it does
         work.main = replace(work.main, written=tuple(p for p in work.main.params if isinstance(p.type, Array)))
     if request.mode == "primal":
         work.main = replace(work.main, name=_free_name(work, work.main.name))
     _look("read the function", work.main)
-    for name, step in STEPS:
-        step(work)
-        _look(name, work.main)
+    key = _key(work, options) if _is_kept(request, backend, options) else None
+    if key is None or not _restore(work, key):
+        for name, step in STEPS:
+            with timed(name):
+                step(work)
+                _look(name, work.main)
+        if key is not None:
+            _keep(work, key)
     function = _load(work, backend, options)
     written = _written(reading)
+    apart, module = _apart(reading, written), work.module
     return Compiled(
-        work.module.text,
+        module.text,
         reading,
         function,
         tuple(work.warnings),
-        _apart(reading, written),
+        apart,
         bool(written),
         tuple(n for n, _ in _written_arrays(reading)),
         work.further,
+        module.rooms,
+        module.kept_elsewhere,
     )
 
 
 def _simplify(work: Work) -> None:
     by_themselves = [v for n, v in work.reading.intermediates.items() if n in work.request.wrt]
-    work.main = simplify(share(simplify(work.main), by_themselves))
-    work.callees = tuple(simplify(share(simplify(c))) for c in work.callees)
+    work.main = _tidied(work.main, by_themselves)
+    work.callees = tuple(_tidied(c) for c in work.callees)
+
+
+def _tidied(function: Function, by_themselves: Sequence[Value] = ()) -> Function:
+    simpler = simplify(function)
+    shared = share(simpler, by_themselves)
+    return shared if shared is simpler else simplify(shared)
 
 
 def _fuse(work: Work) -> None:
@@ -136,6 +169,18 @@ def _straighten(work: Work) -> None:
     _fuse(work)
     work.main = tidy_memory(work.main)
     work.callees = tuple(tidy_memory(c) for c in work.callees)
+    _simplify(work)
+
+
+def _gather(work: Work) -> None:
+    work.main = gather(work.main)
+    work.callees = tuple(gather(c) for c in work.callees)
+    _simplify(work)
+
+
+def _suit_the_machine(work: Work) -> None:
+    work.main = count_from_zero(elements_in_registers(work.main))
+    work.callees = tuple(count_from_zero(elements_in_registers(c)) for c in work.callees)
     _simplify(work)
 
 
@@ -169,9 +214,8 @@ def _pull_back(work: Work) -> None:
     _rules_apply(work)
     wrt = [v for name in work.request.wrt for v in _chosen(work, name)]
     main, copies = protect_arguments(_with_lists_cut(work.main, work.reading.result))
-    seeds: list[tuple[Value, Value | None]] = []
-    for name, x, values in _outputs(work, main, copies):
-        work.further[f"{name}_bar"] = _beside(x, iter(values), f"{name}_bar", seeds)
+    floats = [v for v in _outputs(work, main, copies) if is_float(v.type)]
+    seeds = list(zip(floats, [v for x in work.further.values() for v in _leaves(x, work.reading)], strict=True))
     callees, written = adjoints_of_callees(work.callees)
     name = _free_name(work, f"{work.main.name}_pullback")
     work.main = Reverse(main, wrt, seeds, callees).run((), name)
@@ -183,15 +227,12 @@ def _carry_tangents(work: Work) -> None:
     if work.request.mode != "forward":
         return
     _rules_apply(work)
-    reading = work.reading
-    dots: list[tuple[Value, Value]] = []
-    for name in work.request.wrt:
-        leaves = iter(_chosen(work, name))
-        work.further[f"{name}_dot"] = _beside(_contents(reading.arguments[name], reading), leaves, f"{name}_dot", dots)
+    wrt = [v for name in work.request.wrt for v in _chosen(work, name)]
+    dots = dict(zip(wrt, [v for x in work.further.values() for v in _leaves(x, work.reading)], strict=True))
     main, copies = protect_arguments(work.main)
-    outputs = [v for _, _, values in _outputs(work, main, copies) for v in values]
+    outputs = _outputs(work, main, copies)
     name = _free_name(work, f"{work.main.name}_tangent")
-    work.main = tangent_of(main, dict(dots), name, outputs, outputs if work.request.with_value else ())
+    work.main = tangent_of(main, dots, name, outputs, outputs if work.request.with_value else ())
     work.callees = tangents_of_callees(work.callees)
 
 
@@ -201,11 +242,25 @@ def _rules_apply(work: Work) -> None:
         rules_share_no_memory(function)
 
 
-def _outputs(work: Work, main: Function, copies: dict[Value, Value]) -> list[tuple[str, Abstract, tuple[Value, ...]]]:
-    """The result, and the arrays that the function writes into as it leaves them: names, what they are, and values."""
+def _further(work: Work) -> dict[str, Abstract]:
+    """What the derivative takes beside the arguments: tangents of those to differentiate by, or adjoints of results."""
+    reading = work.reading
+    if work.request.mode == "forward":
+        chosen = {n: iter(_chosen(work, n)) for n in work.request.wrt}
+        arguments = {n: _contents(reading.arguments[n], reading) for n in work.request.wrt}
+        return {f"{n}_dot": _beside(x, chosen[n], f"{n}_dot") for n, x in arguments.items()}
+    if work.request.mode != "pullback":
+        return {}
+    written = (
+        {} if work.inside else {f"{n}_bar": _beside(x, iter((x,)), f"{n}_bar") for n, x in _written_arrays(reading)}
+    )
+    return {"result_bar": _beside(reading.result, iter(reading.program.main.body.yields), "result_bar"), **written}
+
+
+def _outputs(work: Work, main: Function, copies: dict[Value, Value]) -> list[Value]:
+    """What the function returns, and the arrays that it writes into as it leaves them."""
     arrays = [] if work.inside else _written_arrays(work.reading)
-    written = [(n, x, (copies[x],)) for n, x in arrays]
-    return [("result", work.reading.result, main.body.yields), *written]
+    return [*main.body.yields, *(copies[x] for _, x in arrays)]
 
 
 def _with_lists_cut(main: Function, result: Abstract) -> Function:
@@ -238,20 +293,20 @@ def _contents(x: Abstract, reading: Reading) -> Abstract:
     return Tuple(tuple(_contents(i, reading) for i in x.items), x.kind) if isinstance(x, Tuple) else x
 
 
-def _beside(x: Abstract, values: Iterator[Value], name: str, pairs: list[Any]) -> Abstract:
-    """Something made like `x`, with a new value for each float of its; `pairs` grows by each with its new one."""
+def _beside(x: Abstract, values: Iterator[Value], name: str) -> Abstract:
+    """Something made like `x`, with a new value for each float among its values."""
 
     def new() -> Abstract:
         value = next(values)
-        if not is_float(value.type):
-            return Static(None)
-        beside = Value(value.type if isinstance(value.type, Array) else FLOAT, name)
-        pairs.append((value, beside))
-        return beside
+        return (
+            Value(value.type if isinstance(value.type, Array) else FLOAT, name)
+            if is_float(value.type)
+            else Static(None)
+        )
 
     match x:
         case Tuple() | Items():
-            return Tuple(tuple(_beside(i, values, f"{name}_{k}", pairs) for k, i in enumerate(x.items)))
+            return Tuple(tuple(_beside(i, values, f"{name}_{k}") for k, i in enumerate(x.items)))
         case Stored():
             return Tuple(tuple(new() for _ in (*x.arrays, x.length)))
         case Static() if not isinstance(x.value, bool | int | float):
@@ -259,8 +314,14 @@ def _beside(x: Abstract, values: Iterator[Value], name: str, pairs: list[Any]) -
     return new()
 
 
+def _take_memory(work: Work) -> None:
+    if work.request.rooms:
+        gradients = sum(len(_chosen(work, name)) for name in work.request.wrt)
+        work.main, work.rooms = with_rooms(work.main, gradients)
+
+
 def _emit(work: Work) -> None:
-    work.module = write_module(work.main, work.callees, work.reading, work.further, _shape_of_result(work))
+    work.module = write_module(work.main, work.callees, work.reading, work.further, _shape_of_result(work), work.rooms)
 
 
 STEPS: Sequence[tuple[str, Callable[[Work], None]]] = (
@@ -271,6 +332,9 @@ STEPS: Sequence[tuple[str, Callable[[Work], None]]] = (
     ("pull adjoints back", _pull_back),
     ("carry tangents along", _carry_tangents),
     ("let the sweeps share loops", _straighten),
+    ("let elements collect what they get", _gather),
+    ("keep elements that a loop comes back to in numbers, and count from zero", _suit_the_machine),
+    ("take memory from the caller", _take_memory),
     ("write the source", _emit),
 )
 
@@ -306,6 +370,7 @@ class Derivation:
         request = Request(reading.captured, {}, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
         program = mark_writing_calls(reading.program)
         work = Work(request, reading, program.main, program.callees, inside=True)
+        work.further = _further(work)
         for name, step in STEPS[: [step for _, step in STEPS].index(_straighten)]:
             step(work)
             _look(name, work.main)
@@ -316,11 +381,104 @@ class Derivation:
 
 def _load(work: Work, backend: str, options: dict[str, Any]) -> Callable[..., Any]:
     module = work.module
-    file = f"<srcdiff {module.name} {_serial()}>"
     if backend == "python":
-        return python.quiet(python.load(module.text, module.objects, file)[module.name])
-    function: Callable[..., Any] = numba_cpu.load(module.text, module.functions, module.objects, options, file)
+        return python.quiet(python.load(module.text, module.objects, _file(module))[module.name])
+    key = (
+        machine_code.key_of(module.text, module.objects, options) if _is_kept(work.request, backend, options) else None
+    )
+    if key is None:
+        return _compiled(module, options)
+    if key not in _loaded:  # the code has the key in its names, and there can be only one of a name
+        _loaded[key] = module.objects, _compiled(module, options, key)
+    objects, function = _loaded[key]
+    return function if objects == module.objects else _compiled(module, options)
+
+
+_loaded: dict[str, tuple[dict[str, Any], Callable[..., Any]]] = {}
+
+
+def _compiled(module: Module, options: dict[str, Any], key: str | None = None) -> Callable[..., Any]:
+    file = _file(module, key)
+    function: Callable[..., Any] = numba_cpu.load(module.text, module.functions, module.objects, options, file, key)
     return function
+
+
+def _file(module: Module, key: str | None = None) -> str:
+    return f"<srcdiff {module.name} {_serial() if key is None else key[:20]}>"
+
+
+# -- what is kept for the next process -------------------------------------------------------------------------------
+
+
+def _is_kept(request: Request, backend: str, options: dict[str, Any]) -> bool:
+    """Functions in files are called again by other processes; what was typed in is not."""
+    if backend != "numba" or os.environ.get("SRCDIFF_SHOW"):
+        return False
+    wanted = options.get("cache")
+    return Path(request.captured.file).is_file() if wanted is None else bool(wanted)
+
+
+def _key(work: Work, options: dict[str, Any]) -> str | None:
+    """All that the steps read; None if there is something among it that another process cannot recognise."""
+    request, reading = work.request, work.reading
+    asked = (
+        request.wrt,
+        request.mode,
+        request.with_value,
+        request.has_aux,
+        request.single,
+        request.exact,
+        request.rooms,
+    )
+    read = (reading.arguments, reading.result, reading.lists, reading.intermediates)
+    outside = [o.value for o in reading.outside]
+    doc = reading.captured.function.__doc__
+    with timed("recognise the program"):
+        try:
+            return fingerprint(
+                "source", asked, options, work.main, work.callees, read, outside, doc, versions(), own_source()
+            )
+        except (UnknownError, OSError):
+            return None
+
+
+def _restore(work: Work, key: str) -> bool:
+    """Take the source from the cache, if it is there."""
+    data = store.get(key)
+    if data is None:
+        return False
+    found = json.loads(data)
+    objects = nameable(work.reading)
+    if not objects.keys() >= set(found["objects"]):
+        return False
+    work.warnings = found["warnings"]
+    work.module = Module(
+        found["name"],
+        found["text"],
+        set(found["support"]),
+        {name: objects[name] for name in found["objects"]},
+        found["functions"],
+        tuple(Room(**{**room, "keeps": room["keeps"] and Span(**room["keeps"])}) for room in found["rooms"]),
+        tuple(Span(**span) for span in found["kept_elsewhere"]),
+    )
+    return True
+
+
+def _keep(work: Work, key: str) -> None:
+    module, objects = work.module, nameable(work.reading)
+    if any(objects.get(name) is not x for name, x in module.objects.items()):
+        return  # it cannot be put together again
+    kept = {
+        "name": module.name,
+        "text": module.text,
+        "support": sorted(module.support),
+        "objects": list(module.objects),
+        "functions": module.functions,
+        "rooms": [asdict(room) for room in module.rooms],
+        "kept_elsewhere": [asdict(span) for span in module.kept_elsewhere],
+        "warnings": work.warnings,
+    }
+    store.put(key, json.dumps(kept).encode())
 
 
 def _free_name(work: Work, name: str) -> str:
@@ -415,6 +573,15 @@ def _output_of(work: Work) -> int:
 
 def _shape_of_result(work: Work) -> str:
     """A template of the returned expression: `{0}` and so on are the function's results in order."""
+    asked_for = _shape_of_what_is_asked(work)
+    if not work.request.rooms:
+        return asked_for
+    count = len(work.main.body.yields)
+    memory = "".join(f"{{{k}}}, " for k in range(count - len(work.rooms), count))
+    return f"({asked_for}), ({memory.strip()})"
+
+
+def _shape_of_what_is_asked(work: Work) -> str:
     request, reading = work.request, work.reading
     count = 0
     lengths: list[str] = []

@@ -3827,3 +3827,86 @@ def reshaped_for_a_moment(a, n):
 
 
 program(reshaped_for_a_moment, at=[(np.array([[0.7, 0.3, -1.2], [0.4, -0.6, 1.1]]), 2)])
+
+
+def computed_before_a_loop_in_a_branch(a, n):
+    """What is still to be computed when a loop begins calls functions: their names are not the loop's."""
+    if n > 1:
+        u = np.stack([np.eye(2) * a, np.ones((2, 2))])
+        for j in range(n):
+            a = a * 0.5 + u[0, 1, 1]
+    return np.sum(a)
+
+
+program(computed_before_a_loop_in_a_branch, at=[(np.array([0.7, 0.3]), 2), (np.array([0.7, 0.3]), 0)])
+
+
+def reshaped_arrays_of_any_order(a):
+    """What is reshaped may be transposed in memory; a new array without a name may be a view or a copy."""
+    b = (a * 2.0).reshape(-1)
+    b[1] = 3.0
+    total = np.sum(a.reshape(-1) * b)
+    c = a.copy()
+    d = c.reshape(2, -1)
+    d[0] = 1.5
+    a = 2.0 * a
+    a[0] = 1.0
+    return total + np.sum(a * a) + np.sum(c * c) + np.sum(np.einsum("ij->ji", a) ** 2)
+
+
+program(
+    reshaped_arrays_of_any_order,
+    at=[
+        (np.array([[0.7, 0.3], [-1.2, 0.4], [0.5, -0.6], [0.2, 0.9]]),),
+        (np.asfortranarray([[0.7, 0.3], [-1.2, 0.4], [0.5, -0.6], [0.2, 0.9]]),),
+    ],
+)
+
+
+def chosen_before_the_right_side_changes_it(a):
+    """`a[[1]] -= f()` takes the old elements, `a[1:] -= f()` the new ones."""
+
+    def halved():
+        a[...] /= 2.0
+        return 1.2 * a[0, 0]
+
+    a[[1],] -= halved()
+    a[1:] *= halved()
+    return np.sum(a * a)
+
+
+program(chosen_before_the_right_side_changes_it, at=[(np.array([[-1.2, 0.4], [0.9, -1.1]]),)])
+
+
+def nothing_returned_after_a_loop(x):
+    """A function without `return`, left by a loop's `else`."""
+    seen = [x]
+
+    def note(y):
+        while (z := y) > 0.5 and z < 0.0:
+            pass
+        else:
+            seen.append(z * z)
+
+    note(0.5 * x)
+    return seen[-1]
+
+
+program(nothing_returned_after_a_loop, at=[(0.7,), (2.0,)])
+
+
+def arrays_of_a_list_changed_in_place(a, n):
+    """`layers[k] /= 2.0` changes the array that the list holds, and every other name of it."""
+    layers = [a, 3.0 * a]
+    layers[0] /= 1.3
+    layers[-1] += a
+    for k in range(n):
+        layers.append(a * k)
+        layers[k] *= 0.5 + k
+    total = np.sum(a)
+    for layer in layers:
+        total = 0.5 * total + np.sum(layer * layer)
+    return total
+
+
+program(arrays_of_a_list_changed_in_place, at=[(np.array([0.7, -0.3]), 3), (np.array([0.7, -0.3]), 0)])

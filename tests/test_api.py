@@ -1226,3 +1226,125 @@ def test_custom_rule_takes_and_gives_arrays(backend: str) -> None:
     assert value == pytest.approx(expected, rel=1e-12)
     assert x_bar == pytest.approx(expected_x, rel=1e-12)
     assert k_bar == pytest.approx(expected_k, rel=1e-12)
+
+
+# -- calls that go straight to compiled code --------------------------------------------------------------------------
+
+
+def squares(a):
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] * a[i]
+    return total
+
+
+def by_two_arrays(a, b):
+    total = 0.0
+    for i in range(len(a)):
+        a[i] = a[i] * b[i]
+        total += a[i] * a[i]
+    return total
+
+
+@pytest.mark.numba
+def test_calls_with_types_of_the_latest_call_are_not_looked_at_again(monkeypatch) -> None:
+    gradient = srcdiff.grad(squares)
+    gradient(np.ones(2))
+    monkeypatch.setattr(gradient, "_call", None)
+    assert [2.0, 4.0, 6.0] == gradient(np.array([1.0, 2.0, 3.0])).tolist()
+
+
+@pytest.mark.numba
+def test_types_in_turn_are_told_apart(tmp_path) -> None:
+    gradient = srcdiff.grad(squares)
+    read_only = np.ones(2)
+    read_only.flags.writeable = False
+    in_file = np.memmap(tmp_path / "numbers", float, "w+", shape=(2,))
+    in_file[:] = 1.0
+    arrays = [np.ones(2), np.ones(2, np.float32), np.ones(4)[::2], read_only, in_file]
+    for _ in range(2):
+        for a in arrays:
+            result = gradient(a)
+            assert (result.dtype, result.tolist()) == (a.dtype, [2.0, 2.0])
+
+
+@pytest.mark.numba
+@pytest.mark.parametrize("wrong", [np.ma.ones(2), np.ones(2, complex), np.ones(2, object), np.ones(2, ">f8"), "3", 1j])
+def test_what_was_refused_is_refused_after_a_call_too(wrong) -> None:
+    gradient = srcdiff.grad(squares)
+    gradient(np.ones(2))
+    with pytest.raises(srcdiff.DifferentiationError):
+        gradient(wrong)
+
+
+@pytest.mark.numba
+def test_text_is_no_number_after_a_call_with_an_integer() -> None:
+    gradient = srcdiff.grad(lambda x: x * x)
+    assert 6.0 == gradient(3)
+    with pytest.raises(srcdiff.DifferentiationError):
+        gradient("3")
+    assert (4.0, np.float32(4.0), 4.0, 4.0) == tuple(
+        gradient(x) for x in (2.0, np.float32(2), np.int16(2), np.int64(2))
+    )
+
+
+@pytest.mark.numba
+def test_arrays_that_share_memory_are_refused_after_a_call_too() -> None:
+    gradient = srcdiff.grad(by_two_arrays)
+    memory = np.ones(4)
+    for _ in range(2):
+        assert [2.0, 2.0] == gradient(np.ones(2), np.ones(2)).tolist()
+        assert [2.0, 2.0] == gradient(memory[:2], memory[2:]).tolist()
+        assert [2.0, 2.0] == gradient(memory[::2], memory[1::2]).tolist()
+        for other in (memory, memory[::-1], memory[1:]):
+            with pytest.raises(srcdiff.DifferentiationError, match="share memory"):
+                gradient(memory, other)
+
+
+@pytest.mark.numba
+def test_numbers_of_arguments_are_counted_after_a_call_too() -> None:
+    gradient = srcdiff.grad(lambda x, y=3.0: x * y)
+    assert (2.0, 3.0, 5.0, 5.0) == (gradient(1.0, 2.0), gradient(1.0), gradient(1.0, y=5.0), gradient(x=1.0, y=5.0))
+    with pytest.raises(TypeError):
+        gradient(1.0, 2.0, 3.0)
+    with pytest.raises(TypeError):
+        gradient()
+
+
+@pytest.mark.numba
+def test_keyword_only_argument_stays_one_after_a_call() -> None:
+    def f(x, *, y):
+        return x * y
+
+    gradient = srcdiff.grad(f)
+    assert 2.0 == gradient(1.0, y=2.0)
+    with pytest.raises(TypeError):
+        gradient(1.0, 2.0)
+
+
+@pytest.mark.numba
+def test_variables_from_outside_are_read_at_every_call() -> None:
+    factor: object = 2.0
+    power = 2
+
+    def f(x):
+        return factor * x**power
+
+    gradient = srcdiff.grad(f)
+    assert [12.0, 12.0] == [gradient(3.0), gradient(3.0)]
+    factor = 5.0
+    assert 30.0 == gradient(3.0)
+    power = 3
+    assert 135.0 == gradient(3.0)
+    factor = np.float32(2.0)
+    assert 54.0 == gradient(3.0)
+
+
+@pytest.mark.numba
+def test_sizes_that_stretch_are_seen_after_a_call_too() -> None:
+    gradient = srcdiff.grad(lambda a, b: np.sum(a * b))
+    for _ in range(2):
+        assert [1.0, 1.0] == gradient(np.ones(2), np.ones(2)).tolist()
+        assert [2.0] == gradient(np.ones(1), np.ones(2)).tolist()
+        with pytest.raises(ValueError, match="broadcast"):
+            gradient(np.ones(3), np.ones(2))

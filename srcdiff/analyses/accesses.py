@@ -11,7 +11,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from srcdiff.analyses.structure import Structure
-from srcdiff.ir.nodes import Alloc, Apply, Copy, Dim, Index, Library, Load, Loop, Slice, Store, Transpose, Value, View
+from srcdiff.ir.nodes import (
+    Alloc,
+    Apply,
+    Block,
+    Copy,
+    Dim,
+    Index,
+    Library,
+    Load,
+    Loop,
+    Slice,
+    Store,
+    Transpose,
+    Value,
+    View,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +61,28 @@ class _Names:
         return " + ".join(parts)
 
 
-def never_overwrites(store: Store, access: Load | Store, structure: Structure) -> bool:
-    """Whether no run of the store, after a run of the access, touches the same element."""
-    first, second = element(access.array, access.indices, structure), element(store.array, store.indices, structure)
+@dataclass(frozen=True, slots=True)
+class _Meeting:
+    """The turns in which two accesses touch the same element, as a set for isl."""
+
+    variables: list[str]
+    constraints: list[str]
+    names: _Names
+    common: list[Loop]
+    """The loops around both."""
+
+    def never(self, order: list[str]) -> bool:
+        """Whether there is no such turn, among those in this order."""
+        return _is_empty(self.variables, [*self.constraints, *order], self.names)
+
+
+def _meeting(a: Load | Store, b: Load | Store, structure: Structure, loop: Loop | None = None) -> _Meeting | None:
+    """None if they are accesses of which too little is known."""
+    first, second = (element(x.array, x.indices, structure, loop) for x in (a, b))
     if first is None or second is None or first.array is not second.array:
-        return False
-    a_loops = structure.loops_around(structure.block_of[access])
-    b_loops = structure.loops_around(structure.block_of[store])
+        return None
+    a_loops = structure.loops_around(structure.block_of[a])
+    b_loops = structure.loops_around(structure.block_of[b])
     common = 0
     while common < min(len(a_loops), len(b_loops)) and a_loops[common] is b_loops[common]:
         common += 1
@@ -64,19 +94,94 @@ def never_overwrites(store: Store, access: Load | Store, structure: Structure) -
     for found, loops in ((first, a_names), (second, b_names)):
         known = [i for i in (*found.indices, *found.inner) if i is not None]
         if not all(_is_negative_nowhere(index, loops, structure) for index in known):
+            return None
+    for x, y in zip(first.indices, second.indices, strict=True):
+        if x is not None and y is not None:
+            constraints.append(f"{names.text(x, a_counters)} = {names.text(y, b_counters)}")
+    return _Meeting([*a_names.values(), *b_names.values()], constraints, names, a_loops[:common])
+
+
+def never_overwrites(store: Store, access: Load | Store, structure: Structure) -> bool:
+    """Whether no run of the store, after a run of the access, touches the same element."""
+    meeting = _meeting(access, store, structure)
+    if meeting is None:
+        return False
+    orders = [
+        [f"a{k} = b{k}" for k in range(level)] + [_before(loop, level, structure)]
+        for level, loop in enumerate(meeting.common)
+    ]
+    if structure.start[store] > structure.start[access]:
+        orders.append([f"a{k} = b{k}" for k in range(len(meeting.common))])
+    return all(meeting.never(order) for order in orders)
+
+
+def turns_are_apart(loop: Loop, a: Load | Store, b: Load | Store, structure: Structure) -> bool:
+    """Whether two accesses never touch the same element in different turns of a loop around both."""
+    meeting = _meeting(a, b, structure, loop)
+    if meeting is None or loop not in meeting.common:
+        return False
+    level = meeting.common.index(loop)
+    return meeting.never([*(f"a{k} = b{k}" for k in range(level)), f"(a{level} < b{level} or a{level} > b{level})"])
+
+
+def never_meets(access: Load | Store, array: Value, indices: Sequence[Value], structure: Structure) -> bool:
+    """Whether no run of the access touches the element, while the values of the element's indices stay the same."""
+    first, second = element(access.array, access.indices, structure), element(array, indices, structure)
+    if first is None or second is None or first.array is not second.array:
+        return False
+    names, loops = _Names(), {x: f"a{k}" for k, x in enumerate(structure.loops_around(structure.block_of[access]))}
+    counters = _counters(loops)
+    constraints = _domain(loops, structure, names)
+    for found in (first, second):
+        known = [i for i in (*found.indices, *found.inner) if i is not None]
+        if not all(_is_negative_nowhere(index, loops, structure) for index in known):
             return False
     for x, y in zip(first.indices, second.indices, strict=True):
-        if x is None or y is None:
-            continue
-        constraints.append(f"{names.text(x, a_counters)} = {names.text(y, b_counters)}")
-    variables = [*a_names.values(), *b_names.values()]
-    later = structure.start[store] > structure.start[access]
-    orders = [
-        [f"a{k} = b{k}" for k in range(level)] + [_before(a_loops[level], level, structure)] for level in range(common)
-    ]
-    if later:
-        orders.append([f"a{k} = b{k}" for k in range(common)])
-    return all(_is_empty(variables, [*constraints, *order], names) for order in orders)
+        if x is not None and y is not None:
+            constraints.append(f"{names.text(x, counters)} = {names.text(y, counters)}")
+    return _is_empty(list(loops.values()), constraints, names)
+
+
+def runs(loop: Loop, structure: Structure) -> bool:
+    """Whether a loop makes a turn whenever the loops around it make one."""
+    step = _step(loop, structure)
+    if step is None or loop.bounds is None:
+        return False
+    start, stop = (affine(b, structure) for b in loop.bounds[:2])
+    if start is None or stop is None:
+        return False
+    names, loops = _Names(), {x: f"a{k}" for k, x in enumerate(structure.loops_around(structure.block_of[loop]))}
+    first, last = (names.text(x, _counters(loops)) for x in (start, stop))
+    domain = _domain(loops, structure, names)
+    return _is_empty(list(loops.values()), [*domain, f"{first} {'>=' if step > 0 else '<='} {last}"], names)
+
+
+def exists(array: Value, indices: Sequence[Value], structure: Structure, block: Block) -> bool:
+    """Whether an array has such an element, by its lengths, wherever the block runs."""
+    names, loops = _Names(), {x: f"a{k}" for k, x in enumerate(structure.loops_around(block))}
+    domain = _domain(loops, structure, names)
+    for axis, index in enumerate(indices):
+        place, length = affine(index, structure), _length(array, axis, structure)
+        if place is None or length is None or not _is_negative_nowhere(place, loops, structure):
+            return False
+        ends = f"{names.text(place, _counters(loops))} >= {names.text(length, _counters(loops))}"
+        if not _is_empty(list(loops.values()), [*domain, ends], names):
+            return False
+    return True
+
+
+def _length(array: Value, axis: int, structure: Structure) -> Affine | None:
+    """The length of an axis in terms of what is known at top level."""
+    definition = structure.definition.get(array)
+    match definition:
+        case Alloc(like=None):
+            return affine(definition.shape[axis], structure)
+        case Alloc(like=source) | Copy(array=source) if source is not None:
+            return _length(source, axis, structure)
+    for value, operation in structure.definition.items():
+        if isinstance(operation, Dim) and operation.array is array and operation.axis == axis:
+            return affine(value, structure)
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +193,9 @@ class Element:
     inner: list[Affine]
 
 
-def element(array: Value, indices: Sequence[Value], structure: Structure) -> Element | None:
-    """The allocation or parameter at top level that an access touches, and the element of it."""
+def element(array: Value, indices: Sequence[Value], structure: Structure, loop: Loop | None = None) -> Element | None:
+    """The array that an access touches, and the element of it: an allocation or parameter at top level, or any that was
+    there before the loop, if its turns are all that is compared."""
     found: list[Affine | None] = [affine(i, structure) for i in indices]
     seen: list[Affine] = []
     definition = structure.definition.get(array)
@@ -112,9 +218,11 @@ def element(array: Value, indices: Sequence[Value], structure: Structure) -> Ele
             found = [*inner, *rest]
         array = definition.array
         definition = structure.definition.get(array)
-    at_top = structure.home.get(array, structure.top) is structure.top
+    home = structure.home.get(array, structure.top)
+    if loop is not None and loop not in structure.loops_around(home):
+        return Element(array, found, seen)
     is_own = definition is None or isinstance(definition, Alloc | Copy | Library)
-    return Element(array, found, seen) if at_top and is_own else None
+    return Element(array, found, seen) if home is structure.top and is_own else None
 
 
 def _sliced(item: Slice, index: Affine | None, structure: Structure) -> Affine | None:

@@ -2,64 +2,72 @@
 
 from __future__ import annotations
 
+import functools
+
 from srcdiff.ir.nodes import (
     Alloc,
+    Apply,
     Block,
     Call,
+    Const,
     Copy,
     Custom,
+    Dim,
     Function,
     Grow,
     If,
     Library,
+    Load,
     Loop,
     Operation,
     Peek,
     Pop,
     Push,
     References,
+    Reshape,
     Store,
+    Transpose,
     Value,
+    View,
     walk,
 )
 from srcdiff.ir.types import Array, Stack
 
 Sites = frozenset[Value]
+Flow = tuple[Value, tuple[Value, ...]]
 
 
+@functools.lru_cache(maxsize=16)  # several steps ask about the same program, which does not change
 def points_to(function: Function) -> dict[Value, Sites]:
     """For every array reference, the parameters and allocations whose memory it may be (a view is its base)."""
     found: dict[Value, Sites] = {p: frozenset((p,)) for p in function.params if isinstance(p.type, Array)}
-    operations = [o for o in walk(function.body) if _matters(o)]
-    for operation in operations:
-        if isinstance(operation, Alloc | Copy):
-            found[operation.out] = frozenset((operation.out,))
-        if isinstance(operation, Library):
-            found |= {out: frozenset((out,)) for out in operation.outs if isinstance(out.type, Array)}
+    flows: list[Flow] = []
+    for operation in walk(function.body):
+        match operation:
+            case Alloc() | Copy():
+                found[operation.out] = frozenset((operation.out,))
+            case Library():
+                found |= {out: frozenset((out,)) for out in operation.outs if isinstance(out.type, Array)}
+            case _:
+                flows += _flows(operation)
     changed = True
     while changed:
         changed = False
-        for operation in operations:
-            for out, sources in _flows(operation):
-                old = found.get(out, frozenset())
-                new = old.union(*(found.get(s, frozenset()) for s in sources))
-                if new != old:
-                    found[out] = new
-                    changed = True
+        for out, sources in flows:
+            old = found.get(out, frozenset())
+            new = old.union(*[found.get(s, frozenset()) for s in sources])
+            if new != old:
+                found[out] = new
+                changed = True
     return found
 
 
-def _matters(operation: Operation) -> bool:
-    kinds = Alloc | Copy | Library | References | Grow | If | Loop | Push | Pop | Peek | Custom
-    return isinstance(operation, kinds)
-
-
-def _flows(operation: Operation) -> list[tuple[Value, tuple[Value, ...]]]:
+def _flows(operation: Operation) -> list[Flow]:
     """Where references go: each result with what it may be."""
-    flows: list[tuple[Value, tuple[Value, ...]]]
-    if isinstance(operation, References | Grow):
-        return [(operation.out, (operation.array,))]
+    flows: list[Flow]
     match operation:
+        case Apply() | Const() | Load() | Store() | Dim():
+            return []
         case If():
             pairs = zip(operation.outs, operation.then.yields, operation.orelse.yields, strict=True)
             flows = [(out, (a, b)) for out, a, b in pairs if isinstance(out.type, Array | Stack)]
@@ -75,6 +83,8 @@ def _flows(operation: Operation) -> list[tuple[Value, tuple[Value, ...]]]:
             flows = [(p, (a,)) for p, a in zip(operation.params, operation.args, strict=True)]
             flows += [(o, (y,)) for o, y in zip(operation.outs, operation.body.yields, strict=True)]
             return [(out, sources) for out, sources in flows if isinstance(out.type, Array)]
+        case View() | Transpose() | Reshape() | Grow():
+            return [(operation.out, (operation.array,))]
         case Push():
             return [(operation.stack, (operation.value,))]
         case Pop() | Peek():
@@ -82,9 +92,72 @@ def _flows(operation: Operation) -> list[tuple[Value, tuple[Value, ...]]]:
     return []
 
 
-def _shared(flows: list[tuple[Value, tuple[Value, ...]]]) -> list[tuple[Value, tuple[Value, ...]]]:
+def _shared(flows: list[Flow]) -> list[Flow]:
     """A list under two names: what one puts into it, the other finds."""
     return [(source, (out,)) for out, sources in flows if isinstance(out.type, Stack) for source in sources]
+
+
+class Apart:
+    """Which references are known to be different arrays, although both may be the same ones: buffers that are swapped.
+
+    Two parameters of a loop are different if they start as different arrays and every turn hands on different ones. And
+    what a turn makes is none of what it was given.
+    """
+
+    def __init__(self, function: Function, sites: dict[Value, Sites]) -> None:
+        self.sites = sites
+        self.bases: dict[Value, Value] = {}
+        self.given: dict[Value, Loop] = {}
+        """Array parameters, with their loops."""
+        self.made: dict[Value, set[Loop]] = {}
+        """New arrays, with the loops that make them anew in every turn."""
+        self.pairs: set[frozenset[Value]] = set()
+        self.visit(function.body, ())
+
+    def visit(self, block: Block, loops: tuple[Loop, ...]) -> None:
+        for operation in block.operations:
+            if isinstance(operation, References):
+                self.bases[operation.out] = operation.array
+            elif isinstance(operation, Alloc | Copy | Library):
+                self.made |= {v: set(loops) for v in operation.defines()}
+            around = (*loops, operation) if isinstance(operation, Loop) else loops
+            if isinstance(operation, Loop):
+                self.given |= {p: operation for p in operation.params if isinstance(p.type, Array)}
+            for inner in operation.blocks():
+                self.visit(inner, around)
+            if isinstance(operation, Loop):
+                self.loop(operation)
+
+    def loop(self, loop: Loop) -> None:
+        """The parameters that stay different: first all of them, then those that nothing speaks against."""
+        arrays = [k for k, p in enumerate(loop.params) if isinstance(p.type, Array)]
+        couples = [(a, b) for n, a in enumerate(arrays) for b in arrays[n + 1 :]]
+        couples = [(a, b) for a, b in couples if self.different(loop.inits[a], loop.inits[b])]
+        while True:
+            self.pairs |= {frozenset((loop.params[a], loop.params[b])) for a, b in couples}
+            kept = [(a, b) for a, b in couples if self.different(loop.body.yields[a], loop.body.yields[b])]
+            if kept == couples:
+                break
+            self.pairs -= {frozenset((loop.params[a], loop.params[b])) for a, b in couples}
+            couples = kept
+        self.pairs |= {frozenset((loop.outs[a], loop.outs[b])) for a, b in couples}
+
+    def different(self, a: Value, b: Value) -> bool:
+        """Whether two references certainly have no memory in common."""
+        if not self.sites.get(a, frozenset((a,))) & self.sites.get(b, frozenset((b,))):
+            return True
+        first, second = self.base(a), self.base(b)
+        if frozenset((first, second)) in self.pairs:
+            return True
+        return any(
+            given in self.given and self.given[given] in self.made.get(made, ())
+            for given, made in ((first, second), (second, first))
+        )
+
+    def base(self, array: Value) -> Value:
+        while array in self.bases:
+            array = self.bases[array]
+        return array
 
 
 def written_sites(block: Block, sites: dict[Value, Sites]) -> set[Value]:

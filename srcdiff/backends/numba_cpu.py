@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import re
+import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from numba.core.compiler_lock import global_compiler_lock
+
 from srcdiff.backends import python
-from srcdiff.diagnostics import InternalError
+from srcdiff.backends.machine_code import MachineCode
+from srcdiff.diagnostics import InternalError, timings
 from srcdiff.emit import texts
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar
 from srcdiff.source.abstract import Description
+
+ONE_AT_A_TIME = global_compiler_lock
+"""Threads take turns in the compiler: with Numba's own lock, since Numba holds it when it asks for a derivative."""
 
 _LINEAR_ALGEBRA = (" @ ", "np.dot(", "np.linalg.")
 _NEEDS_SCIPY = (
@@ -29,10 +37,19 @@ def not_compiled(error: Exception, backend: str) -> Exception:
     return InternalError(f"Numba does not compile the generated code: {error}") if backend == "numba" else error
 
 
-def load(text: str, functions: Sequence[str], objects: Mapping[str, Any], options: Mapping[str, Any], file: str) -> Any:
-    """The last of the functions, compiled: a Numba dispatcher."""
+def load(
+    text: str,
+    functions: Sequence[str],
+    objects: Mapping[str, Any],
+    options: Mapping[str, Any],
+    file: str,
+    key: str | None = None,
+) -> Any:
+    """The last of the functions, compiled: a Numba dispatcher; with a key, its machine code is kept for later."""
     import numba
 
+    if timings.wanted():
+        _listen()
     # Numba copies what BLAS cannot read in place, as NumPy does; nobody can change the code it says this of.
     warnings.filterwarnings("ignore", category=numba.NumbaPerformanceWarning, module=re.escape(file))
     if any(call in text for call in _LINEAR_ALGEBRA) and importlib.util.find_spec("scipy") is None:
@@ -46,7 +63,30 @@ def load(text: str, functions: Sequence[str], objects: Mapping[str, Any], option
     namespace = python.load(text, objects, file)
     for name in functions:
         namespace[name] = compile_(namespace[name])
-    return namespace[functions[-1]]
+    function = namespace[functions[-1]]
+    if key is not None and hasattr(function, "_cache"):  # without it, Numba has been told not to compile
+        function._cache = MachineCode(key)
+    return function
+
+
+@functools.cache
+def _listen() -> None:
+    """Have Numba say how long it compiles what srcdiff wrote."""
+    from numba.core import event
+
+    class Listener(event.Listener):
+        def __init__(self) -> None:
+            self.started: list[float] = []
+
+        def on_start(self, event: Any) -> None:
+            self.started.append(time.perf_counter())
+
+        def on_end(self, event: Any) -> None:
+            seconds, function = time.perf_counter() - self.started.pop(), event.data["dispatcher"].py_func
+            if function.__module__.startswith(python.MODULES):
+                timings.say(f"compile `{function.__name__}` with Numba", seconds)
+
+    event.register("numba:compile", Listener())
 
 
 def _say(context: Any, builder: Any, signature: Any, args: Any, function: Any) -> Any:
@@ -101,8 +141,9 @@ def callable_from_compiled_code(kind: type, specialise: Callable[..., Any]) -> N
     from numba.extending import typeof_impl
 
     def entry_of(derivative: Any) -> Any:
-        if derivative.entry is None:
-            derivative.entry = _entry(derivative, specialise)
+        with ONE_AT_A_TIME:
+            if derivative.entry is None:
+                derivative.entry = _entry(derivative, specialise)
         return derivative.entry
 
     @typeof_impl.register(kind)

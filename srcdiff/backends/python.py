@@ -10,10 +10,13 @@ from typing import Any
 
 import numpy as np
 
+MODULES = "srcdiff.generated."
+"""Where the modules are in `sys.modules`."""
+
 
 def load(text: str, objects: Mapping[str, Any], file: str) -> dict[str, Any]:
     """Execute the text; tracebacks and pdb show it under its file name."""
-    module = types.ModuleType(f"srcdiff.generated.{file.strip('<>').replace(' ', '_')}")
+    module = types.ModuleType(f"{MODULES}{file.strip('<>').replace(' ', '_')}")
     sys.modules[module.__name__] = module  # Numba finds recursive functions through their module
     namespace = module.__dict__
     namespace.update(objects)

@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from srcdiff.diagnostics import Span
 from srcdiff.emit import support
 from srcdiff.emit.naming import RESERVED
+from srcdiff.emit.texts import PRINTERS, formatted
 from srcdiff.emit.write import Text, write_function
-from srcdiff.ir.nodes import Function, Value
+from srcdiff.ir.nodes import Function, Raise, Value, walk
 from srcdiff.rules import special
 from srcdiff.source.abstract import Abstract, Items, List, Static, Tuple
 from srcdiff.source.derivatives import Reading
+from srcdiff.transforms.rooms import Room, kept_elsewhere
 
 
 @dataclass(slots=True)
@@ -25,13 +28,22 @@ class Module:
     objects: dict[str, Any] = field(default_factory=dict)
     functions: list[str] = field(default_factory=list)
     """The functions that the text defines."""
+    rooms: tuple[Room, ...] = ()
+    """The memory that the last of them takes from its caller."""
+    kept_elsewhere: tuple[Span, ...] = ()
+    """The places of values that are kept in other memory."""
 
 
 def write_module(
-    main: Function, callees: Sequence[Function], reading: Reading, further: dict[str, Abstract], result: str
+    main: Function,
+    callees: Sequence[Function],
+    reading: Reading,
+    further: dict[str, Abstract],
+    result: str,
+    rooms: tuple[Room, ...] = (),
 ) -> Module:
     """The text of the module; `further` are parameters behind its own, `result` is a template of what it returns."""
-    module = Module(main.name)
+    module = Module(main.name, rooms=rooms, kept_elsewhere=kept_elsewhere((main, *callees)))
     reserved = {c.name for c in callees} | {main.name}
     texts: list[Text] = [
         write_function(c, parameters=c.params, result=_tuple_of(c), reserved=sorted(reserved)) for c in callees
@@ -43,7 +55,7 @@ def write_module(
         write_function(
             main,
             doc=_doc(reading),
-            parameters=parameters,
+            parameters=[*parameters, *main.params[len(main.params) - len(rooms) :]],
             unpack=unpack,
             result=result,
             reserved=sorted({*reserved, *module.objects}),
@@ -61,6 +73,14 @@ def write_module(
     module.text = "\n".join([*imports, "import numpy as np", body]) + "\n"
     module.functions = [*sorted(module.support), *(c.name for c in callees), main.name]
     return module
+
+
+def nameable(reading: Reading) -> dict[str, Any]:
+    """The objects that a module may name, if it was written for this program."""
+    functions = (reading.program.main, *reading.program.callees)
+    raised = [o.exception for f in functions for o in walk(f.body) if isinstance(o, Raise)]
+    found: list[Any] = [*raised, *(formatted(e) for e in raised), *PRINTERS, *_namedtuples(reading)]
+    return {x.__name__: x for x in found}
 
 
 def _doc(reading: Reading) -> str:

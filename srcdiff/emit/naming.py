@@ -11,7 +11,7 @@ from srcdiff.ir.nodes import Custom, Function, Grow, If, Loop, Value, walk
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import Stack
 
-_SUPPORT = {p.support for p in PRIMITIVES.values() if p.support} | {"grown"}
+_SUPPORT = {p.support for p in PRIMITIVES.values() if p.support} | {"copied", "fitting", "grown"}
 RESERVED = frozenset({*keyword.kwlist, *dir(builtins), "np", "math", "_", *_SUPPORT})
 
 

@@ -7,6 +7,18 @@ from typing import Any
 import numpy as np
 
 
+def copied(array: Any, room: Any) -> Any:
+    """A copy of the array: in the other one if that has its shape, else a new one."""
+    copy = room if room.shape == array.shape else np.empty(array.shape, room.dtype)
+    copy[...] = array
+    return copy
+
+
+def fitting(room: Any, shape: Any) -> Any:
+    """The array if it has the shape, else a new one."""
+    return room if room.shape == shape else np.empty(shape, room.dtype)
+
+
 def grown(array: Any, position: Any) -> Any:
     """The array if it has an element at the position, else one twice as large with the same contents."""
     if position < array.shape[0]:

@@ -31,6 +31,11 @@ def formatted(exception: type[BaseException]) -> type[BaseException]:
     return _MADE[exception]
 
 
+def is_formatted(kind: type) -> bool:
+    """Whether the class is one of these."""
+    return _MADE.get(kind.__base__) is kind
+
+
 def _filled(template: str | None, values: Iterator[Any]) -> Any:
     if template is None:
         return next(values)

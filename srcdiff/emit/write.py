@@ -13,6 +13,7 @@ from srcdiff.emit import texts
 from srcdiff.emit.layout import Layout, lay_out
 from srcdiff.emit.naming import give_names
 from srcdiff.ir.nodes import (
+    STACK_START,
     Alloc,
     Apply,
     Block,
@@ -256,6 +257,13 @@ class _Writer:
                 self.assign_formula(self.names[operation.out], operation)
             case Store():
                 self.store(operation)
+            case Alloc() if operation.room is not None:
+                self.fit(operation, operation.room)
+            case Copy() if operation.room is not None:
+                self.text.support.add("copied")
+                self.assign(
+                    operation.out, f"copied({self.names_of(operation.array)}, {self.expression(operation.room)})"
+                )
             case Alloc():
                 self.assign(operation.out, self.alloc(operation))
             case Copy():
@@ -332,6 +340,17 @@ class _Writer:
             kind = ", np.float64"
         return f"np.{maker}({shape}{rest}{kind})"
 
+    def fit(self, operation: Alloc, room: Value) -> None:
+        self.text.support.add("fitting")
+        if operation.like is not None:
+            shape = f"{self.expression(operation.like)}.shape"
+        else:
+            sizes = [self.expression(s) for s in operation.shape]
+            shape = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
+        self.assign(operation.out, f"fitting({self.expression(room)}, {shape})")
+        if operation.fill is not None:
+            self.line(f"{self.names[operation.out]}[...] = {self.expression(operation.fill)}")
+
     def item(self, item: Index | Slice | NewAxis) -> str:
         match item:
             case Index():
@@ -404,7 +423,8 @@ class _Writer:
             return
         match operation:
             case NewStack():
-                self.line(f"{name} = np.empty(64{'' if kind == 'float64' else f', np.{kind}'})")
+                fresh = f"np.empty({STACK_START}{'' if kind == 'float64' else f', np.{kind}'})"
+                self.line(f"{name} = {fresh if operation.room is None else self.expression(operation.room)}")
                 self.line(f"{top} = 0")
             case Push():
                 self.text.support.add("grown")

@@ -12,9 +12,9 @@ Scalars and array references are values, assigned once. What arrays hold is memo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from srcdiff.diagnostics import Span
 from srcdiff.ir.types import Array, Scalar, Type
@@ -39,6 +39,15 @@ class Value:
 
 
 Substitution = Callable[[Value], Value]
+Node = TypeVar("Node")
+
+
+def changed(node: Node, **parts: Any) -> Node:
+    """The node with other parts; itself if they are the same, so that a step that changes nothing is seen by that."""
+    for name, part in parts.items():
+        if getattr(node, name) != part:
+            return replace(node, **parts)  # type: ignore[type-var]
+    return node
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -59,6 +68,10 @@ class Operation:
 
     def replaced(self, by: Substitution) -> Operation:
         """The operation with other operands; blocks and results stay."""
+        return self
+
+    def rebuilt(self, by: Callable[[Block], Block]) -> Operation:
+        """The operation with other blocks; operands and results stay."""
         return self
 
 
@@ -92,7 +105,7 @@ class Apply(Operation):
         return (self.out,)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, args=tuple(by(a) for a in self.args))
+        return changed(self, args=tuple([by(a) for a in self.args]))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -108,7 +121,7 @@ class Load(Operation):
         return (self.out,)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, array=by(self.array), indices=tuple(by(i) for i in self.indices))
+        return changed(self, array=by(self.array), indices=tuple([by(i) for i in self.indices]))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -124,8 +137,8 @@ class Store(Operation):
         return (self.array, *self.indices, self.value)
 
     def replaced(self, by: Substitution) -> Operation:
-        indices = tuple(by(i) for i in self.indices)
-        return replace(self, array=by(self.array), indices=indices, value=by(self.value))
+        indices = tuple([by(i) for i in self.indices])
+        return changed(self, array=by(self.array), indices=indices, value=by(self.value))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -137,18 +150,22 @@ class Alloc(Operation):
     fill: Value | None = None
     like: Value | None = None
     """The array whose shape this is, if it came from one: `np.zeros_like(a)` reads better than its shape."""
+    keeps: Span | None = None
+    """The place of the value that is kept here for the reverse sweep, if that is what it is for."""
+    room: Value | None = None
+    """An array from the caller, taken instead if it has the shape."""
 
     def uses(self) -> tuple[Value, ...]:
-        fill = (self.fill,) if self.fill is not None else ()
-        return (self.like, *fill) if self.like is not None else (*self.shape, *fill)
+        given = tuple(v for v in (self.fill, self.room) if v is not None)
+        return (self.like, *given) if self.like is not None else (*self.shape, *given)
 
     def defines(self) -> tuple[Value, ...]:
         return (self.out,)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(
+        return changed(
             self,
-            shape=tuple(by(s) for s in self.shape),
+            shape=tuple([by(s) for s in self.shape]),
             fill=None if self.fill is None else by(self.fill),
             like=None if self.like is None else by(self.like),
         )
@@ -158,15 +175,17 @@ class Alloc(Operation):
 class Copy(Operation):
     out: Value
     array: Value
+    room: Value | None = None
+    """An array from the caller, taken instead of a new one if it has the shape."""
 
     def uses(self) -> tuple[Value, ...]:
-        return (self.array,)
+        return (self.array,) if self.room is None else (self.array, self.room)
 
     def defines(self) -> tuple[Value, ...]:
         return (self.out,)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, array=by(self.array))
+        return changed(self, array=by(self.array))
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +239,7 @@ class View(Operation):
         return (self.out,)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, array=by(self.array), items=tuple(i.replaced(by) for i in self.items))
+        return changed(self, array=by(self.array), items=tuple(i.replaced(by) for i in self.items))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -236,7 +255,7 @@ class Transpose(Operation):
         return (self.out,)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, array=by(self.array))
+        return changed(self, array=by(self.array))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -254,7 +273,7 @@ class Reshape(Operation):
         return (self.out,)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, array=by(self.array), shape=tuple(by(s) for s in self.shape))
+        return changed(self, array=by(self.array), shape=tuple([by(s) for s in self.shape]))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -272,7 +291,7 @@ class Library(Operation):
         return self.outs
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, args=tuple(by(a) for a in self.args))
+        return changed(self, args=tuple([by(a) for a in self.args]))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -290,7 +309,7 @@ class Dim(Operation):
         return (self.out,)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, array=by(self.array))
+        return changed(self, array=by(self.array))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -311,7 +330,7 @@ class Grow(Operation):
         return (self.out,)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, array=by(self.array), size=by(self.size))
+        return changed(self, array=by(self.array), size=by(self.size))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -331,7 +350,10 @@ class If(Operation):
         return (self.then, self.orelse)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, condition=by(self.condition))
+        return changed(self, condition=by(self.condition))
+
+    def rebuilt(self, by: Callable[[Block], Block]) -> Operation:
+        return changed(self, then=by(self.then), orelse=by(self.orelse))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -361,7 +383,11 @@ class Loop(Operation):
 
     def replaced(self, by: Substitution) -> Operation:
         bounds = None if self.bounds is None else (by(self.bounds[0]), by(self.bounds[1]), by(self.bounds[2]))
-        return replace(self, bounds=bounds, inits=tuple(by(i) for i in self.inits))
+        return changed(self, bounds=bounds, inits=tuple([by(i) for i in self.inits]))
+
+    def rebuilt(self, by: Callable[[Block], Block]) -> Operation:
+        test = None if self.test is None else by(self.test)
+        return changed(self, test=test, body=by(self.body))
 
     @property
     def counted(self) -> bool:
@@ -386,7 +412,7 @@ class Call(Operation):
         return self.outs
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, args=tuple(by(a) for a in self.args))
+        return changed(self, args=tuple([by(a) for a in self.args]))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -409,7 +435,10 @@ class Custom(Operation):
         return (self.body,)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, args=tuple(by(a) for a in self.args))
+        return changed(self, args=tuple([by(a) for a in self.args]))
+
+    def rebuilt(self, by: Callable[[Block], Block]) -> Operation:
+        return changed(self, body=by(self.body))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -437,7 +466,7 @@ def with_values(part: Any, by: Substitution) -> Any:
         case Value():
             return by(part)
         case Formatted():
-            return Formatted(part.template, tuple(by(v) for v in part.values))
+            return changed(part, values=tuple([by(v) for v in part.values]))
         case tuple():
             return tuple(with_values(p, by) for p in part)
     return part
@@ -454,7 +483,7 @@ class Raise(Operation):
         return values_in(self.parts)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, parts=with_values(self.parts, by))
+        return changed(self, parts=with_values(self.parts, by))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -468,7 +497,11 @@ class Print(Operation):
         return values_in(self.parts)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, parts=with_values(self.parts, by))
+        return changed(self, parts=with_values(self.parts, by))
+
+
+STACK_START = 64
+"""How many numbers a stack has room for at first."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -476,6 +509,13 @@ class NewStack(Operation):
     """An empty stack: values that a sweep keeps for the other one, of which it is not known before how many."""
 
     out: Value
+    keeps: Span | None = None
+    """The place of the value that is kept here."""
+    room: Value | None = None
+    """An array from the caller for a start, of any length."""
+
+    def uses(self) -> tuple[Value, ...]:
+        return () if self.room is None else (self.room,)
 
     def defines(self) -> tuple[Value, ...]:
         return (self.out,)
@@ -490,7 +530,7 @@ class Push(Operation):
         return (self.stack, self.value)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, stack=by(self.stack), value=by(self.value))
+        return changed(self, stack=by(self.stack), value=by(self.value))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -505,7 +545,7 @@ class Pop(Operation):
         return (self.out,)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, stack=by(self.stack))
+        return changed(self, stack=by(self.stack))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -523,7 +563,7 @@ class Peek(Operation):
         return (self.out,)
 
     def replaced(self, by: Substitution) -> Operation:
-        return replace(self, stack=by(self.stack), index=by(self.index))
+        return changed(self, stack=by(self.stack), index=by(self.index))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -562,12 +602,24 @@ References = View | Transpose | Reshape
 """Operations that give another reference to the same memory."""
 
 
-def walk(block: Block) -> Iterator[Operation]:
+def walk(block: Block) -> list[Operation]:
     """Every operation of the block and of the blocks inside it, in order of text."""
+    found: list[Operation] = []
+    _gather(block, found)
+    return found
+
+
+def _gather(block: Block, into: list[Operation]) -> None:
     for operation in block.operations:
-        yield operation
+        into.append(operation)
         for inner in operation.blocks():
-            yield from walk(inner)
+            _gather(inner, into)
+
+
+def substituted(block: Block, by: Substitution) -> Block:
+    """The block with other values, in the blocks inside it too; results stay."""
+    operations = tuple([o.replaced(by).rebuilt(lambda inner: substituted(inner, by)) for o in block.operations])
+    return changed(block, operations=operations, yields=tuple([by(v) for v in block.yields]))
 
 
 def inner_values(operation: Operation) -> tuple[Value, ...]:

@@ -31,7 +31,7 @@ def show(function: Function) -> str:
         shown = [
             f"{f.name}={name(getattr(operation, f.name))}"
             for f in fields(operation)
-            if f.name not in ("span", "out", "outs", "then", "orelse", "body", "test", "rule")
+            if f.name not in ("span", "out", "outs", "then", "orelse", "body", "test", "rule", "keeps")
             and getattr(operation, f.name) not in (None, (), False)
         ]
         outs = ", ".join(f"{name(v)}: {v.type}" for v in operation.defines())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NoReturn
 
 from srcdiff.diagnostics import InternalError
 from srcdiff.ir.nodes import Alloc, Block, Dim, Function, If, Load, Loop, Operation, Store, Value, inner_values
@@ -18,52 +19,62 @@ class _Check:
     def __init__(self, step: str) -> None:
         self.step = step
         self.defined: set[Value] = set()
+        self.visible: set[Value] = set()
 
-    def require(self, condition: bool, what: str, operation: Operation | None = None) -> None:
-        if not condition:
-            raise InternalError(f"after '{self.step}': {what}" + (f" in {operation}" if operation is not None else ""))
+    def fail(self, what: str, operation: Operation | None = None) -> NoReturn:
+        raise InternalError(f"after '{self.step}': {what}" + (f" in {operation}" if operation is not None else ""))
 
     def function(self, function: Function) -> None:
-        visible = set(function.params)
-        self.defined |= visible
-        self.block(function.body, visible)
+        self.defined.update(function.params)
+        self.block(function.body, function.params)
 
-    def block(self, block: Block, outer: set[Value]) -> None:
-        visible = set(outer)
+    def block(self, block: Block, inner: tuple[Value, ...]) -> None:
+        """The block; `inner` are values that are seen only there."""
+        here = list(inner)
+        self.visible.update(here)
         for operation in block.operations:
             for value in operation.uses():
-                self.require(value in visible, f"the value {value} is used before it is defined", operation)
+                if value not in self.visible:
+                    self.fail(f"the value {value} is used before it is defined", operation)
             self.operation(operation)
-            inner = set(inner_values(operation))
-            for value in (*inner, *operation.defines()):
-                self.require(value not in self.defined, f"{value} is defined twice", operation)
+            inner, outs = inner_values(operation), operation.defines()
+            for value in (*inner, *outs):
+                if value in self.defined:
+                    self.fail(f"{value} is defined twice", operation)
                 self.defined.add(value)
             for nested in operation.blocks():
-                self.block(nested, visible | inner)
-            visible.update(operation.defines())
+                self.block(nested, inner)
+            self.visible.update(outs)
+            here += outs
         for value in block.yields:
-            self.require(value in visible, f"{value} is yielded but not defined")
+            if value not in self.visible:
+                self.fail(f"{value} is yielded but not defined")
+        self.visible.difference_update(here)
 
     def operation(self, operation: Operation) -> None:
         match operation:
             case If():
                 for block in operation.blocks():
-                    self.agree([v.type for v in block.yields], [v.type for v in operation.outs], operation)
+                    self.agree(block.yields, operation.outs, operation)
             case Loop():
-                types = [v.type for v in operation.params]
-                yields = operation.body.yields
-                self.agree([v.type for v in yields[: len(types)]], types, operation)
-                self.agree([v.type for v in operation.inits], types, operation)
-                self.agree([v.type for v in operation.outs], types, operation)
-                self.require(len(yields) == len(types) + operation.leaves, "a loop yields too many values", operation)
+                count, yields = len(operation.params), operation.body.yields
+                for values in (yields[:count], operation.inits, operation.outs):
+                    self.agree(values, operation.params, operation)
+                if len(yields) != count + operation.leaves:
+                    self.fail("a loop yields too many values", operation)
             case Load() | Store():
-                rank = operation.array.array.rank
-                self.require(len(operation.indices) == rank, "an element needs an index for each axis", operation)
-                self.require(all(i.type == INT for i in operation.indices), "an index is not an integer", operation)
+                if len(operation.indices) != operation.array.array.rank:
+                    self.fail("an element needs an index for each axis", operation)
+                if any(i.type != INT for i in operation.indices):
+                    self.fail("an index is not an integer", operation)
             case Dim():
-                self.require(operation.axis < operation.array.array.rank, "there is no such axis", operation)
+                if operation.axis >= operation.array.array.rank:
+                    self.fail("there is no such axis", operation)
             case Alloc():
-                self.require(isinstance(operation.out.type, Array), "an allocation is an array", operation)
+                if not isinstance(operation.out.type, Array):
+                    self.fail("an allocation is an array", operation)
 
-    def agree(self, found: Sequence[object], expected: Sequence[object], operation: Operation) -> None:
-        self.require(list(found) == list(expected), f"types differ: {found} and {expected}", operation)
+    def agree(self, values: Sequence[Value], others: Sequence[Value], operation: Operation) -> None:
+        found, expected = [v.type for v in values], [v.type for v in others]
+        if found != expected:
+            self.fail(f"types differ: {found} and {expected}", operation)

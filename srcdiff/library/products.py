@@ -25,13 +25,13 @@ from srcdiff.library.language import (
     last_two_swapped,
     only,
     stretched,
+    view_from_places,
     without,
     zero,
 )
 from srcdiff.library.reductions import numbers
 from srcdiff.library.subscripts import (
     axes_not_in,
-    first_axes,
     groups,
     kept_letters,
     letters_in,
@@ -202,6 +202,8 @@ def rearranged(a: Any, letters: Any, result: Any) -> Any:
     """The axes in another order; letters that do not stand in the result are summed."""
     if not is_array(a):
         return a
+    if unique(letters) != letters and len(unique(letters)) == len(result):
+        return diagonal_view(a, letters, result)
     a = diagonals(a, letters)
     letters = unique(letters)
     if len(letters) > len(result):
@@ -216,16 +218,17 @@ def in_order(a: Any, letters: Any, wanted: Any) -> Any:
 
 def diagonals(a: Any, letters: Any) -> Any:
     """The elements where the axes that have the same letter have the same index."""
-    distinct = unique(letters)
-    if distinct == letters:
-        return a
-    shape = only(a.shape, first_axes(letters))
+    return a if unique(letters) == letters else np.copy(diagonal_view(a, letters, unique(letters)))
+
+
+def diagonal_view(a: Any, letters: Any, result: Any) -> Any:
     if a.shape != only(a.shape, order_of(letters, letters)):
         raise ValueError("axes with the same letter have different lengths")
-    result = np.empty(shape, a.dtype)
-    for i in each(shape):
-        result[i] = a[place_of(letters, distinct, i)]
-    return result
+
+    def element(*i: Any) -> Any:
+        return a[place_of(letters, result, i)]
+
+    return view_from_places(a, only(a.shape, order_of(letters, result)), element)
 
 
 def product_of_two(a: Any, a_letters: Any, b: Any, b_letters: Any, result: Any) -> Any:

@@ -103,11 +103,6 @@ def place_of(letters: str, distinct: str, place: tuple[Any, ...]) -> tuple[Any, 
 
 
 @structural
-def first_axes(letters: str) -> tuple[int, ...]:
-    """The axis where each letter stands first."""
-    return tuple(letters.index(x) for x in dict.fromkeys(letters))
-
-
 @structural
 def groups(a: str, b: str, result: str) -> tuple[str, str, str, str]:
     """The letters of both operands and the result, of the first and the result, of the second and it; of both alone."""

@@ -21,7 +21,7 @@ FUNCTIONS: dict[Any, Any] = {
 """By the function of NumPy."""
 
 _NAMED = (
-    *("all", "any", "argmax", "argmin", "argsort", "astype", "choose", "clip", "compress", "copy", "cumprod", "cumsum"),
+    *("all", "any", "argmax", "argmin", "argsort", "astype", "choose", "clip", "compress", "cumprod", "cumsum"),
     *("diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "ravel", "repeat", "round", "searchsorted"),
     *("squeeze", "std", "sum", "swapaxes", "take", "trace", "var"),
 )

@@ -30,14 +30,14 @@ class Tuple:
     """The namedtuple class, if it is one."""
 
 
-_handles = itertools.count()
+_numbers = itertools.count()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class List:
     """The identity of a list; what it holds is in the environment, so that all its names see a change."""
 
-    number: int = field(default_factory=lambda: next(_handles))
+    number: int = field(default_factory=lambda: next(_numbers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +175,10 @@ class Lazy:
     """The block in which it came up: once computed there, it need not be computed again."""
     view_of: Value | None = None
     """What NumPy gives a view of here: the copy must not be told from it."""
+    ordered: bool = True
+    """Whether NumPy lays it out in memory as what it reads."""
+    number: int = field(default_factory=lambda: next(_numbers))
+    """The order in which they came up, which is that in which they are computed."""
 
     @property
     def rank(self) -> int:

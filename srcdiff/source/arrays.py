@@ -84,7 +84,8 @@ class Arrays(WholeArrays):
             self.refuse("SD203", node, f"{self.said(x)} stands where an array is needed")
         same = isinstance(dtype, Static) and dtype.value is None
         kind = Static(x.type.dtype) if same else dtype
-        return self.new_array(node, Tuple(self.shape(x)), fill, kind, x if same else None)
+        array = self.new_array(node, Tuple(self.shape(x)), fill, kind, x if same else None)
+        return self.laid_out_like(self.the_array(array, node), (x,))
 
     def call_zeros_like(self, node: ast.AST, a: Abstract, dtype: Abstract = Static(None)) -> Abstract:  # noqa: B008
         return self.like(node, a, Static(0.0), dtype)
@@ -106,7 +107,7 @@ class Arrays(WholeArrays):
 
     def call_copy(self, node: ast.AST, a: Abstract) -> Abstract:
         if isinstance(a, Value) and isinstance(a.type, Array):
-            return self.copy(a)
+            return self.laid_out_like(self.copy(a), (a,))
         if isinstance(a, List):
             return self.list_copy(node, a)
         self.refuse("SD203", node, f"{self.said(a)} stands where an array is needed")
@@ -143,7 +144,7 @@ class Arrays(WholeArrays):
     def call_array(self, node: ast.AST, of: Abstract, dtype: Abstract = Static(None)) -> Abstract:  # noqa: B008
         """`np.array` of numbers in (nested) lists or tuples."""
         if isinstance(of, Value) and isinstance(of.type, Array) and isinstance(dtype, Static) and dtype.value is None:
-            return self.copy(of)
+            return self.call_copy(node, of)
         if isinstance(of, List) and isinstance(self.names[list_key(of)], Stored):
             return self.array_of_stored(of, dtype, node)
         rows = self.nested(of, node)
@@ -257,12 +258,23 @@ class Arrays(WholeArrays):
             array, sizes = self.reversed_axes(array), tuple(reversed(sizes))
         elif not (isinstance(order, Static) and order.value == "C"):
             self.refuse("SD203", node, "only the orders 'C' and 'F' are supported", help_="transpose the array first")
-        if array not in self.contiguous:  # NumPy gives a view if the array is contiguous in memory, else a copy
-            copied = self.copy(array)
-            self.doubt(array, copied)
-            array = copied
-        reshaped = self.reshaped(array, sizes)
+        reshaped = self.reshaped(self.contiguous_or_copy(array), sizes)
         return reshaped if order == Static("C") else self.reversed_axes(reshaped)
+
+    def contiguous_or_copy(self, array: Value) -> Value:
+        """What NumPy takes as it is if it is contiguous in memory, and copies if it is not."""
+        if array in self.contiguous or (array in self.computed and not self.has_name(array)):
+            return array
+        copied = self.copy(array)
+        self.doubt(array, copied)
+        return copied
+
+    def call_ascontiguousarray(self, node: ast.AST, a: Abstract, dtype: Abstract = Static(None)) -> Abstract:  # noqa: B008
+        found = self.call_asarray(node, a, dtype)
+        return self.contiguous_or_copy(found) if isinstance(found, Value) and found is a else found
+
+    def array_copy(self, node: ast.AST, array: Value) -> Abstract:
+        return self.copy(array)
 
     def reversed_axes(self, array: Value) -> Value:
         return self.transposed(array, tuple(reversed(range(array.array.rank)))) if array.array.rank > 1 else array

@@ -7,6 +7,7 @@ import builtins
 import functools
 import inspect
 import math
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -32,14 +33,15 @@ from srcdiff.source.abstract import (
     Static,
     Transformed,
     Tuple,
+    arrays_in,
     describe,
     leaf_types,
     loosened,
 )
 from srcdiff.source.capture import capture, plain_function
-from srcdiff.source.environment import Frame
+from srcdiff.source.environment import Frame, list_key
 from srcdiff.source.optionals import Optionals
-from srcdiff.source.scopes import assigned_names, nonlocal_names
+from srcdiff.source.scopes import assigned_names, inner_scopes, nonlocal_names
 
 _MODULES: dict[str, Any] = {"math": math, "np": np, "builtins": builtins}
 
@@ -147,12 +149,7 @@ class Calls(Optionals):
         if isinstance(target, type) and issubclass(target, tuple) and hasattr(target, "_fields"):
             return self.make_namedtuple(target, args, keywords, node)
         if handler is not None:
-            try:
-                inspect.signature(handler).bind(node, *args, **keywords)
-            except TypeError as error:
-                name = getattr(target, "__name__", str(target))
-                self.refuse("SD304", node, f"`{name}` does not take these arguments: {error}")
-            return handler(node, *args, **keywords)
+            return self.handled(handler, getattr(target, "__name__", str(target)), node, *args, **keywords)
         if primitive is not None:
             return self.call_primitive(primitive, args, keywords, node, target)
         if library is not None:
@@ -425,11 +422,7 @@ class Calls(Optionals):
             problem = refusal.problem
             assert problem is not None
             self.refuse("SD302", node, problem.message)
-        defaults = {
-            name: parameter.default
-            for name, parameter in inspect.signature(plain, follow_wrapped=False).parameters.items()
-            if parameter.default is not inspect.Parameter.empty
-        }
+        defaults = _defaults(plain)
         lifted = {n: self.lift_default(d, n, node) for n, d in defaults.items()}
         if defaults:
             self.guards.append((_Defaults(plain), "", plain.__defaults__))
@@ -484,20 +477,32 @@ class Calls(Optionals):
         outer, span, path = self.frame, self.span, self.path
         self.active_calls.append(identity)
         self.frame, self.path = frame, (*path, id(node))
-        for name, x in bound.items():
-            self.names[(frame.number, name)] = x
+        self.names = self.names | {(frame.number, name): x for name, x in bound.items()}
         try:
             result = self.run_body(frame.node)
         finally:
             self.frame, self.span, self.path = outer, span, path
             self.active_calls.pop()
-            if not any(
-                isinstance(n, ast.Lambda | ast.FunctionDef) and n is not frame.node for n in ast.walk(frame.node)
-            ):
+            if not inner_scopes(frame.node) & {ast.Lambda, ast.FunctionDef}:
                 self.names = {k: v for k, v in self.names.items() if k[0] != frame.number}
+        if frame.library and not outer.library:
+            self.laid_out_somehow(result, bound)
         if isinstance(result, Tuple) and (frame is outer or not outer.library):  # nobody takes these as they are
             result = Tuple(tuple(self.forced(i) for i in result.items), result.kind)
         return self.checked(result, f"the result of {frame.name}", node) if isinstance(result, Poison) else result
+
+    def laid_out_somehow(self, result: Abstract, bound: dict[str, Abstract]) -> None:
+        """NumPy's own functions lay out what they give as what they were given, mostly."""
+        sources = [v for x in bound.values() for v in self.arrays_of(x)]
+        for array in self.arrays_of(result):
+            self.laid_out_like(array, sources)
+
+    def arrays_of(self, x: Abstract) -> list[Value]:
+        """The arrays that something is, holds, or is computed from."""
+        if isinstance(x, Tuple):
+            return [v for item in x.items for v in self.arrays_of(item)]
+        found = arrays_in(self.names[list_key(x)] if isinstance(x, List) else x)
+        return [array for array in found if isinstance(array.type, Array)]
 
     def bind(
         self,
@@ -578,6 +583,16 @@ class Calls(Optionals):
             name = "stop_gradient"
         return None if name is None else getattr(self, f"call_{name}")
 
+    def handled(
+        self, handler: Callable[..., Abstract], name: str, node: ast.AST, /, *args: Abstract, **keywords: Abstract
+    ) -> Abstract:
+        """What a method of ours makes of a call of what the user knows as `name`."""
+        try:
+            _signature(handler.__func__).bind(self, node, *args, **keywords)  # type: ignore[attr-defined]
+        except TypeError as error:
+            self.refuse("SD304", node, f"`{name}` does not take these arguments: {error}")
+        return handler(node, *args, **keywords)
+
     # methods
 
     def call_method(
@@ -605,12 +620,7 @@ class Calls(Optionals):
         if function is None:
             code = "SD303" if kind == "array" else "SD102"
             self.refuse(code, node, f"the {kind} method `{method.name}` is not differentiated yet")
-        try:
-            inspect.signature(function).bind(node, owner, *args, **keywords)
-        except TypeError as error:
-            self.refuse("SD304", node, f"`{method.name}` does not take these arguments: {error}")
-        result: Abstract = function(node, owner, *args, **keywords)
-        return result
+        return self.handled(function, method.name, node, owner, *args, **keywords)
 
     def tuple__replace(self, node: ast.AST, owner: Tuple, **fields: Abstract) -> Abstract:
         assert owner.kind is not None
@@ -643,6 +653,18 @@ class _Defaults(dict[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         return self.function.__defaults__
+
+
+def _defaults(function: types.FunctionType) -> dict[str, Any]:
+    """The parameters that have a default now, with it."""
+    names, defaults = function.__code__.co_varnames[: function.__code__.co_argcount], function.__defaults__ or ()
+    first = len(names) - len(defaults)
+    return {**dict(zip(names[first:], defaults, strict=True)), **(function.__kwdefaults__ or {})}
+
+
+@functools.cache
+def _signature(method: Any) -> inspect.Signature:
+    return inspect.signature(method)
 
 
 def _hashable(x: Any) -> bool:
@@ -696,7 +718,7 @@ _HANDLERS: dict[Any, str] = {
     np.transpose: "transpose",
     np.array: "array",
     np.asarray: "asarray",
-    np.ascontiguousarray: "asarray",
+    np.ascontiguousarray: "ascontiguousarray",
     np.where: "where",
     np.expand_dims: "expand_dims",
     np.reshape: "reshape",

@@ -7,8 +7,9 @@ import builtins
 import functools
 import inspect
 import linecache
+import operator
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,8 +130,11 @@ def _captured(plain: types.FunctionType) -> Captured:
 
 
 def _is_what_runs(function: types.FunctionType, file: str, text: str, node: ast.AST) -> bool:
-    """Whether the text compiles to the code of the function; not asked of `assert`, which pytest rewrites."""
-    if any(isinstance(n, ast.Assert) for n in ast.walk(node)):
+    """Whether the text compiles to the code of the function; not asked of `assert`, which pytest rewrites.
+
+    Nor of srcdiff's own library, whose modules are long and do not change.
+    """
+    if str(function.__module__).startswith("srcdiff.library") or any(isinstance(n, ast.Assert) for n in ast.walk(node)):
         return True
     code = function.__code__
     here = _codes(file, text).get((code.co_qualname, code.co_firstlineno), [])
@@ -161,5 +165,12 @@ def outside_variable(function: types.FunctionType, name: str) -> tuple[dict[str,
     return None
 
 
+def reader_of(place: Mapping[str, Any] | types.CellType, name: str) -> Callable[[], Any]:
+    """What reads a variable anew whenever it is called."""
+    if isinstance(place, types.CellType):
+        return functools.partial(getattr, place, "cell_contents")
+    return functools.partial(operator.getitem, place, name)
+
+
 def read_variable(place: Mapping[str, Any] | types.CellType, name: str) -> Any:
-    return place.cell_contents if isinstance(place, types.CellType) else place[name]
+    return reader_of(place, name)()

@@ -45,6 +45,8 @@ from srcdiff.source.abstract import (
     same_function,
 )
 from srcdiff.source.capture import Captured
+from srcdiff.source.liveness import read_after_turns
+from srcdiff.source.scopes import assigned_names, inner_scopes
 from srcdiff.source.shapes import ANYTHING, Doubt, Shapes
 from srcdiff.source.shapes import Key as SizeKey
 
@@ -231,6 +233,11 @@ class Environment(Shapes):
         """The copy may be a view in NumPy, so that writing into one of them would be seen in the other, or not."""
         if not self.frame.library:
             self.doubts.add(Doubt(self.origins_of(array), self.origins_of(copied), self.born[copied]))
+
+    def has_name(self, array: Value) -> bool:
+        """Whether a name may have got the memory of an array; an array that is on its way has none."""
+        named = {origin for x in self.names.values() for a in arrays_in(x) for origin in self.origins_of(a)}
+        return bool(named & self.origins_of(array))
 
     def forget_doubts(self, older: set[Doubt], before: dict[Key, Abstract]) -> None:
         """At the end of a statement: whether a copy is a view in NumPy does not matter if no name has got it."""
@@ -475,8 +482,7 @@ class Environment(Shapes):
         """Whether a name is gone once the function has returned: no function inside it keeps it."""
         if key[0] != self.frame.number or key[1].startswith("%"):
             return False
-        inner = (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.GeneratorExp)
-        return not any(isinstance(n, inner) and n is not self.frame.node for n in ast.walk(self.frame.node))
+        return not inner_scopes(self.frame.node)
 
     def joined(
         self,
@@ -543,12 +549,16 @@ class Environment(Shapes):
     def loop(
         self,
         node: ast.AST,
-        assigned: frozenset[str],
+        statement: ast.For | ast.While | None,
         bounds: tuple[Value, Value, Value] | None,
         test: Callable[[], Value] | None,
         body: Callable[[Value | None], None],
     ) -> Abstract:
-        """Read a loop until the types of what it carries are stable; gives how it was left."""
+        """Read a loop, one that the user wrote if there is a statement, until the types of what it carries are stable.
+
+        Gives how it was left.
+        """
+        self.settle()  # first: to compute what is pending calls functions, and their names are not the loop's
         before, span = self.names, self.span
         place = (id(node), self.path)
         carried = {
@@ -556,16 +566,15 @@ class Environment(Shapes):
             for k, d in self.learned.get(place, {}).items()
             if all(list_key(h) in before for h in mentioned(d)) and (k[0] != LISTS or k in before)
         }
-        for name in sorted(assigned):
-            key = (self.frame.number, name)
+        assigned, passing = self.assigned_by(statement)
+        for key in assigned:
             if key not in carried and key in before:
                 carried[key] = loosened(describe(before[key]))
         carried = {k: join(d, self.head(k, d, before)) for k, d in carried.items()}
-        self.settle()
         same, made_here = self.same, self.made_here
         for turn in itertools.count():
             self.made_here = made_here  # what is made has the same origin at each reading
-            attempt = self.one_pass(place, before, carried, bounds, test, body)
+            attempt = self.one_pass(place, before, carried, passing, bounds, test, body)
             self.same = same
             if attempt.carried == carried and not attempt.again:
                 break
@@ -580,6 +589,14 @@ class Environment(Shapes):
         self.span = span
         return self.finish_loop(before, attempt, bounds, node in self.sure)
 
+    def assigned_by(self, loop: ast.For | ast.While | None) -> tuple[list[Key], set[Key]]:
+        """The names that a loop assigns, and those of them that no turn hands on."""
+        if loop is None:
+            return [], set()
+        names = assigned_names(loop)
+        read = read_after_turns(self.frame.node).get(loop, names)
+        return [(self.frame.number, n) for n in sorted(names)], {(self.frame.number, n) for n in names - read}
+
     def head(self, key: Key, d: Description, before: dict[Key, Abstract]) -> Description:
         x = before.get(key, MISSING)
         there = self.owned(key, x, before, before) if handles(x) and is_owned(d) else describe(x)
@@ -590,6 +607,7 @@ class Environment(Shapes):
         place: Any,
         before: dict[Key, Abstract],
         carried: dict[Key, Description],
+        passing: set[Key],
         bounds: tuple[Value, Value, Value] | None,
         test: Callable[[], Value] | None,
         body: Callable[[Value | None], None],
@@ -623,11 +641,8 @@ class Environment(Shapes):
             after = {**head, self.exit_key: Static(RAISES)}
         found = dict(carried)
         for key, x in after.items():
-            if (
-                key == self.exit_key
-                or head.get(key) is x
-                or (key not in before and key not in carried and self.inner(key))
-            ):
+            first = key not in before and key not in carried
+            if key == self.exit_key or head.get(key) is x or (first and (key in passing or self.inner(key))):
                 continue
             old = carried.get(key)
             if old is None:

@@ -53,3 +53,10 @@ def nonlocal_names(node: ast.AST) -> frozenset[str]:
         elif not isinstance(statement, ast.FunctionDef | ast.Lambda):
             stack += [c for c in ast.iter_child_nodes(statement) if isinstance(c, ast.stmt)]
     return frozenset(found)
+
+
+@functools.lru_cache(maxsize=4096)
+def inner_scopes(node: ast.AST) -> frozenset[type[ast.AST]]:
+    """What kinds of functions and comprehensions stand inside a function."""
+    kinds = (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.GeneratorExp)
+    return frozenset(type(n) for n in ast.walk(node) if isinstance(n, kinds) and n is not node)

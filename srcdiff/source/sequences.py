@@ -41,7 +41,7 @@ class Sequences(Expressions):
             body(found.element(index))
 
         bounds = (self.const(0), self.value(found.length), self.const(1))
-        self.loop(node, frozenset(), bounds, None, turn)
+        self.loop(node, None, bounds, None, turn)
 
     def fold(
         self, node: ast.AST, of: Abstract, start: Abstract | None, step: Callable[[Abstract, Abstract], Abstract]
@@ -170,7 +170,7 @@ class Sequences(Expressions):
             for array in contents.arrays:
                 self.store(array, (index,), self.load(array, (following,)))
 
-        self.loop(node, frozenset(), (position, last, self.const(1)), None, turn)
+        self.loop(node, None, (position, last, self.const(1)), None, turn)
 
     def delete_element(self, owner: List, where: ast.expr, node: ast.AST) -> None:
         """`del items[i]`, `del items[a:b]`."""
@@ -205,7 +205,7 @@ class Sequences(Expressions):
             for array in contents.arrays:
                 self.store(array, (index,), self.load(array, (before,)))
 
-        self.loop(node, frozenset(), (length, position, self.const(-1)), None, turn)
+        self.loop(node, None, (length, position, self.const(-1)), None, turn)
         for array, leaf in zip(contents.arrays, self.leaves(item, contents.element), strict=True):
             self.store(array, (position,), leaf)
         return Static(None)
@@ -237,7 +237,7 @@ class Sequences(Expressions):
                 self.store(array, (other,), first)
 
         half = self.apply("floor_divide", stored.length, self.const(2))
-        self.loop(node, frozenset(), (self.const(0), half, self.const(1)), None, turn)
+        self.loop(node, None, (self.const(0), half, self.const(1)), None, turn)
         return Static(None)
 
     def list_count(self, node: ast.AST, owner: List, item: Abstract) -> Abstract:

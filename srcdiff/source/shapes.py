@@ -13,7 +13,7 @@ A size has a key. Two sizes with the same key are equal, whatever they are at ru
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +59,9 @@ class Shapes(Builder):
         """Arrays that are memory of their own, by their first reference."""
         self.apart: set[frozenset[Value]] = set()
         self.contiguous: set[Value] = set()
+        """Arrays that are contiguous in memory with NumPy too."""
+        self.computed: set[Value] = set()
+        """Arrays of which each element was computed: here they are contiguous, with NumPy as those they come from."""
         self.doubts: set[Doubt] = set()
         """Arrays of which it is not known whether they share memory: nothing may be written into them."""
         self.made_here = 0
@@ -143,6 +146,12 @@ class Shapes(Builder):
         self.new.add(array)
         self.contiguous.add(array)
         return self.register(array)
+
+    def laid_out_like(self, array: Value, sources: Iterable[Value]) -> Value:
+        """A new array that NumPy lays out in memory as those it is made from: they may be transposed."""
+        if array.array.rank > 1 and any(s.array.rank > 1 and s not in self.contiguous for s in sources):
+            self.contiguous.discard(array)
+        return array
 
     def base(self, array: Value) -> Value:
         while array in self.bases:

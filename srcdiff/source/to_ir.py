@@ -21,11 +21,13 @@ from srcdiff.ir.nodes import (
     If,
     Index,
     Item,
+    NewAxis,
     Operation,
     Pop,
     Program,
     Push,
     Raise,
+    Slice,
     Store,
     Value,
     walk,
@@ -106,6 +108,8 @@ class Reader(Derivatives):
             raise NeverReturns
         if isinstance(code, Static):
             return result if code.value == RETURNS else Static(None)
+        if result is MISSING:
+            return Static(None)
         if is_plain(loosened(describe(result))):
             returned = self.apply("equal", self.value(code), self.const(RETURNS))
             return result if self.constants.get(returned) is True else Optional(returned, result)
@@ -437,7 +441,7 @@ class Reader(Derivatives):
         items = self.array_items(base, target.slice, target)
         place = element_place(items, base)
         if place is None:
-            self.assign_part(base, items, self.passing(node.value), node, type(node.op))
+            self.augment_part(node, base, items)
             return
         if isinstance(node.op, ast.Add | ast.Sub) and is_float(base.type):
             mark = self.mark()
@@ -453,9 +457,28 @@ class Reader(Derivatives):
         new = self.binary(type(node.op), old, self.expr(node.value), node)
         self.write_element(base, place, self.number(new, node))
 
+    def augment_part(self, node: ast.AugAssign, base: Value, items: list[Abstract | Item]) -> None:
+        mark = self.mark()
+        amount = self.passing(node.value)
+        basic = all(isinstance(i, Slice | Index | NewAxis) for i in items)
+        if basic or not self.writes_since(mark, base):
+            self.assign_part(base, items, amount, node, type(node.op))
+            return
+        self.go_back(mark)  # what index arrays choose is taken before the right side changes it, as NumPy does
+        old = self.forced(self.read_picked(base, items, node))
+        self.assign_part(base, items, self.binary(type(node.op), old, self.expr(node.value), node), node)
+
+    def writes_since(self, mark: Mark, array: Value) -> bool:
+        """Whether what has been read since may write into an array."""
+        read = walk(Block(tuple(self.operations[mark.operations :])))
+        return any(isinstance(o, Call) or (isinstance(o, Store) and not self.disjoint(o.array, array)) for o in read)
+
     def augment_list(self, node: ast.AugAssign, target: ast.Subscript, base: List) -> None:
         position = self.expr(target.slice)
         old = self.read_position(base, position, target)
+        if isinstance(old, Value) and self.is_array(old):
+            self.assign_array(old, self.passing(node.value), node, type(node.op))
+            return
         new = self.binary(type(node.op), old, self.expr(node.value), node)
         self.write_position(base, position, new, target)
 
@@ -507,9 +530,7 @@ class Reader(Derivatives):
         def test() -> Value:
             return self.value(self.truth(self.expr(node.test), node.test))
 
-        code = self.loop(
-            node, assigned_names(node), None, None if forever else test, lambda _: self.loop_body(node.body)
-        )
+        code = self.loop(node, node, None, None if forever else test, lambda _: self.loop_body(node.body))
         if forever and not _breaks(node.body):
             if _returns(node.body):
                 self.leave(RETURNS)
@@ -528,7 +549,7 @@ class Reader(Derivatives):
                 return
             self.branch_on(truth, lambda: self.loop_body(node.body), lambda: self.leave(ENDS))
 
-        self.after_loop(self.loop(node, assigned_names(node), None, None, turn), node)
+        self.after_loop(self.loop(node, node, None, None, turn), node)
 
     def loop_body(self, body: list[ast.stmt]) -> None:
         self.loop_depth += 1
@@ -585,7 +606,7 @@ class Reader(Derivatives):
                 self.same_length(handle, contents, node)
 
         bounds = (self.const(0), self.value(found.length), self.const(1))
-        code = self.loop(node, assigned_names(node), bounds, None, turn)
+        code = self.loop(node, node, bounds, None, turn)
         self.after_loop(code, node)
 
     def same_length(self, handle: List, before: Abstract, node: ast.For) -> None:
@@ -610,7 +631,7 @@ class Reader(Derivatives):
             self.assign(node.target, index)
             self.loop_body(node.body)
 
-        code = self.loop(node, assigned_names(node), (bounds[0], bounds[1], bounds[2]), None, turn)
+        code = self.loop(node, node, (bounds[0], bounds[1], bounds[2]), None, turn)
         # Something in the body must know the counter, or a name has one type in one turn and another in the next.
         unknown = any(p.code in ("SD202", "SD203", "SD205") for p in self.problems[mark.problems :])
         short = len(known) == 3 and len(range(*known)) <= 32
@@ -654,7 +675,7 @@ class Reader(Derivatives):
                 level(axis + 1, (*places, index))
 
             bounds = (self.const(0), lengths[axis], self.const(1))
-            self.loop(nodes[axis], assigned_names(node), bounds, None, turn)
+            self.loop(nodes[axis], node, bounds, None, turn)
 
         level(0, ())
         self.names[self.exit_key] = Static(GOES_ON)
@@ -936,9 +957,7 @@ def mark_writing_calls(program: Program) -> Program:
         for operation in block.operations:
             if isinstance(operation, Call) and operation.function in writing:
                 operation = replace(operation, writes=True)
-            names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
-            inner: dict[str, Any] = {n: marked(getattr(operation, n)) for n in names}
-            operations.append(replace(operation, **inner))
+            operations.append(operation.rebuilt(marked))
         return Block(tuple(operations), block.yields)
 
     def writes(function: Function) -> bool:
@@ -964,9 +983,7 @@ def pass_outside_values(program: Program, outside: Sequence[Value]) -> Program:
             operation = operation.replaced(lambda v: known.get(v, v))
             if isinstance(operation, Call):
                 operation = replace(operation, args=(*operation.args, *(known.get(v, v) for v in outside)))
-            names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
-            inner: dict[str, Any] = {n: closed(getattr(operation, n), known) for n in names}
-            operations.append(replace(operation, **inner))
+            operations.append(operation.rebuilt(lambda inner: closed(inner, known)))
         return Block(tuple(operations), tuple(known.get(v, v) for v in block.yields))
 
     def function(callee: Function) -> Function:

@@ -102,7 +102,7 @@ class WholeArrays(Builtins):
         reads = tuple((array, same and aligned) for lazy in of for array, same in lazy.reads)
         for lazy in of:
             self.pending.discard(lazy)
-        made = Lazy(dtype, tuple(sizes), at, reads, home=self.operations)
+        made = Lazy(dtype, tuple(sizes), at, reads, home=self.operations, ordered=all(lazy.ordered for lazy in of))
         self.pending.add(made)
         return made
 
@@ -119,6 +119,10 @@ class WholeArrays(Builtins):
                 return x.at(())
             array = self.alloc(x.dtype, tuple(s.value() for s in x.sizes), None)
             self.sizes[array] = tuple(s.key for s in x.sizes)
+            if not x.ordered and x.rank > 1:
+                self.contiguous.discard(array)
+            self.laid_out_like(array, (source for source, _ in x.reads))
+            self.computed.add(array)
             self.nest(x.sizes, lambda places: self.write_element(array, places, x.at(places)))
             if x.view_of is not None:
                 self.doubt(x.view_of, array)
@@ -129,7 +133,7 @@ class WholeArrays(Builtins):
 
     def settle(self) -> None:
         if not self.frame.library:
-            for lazy in list(self.pending):
+            for lazy in sorted(self.pending, key=lambda lazy: lazy.number):
                 self.forced(lazy)
             self.pending.clear()
 
@@ -489,6 +493,7 @@ class WholeArrays(Builtins):
             base.array.dtype, chosen.sizes, lambda where: self.load(base, chosen.place(where)), chosen.indices, False
         )
         made.reads = (*made.reads, (base, False))
+        made.ordered = False
         return made
 
     def write_picked(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,34 +14,8 @@ from srcdiff.ir.clone import inline
 from srcdiff.ir.nodes import Alloc, Custom, Function, Value, walk
 from srcdiff.ir.types import Array
 from srcdiff.source.abstract import Description, Static, Tuple
-from srcdiff.source.capture import capture, plain_function
+from srcdiff.source.capture import capture
 from srcdiff.source.to_ir import read
-
-
-class CustomRule:
-    """A function together with its derivative: an adjoint, a tangent, or both.
-
-    `adjoint(*arguments, out, out_bar)` gives one adjoint per argument, `tangent(*arguments, out, *argument_dots)` the
-    tangent of the result. The one that is not there is the transpose of the other.
-    """
-
-    def __init__(
-        self, function: Callable[..., Any], adjoint: Callable[..., Any] | None, tangent: Callable[..., Any] | None
-    ) -> None:
-        for given in (function, adjoint, tangent):
-            if given is not None and plain_function(given) is None:
-                raise TypeError(f"{given!r} is not a Python function")
-        if adjoint is None and tangent is None:
-            raise TypeError("a custom rule needs an adjoint or a tangent")
-        self.function, self.adjoint, self.tangent = function, adjoint, tangent
-        functools.update_wrapper(self, function, updated=())
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.function(*args, **kwargs)
-
-    @property
-    def __srcdiff_rule__(self) -> CustomRule:
-        return self
 
 
 def rules_share_no_memory(function: Function) -> None:

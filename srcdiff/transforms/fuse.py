@@ -14,193 +14,48 @@ any more is then found by sharing (a load of what was just stored) and by removi
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
+from functools import partial
 
-from srcdiff.analyses.aliasing import Sites, points_to
-from srcdiff.analyses.lengths import Lengths, Pair
+from srcdiff.analyses.lengths import Pair
+from srcdiff.analyses.turns import Effects, Turns
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
     Alloc,
     Apply,
     Block,
-    Call,
-    Const,
     Copy,
     Function,
-    Grow,
     Library,
     Load,
     Loop,
-    NewStack,
     Operation,
-    Peek,
-    Pop,
-    Print,
-    Push,
-    Raise,
     Store,
     Value,
+    changed,
+    substituted,
     walk,
 )
-from srcdiff.ir.types import Array
 
 
 def fuse(function: Function) -> Function:
-    return replace(function, body=_Fuse(function).block(function.body))
+    return changed(function, body=_Fuse(function).block(function.body))
 
 
 def straighten(function: Function) -> Function:
     """Loops that run backwards run forwards, where the order of their turns does not matter."""
-    return replace(function, body=_Straighten(function).block(function.body))
+    return changed(function, body=_Straighten(function).block(function.body))
 
 
-@dataclass(slots=True)
-class _Effects:
-    """What operations read and write."""
-
-    uses: set[Value] = field(default_factory=set)
-    loads: list[Load] = field(default_factory=list)
-    stores: list[Store] = field(default_factory=list)
-    reads: set[Value] = field(default_factory=set)
-    """Memory that is read otherwise than by loads."""
-    writes: set[Value] = field(default_factory=set)
-    pinned: bool = False
-    """Whether something happens that must stay where it is: a print, a call, a stack, a loop of unknown length."""
-    raises: bool = False
-
-
-class _Loops:
-    """What loops read and write."""
-
-    def __init__(self, function: Function) -> None:
-        self.sites: dict[Value, Sites] = points_to(function)
-        self.lengths = Lengths(function)
-        self.definition: dict[Value, Operation] = {}
-        self.constants: dict[Value, Any] = {}
-        for operation in walk(function.body):
-            for value in operation.defines():
-                self.definition[value] = operation
-            if isinstance(operation, Const):
-                self.constants[operation.out] = operation.value
-
-    def memory(self, array: Value) -> Sites:
-        return self.sites.get(array, frozenset((array,)))
-
-    def step(self, loop: Loop) -> Any:
-        return self.constants.get(loop.bounds[2]) if loop.bounds is not None else None
-
-    # -- what is read and written ------------------------------------------------------------------------------------
-
-    def effects(self, operations: tuple[Operation, ...]) -> _Effects:
-        found = _Effects()
-        for outer in operations:
-            for operation in (outer, *(o for b in outer.blocks() for o in walk(b))):
-                self.note(operation, found)
-            for block in outer.blocks():
-                found.uses |= set(block.yields)
-        return found
-
-    def note(self, operation: Operation, found: _Effects) -> None:
-        found.uses |= set(operation.uses())
-        for block in operation.blocks():
-            found.uses |= set(block.yields)
-        match operation:
-            case Load():
-                found.loads.append(operation)
-            case Store():
-                found.stores.append(operation)
-                found.writes |= self.memory(operation.array)
-            case Copy():
-                found.reads |= self.memory(operation.array)
-            case Library():
-                for array in operation.args:
-                    if isinstance(array.type, Array):
-                        found.reads |= self.memory(array)
-            case Raise():
-                found.raises = True
-            case Print() | Call() | Push() | Pop() | Peek() | NewStack() | Grow():
-                found.pinned = True
-            case Loop() if not operation.counted:
-                found.pinned = True
-
-    def recurs(self, loop: Loop, effects: _Effects) -> bool:
-        """Whether a turn needs what another has computed, other than for a sum."""
-        if not all(self.is_sum(loop, k) for k in range(len(loop.params))):
-            return True
-        for store in effects.stores:
-            for load in effects.loads:
-                if self.memory(load.array) & self.memory(store.array) and load.indices != store.indices:
-                    return True
-        return False
-
-    def conflict(self, a: _Effects, b: _Effects) -> bool:
-        """Whether one writes what the other reads or writes."""
-        return bool(self.touched(a) & b.writes or a.writes & self.touched(b))
-
-    def touched(self, effects: _Effects) -> set[Value]:
-        found = set(effects.reads) | set(effects.writes)
-        for load in effects.loads:
-            found |= self.memory(load.array)
-        return found
-
-    def distance(self, index: Value, loop: Loop) -> int | None:
-        """The index as the loop's counter plus a number; neither is negative, which would count from the end."""
-        if not self.lengths.counts_naturals(loop):
-            return None
-        if index is loop.index:
-            return 0
-        operation = self.definition.get(index)
-        if isinstance(operation, Apply) and operation.primitive == "add" and operation.args[0] is loop.index:
-            amount = self.constants.get(operation.args[1])
-            return amount if isinstance(amount, int) and amount >= 0 else None
-        return None
-
-    def independent(self, loop: Loop) -> bool:
-        """Whether the turns may run in any order: each writes elements of its own, or only adds."""
-        effects = self.effects((loop,))
-        if effects.pinned or effects.raises or not all(self.is_sum(loop, k) for k in range(len(loop.params))):
-            return False
-        own = {v for o in walk(loop.body) for v in o.defines()}
-        return all(site in own or self.apart(site, loop, effects, own) for site in effects.writes)
-
-    def is_sum(self, loop: Loop, k: int) -> bool:
-        """Whether all that a turn does with a parameter is to add to it."""
-        param, following = loop.params[k], loop.body.yields[k]
-        if not _adds_to(self.definition.get(following), param):
-            return False
-        uses = [v for o in walk(loop.body) for v in (*o.uses(), *(y for b in o.blocks() for y in b.yields))]
-        uses += loop.body.yields
-        return uses.count(param) == 1 and uses.count(following) == 1  # the sum so far is not used
-
-    def apart(self, site: Value, loop: Loop, effects: _Effects, own: set[Value]) -> bool:
-        """Whether no two turns touch the same element, or all they do is add to it."""
-        loads = [x for x in effects.loads if site in self.memory(x.array)]
-        stores = [x for x in effects.stores if site in self.memory(x.array)]
-        if not loads and site not in effects.reads and all(x.adds for x in stores):
-            return True
-        accesses: list[Load | Store] = [*loads, *stores]
-        array = accesses[0].array
-        if site in effects.reads or array in own or any(x.array is not array for x in accesses):
-            return False  # a view made in the loop may be another one in every turn
-        for position in range(len(accesses[0].indices)):
-            distances = {self.distance(x.indices[position], loop) for x in accesses}
-            if len(distances) == 1 and None not in distances:
-                return True
-        return False
-
-
-class _Straighten(_Loops):
+class _Straighten(Turns):
     def block(self, block: Block) -> Block:
         operations: list[Operation] = []
         for operation in block.operations:
             backwards = isinstance(operation, Loop) and operation.counted and self.step(operation) == -1
             if backwards and isinstance(operation, Loop) and self.independent(operation):
                 operation = self.forwards(operation, operations)
-            names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
-            parts: dict[str, Any] = {n: self.block(getattr(operation, n)) for n in names}
-            operations.append(replace(operation, **parts) if parts else operation)
-        return Block(tuple(operations), block.yields)
+            operations.append(operation.rebuilt(self.block))
+        return changed(block, operations=tuple(operations))
 
     def forwards(self, loop: Loop, into: list[Operation]) -> Loop:
         """`range(start, stop, -1)` as `range(stop + 1, start + 1)`."""
@@ -218,7 +73,7 @@ class _Straighten(_Loops):
         return replace(loop, bounds=(first, last, one))
 
 
-class _Fuse(_Loops):
+class _Fuse(Turns):
     # -- blocks ------------------------------------------------------------------------------------------------------
 
     def block(self, block: Block, facts: list[Pair] | None = None) -> Block:
@@ -226,11 +81,9 @@ class _Fuse(_Loops):
         operations = self.fused(list(block.operations), facts)
         rebuilt: list[Operation] = []
         for operation in operations:
-            names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
-            parts: dict[str, Any] = {n: self.block(getattr(operation, n), facts) for n in names}
-            rebuilt.append(replace(operation, **parts) if parts else operation)
+            rebuilt.append(operation.rebuilt(partial(self.block, facts=facts)))
             facts += self.facts((operation,))
-        return Block(tuple(rebuilt), block.yields)
+        return changed(block, operations=tuple(rebuilt))
 
     def facts(self, operations: Iterable[Operation]) -> list[Pair]:
         found = (self.lengths.compared(o) for o in operations)
@@ -279,7 +132,7 @@ class _Fuse(_Loops):
         after: list[Operation] = []
         late = set(first.defines())
         raising = False
-        stays = _Effects()
+        stays = Effects()
         for operation in operations[k + 1 : n]:
             effects = self.effects((operation,))
             depends = (
@@ -302,7 +155,7 @@ class _Fuse(_Loops):
             return None
         return [*operations[:k], *before, self.one(first, second), *after, *operations[n + 1 :]]
 
-    def visible(self, effects: _Effects) -> bool:
+    def visible(self, effects: Effects) -> bool:
         """Whether memory that came from outside is written: an exception must come after it, not before."""
         return any(not isinstance(self.definition.get(site), Alloc | Copy | Library) for site in effects.writes)
 
@@ -310,7 +163,9 @@ class _Fuse(_Loops):
         known: dict[Value, Value] = {}
         if first.index is not None and second.index is not None:
             known[second.index] = first.index
-        body = self.substituted(second.body, known)
+        body = substituted(second.body, lambda v: known.get(v, v))
+        for operation in walk(body):
+            self.define(operation)
         return replace(
             first,
             params=(*first.params, *second.params),
@@ -320,20 +175,20 @@ class _Fuse(_Loops):
             count=first.count if first.count is not None else second.count,
         )
 
-    def pays(self, first: Loop, second: Loop, a: _Effects, b: _Effects) -> bool:
+    def pays(self, first: Loop, second: Loop, a: Effects, b: Effects) -> bool:
         """Whether they have arrays in common, and neither is a recurrence that would hold the other up."""
         if first.count is not None and second.count is not None:
             return False
         return bool(self.touched(a) & self.touched(b)) and self.recurs(first, a) == self.recurs(second, b)
 
-    def merge(self, into: _Effects, other: _Effects) -> None:
+    def merge(self, into: Effects, other: Effects) -> None:
         into.uses |= other.uses
         into.loads += other.loads
         into.stores += other.stores
         into.reads |= other.reads
         into.writes |= other.writes
 
-    def in_step(self, first: Loop, second: Loop, a: _Effects, b: _Effects) -> bool:
+    def in_step(self, first: Loop, second: Loop, a: Effects, b: Effects) -> bool:
         """Whether a turn of the second touches only elements that the first is done with by then."""
         for site in (self.touched(a) & b.writes) | (a.writes & self.touched(b)):
             if site in a.reads or site in b.reads:
@@ -362,23 +217,3 @@ class _Fuse(_Loops):
             if (there <= here) if forward else (there >= here):
                 return True
         return False
-
-    def substituted(self, block: Block, known: dict[Value, Value]) -> Block:
-        operations: list[Operation] = []
-        for operation in block.operations:
-            operation = operation.replaced(lambda v: known.get(v, v))
-            names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
-            parts: dict[str, Any] = {n: self.substituted(getattr(operation, n), known) for n in names}
-            operation = replace(operation, **parts) if parts else operation
-            self.definition |= dict.fromkeys(operation.defines(), operation)
-            operations.append(operation)
-        return Block(tuple(operations), tuple(known.get(v, v) for v in block.yields))
-
-
-def _adds_to(update: Operation | None, param: Value) -> bool:
-    """Whether an operation adds something to a value, or takes it away."""
-    if not isinstance(update, Apply):
-        return False
-    if update.primitive == "add":
-        return param in update.args
-    return update.primitive == "subtract" and update.args[0] is param

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from srcdiff.analyses.saved_values import Plan
 from srcdiff.analyses.structure import Structure
+from srcdiff.diagnostics import Span
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
     Alloc,
@@ -70,11 +71,16 @@ class Keeper:
         if sizes is None:
             assert not isinstance(value.type, Stack)
             stack = Value(Stack(value.type), name)
-            into.append(NewStack(stack))
+            into.append(NewStack(stack, self.place(value, loops)))
             return Storage(stack, None)
         array = Value(Array(value.scalar.dtype, len(sizes)), name)
-        into.append(Alloc(array, tuple(sizes)))
+        into.append(Alloc(array, tuple(sizes), keeps=self.place(value, loops)))
         return Storage(array, tuple(loops))
+
+    def place(self, value: Value, loops: list[Loop]) -> Span | None:
+        """Where the value is computed; what a loop carries, at the loop."""
+        definition = self.structure.definition.get(value)
+        return loops[-1].span if definition is None else definition.span
 
     def sizes(self, loops: list[Loop], statement: Operation, into: list[Operation]) -> list[Value] | None:
         """The numbers of turns, computed before the outermost loop; None if they are not known there."""

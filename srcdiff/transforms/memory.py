@@ -10,8 +10,8 @@ for i in range(n):                           for i in range(n):
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
+from srcdiff.analyses.accesses import never_meets
 from srcdiff.analyses.aliasing import Sites, points_to
 from srcdiff.analyses.lengths import Lengths
 from srcdiff.analyses.structure import Structure, structure_of
@@ -19,6 +19,8 @@ from srcdiff.ir.nodes import (
     Alloc,
     Apply,
     Block,
+    Comment,
+    Const,
     Dim,
     Function,
     Load,
@@ -27,10 +29,11 @@ from srcdiff.ir.nodes import (
     Store,
     Value,
 )
-from srcdiff.ir.types import Array
+from srcdiff.ir.types import Array, element_type
 
 
 def tidy_memory(function: Function) -> Function:
+    function = _Tidy(function).storing_once()
     function = _Tidy(function).without_dead_stores()
     return _Tidy(function).starting_by_assignment()
 
@@ -77,6 +80,44 @@ class _Tidy:
             return None
         use = self.uses.get(operation.out, _Use())
         return use if use.plain else None
+
+    # -- stores that are added to at once ----------------------------------------------------------------------------
+
+    def storing_once(self) -> Function:
+        """`a[i] = x`, and then `a[i] += y`, is `a[i] = x + y` if nobody looks in between."""
+        return replace(self.function, body=self.stored_once(self.function.body))
+
+    def stored_once(self, block: Block) -> Block:
+        operations: list[Operation | None] = []
+        waiting: dict[tuple[Value, tuple[Value, ...]], int] = {}
+        for written in block.operations:
+            operation = written.rebuilt(self.stored_once)
+            if isinstance(operation, Store) and (operation.array, operation.indices) in waiting and operation.adds:
+                place = waiting[operation.array, operation.indices]
+                first = operations[place]
+                assert isinstance(first, Store)
+                if first.value.type == operation.value.type == element_type(first.array.array):
+                    operations[place] = None
+                    total = operation.value
+                    if self.structure.constants.get(first.value) != 0.0:
+                        total = Value(operation.value.type)
+                        operations.append(Apply(total, "add", (first.value, operation.value), span=operation.span))
+                    operation = replace(operation, value=total, adds=False)
+            waiting = {key: k for key, k in waiting.items() if not self.looks(written, *key)}
+            if isinstance(operation, Store) and not operation.adds:
+                waiting[operation.array, operation.indices] = len(operations)
+            operations.append(operation)
+        return Block(tuple(o for o in operations if o is not None), block.yields)
+
+    def looks(self, operation: Operation, array: Value, indices: tuple[Value, ...]) -> bool:
+        """Whether an operation may touch an element."""
+        if isinstance(operation, Const | Apply | Dim | Comment):
+            return False
+        if not isinstance(operation, Load | Store):
+            return True
+        if not self.sites.get(operation.array, frozenset()) & self.sites.get(array, frozenset()):
+            return False
+        return not never_meets(operation, array, indices, self.structure)
 
     # -- stores that nobody reads ------------------------------------------------------------------------------------
 
@@ -126,7 +167,7 @@ class _Tidy:
 
     def without(self, dead: set[Operation]) -> Function:
         def visit(block: Block) -> Block:
-            operations = [rebuilt(o, visit) for o in block.operations if o not in dead]
+            operations = [o.rebuilt(visit) for o in block.operations if o not in dead]
             return Block(tuple(operations), block.yields)
 
         return replace(self.function, body=visit(self.function.body))
@@ -142,7 +183,7 @@ class _Tidy:
             return self.function
 
         def visit(block: Block) -> Block:
-            return Block(tuple(rebuilt(changed.get(o, o), visit) for o in block.operations), block.yields)
+            return Block(tuple(changed.get(o, o).rebuilt(visit) for o in block.operations), block.yields)
 
         return replace(self.function, body=visit(self.function.body))
 
@@ -199,9 +240,3 @@ class _Tidy:
 
     def is_length(self, stop: Value, array: Alloc, axis: int) -> bool:
         return bool(self.lengths.size(stop) == self.lengths.of(array.out, axis))
-
-
-def rebuilt(operation: Operation, visit: Any) -> Operation:
-    names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
-    parts: dict[str, Any] = {n: visit(getattr(operation, n)) for n in names}
-    return replace(operation, **parts) if parts else operation

@@ -11,7 +11,21 @@ from srcdiff.analyses.aliasing import Sites, points_to, written_sites
 from srcdiff.analyses.saved_values import Plan, Planner, StillThere, memory_of
 from srcdiff.analyses.structure import Structure, structure_of
 from srcdiff.diagnostics import DifferentiationError, Problem
-from srcdiff.ir.nodes import Block, Call, Comment, Copy, Function, If, Load, Loop, Operation, Store, Value, walk
+from srcdiff.ir.nodes import (
+    Block,
+    Call,
+    Comment,
+    Copy,
+    Function,
+    If,
+    Load,
+    Loop,
+    Operation,
+    Store,
+    Value,
+    substituted,
+    walk,
+)
 from srcdiff.ir.types import INT, Array
 from srcdiff.transforms.adjoint import Adjoint, Seeds
 from srcdiff.transforms.keep import Keeper, save_overwritten
@@ -28,21 +42,8 @@ def protect_arguments(function: Function) -> tuple[Function, dict[Value, Value]]
         if param in written:
             known[param] = Value(param.type, param.name)
             copies.append(Copy(known[param], param))
-    body = _substituted(function.body, known) if copies else function.body
+    body = substituted(function.body, lambda v: known.get(v, v)) if copies else function.body
     return replace(function, body=Block((*copies, *body.operations), body.yields), written=()), known
-
-
-def _substituted(block: Block, known: dict[Value, Value]) -> Block:
-    def visit(inner: Block) -> Block:
-        operations = []
-        for operation in inner.operations:
-            operation = operation.replaced(lambda v: known.get(v, v))
-            names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
-            parts: dict[str, Any] = {n: visit(getattr(operation, n)) for n in names}
-            operations.append(replace(operation, **parts))
-        return Block(tuple(operations), tuple(known.get(v, v) for v in inner.yields))
-
-    return visit(block)
 
 
 def count_turns(block: Block) -> Block:

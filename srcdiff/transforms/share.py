@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from srcdiff.analyses.aliasing import Sites, points_to, written_sites
@@ -12,15 +12,13 @@ from srcdiff.ir.nodes import (
     Block,
     Call,
     Const,
-    Custom,
     Dim,
     Function,
-    If,
     Load,
-    Loop,
     Operation,
     Store,
     Value,
+    changed,
     walk,
 )
 from srcdiff.ir.types import element_type
@@ -42,7 +40,7 @@ class _Share:
         """What was stored, with the name of the array."""
 
     def run(self) -> Function:
-        return replace(self.function, body=self.block(self.function.body, {}))
+        return changed(self.function, body=self.block(self.function.body, {}))
 
     def resolve(self, value: Value) -> Value:
         return self.known.get(value, value)
@@ -71,20 +69,8 @@ class _Share:
                 available = {k: v for k, v in available.items() if k[0] != "load" or not self.memory(k[1]) & written}
             if isinstance(operation, Store) and not operation.adds:
                 self.found_again(operation, available)
-            operations.append(self.rebuilt(operation, available))
-        return Block(tuple(operations), tuple(self.resolve(v) for v in block.yields))
-
-    def rebuilt(self, operation: Operation, available: dict[Key, Value]) -> Operation:
-        match operation:
-            case If():
-                then, orelse = self.block(operation.then, available), self.block(operation.orelse, available)
-                return replace(operation, then=then, orelse=orelse)
-            case Loop():
-                test = None if operation.test is None else self.block(operation.test, available)
-                return replace(operation, test=test, body=self.block(operation.body, available))
-            case Custom():
-                return replace(operation, body=self.block(operation.body, available))
-        return operation
+            operations.append(operation.rebuilt(partial(self.block, outer=available)))
+        return changed(block, operations=tuple(operations), yields=tuple([self.resolve(v) for v in block.yields]))
 
     def found_again(self, store: Store, available: dict[Key, Value]) -> None:
         """What was stored need not be loaded."""

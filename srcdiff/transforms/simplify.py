@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from srcdiff.analyses.aliasing import Sites, points_to
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
@@ -36,7 +34,7 @@ from srcdiff.ir.nodes import (
     Transpose,
     Value,
     View,
-    walk,
+    changed,
 )
 from srcdiff.ir.types import INT, Array, Stack
 from srcdiff.library.calls import LIBRARY
@@ -45,15 +43,10 @@ from srcdiff.library.calls import LIBRARY
 def simplify(function: Function) -> Function:
     """Until nothing changes: forward what is only passed on, then drop what is dead."""
     while True:
-        forwarded = _Forward().function(function)
-        smaller = remove_dead(forwarded)
-        if _size(smaller) == _size(function):
-            return smaller
-        function = smaller
-
-
-def _size(function: Function) -> int:
-    return sum(1 + len(o.defines()) for o in walk(function.body))
+        simpler = remove_dead(_Forward().function(function))
+        if simpler is function:
+            return function
+        function = simpler
 
 
 class _Forward:
@@ -66,18 +59,18 @@ class _Forward:
         self.arrays: dict[Value, Alloc | References | Library] = {}
 
     def resolve(self, value: Value) -> Value:
-        while value in self.known:
-            value = self.known[value]
+        while (source := self.known.get(value)) is not None:
+            value = source
         return value
 
     def function(self, function: Function) -> Function:
-        return replace(function, body=self.block(function.body))
+        return changed(function, body=self.block(function.body))
 
     def block(self, block: Block) -> Block:
         operations: list[Operation] = []
         for operation in block.operations:
             self.operation(operation.replaced(self.resolve), operations)
-        return Block(tuple(operations), tuple(self.resolve(y) for y in block.yields))
+        return changed(block, operations=tuple(operations), yields=tuple([self.resolve(y) for y in block.yields]))
 
     def operation(self, operation: Operation, into: list[Operation]) -> None:
         match operation:
@@ -94,16 +87,18 @@ class _Forward:
                 else:
                     into.append(self.loop(operation))
             case Custom():
-                into.append(replace(operation, body=self.block(operation.body)))
+                into.append(operation.rebuilt(self.block))
             case Dim():
                 self.dim(operation, into)
             case Alloc(like=like) if like is not None and isinstance(self.arrays.get(like), Library):
                 self.like_result(operation, into)
+            case Alloc() | View() | Transpose() | Reshape():
+                self.arrays[operation.out] = operation
+                into.append(operation)
+            case Library():
+                self.arrays |= dict.fromkeys(operation.outs, operation)
+                into.append(operation)
             case _:
-                if isinstance(operation, Alloc | References):
-                    self.arrays[operation.out] = operation
-                if isinstance(operation, Library):
-                    self.arrays |= dict.fromkeys(operation.outs, operation)
                 into.append(operation)
 
     def dim(self, operation: Dim, into: list[Operation]) -> None:
@@ -131,7 +126,7 @@ class _Forward:
                     array = call.args[argument]
                 case _:
                     break
-        into.append(replace(operation, array=array, axis=axis))
+        into.append(changed(operation, array=array, axis=axis))
 
     def like_result(self, operation: Alloc, into: list[Operation]) -> None:
         """An array as large as what a library gives: that need not be computed for its shape alone."""
@@ -140,7 +135,7 @@ class _Forward:
         for axis, out in enumerate(lengths):
             self.dim(Dim(out, operation.like, axis, span=operation.span), into)
         shape = tuple(self.resolve(v) for v in lengths)
-        self.arrays[operation.out] = replace(operation, shape=shape, like=None)
+        self.arrays[operation.out] = changed(operation, shape=shape, like=None)
         into.append(self.arrays[operation.out])
 
     def apply(self, operation: Apply, into: list[Operation]) -> None:
@@ -171,11 +166,11 @@ class _Forward:
             else:
                 keep.append(k)
         into.append(
-            replace(
+            changed(
                 operation,
-                then=Block(then.operations, tuple(then.yields[k] for k in keep)),
-                orelse=Block(orelse.operations, tuple(orelse.yields[k] for k in keep)),
-                outs=tuple(operation.outs[k] for k in keep),
+                then=changed(then, yields=tuple([then.yields[k] for k in keep])),
+                orelse=changed(orelse, yields=tuple([orelse.yields[k] for k in keep])),
+                outs=tuple([operation.outs[k] for k in keep]),
             )
         )
 
@@ -208,13 +203,13 @@ class _Forward:
         test = None if operation.test is None else self.block(operation.test)
         body = self.block(operation.body)
         stop = body.yields[-1:] if operation.leaves else ()
-        return replace(
+        return changed(
             operation,
-            params=tuple(operation.params[k] for k in keep),
-            inits=tuple(operation.inits[k] for k in keep),
-            outs=tuple(operation.outs[k] for k in keep),
+            params=tuple([operation.params[k] for k in keep]),
+            inits=tuple([operation.inits[k] for k in keep]),
+            outs=tuple([operation.outs[k] for k in keep]),
             test=test,
-            body=Block(body.operations, tuple(body.yields[k] for k in keep) + stop),
+            body=changed(body, yields=tuple([body.yields[k] for k in keep]) + stop),
         )
 
 
@@ -240,13 +235,16 @@ def remove_dead(function: Function) -> Function:
     return _Dead(function).run()
 
 
-def _changes_memory(operation: Operation) -> bool:
-    """Whether it changes a list of arrays, or arrays through a call, which other names may see."""
-    if isinstance(operation, Call):
-        return operation.writes
-    if not isinstance(operation, Push | Pop):
-        return False
-    return isinstance(operation.stack.type, Stack) and isinstance(operation.stack.type.element, Array)
+def _is_seen(operation: Operation) -> bool:
+    """Whether it ends or prints something, or changes a list of arrays, or arrays through a call: others may see it."""
+    match operation:
+        case Raise() | Print() | Comment():
+            return True
+        case Call():
+            return operation.writes
+        case Push() | Pop():
+            return isinstance(operation.stack.type, Stack) and isinstance(operation.stack.type.element, Array)
+    return False
 
 
 class _Dead:
@@ -257,36 +255,37 @@ class _Dead:
         self.live_memory: set[Value] = set()
         self.live_operations: set[Operation] = set()
         self.definition: dict[Value, Operation] = {}
-        self.parents: dict[Operation, tuple[Operation, ...]] = {}
+        self.parent: dict[Operation, Operation | None] = {}
         self.slot: dict[Value, tuple[Loop, int]] = {}
         self.stores: dict[Value, list[Store | Push]] = {}
         self.work: list[Value] = []
-        self.index(function.body, ())
+        self.index(function.body, None)
 
-    def index(self, block: Block, parents: tuple[Operation, ...]) -> None:
+    def index(self, block: Block, parent: Operation | None) -> None:
         for operation in block.operations:
-            self.parents[operation] = parents
+            self.parent[operation] = parent
             for value in operation.defines():
                 self.definition[value] = operation
-            if isinstance(operation, Loop):
-                for k, param in enumerate(operation.params):
-                    self.slot[param] = (operation, k)
-                if operation.index is not None:
-                    self.definition[operation.index] = operation
-            if isinstance(operation, Custom):
-                for param in operation.params:
-                    self.definition[param] = operation
-            if isinstance(operation, Store):
-                for site in self.sites.get(operation.array, ()):
-                    self.stores.setdefault(site, []).append(operation)
-            if isinstance(operation, Push):
-                self.stores.setdefault(operation.stack, []).append(operation)
+            match operation:
+                case Loop():
+                    for k, param in enumerate(operation.params):
+                        self.slot[param] = (operation, k)
+                    if operation.index is not None:
+                        self.definition[operation.index] = operation
+                case Custom():
+                    for param in operation.params:
+                        self.definition[param] = operation
+                case Store():
+                    for site in self.sites.get(operation.array, ()):
+                        self.stores.setdefault(site, []).append(operation)
+                case Push():
+                    self.stores.setdefault(operation.stack, []).append(operation)
             for inner in operation.blocks():
-                self.index(inner, (*parents, operation))
+                self.index(inner, operation)
 
     def run(self) -> Function:
-        for operation in self.parents:
-            if isinstance(operation, Raise | Print | Comment) or _changes_memory(operation):
+        for operation in self.parent:
+            if _is_seen(operation):
                 self.keep(operation)
         for param in self.function.written:
             self.need_memory(param)
@@ -296,7 +295,7 @@ class _Dead:
                 self.need_memory(value)
         while self.work:
             self.trace(self.work.pop())
-        return replace(self.function, body=self.block(self.function.body))
+        return changed(self.function, body=self.block(self.function.body))
 
     def need(self, value: Value) -> None:
         if value not in self.live:
@@ -313,35 +312,29 @@ class _Dead:
                 if isinstance(definition, Copy):
                     self.need_memory(definition.array)
 
-    def keep(self, operation: Operation) -> None:
+    def keep(self, operation: Operation | None) -> None:
         """The operation stays: so do its operands, and the branches and loops around it."""
-        if operation in self.live_operations:
+        if operation is None or operation in self.live_operations:
             return
         self.live_operations.add(operation)
         for value in operation.uses() if not isinstance(operation, Loop) else operation.bounds or ():
             self.need(value)
-        if isinstance(operation, Load | Copy | Grow):
-            self.need_memory(operation.array)
-        if isinstance(operation, Push) and isinstance(operation.value.type, Array):
-            self.need_memory(operation.value)
-        if isinstance(operation, Print | Raise):
-            for value in operation.uses():
-                if isinstance(value.type, Array):
-                    self.need_memory(value)
-        if isinstance(operation, Call | Library):
-            for value in operation.args:
-                if isinstance(value.type, Array):
-                    self.need_memory(value)
-        if isinstance(operation, Custom):
-            for value in operation.body.yields:
-                self.need(value)
-        if isinstance(operation, Loop):
-            if operation.test is not None:
-                self.need(operation.test.yields[0])
-            if operation.leaves:
-                self.need(operation.body.yields[-1])
-        for parent in self.parents[operation]:
-            self.keep(parent)
+        match operation:
+            case Load() | Copy() | Grow():
+                self.need_memory(operation.array)
+            case Push() | Print() | Raise() | Call() | Library():
+                for value in operation.uses():
+                    if isinstance(value.type, Array):
+                        self.need_memory(value)
+            case Custom():
+                for value in operation.body.yields:
+                    self.need(value)
+            case Loop():
+                if operation.test is not None:
+                    self.need(operation.test.yields[0])
+                if operation.leaves:
+                    self.need(operation.body.yields[-1])
+        self.keep(self.parent[operation])
 
     def trace(self, value: Value) -> None:
         if value in self.slot:
@@ -368,32 +361,33 @@ class _Dead:
             self.need(value)
 
     def block(self, block: Block) -> Block:
-        return Block(tuple(self.rebuilt(o) for o in block.operations if o in self.live_operations), block.yields)
+        operations = [self.rebuilt(o) for o in block.operations if o in self.live_operations]
+        return changed(block, operations=tuple(operations))
 
     def rebuilt(self, operation: Operation) -> Operation:
         match operation:
             case If():
                 keep = [k for k, out in enumerate(operation.outs) if out in self.live]
                 then, orelse = self.block(operation.then), self.block(operation.orelse)
-                return replace(
+                return changed(
                     operation,
-                    then=Block(then.operations, tuple(then.yields[k] for k in keep)),
-                    orelse=Block(orelse.operations, tuple(orelse.yields[k] for k in keep)),
-                    outs=tuple(operation.outs[k] for k in keep),
+                    then=changed(then, yields=tuple([then.yields[k] for k in keep])),
+                    orelse=changed(orelse, yields=tuple([orelse.yields[k] for k in keep])),
+                    outs=tuple([operation.outs[k] for k in keep]),
                 )
             case Loop():
                 keep = [k for k, p in enumerate(operation.params) if p in self.live]
                 body = self.block(operation.body)
                 stop = body.yields[-1:] if operation.leaves else ()
-                return replace(
+                return changed(
                     operation,
-                    params=tuple(operation.params[k] for k in keep),
-                    inits=tuple(operation.inits[k] for k in keep),
-                    outs=tuple(operation.outs[k] for k in keep),
+                    params=tuple([operation.params[k] for k in keep]),
+                    inits=tuple([operation.inits[k] for k in keep]),
+                    outs=tuple([operation.outs[k] for k in keep]),
                     test=None if operation.test is None else self.block(operation.test),
-                    body=Block(body.operations, tuple(body.yields[k] for k in keep) + stop),
+                    body=changed(body, yields=tuple([body.yields[k] for k in keep]) + stop),
                     count=operation.count if operation.count in self.live else None,
                 )
             case Custom():
-                return replace(operation, body=self.block(operation.body))
+                return operation.rebuilt(self.block)
         return operation

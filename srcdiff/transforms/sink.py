@@ -14,10 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 from srcdiff.analyses.activity import differentiable_arguments
-from srcdiff.ir.nodes import Apply, Block, Function, If, Operation, Store, Value, walk
+from srcdiff.ir.nodes import Apply, Block, Function, If, Operation, Store, Value, changed, substituted, walk
 from srcdiff.ir.types import is_float
 
 # Primitives whose derivatives are finite wherever their arguments are.
@@ -27,21 +26,17 @@ _HARMLESS |= {"where", "square", "float", "float64", "float32", "sin", "cos", "t
 
 def sink_into_branches(function: Function, stay: Iterable[Value] = ()) -> Function:
     """The function with its branches made self-contained; what is in `stay` is left where it is."""
-    return replace(function, body=_block(function.body, set(stay)))
+    return changed(function, body=_block(function.body, set(stay)))
 
 
 def _block(block: Block, stay: set[Value]) -> Block:
-    operations: list[Operation] = []
-    for operation in block.operations:
-        names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
-        inner: dict[str, Any] = {n: _block(getattr(operation, n), stay) for n in names}
-        operations.append(replace(operation, **inner))
+    operations = [o.rebuilt(lambda inner: _block(inner, stay)) for o in block.operations]
     moved: set[Value] = set()
     for position, operation in enumerate(operations):
         if isinstance(operation, If):
             for side in ("then", "orelse"):
                 _sink(operations, position, side, stay | set(block.yields), moved)
-    return Block(tuple(operations), block.yields)
+    return changed(block, operations=tuple(operations))
 
 
 def _sink(operations: list[Operation], position: int, side: str, yields: set[Value], moved: set[Value]) -> None:
@@ -91,19 +86,6 @@ def _move(operation: Apply, operations: list[Operation], position: int, side: st
     assert isinstance(branch, If)
     block = branch.then if side == "then" else branch.orelse
     copy = replace(operation, out=Value(operation.out.type, operation.out.name))
-    inside = _substituted(block, operation.out, copy.out)
+    inside = substituted(block, lambda v: copy.out if v is operation.out else v)
     moved = Block((copy, *inside.operations), inside.yields)
     operations[position] = replace(branch, then=moved) if side == "then" else replace(branch, orelse=moved)
-
-
-def _substituted(block: Block, old: Value, new: Value) -> Block:
-    def put(values: Iterable[Value]) -> tuple[Value, ...]:
-        return tuple(new if v is old else v for v in values)
-
-    found: list[Operation] = []
-    for operation in block.operations:
-        operation = operation.replaced(lambda v: new if v is old else v)
-        names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
-        inner: dict[str, Any] = {n: _substituted(getattr(operation, n), old, new) for n in names}
-        found.append(replace(operation, **inner))
-    return Block(tuple(found), put(block.yields))

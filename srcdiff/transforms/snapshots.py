@@ -40,9 +40,7 @@ def keep_what_calls_read(function: Function, active: Activity, sites: dict[Value
                 is_active = any(active.memory(o) or o in active for o in operation.outs)
                 operations += copied(operation) if is_active else [operation]
                 continue
-            names = [n for n in ("then", "orelse", "test", "body") if isinstance(getattr(operation, n, None), Block)]
-            parts: dict[str, Any] = {n: visit(getattr(operation, n)) for n in names}
-            operations.append(replace(operation, **parts) if parts else operation)
+            operations.append(operation.rebuilt(visit))
         return Block(tuple(operations), block.yields)
 
     def copied(call: Library | Custom) -> list[Operation]:

@@ -233,6 +233,56 @@ def reshaped_beside_a_call_that_writes(a):
     return np.sum(a.ravel() * touched())
 
 
+def reshaped_after_np_copy(a):
+    """`np.copy` keeps the order of an array in memory, so that a transposed one is not contiguous."""
+    b = np.copy(a)
+    c = b.reshape(3, 2)
+    c[0] = 2.0
+    return np.sum(b)
+
+
+def reshaped_after_arithmetic(a):
+    b = 2.0 * a.T
+    c = b.reshape(-1)
+    c[1] = 2.0
+    return np.sum(b * b)
+
+
+def reshaped_after_zeros_like(a):
+    b = np.zeros_like(a)
+    c = b.reshape(-1)
+    c[1] = a[0, 0]
+    return np.sum(b * a)
+
+
+def reshaped_after_an_index_array(a):
+    b = np.ones((2, 3)) * a[0, 0]
+    b = b[:, [0, 1]]
+    c = b.reshape(-1)
+    c[1] = 2.0
+    return np.sum(b * b)
+
+
+def reshaped_after_cumsum(a):
+    b = np.cumsum(a, axis=0)
+    c = b.reshape(-1)
+    c[1] = 2.0
+    return np.sum(b * b)
+
+
+def made_contiguous(a):
+    b = np.ascontiguousarray(a)
+    b[0, 1] = 5.0
+    return np.sum(a * b)
+
+
+def diagonal_by_einsum(a):
+    b = np.ones((2, 2)) * a[0, 0]
+    c = np.einsum("ii->i", b)
+    c[0] = 5.0
+    return np.sum(b * b)
+
+
 REFUSED: list[Refusal] = [
     _refusal("random_normal", noise_added, (array(3),), "random", "pass"),
     _refusal("random_rand", random_matrix, (array(3),), "random", "pass"),
@@ -250,4 +300,11 @@ REFUSED: list[Refusal] = [
     _refusal("reshaped_by_a_function", reshaped_by_a_function, (array(2, 3),), "reshaped", "copy"),
     _refusal("reshaped_in_a_loop", reshaped_in_a_loop_over_it, (array(2, 3),), "reshaped", "copy"),
     _refusal("reshaped_beside_a_call", reshaped_beside_a_call_that_writes, (array(2, 3),), "reshaped", "copy"),
+    _refusal("reshaped_after_np_copy", reshaped_after_np_copy, (array(2, 3),), "reshaped", "copy"),
+    _refusal("reshaped_after_arithmetic", reshaped_after_arithmetic, (array(2, 3),), "reshaped", "copy"),
+    _refusal("reshaped_after_zeros_like", reshaped_after_zeros_like, (array(2, 3),), "reshaped", "copy"),
+    _refusal("reshaped_after_an_index_array", reshaped_after_an_index_array, (array(2, 3),), "reshaped", "copy"),
+    _refusal("reshaped_after_cumsum", reshaped_after_cumsum, (array(2, 3),), "reshaped", "copy"),
+    _refusal("made_contiguous", made_contiguous, (array(2, 3),), "reshaped", "copy"),
+    _refusal("diagonal_by_einsum", diagonal_by_einsum, (array(2, 3),), "reshaped", "copy"),
 ]

@@ -254,7 +254,9 @@ class ArrayWriter(Tools):
             return f"{self.pick(known)} % {length}"
         if count <= length and self.chance(0.15):
             same = [n for n in self.of_shape((count,))]
-            return f"np.argsort({self.pick(same)})" if same and self.chance(0.5) else f"np.arange({count})"
+            return (
+                f"np.argsort({self.pick(same)}, kind='stable')" if same and self.chance(0.5) else f"np.arange({count})"
+            )
         if count == 0:
             return "np.zeros(0, dtype=np.int64)"
         numbers = ", ".join(str(self.random.randrange(-length, length)) for _ in range(count))
@@ -798,7 +800,11 @@ class ArrayWriter(Tools):
             length = self.some_shape(least=1)[0]
             kind = Array((length,), "int", length - 1)
             same = self.of_shape((length,))
-            text = f"np.argsort({self.pick(same)})" if same and self.chance(0.6) else f"np.arange({length})[::-1]"
+            text = (
+                f"np.argsort({self.pick(same)}, kind='stable')"
+                if same and self.chance(0.6)
+                else f"np.arange({length})[::-1]"
+            )
             name = self.target("indices", kind)
         self.emit(f"{name} = {text}")
         self.bind(name, kind)

@@ -77,6 +77,8 @@ def campaign(
     shown = start
     for outcome in outcomes(seeds, backend, jobs, None if seconds is None else start + seconds, differentiate):
         report.add(outcome)
+        if progress is not None and outcome.kind == "failed":
+            print(f"FAILED seed {outcome.seed}: {outcome.label}", file=progress, flush=True)
         now = time.monotonic()
         if progress is not None and now - shown > 5.0:
             shown = now

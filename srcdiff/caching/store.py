@@ -1,0 +1,139 @@
+"""Entries on disk: where they are, who may have written them, and how they are read, written and thrown away.
+
+An entry is one file, named after its key, that starts with a checksum of the rest. It is written beside its place and
+then moved there, so that nobody sees half of it. Whatever goes wrong, an entry that cannot be read or written is an
+entry that is not there: the caller works without it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+_ENDING, _UNFINISHED = ".srcdiff", ".srcdiff-unfinished"
+_CHECKSUM = hashlib.sha256().digest_size
+_DAY = 24 * 3600.0
+_UNUSED = 30 * _DAY
+"""After this time without use an entry is thrown away."""
+
+_swept: set[Path] = set()
+
+
+def directory() -> Path | None:
+    """The directory of the cache: `SRCDIFF_CACHE_DIR`, or `srcdiff` in the user's own cache directory."""
+    given = os.environ.get("SRCDIFF_CACHE_DIR")
+    if given:
+        return Path(given)
+    caches = os.environ.get("XDG_CACHE_HOME", "")
+    if Path(caches).is_absolute():
+        return Path(caches, "srcdiff")
+    try:
+        return Path.home() / ".cache" / "srcdiff"
+    except RuntimeError:
+        return None  # nobody knows where the user's home is
+
+
+def get(key: str) -> bytes | None:
+    """What was put under the key, if it is there, whole, and written by this user."""
+    place = _usable_directory(create=False)
+    if place is None:
+        return None
+    path = place / f"{key}{_ENDING}"
+    try:
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            content = file.read() if _is_ours(status) else b""
+    except OSError:
+        return None
+    if time.time() - status.st_mtime > _DAY:
+        with contextlib.suppress(OSError):
+            os.utime(path)  # in use: it is not swept away
+    checksum, data = content[:_CHECKSUM], content[_CHECKSUM:]
+    return data if checksum == hashlib.sha256(data).digest() else None
+
+
+def put(key: str, data: bytes) -> None:
+    """Write an entry, or leave it on a full disk, in a directory that cannot be written or is not private."""
+    place = _usable_directory(create=True)
+    if place is None:
+        return
+    with contextlib.suppress(OSError):
+        with tempfile.NamedTemporaryFile(dir=place, suffix=_UNFINISHED, delete=False) as file:
+            unfinished = Path(file.name)
+            try:
+                file.write(hashlib.sha256(data).digest() + data)
+                file.close()
+                unfinished.replace(place / f"{key}{_ENDING}")
+            except BaseException:
+                unfinished.unlink()
+                raise
+        if place not in _swept:
+            _swept.add(place)
+            _sweep()
+
+
+def is_usable() -> bool:
+    """Whether entries can be read and written: the directory can be made, and is the user's alone to write."""
+    place = _usable_directory(create=True)
+    return place is not None and os.access(place, os.W_OK)
+
+
+def size() -> tuple[int, int]:
+    """How many files there are, and how many bytes they hold together."""
+    sizes = [status.st_size for _, status in _files()]
+    return len(sizes), sum(sizes)
+
+
+def clear() -> None:
+    """Throw everything away; processes that use it go on without."""
+    for path, _ in _files():
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def _sweep() -> None:
+    """Throw away what nobody has used for long, and what a process has left that was killed while it wrote."""
+    now = time.time()
+    for path, status in _files():
+        limit = _DAY if path.name.endswith(_UNFINISHED) else _UNUSED
+        if now - status.st_mtime > limit:
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def _files() -> Iterator[tuple[Path, os.stat_result]]:
+    place = _usable_directory(create=False)
+    if place is None:
+        return
+    with contextlib.suppress(OSError):
+        for path in list(place.iterdir()):
+            if path.name.endswith((_ENDING, _UNFINISHED)):
+                with contextlib.suppress(OSError):
+                    yield path, path.lstat()
+
+
+def _usable_directory(*, create: bool) -> Path | None:
+    """The directory, if it is the user's and nobody else can write into it."""
+    place = directory()
+    if place is None:
+        return None
+    try:
+        if create and not place.exists():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.mkdir(mode=0o700, exist_ok=True)
+        return place if _is_ours(place.stat()) else None
+    except OSError:
+        return None
+
+
+def _is_ours(status: os.stat_result) -> bool:
+    """Whether the user owns it and others cannot write it; where there are no such modes, the system sees to that."""
+    if not hasattr(os, "geteuid"):
+        return True
+    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

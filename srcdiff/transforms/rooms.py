@@ -1,0 +1,91 @@
+"""Memory from the caller: what a function would allocate once is taken from outside where it fits, and returned.
+
+def f_grad(x):                               def f_grad(x, x_bar_room, kept_room):
+    kept = np.empty(n)            =>             kept = fitting(kept_room, (n,))
+    x_bar = np.zeros_like(x)                     x_bar = fitting(x_bar_room, x.shape)
+    ...                                          x_bar[...] = 0.0
+    return x_bar                                 ...
+                                                 return x_bar, (x_bar, kept)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from srcdiff.analyses.aliasing import points_to
+from srcdiff.diagnostics import Span
+from srcdiff.ir.nodes import STACK_START, Alloc, Block, Copy, Function, NewStack, Operation, Value, walk
+from srcdiff.ir.types import Array, Scalar, Stack
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Memory that a function takes from its caller: an array of this dtype with so many axes."""
+
+    dtype: str
+    rank: int
+    name: str
+    is_gradient: bool = False
+    start: int = 0
+    """The length of an array that says that there is no memory yet."""
+    keeps: Span | None = None
+    """The place of the value that is kept there for the reverse sweep, if that is what it is for."""
+
+
+def with_rooms(function: Function, gradients: int) -> tuple[Function, tuple[Room, ...]]:
+    """The function with a room for each array among its last results, the gradients, and for what it needs besides.
+
+    Other results are new arrays: what the caller has been given is not written again.
+    """
+    yields = function.body.yields
+    results, bars = yields[: len(yields) - gradients], yields[len(yields) - gradients :]
+    sites = points_to(function)
+    returned = frozenset(s for v in results for s in sites.get(v, frozenset()))
+    operations: list[Operation] = []
+    taken: dict[Value, tuple[Value, Operation]] = {}
+    for operation in function.body.operations:
+        room = _room_for(operation, returned)
+        if room is not None:
+            assert isinstance(operation, Alloc | Copy | NewStack)
+            taken[operation.out] = room, operation
+            operation = replace(operation, room=room)
+        operations.append(operation)
+    placed: dict[int, Value] = {}
+    for k, bar in enumerate(bars):
+        if isinstance(bar.type, Array):
+            placed[k] = bar
+            if bar not in taken or bar in bars[:k]:
+                placed[k] = Value(bar.type, bar.name)
+                copy = Copy(placed[k], bar)
+                taken[placed[k]] = Value(bar.type, f"{bar.name}_room"), copy
+                operations.append(replace(copy, room=taken[placed[k]][0]))
+    first = list(placed.values())
+    order = [*first, *(v for v in taken if v not in first)]
+    params = (*function.params, *(taken[v][0] for v in order))
+    bars = tuple(placed.get(k, bar) for k, bar in enumerate(bars))
+    body = Block(tuple(operations), (*results, *bars, *order))
+    return replace(function, params=params, body=body), tuple(
+        _described(*taken[v], is_gradient=v in first) for v in order
+    )
+
+
+def _room_for(operation: Operation, returned: frozenset[Value]) -> Value | None:
+    match operation:
+        case Alloc() | Copy() if operation.out.array.rank and operation.out not in returned:
+            return Value(operation.out.type, f"{operation.out.name.strip('%') or 'array'}_room")
+        case NewStack(out=Value(type=Stack(element=Scalar() as element), name=name)):
+            return Value(Array(element.dtype, 1), f"{name}_room")
+    return None
+
+
+def _described(room: Value, operation: Operation, *, is_gradient: bool) -> Room:
+    keeps = operation.keeps if isinstance(operation, Alloc | NewStack) else None
+    start = STACK_START if isinstance(operation, NewStack) else 0
+    return Room(room.array.dtype, room.array.rank, room.name.removesuffix("_room"), is_gradient, start, keeps)
+
+
+def kept_elsewhere(functions: Iterable[Function]) -> tuple[Span, ...]:
+    """The places of values that are kept, but in no room: one array for each, or in a recursive function."""
+    operations = [o for f in functions for o in walk(f.body) if isinstance(o, Alloc | NewStack) and o.room is None]
+    return tuple(o.keeps for o in operations if o.keeps is not None)

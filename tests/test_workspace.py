@@ -1,0 +1,219 @@
+"""Gradients into given arrays and in memory of their own: the same numbers, in the memory that was asked for."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import srcdiff
+from tests.numerical import clone
+from tests.programs import PROGRAMS, Program
+
+BACKENDS = ["python", pytest.param("numba", marks=pytest.mark.numba)]
+
+
+def assert_same(first: Any, second: Any) -> None:
+    if isinstance(first, tuple | list):
+        assert type(first) is type(second)
+        assert len(first) == len(second)
+        for a, b in zip(first, second, strict=True):
+            assert_same(a, b)
+    else:
+        np.testing.assert_array_equal(first, second)
+
+
+def assert_workspace_gives_the_same(program: Program, backend: str) -> None:
+    gradient = srcdiff.value_and_grad(program.function, wrt=program.wrt, backend=backend, fastmath=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        workspace = gradient.workspace(*program.at[0])
+        for _ in range(2):
+            for arguments in program.at:
+                assert_same(gradient(*clone(arguments)), workspace(*clone(arguments)))
+
+
+@pytest.mark.parametrize("program", [p for p in PROGRAMS if p.at], ids=lambda p: p.name)
+def test_workspace_gives_what_the_gradient_gives(program):
+    assert_workspace_gives_the_same(program, "python")
+
+
+@pytest.mark.numba
+@pytest.mark.parametrize("program", [p for p in PROGRAMS if p.at][::25], ids=lambda p: p.name)
+def test_compiled_workspace_gives_what_the_gradient_gives(program):
+    assert_workspace_gives_the_same(program, "numba")
+
+
+# -- a program that keeps arrays, a stack, and a copy of what it is given ---------------------------------------------
+
+
+def relaxed(x, k):
+    for i in range(len(x)):
+        x[i] = np.sin(x[i]) * k
+        while x[i] > 0.5:
+            x[i] = x[i] * np.cos(x[i])
+    total = 0.0
+    for i in range(len(x)):
+        total += x[i] ** 2
+    return total
+
+
+POINT = np.linspace(0.1, 3.0, 7)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_workspace_uses_the_same_memory_again(backend):
+    gradient = srcdiff.grad(relaxed, backend=backend)
+    workspace = gradient.workspace("float64[:]", float)
+    assert workspace.nbytes == 0
+    first = workspace(POINT, 1.0)
+    assert len(gradient.specialisations) == 1
+    held = workspace.nbytes
+    assert held > POINT.nbytes
+    second = workspace(POINT, 0.7)
+    assert np.shares_memory(first, second)
+    assert workspace.nbytes == held
+    np.testing.assert_allclose(srcdiff.grad(relaxed, backend="python")(POINT, 0.7), second, rtol=1e-14)  # fast math
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_workspace_takes_arguments_of_any_size_and_type(backend):
+    gradient = srcdiff.grad(relaxed, backend=backend)
+    workspace = gradient.workspace(POINT, 1.0)
+    for x in (POINT, POINT[:3], np.empty(0), POINT[::2], POINT.astype(np.float32), POINT[:1], POINT):
+        np.testing.assert_allclose(gradient(x, k=0.9), workspace(x, k=0.9), rtol=1e-6)  # fast math
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_gradient_in_a_workspace_may_be_an_argument_of_the_next_call(backend):
+    gradient = srcdiff.grad(relaxed, backend=backend, fastmath=False)
+    workspace = gradient.workspace(POINT, 1.0)
+    x = y = POINT
+    for _ in range(3):
+        x, y = gradient(x, 1.0), workspace(y, 1.0)
+        assert_same(x, y)
+
+
+def test_what_is_returned_beside_the_gradient_is_not_overwritten():
+    def with_squares(x):
+        squares = x * x
+        return np.sum(squares * x), squares
+
+    workspace = srcdiff.grad(with_squares, has_aux=True, backend="python").workspace(POINT)
+    _, squares = workspace(POINT)
+    workspace(2.0 * POINT)
+    assert_same(POINT * POINT, squares)
+
+
+# -- into given arrays ------------------------------------------------------------------------------------------------
+
+
+class Pair(NamedTuple):
+    a: Any
+    b: Any
+
+
+def of_pair(p, scale):
+    return np.sum(np.sin(p.a)) * p.b * scale
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_gradient_is_written_into_the_given_array(backend):
+    out = np.full(7, np.nan)
+    gradient = srcdiff.grad(relaxed, backend=backend)
+    assert gradient(POINT, 1.0, out=out) is out
+    np.testing.assert_allclose(gradient(POINT, 1.0), out, rtol=1e-14)  # fast math
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_out_follows_the_form_of_the_gradients(backend):
+    both = srcdiff.value_and_grad(relaxed, (1, 0), backend=backend)
+    out = np.empty(7)
+    value, (k_bar, x_bar) = both(POINT, k=1.0, out=(None, out))
+    assert x_bar is out
+    np.testing.assert_allclose([value, k_bar], [both(POINT, 1.0)[0], both(POINT, 1.0)[1][0]], rtol=1e-14)
+
+    found = srcdiff.grad(of_pair, backend=backend)(Pair(POINT, 2.0), 3.0, out=Pair(out, None))
+    assert type(found) is Pair
+    assert found.a is out
+    np.testing.assert_allclose(6.0 * np.cos(POINT), out, rtol=1e-14)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_out_may_have_strides_and_share_memory_with_arguments(backend):
+    gradient = srcdiff.grad(relaxed, backend=backend)
+    expected = gradient(POINT, 1.0)
+    wide = np.zeros((7, 2))
+    gradient(POINT, 1.0, out=wide[:, 1])
+    np.testing.assert_allclose(expected, wide[:, 1], rtol=1e-14)
+    memory = np.concatenate([POINT, [0.0]])
+    for out in (memory[:7], memory[1:]):
+        memory[:7] = POINT
+        assert gradient(memory[:7], 1.0, out=out) is out
+        np.testing.assert_allclose(expected, out, rtol=1e-14)
+
+
+READ_ONLY = np.empty(7)
+READ_ONLY.flags.writeable = False
+SHARED = np.empty(7)
+FORMS = [
+    (np.empty(6), ValueError, r"`out` for `x` has the shape \(6,\), the gradient has \(7,\)"),
+    (np.empty((7, 1)), ValueError, "shape"),
+    (np.empty(7, np.float32), TypeError, "`out` for `x` has the dtype float32, the gradient has float64"),
+    (np.empty(7, ">f8"), TypeError, "dtype"),
+    (READ_ONLY, ValueError, "read-only"),
+    ([0.0] * 7, TypeError, "list, not an array"),
+    ((np.empty(7),), TypeError, "tuple, not an array"),
+]
+
+
+@pytest.mark.parametrize(("out", "kind", "message"), FORMS)
+def test_out_that_does_not_fit_is_refused(out, kind, message):
+    with pytest.raises(kind, match=message):
+        srcdiff.grad(relaxed, backend="python")(POINT, 1.0, out=out)
+
+
+def test_tuples_in_out_that_do_not_fit_are_refused():
+    both = srcdiff.grad(relaxed, (0, 1), backend="python")
+    for out in (np.empty(7), (np.empty(7),)):
+        with pytest.raises(ValueError, match="tuple of 2, for x, k"):
+            both(POINT, 1.0, out=out)
+    with pytest.raises(TypeError, match="`out` for `k` has to be None: the gradient is a number"):
+        both(POINT, 1.0, out=(None, np.empty(1)))
+    of_product = srcdiff.grad(lambda a, b: np.sum(a * b), (0, 1), backend="python")
+    with pytest.raises(ValueError, match="share memory"):
+        of_product(POINT, POINT, out=(SHARED, SHARED))
+
+
+def test_lists_have_gradients_beside_given_arrays():
+    def weighted(numbers, x):
+        total = np.sum(x * x)
+        for number in numbers:
+            total += number * x[0]
+        return total
+
+    gradient = srcdiff.grad(weighted, (0, 1), backend="python")
+    for numbers in ([], [1.0, 2.0]):
+        out = np.empty(7)
+        found = gradient(numbers, POINT, out=(None, out))
+        assert found[1] is out
+        assert_same(gradient(numbers, POINT), found)
+    with pytest.raises(TypeError, match="`out` for `numbers` has to be None: the gradient is a list"):
+        gradient([1.0], POINT, out=([0.0], None))
+
+
+def test_function_itself_may_have_a_workspace():
+    function = srcdiff.differentiable(relaxed, backend="python")
+    expected, x, y = function(POINT.copy(), 1.0), POINT.copy(), POINT.copy()
+    assert expected == function.workspace(x, 1.0)(y, 1.0)
+    assert_same(POINT, x)
+    assert not np.array_equal(POINT, y)
+
+
+def test_out_belongs_to_the_function_if_it_has_such_an_argument():
+    def scaled(x, out):
+        return x * out
+
+    assert 5.0 == srcdiff.grad(scaled, backend="python")(2.0, out=5.0)
