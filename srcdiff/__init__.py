@@ -2,7 +2,6 @@
 
 from srcdiff.api import (
     Derivative,
-    check,
     custom_rule,
     differentiable,
     grad,
@@ -10,9 +9,10 @@ from srcdiff.api import (
     stop_gradient,
     value_and_grad,
 )
+from srcdiff.batching import batched
 from srcdiff.benchmark import benchmark
 from srcdiff.diagnostics import DifferentiationError, ZeroGradientWarning
-from srcdiff.modes import hessian, hvp, jacobian, jvp, vjp
+from srcdiff.modes import check, hessian, hvp, jacobian, jvp, vjp
 
 __version__ = "0.1.0"
 
@@ -20,6 +20,7 @@ __all__ = [
     "Derivative",
     "DifferentiationError",
     "ZeroGradientWarning",
+    "batched",
     "benchmark",
     "check",
     "custom_rule",

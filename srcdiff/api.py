@@ -18,7 +18,6 @@ from numba.core.errors import NumbaError
 
 from srcdiff.backends import numba_cpu
 from srcdiff.backends.direct import Direct, UnfitError
-from srcdiff.check import Report, compare
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span, ZeroGradientWarning
 from srcdiff.ir.types import FLOAT
 from srcdiff.report import MemoryReport, memory_report
@@ -162,14 +161,18 @@ class Derivative:
 
     def _exactly(self, specialisation: Specialisation, args: tuple[Any, ...], further: tuple[Any, ...] = ()) -> Any:
         """Once more, for a program that has met sizes that differ: those that are one stretch now."""
+        result = self.exactly_specialised(args)(args, further)
+        specialisation.stretches, specialisation.plain = True, False
+        self.direct = None
+        return result
+
+    def exactly_specialised(self, args: tuple[Any, ...]) -> Specialisation:
+        """What it is for arguments of these types whose sizes are one where these are."""
         key = ("exact", *[_exact_key(a) for a in args])
         exact = self.specialisations.get(key)
         if exact is None or (exact.watches and not exact.is_current()):
             exact = self._specialise(key, args, exact=True)
-        result = exact(args, further)
-        specialisation.stretches, specialisation.plain = True, False
-        self.direct = None
-        return result
+        return exact
 
     def _into(self, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that writes gradients into given arrays."""
@@ -769,23 +772,6 @@ def custom_rule(
     if f is None:
         return lambda function: CustomRule(function, adjoint, tangent)
     return CustomRule(f, adjoint, tangent)
-
-
-def check(f: Callable[..., Any], *args: Any, wrt: Wrt | None = None, backend: str = "numba", **options: Any) -> Report:
-    """Compare the gradient with finite differences; raises `AssertionError` that says where they differ.
-
-    Without `wrt`, all arguments that hold floats are checked.
-    """
-    plain = plain_function(f)
-    if plain is None:
-        raise TypeError(f"{f!r} is not a Python function")
-    names = tuple(inspect.signature(plain, follow_wrapped=False).parameters)
-    if wrt is None:
-        wrt = tuple(k for k, a in enumerate(args) if has_floats(a))
-    asked = (wrt,) if isinstance(wrt, int | str) else tuple(wrt)
-    gradients = grad(f, asked, backend=backend, **options)(*args)
-    chosen = [(names.index(w) if isinstance(w, str) else w, w if isinstance(w, str) else names[w]) for w in asked]
-    return compare(plain, args, chosen, gradients)
 
 
 def has_floats(value: Any) -> bool:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.api import Derivative, Wrt, grad, has_floats, with_written
+from srcdiff.api import Derivative, Wrt, chosen_names, grad, has_floats, with_written
+from srcdiff.check import Report, compare
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array
 from srcdiff.source.abstract import Abstract, Tuple
@@ -257,3 +258,62 @@ def hessian(f: Function, wrt: Wrt = 0, *, backend: str = "numba", **options: Any
     """The second derivatives of `f`, a function that returns one float, by forward mode over reverse mode."""
     gradient = grad(f, wrt, backend=backend, **options)
     return Jacobian(gradient, wrt, "forward", backend, options)
+
+
+# -- checking --------------------------------------------------------------------------------------------------------
+
+
+def check(
+    f: Function, *args: Any, wrt: Wrt | None = None, order: int = 1, backend: str = "numba", **options: Any
+) -> Report:
+    """Compare the derivatives of `f` with finite differences, and its modes with each other; says where they differ.
+
+    Without `wrt`, all arguments that hold floats are checked. Of a result that is not one float, a random combination
+    of its numbers is taken. With `order=2` the Hessian is checked too, to be that of a function: symmetric.
+    """
+    primal = derivative_of(f, "primal", 0, backend, tuple(sorted(options.items())))
+    asked = tuple(k for k, a in enumerate(args) if has_floats(a)) if wrt is None else wrt
+    asked = (asked,) if isinstance(asked, int | str) else tuple(asked)
+    names = chosen_names(asked, primal.names, primal.function.__name__)
+    positions = [primal.names.index(n) for n in names]
+    value, pullback = vjp(f, *args, wrt=asked, backend=backend, **options)
+    if isinstance(value, float | np.floating):
+        bars = grad(f, asked, backend=backend, **options)(*args)
+        weights: Any = 1.0
+    else:
+        weights = _random_like(value, 1)
+        bars = pullback(**weights) if isinstance(weights, dict) else pullback(weights)
+
+    def combined(*given: Any) -> float:
+        result = primal.function(*given)
+        if result is None:
+            result = {n: given[primal.names.index(n)] for n in value}
+        return _product(weights, result)
+
+    report = compare(combined, args, list(zip(positions, names, strict=True)), bars)
+    inputs = tuple(args[k] for k in positions)
+    dots = _random_like(inputs, 2)
+    tangents = [dots[positions.index(k)] if k in positions else None for k in range(len(args))]
+    _, tangent = jvp(f, args, tangents, backend=backend, **options)
+    _require_equal("forward and reverse mode differ", _product(weights, tangent), _product(bars, dots), bars, dots)
+    if order > 1:
+        product, other = hvp(f, asked, backend=backend, **options), _random_like(inputs, 3)
+        first, second = product(*args, dots), product(*args, other)
+        _require_equal("the Hessian is not symmetric", _product(first, other), _product(second, dots), first, other)
+    return report
+
+
+def _random_like(x: Any, seed: int) -> Any:
+    random = np.random.default_rng(seed)
+    return like(x, lambda leaf: random.standard_normal(np.shape(leaf)) if np.ndim(leaf) else random.standard_normal())
+
+
+def _product(x: Any, y: Any) -> float:
+    return float(sum(np.sum(np.asarray(a, float) * b) for a, b in zip(leaves(x), leaves(y), strict=True)))
+
+
+def _require_equal(what: str, first: float, second: float, x: Any, y: Any) -> None:
+    terms = [float(np.sum(np.abs(np.asarray(a, float) * b))) for a, b in zip(leaves(x), leaves(y), strict=True)]
+    single = any(np.asarray(a).dtype == np.float32 for a in (*leaves(x), *leaves(y)))
+    if abs(first - second) > (1e-3 if single else 1e-8) * max(1.0, *terms):  # two orders of evaluation
+        raise AssertionError(f"{what}: {first!r} and {second!r} along a random direction")

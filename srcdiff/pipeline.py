@@ -232,7 +232,11 @@ def _carry_tangents(work: Work) -> None:
     main, copies = protect_arguments(work.main)
     outputs = _outputs(work, main, copies)
     name = _free_name(work, f"{work.main.name}_tangent")
-    work.main = tangent_of(main, dots, name, outputs, outputs if work.request.with_value else ())
+    whole = tangent_of(main, dots, name, outputs, outputs if work.request.with_value else ())
+    values, tangents = whole.body.yields[: -len(outputs)], whole.body.yields[-len(outputs) :]
+    kinds = [*_are_lengths(work.reading.result), *(False for _ in outputs)]  # the tangent of a list is as long as it
+    tangents = tuple(out if kept else t for out, t, kept in zip(outputs, tangents, kinds, strict=False))
+    work.main = replace(whole, body=Block(whole.body.operations, (*values, *tangents)))
     work.callees = tangents_of_callees(work.callees)
 
 
@@ -261,6 +265,18 @@ def _outputs(work: Work, main: Function, copies: dict[Value, Value]) -> list[Val
     """What the function returns, and the arrays that it writes into as it leaves them."""
     arrays = [] if work.inside else _written_arrays(work.reading)
     return [*main.body.yields, *(copies[x] for _, x in arrays)]
+
+
+def _are_lengths(x: Abstract) -> list[bool]:
+    """Of each value that a result is made of, whether it is the length of a list."""
+    match x:
+        case Tuple() | Items():
+            return [kind for i in x.items for kind in _are_lengths(i)]
+        case Stored():
+            return [*(False for _ in x.arrays), True]
+        case Static() if not isinstance(x.value, bool | int | float):
+            return []
+    return [False]
 
 
 def _with_lists_cut(main: Function, result: Abstract) -> Function:
@@ -584,7 +600,6 @@ def _shape_of_result(work: Work) -> str:
 def _shape_of_what_is_asked(work: Work) -> str:
     request, reading = work.request, work.reading
     count = 0
-    lengths: list[str] = []
 
     def shaped(x: Abstract, constant: bool) -> str:
         nonlocal count
@@ -599,9 +614,7 @@ def _shape_of_what_is_asked(work: Work) -> str:
         if isinstance(x, Items):
             return shaped(Tuple(x.items), constant)
         if isinstance(x, Stored):
-            arrays, length = [_next() for _ in x.arrays], _next()
-            lengths.append(length)
-            return f"({', '.join((*arrays, length))})"
+            return f"({', '.join(_next() for _ in (*x.arrays, x.length))})"
         if isinstance(x, Static) and constant and not isinstance(x.value, bool | int | float):
             return "None" if x.value is None else repr(x.value)
         return _next()
@@ -617,11 +630,7 @@ def _shape_of_what_is_asked(work: Work) -> str:
         written = _written_arrays(reading)
         kinds = ("values", "tangents") if request.with_value else ("tangents",)
         parts = [(shaped(reading.result, True), [_next() for _ in written]) for _ in kinds]
-        text = ", ".join(f"{first}, ({''.join(f'{array}, ' for array in rest)})" for first, rest in parts)
-        half = len(lengths) // 2 if request.with_value else 0  # the tangent of a list is as long as the list
-        for own, other in zip(lengths[:half], lengths[half:], strict=True):
-            text = text.replace(other, own)
-        return text
+        return ", ".join(f"{first}, ({''.join(f'{array}, ' for array in rest)})" for first, rest in parts)
     result = shaped(reading.result, True) if request.with_value or request.has_aux else ""
     bars = [shaped(reading.arguments.get(name, Static(0.0)), False) for name in request.wrt]
     gradient = bars[0] if request.single else f"({', '.join(bars)}{',' if len(bars) == 1 else ''})"

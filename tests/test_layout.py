@@ -16,6 +16,7 @@ ORDER = [
     "cli",
     "__init__",
     "benchmark",
+    "batching",
     "modes",
     "api",
     "workspace",

@@ -289,3 +289,261 @@ def test_newtons_method_is_differentiated(backend: str) -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_tangent_inside_is_differentiated(backend: str) -> None:
     srcdiff.check(directional, np.array([0.3, 1.4]), np.array([1.0, -0.5]), backend=backend)
+
+
+# ------------------------------------------------------------------------------------------------- what may go wrong
+
+SCALE = np.array([1.0, 2.0, 3.0])
+slope_of_cubes = srcdiff.grad(lambda x: np.sum(SCALE * x**3))
+
+
+def captured_array_changes(a):
+    """The inner function reads an array that the outer one overwrites afterwards."""
+    total = 0.0
+    for i in range(3):
+        slope = srcdiff.grad(lambda b: np.sum(b * b * a * a[i]))(a)  # noqa: B023
+        total += np.sum(slope * slope)
+        a[i] = total * 0.1
+        a *= 0.5
+    return total + np.sum(a)
+
+
+def pair_beside(x):
+    """Something beside the result, of both kinds of gradient."""
+
+    def loss(w):
+        return np.sum(w**3), w * 2.0
+
+    slope, beside = srcdiff.grad(loss, has_aux=True)(x)
+    (value, again), other = srcdiff.value_and_grad(loss, has_aux=True)(x)
+    return np.sum(slope * beside) + value * np.sum(other) + np.sum(again)
+
+
+def power(x, n):
+    return 1.0 if n == 0 else x * power(x, n - 1)
+
+
+def fill(a, k, x):
+    """A recursive function that returns nothing."""
+    if k < len(a):
+        a[k] = x * x * k + a[k - 1] * x
+        fill(a, k + 1, x)
+
+
+def filled(x):
+    a = np.zeros(4)
+    fill(a, 0, x)
+    return np.sum(a * a)
+
+
+def leaves_early(y, n):
+    total = 0.0
+    for _ in range(n):
+        if y > 1.5:
+            return total * y
+        total += y * y
+        y = y * 1.2
+    return total
+
+
+def first_becomes_product(a):
+    a[0] = a[1] * a[0]
+    return np.sum(a * a)
+
+
+def mixed(a, b):
+    a[0] = b[1] * a[0]
+    return np.sum(a * b)
+
+
+def chosen_inside(x, flag):
+    """Derivatives in branches and loops, of functions that read what the loop changes."""
+    if x[0] > 0.0:
+        g = srcdiff.grad(lambda y: np.sum(np.sin(y) * x))(x)
+    else:
+        g = x * 2.0
+    for k in range(3):
+        if k != flag:
+            g = g * srcdiff.grad(lambda y: np.sum(y * y * g))(x)  # noqa: B023
+    return np.sum(g)
+
+
+def gradient_is_written(x):
+    """A gradient is new memory."""
+    c = x.copy()
+    g = srcdiff.grad(lambda y: np.sum(y * c))(x)
+    g[0] = 5.0 * x[1]
+    return np.sum(g * c)
+
+
+def tangent_is_written(x, v):
+    """A tangent is new memory too, where it is the one that was given."""
+    y, t = srcdiff.jvp(lambda a: a, (x,), (v,))
+    t[0] = 3.0 * x[0]
+    return np.sum(t * v) + np.sum(y)
+
+
+def with_keywords(x):
+    x = x * 2.0
+
+    def g(y, s=3.0):
+        return s * y * y * x
+
+    return srcdiff.grad(g)(x, s=x) + srcdiff.grad(g, "s")(x)
+
+
+def of_a_tuple(p):
+    w, b = p
+    w_bar, b_bar = srcdiff.grad(lambda q: np.sum(q[0] ** 2 * q[1] ** 3))((w, b))
+    return np.sum(w_bar * w) + b_bar * b
+
+
+def of_a_list(xs):
+    g = srcdiff.grad(lambda ys: sum(y**3 for y in ys))(xs)
+    g.append(1.0)
+    return g[0] * g[1] + len(g)
+
+
+NASTY: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
+    (captured_array_changes, (np.array([0.3, 0.5, 0.2]),)),
+    (pair_beside, (np.array([0.3, 0.5]),)),
+    (lambda x: srcdiff.grad(power)(x, 4) * x, (1.3,)),
+    (filled, (0.7,)),
+    (lambda x: srcdiff.grad(filled)(x) * x, (0.7,)),
+    (lambda x: srcdiff.grad(leaves_early)(x, 5) * x, (1.01,)),
+    (lambda x: np.sum(slope_of_cubes(x) * x), (0.2 * SCALE,)),
+    (lambda x: np.sum(srcdiff.grad(first_becomes_product)(x) * x), (np.array([0.3, 0.5]),)),
+    (lambda x: np.sum(srcdiff.grad(lambda y: first_becomes_product(x) * y)(2.0) * x), (np.array([0.3, 0.5]),)),
+    (lambda x: np.sum(srcdiff.grad(mixed, (0, 1))(x * 2.0, x)[1]), (np.array([0.3, 0.5]),)),
+    (chosen_inside, (np.array([0.3, 0.5]), 1)),
+    (gradient_is_written, (np.array([0.3, 0.5]),)),
+    (tangent_is_written, (np.array([0.3, 0.5]), np.array([1.0, -2.0]))),
+    (with_keywords, (0.7,)),
+    (of_a_tuple, ((np.array([0.3, 0.5]), 1.2),)),
+    (of_a_list, ([1.0, 2.0],)),
+    (lambda x: srcdiff.grad(srcdiff.grad(lambda y: y**4 * x))(x), (1.3,)),
+]
+
+
+@pytest.mark.parametrize("function, arguments", NASTY)
+def test_derivatives_inside_keep_to_what_python_does(function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    srcdiff.check(function, *arguments, backend="python", order=2)
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x: srcdiff.grad(mixed)(x, x)[0], lambda x: srcdiff.grad(mixed)(x[:2], x[1:])[0]]
+)
+def test_an_inner_function_that_writes_into_shared_memory_is_refused(function: Callable[..., Any]) -> None:
+    with pytest.raises(srcdiff.DifferentiationError, match="SD403"):
+        srcdiff.grad(function, backend="python")(np.array([0.3, 0.5, 0.7]))
+
+
+@pytest.mark.parametrize(
+    "matrix", [np.eye(3), np.diag([1.0, 1.0, 0.0]), np.zeros((2, 2))], ids=["one", "rank 2", "zero"]
+)
+def test_second_derivatives_of_a_determinant_exist_everywhere(matrix: np.ndarray) -> None:
+    found = srcdiff.hessian(lambda a: np.linalg.det(a), backend="python")(matrix)
+
+    n = len(matrix)
+    gradient = srcdiff.grad(lambda a: np.linalg.det(a), backend="python")
+    for i, j in np.ndindex(n, n):
+        step = np.zeros((n, n))
+        step[i, j] = 1.0  # the gradient is linear in one element
+        np.testing.assert_allclose(found[:, :, i, j], gradient(matrix + step) - gradient(matrix), atol=1e-13)
+
+
+def test_empty_arrays_have_empty_hessians() -> None:
+    assert srcdiff.hessian(lambda a: np.sum(a * a), backend="python")(np.zeros(0)).shape == (0, 0)
+
+
+# ----------------------------------------------------------------------------------------------------- rules and checks
+
+
+def square_adjoint(x, out, out_bar):
+    return (2.0 * x * out_bar,)
+
+
+def square_tangent(x, out, x_dot):
+    return 2.0 * x * x_dot
+
+
+def wrong_tangent(x, out, x_dot):
+    return 2.1 * x * x_dot
+
+
+def not_linear(x, out, out_bar):
+    return (2.0 * x * out_bar * abs(out_bar),)
+
+
+@pytest.mark.parametrize("rules", [{"adjoint": square_adjoint}, {"tangent": square_tangent}])
+def test_one_rule_is_enough(rules: dict[str, Any]) -> None:
+    square = srcdiff.custom_rule(lambda x: x * x, **rules)
+
+    srcdiff.check(lambda x: square(x) * x, 2.0, backend="python", order=2)
+
+
+def test_rules_that_do_not_belong_together_are_found() -> None:
+    square = srcdiff.custom_rule(lambda x: x * x, adjoint=square_adjoint, tangent=wrong_tangent)
+
+    with pytest.raises(AssertionError, match="forward and reverse mode differ"):
+        srcdiff.check(lambda x: square(x), 2.0, backend="python")
+
+
+def test_a_rule_that_is_not_linear_has_no_transpose() -> None:
+    square = srcdiff.custom_rule(lambda x: x * x, adjoint=not_linear)
+
+    with pytest.raises(srcdiff.DifferentiationError, match="`not_linear` is not linear in `out_bar`"):
+        srcdiff.jvp(lambda x: square(x), (2.0,), (1.0,), backend="python")
+
+
+def test_check_takes_any_results() -> None:
+    srcdiff.check(pair, 1.5, np.array([0.3, 0.5]), backend="python")
+    srcdiff.check(write_squares, np.array([3.0, 4.0]), np.array([1.0, 2.0]), backend="python")
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_jacobian_of_several_results_by_several_arguments(mode: str) -> None:
+    def two(a, b):
+        return a * b, a[0] * b
+
+    (of_product, of_product_b), (of_first, of_first_b) = srcdiff.jacobian(two, (0, 1), mode=mode, backend="python")(
+        np.array([1.0, 2.0]), 3.0
+    )
+
+    assert of_product.tolist() == [[3.0, 0.0], [0.0, 3.0]]
+    assert of_product_b.tolist() == [1.0, 2.0]
+    assert of_first.tolist() == [3.0, 0.0]
+    assert of_first_b == 1.0
+
+
+# ------------------------------------------------------------------------------------------------------------ batches
+
+
+def wave(x, k):
+    total = 0.0
+    for i in range(len(x)):
+        total += np.sin(x[i] * k)
+    return total
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_batch_is_what_its_elements_are(backend: str) -> None:
+    x, k = np.random.default_rng(0).standard_normal((5, 4)), np.linspace(1.0, 2.0, 5)
+    gradient = srcdiff.value_and_grad(wave, (0, 1), backend=backend)
+
+    value, (x_bar, k_bar) = srcdiff.batched(gradient, parallel=backend == "numba")(x, k)
+    _, (same, _) = srcdiff.batched(gradient, over="x")(x, 1.5)
+
+    for i in range(5):
+        one, (x_bar_i, k_bar_i) = gradient(x[i], k[i])
+        np.testing.assert_allclose([value[i], k_bar[i], *x_bar[i]], [one, k_bar_i, *x_bar_i], rtol=1e-12)
+        np.testing.assert_allclose(same[i], gradient(x[i], 1.5)[1][0], rtol=1e-12)
+
+
+def test_a_batch_says_what_does_not_fit() -> None:
+    gradient = srcdiff.batched(srcdiff.grad(wave, backend="python"))
+
+    with pytest.raises(ValueError, match="`x` has 5, `k` has 4"):
+        gradient(np.ones((5, 3)), np.ones(4))
+    with pytest.raises(TypeError, match="`k` is no array"):
+        gradient(np.ones((5, 3)), 1.0)

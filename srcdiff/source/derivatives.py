@@ -282,7 +282,7 @@ class Derivatives(Recursion):
                 )
                 if value.type != x.type:
                     self.refuse("SD203", node, f"a tangent is {self.said(y)}, its argument {self.said(x)}")
-                known[x] = value
+                known[x] = self.copy(value) if isinstance(value.type, Array) else value  # it may be given back
             elif isinstance(x, Tuple):
                 parts = y.items if isinstance(y, Tuple) else ()
                 if len(parts) != len(x.items):
