@@ -168,17 +168,17 @@ class Jacobian:
         self.function, self.mode, self.backend, self.options = f, mode, backend, options
         self.single = isinstance(wrt, int | str)
         self.wrt = (wrt,) if isinstance(wrt, int | str) else tuple(wrt)
-        self.forward = Derivative(f, "forward", self.wrt, with_value=False, backend=backend, **options)
+        self.forward = Derivative(f, "forward", self.wrt, backend=backend, **options)
         functools.update_wrapper(self, self.forward.function, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         given = self.forward.bound(args, kwargs)
         inputs = [given[self.forward.names.index(n)] for n in self.forward.wrt]
-        value, pullback = vjp(self.function, *given, wrt=self.wrt, backend=self.backend, **self.options)
+        zeros = _fitted_tangents(self.forward, given, [None] * len(inputs))
+        value, _ = self.forward.run(given, zeros)
         sizes = [sum(np.size(leaf) for leaf in leaves(x)) for x in (tuple(inputs), value)]
         forward = self.mode == "forward" or (self.mode is None and sizes[0] <= sizes[1])
-        rows = self.by_columns(given, inputs, value) if forward else self.by_rows(inputs, value, pullback)
-        found = iter(rows)
+        found = iter((self.by_columns if forward else self.by_rows)(given, inputs, value))
         return like(value, lambda _: self.row(next(found), inputs))
 
     def row(self, parts: list[Any], inputs: list[Any]) -> Any:
@@ -196,14 +196,15 @@ class Jacobian:
         found = self.empty(inputs, value)
         for k, place, tangents in directions(tuple(inputs)):
             dots = _fitted_tangents(self.forward, given, tangents)
-            tangent = self.forward.run(given, dots)
+            _, tangent = self.forward.run(given, dots)
             for row, out in zip(found, leaves(tangent), strict=True):
                 row[k][(..., *place)] = out
         return found
 
-    def by_rows(self, inputs: list[Any], value: Any, pullback: Callable[..., Any]) -> list[list[Any]]:
+    def by_rows(self, given: tuple[Any, ...], inputs: list[Any], value: Any) -> list[list[Any]]:
         """Reverse mode: a sweep for each number of the results."""
         found = self.empty(inputs, value)
+        _, pullback = vjp(self.function, *given, wrt=self.wrt, backend=self.backend, **self.options)
         for k, place, bars in directions(value):
             back = pullback(**bars) if isinstance(bars, dict) else pullback(bars)
             for part, bar in zip(found[k], leaves(back), strict=True):
