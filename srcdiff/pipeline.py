@@ -264,7 +264,7 @@ def _further(work: Work) -> dict[str, Abstract]:
 def _outputs(work: Work, main: Function, copies: dict[Value, Value]) -> list[Value]:
     """What the function returns, and the arrays that it writes into as it leaves them."""
     arrays = [] if work.inside else _written_arrays(work.reading)
-    return [*main.body.yields, *(copies[x] for _, x in arrays)]
+    return [*main.body.yields, *(copies.get(x, x) for _, x in arrays)]
 
 
 def _are_lengths(x: Abstract) -> list[bool]:

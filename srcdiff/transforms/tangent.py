@@ -169,9 +169,8 @@ class Tangent:
                 self.apply(operation)
             case Load():
                 if operation.out in self.active and self.varies(operation.array):
-                    self.builder.add(
-                        replace(operation, out=self.new_dot(operation.out), array=self.dot(operation.array))
-                    )
+                    loaded = self.builder.load(self.dot(operation.array), operation.indices, dot_of(operation.out).name)
+                    self.dots[operation.out] = self.builder.cast(loaded, FLOAT)
             case Store():
                 self.store(operation)
             case Alloc():
