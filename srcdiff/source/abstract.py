@@ -89,6 +89,14 @@ class Closure:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Transformed:
+    """A derivative of a function; `derivation` says which."""
+
+    derivation: Any
+    function: Abstract
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Choice:
     """One of several functions, by a number known at run time."""
 
@@ -204,6 +212,7 @@ Abstract = (
     | Zip
     | Reversed
     | Closure
+    | Transformed
     | Choice
     | Method
     | Text

@@ -35,6 +35,7 @@ from srcdiff.source.abstract import (
     Static,
     Stored,
     Text,
+    Transformed,
     Tuple,
     Zip,
     arrays_in,
@@ -177,7 +178,7 @@ class Environment(Shapes):
                 return f"{self.said(x.value)} that may not be assigned"
             case Missing():
                 return "not assigned"
-            case Closure() | Choice():
+            case Closure() | Choice() | Transformed():
                 return "a function"
             case Text():
                 return "a text"
