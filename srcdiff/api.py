@@ -72,6 +72,8 @@ class Derivative:
             raise TypeError(f"unknown option {', '.join(sorted(unknown))}")
         self.of: Any = function
         """What is differentiated: a function, or a derivative of one."""
+        self.directions = 1
+        """How many tangents a sweep of forward mode carries."""
         derivative = getattr(function, "__srcdiff_derivative__", None)
         plain = plain_function(function) if derivative is None else derivative.function
         if plain is None:
@@ -289,6 +291,7 @@ class Derivative:
         request = Request(self.captured, descriptions, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
         request.exact, request.rooms = exact, rooms
         request.of = self.of if getattr(self.of, "__srcdiff_derivative__", None) is not None else None
+        request.directions = self.directions
         compiled = compile_request(request, self.backend, self.options)
         if compiled.reading.assumes_sizes and self.mode == "primal" and compiled.writes:
             request.exact = True  # what it has written when it meets sizes that differ cannot be taken back
@@ -307,6 +310,15 @@ class Derivative:
     def __srcdiff_derivative__(self) -> Derivative | None:
         """For who reads a program that calls it."""
         return None if self.mode == "primal" else self
+
+    @property
+    def said(self) -> str:
+        """What stands for it in the names of generated functions."""
+        own = {"pullback": "pullback", "forward": "tangent"}.get(
+            self.mode, "value_and_grad" if self.with_value else "grad"
+        )
+        inner = getattr(self.of, "__srcdiff_derivative__", None)
+        return own if inner is None else f"{inner.said}_{own}"
 
     @property
     def derivation(self) -> Derivation:
@@ -474,7 +486,7 @@ class Specialisation:
         """What the caller gets for what the compiled function returns."""
         if self.owner.mode == "forward":
             parts = [self.as_returned(*result[k : k + 2]) for k in range(0, len(result), 2)]
-            return tuple(parts) if self.owner.with_value else parts[0]
+            return tuple(parts) if len(parts) > 1 else parts[0]
         if self.returns_lists:
             result = self.with_listed_results(result)
         return self.with_lists(result, args) if self.lists else result

@@ -17,6 +17,8 @@ from srcdiff.source.abstract import Abstract, Tuple
 
 Function = Callable[..., Any]
 
+_SEVERAL = 4  # tangents that a sweep carries, where there are many
+
 
 @functools.lru_cache(maxsize=512)
 def derivative_of(f: Function, mode: str, wrt: Any, backend: str, options: tuple[tuple[str, Any], ...]) -> Derivative:
@@ -154,7 +156,7 @@ def _fitted_tangents(derivative: Derivative, args: tuple[Any, ...], tangents: Se
     takes = derivative.specialised(args).compiled.further
     if len(tangents) != len(takes):
         raise ValueError(f"{len(takes)} tangents are needed, {len(tangents)} are given")
-    positions = [derivative.names.index(n) for n in derivative.wrt]
+    positions = [derivative.names.index(n) for n in derivative.wrt] * derivative.directions
     each = zip(positions, takes.items(), tangents, strict=True)
     return tuple(fitted(x, args[k], t, name) for k, (name, x), t in each)
 
@@ -162,10 +164,20 @@ def _fitted_tangents(derivative: Derivative, args: tuple[Any, ...], tangents: Se
 class Jacobian:
     """All derivatives of all results by all numbers of the arguments `wrt`."""
 
-    def __init__(self, f: Function, wrt: Wrt, mode: str | None, backend: str, options: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        f: Function,
+        wrt: Wrt,
+        mode: str | None,
+        directions_at_once: int | None,
+        backend: str,
+        options: dict[str, Any],
+    ) -> None:
         if mode not in (None, "forward", "reverse"):
             raise ValueError(f"unknown mode {mode!r}; there are 'forward' and 'reverse'")
         self.function, self.mode, self.backend, self.options = f, mode, backend, options
+        self.directions = directions_at_once
+        self.sweeps: dict[int, Derivative] = {}
         self.single = isinstance(wrt, int | str)
         self.wrt = (wrt,) if isinstance(wrt, int | str) else tuple(wrt)
         self.forward = Derivative(f, "forward", self.wrt, backend=backend, **options)
@@ -192,14 +204,27 @@ class Jacobian:
         return [[np.zeros(np.shape(out) + shape) for shape in shapes] for out in leaves(value)]
 
     def by_columns(self, given: tuple[Any, ...], inputs: list[Any], value: Any) -> list[list[Any]]:
-        """Forward mode: a sweep for each number of the arguments."""
+        """Forward mode: a sweep for each number of the arguments, or for several of them."""
         found = self.empty(inputs, value)
-        for k, place, tangents in directions(tuple(inputs)):
-            dots = _fitted_tangents(self.forward, given, tangents)
-            _, tangent = self.forward.run(given, dots)
-            for row, out in zip(found, leaves(tangent), strict=True):
-                row[k][(..., *place)] = out
+        waiting = list(directions(tuple(inputs)))
+        count = self.directions or (_SEVERAL if len(waiting) >= 4 * _SEVERAL else 1)
+        derivative = self.sweeps.setdefault(count, self.carrying(count))
+        for k in range(0, len(waiting), count):
+            group = waiting[k : k + count]
+            tangents = [t for _, _, whole in group for t in whole] + [None] * (len(inputs) * (count - len(group)))
+            _, *results = derivative.run(given, _fitted_tangents(derivative, given, tangents))
+            for (leaf, place, _), tangent in zip(group, results, strict=False):
+                for row, out in zip(found, leaves(tangent), strict=True):
+                    row[leaf][(..., *place)] = out
         return found
+
+    def carrying(self, count: int) -> Derivative:
+        """The tangent program that carries so many tangents."""
+        if count == 1:
+            return self.forward
+        derivative = Derivative(self.function, "forward", self.wrt, backend=self.backend, **self.options)
+        derivative.directions = count
+        return derivative
 
     def by_rows(self, given: tuple[Any, ...], inputs: list[Any], value: Any) -> list[list[Any]]:
         """Reverse mode: a sweep for each number of the results."""
@@ -246,19 +271,30 @@ def directions(x: Any) -> Iterator[tuple[int, tuple[int, ...], Any]]:
             yield k, place, like(x, unit)
 
 
-def jacobian(f: Function, wrt: Wrt = 0, *, mode: str | None = None, backend: str = "numba", **options: Any) -> Jacobian:
+def jacobian(
+    f: Function,
+    wrt: Wrt = 0,
+    *,
+    mode: str | None = None,
+    directions: int | None = None,
+    backend: str = "numba",
+    **options: Any,
+) -> Jacobian:
     """All derivatives of what `f` returns by the arguments `wrt`: an array of the result's shape, then the argument's.
 
     Results and arguments that are tuples give tuples: one for each result, with one for each argument inside. The mode
-    is the one that needs fewer sweeps, or `"forward"`, or `"reverse"`.
+    is the one that needs fewer sweeps, or `"forward"`, or `"reverse"`. A sweep of forward mode carries as many
+    `directions` as are asked for; without a word four, where there are sixteen or more.
     """
-    return Jacobian(f, wrt, mode, backend, options)
+    return Jacobian(f, wrt, mode, directions, backend, options)
 
 
-def hessian(f: Function, wrt: Wrt = 0, *, backend: str = "numba", **options: Any) -> Jacobian:
+def hessian(
+    f: Function, wrt: Wrt = 0, *, directions: int | None = None, backend: str = "numba", **options: Any
+) -> Jacobian:
     """The second derivatives of `f`, a function that returns one float, by forward mode over reverse mode."""
     gradient = grad(f, wrt, backend=backend, **options)
-    return Jacobian(gradient, wrt, "forward", backend, options)
+    return Jacobian(gradient, wrt, "forward", directions, backend, options)
 
 
 # -- checking --------------------------------------------------------------------------------------------------------

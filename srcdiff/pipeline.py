@@ -66,6 +66,8 @@ class Request:
     """Whether sizes may be one at run time and stretch."""
     of: Any = None
     """The derivative of the function that is meant instead of it."""
+    directions: int = 1
+    """How many tangents of each argument `forward` takes."""
     rooms: bool = False
     """Whether it takes memory from the caller, and gives it back."""
 
@@ -114,6 +116,8 @@ def compile_request(request: Request, backend: str, options: dict[str, Any]) -> 
         reading = read(request.captured, request.arguments, exact=request.exact, derivative=request.of)
     work = Work(request, reading, reading.program.main, reading.program.callees)
     work.further = _further(work)
+    if request.of is not None:
+        work.main = replace(work.main, name=f"{work.main.name}_{request.of.said}")
     if request.mode != "reverse":  # what the user's function writes into its arguments is part of what it does
         work.main = replace(work.main, written=tuple(p for p in work.main.params if isinstance(p.type, Array)))
     if request.mode == "primal":
@@ -228,16 +232,18 @@ def _carry_tangents(work: Work) -> None:
         return
     _rules_apply(work)
     wrt = [v for name in work.request.wrt for v in _chosen(work, name)]
-    dots = dict(zip(wrt, [v for x in work.further.values() for v in _leaves(x, work.reading)], strict=True))
+    dots = [v for x in work.further.values() for v in _leaves(x, work.reading)]
     main, copies = protect_arguments(work.main)
     outputs = _outputs(work, main, copies)
     name = _free_name(work, f"{work.main.name}_tangent")
-    whole = tangent_of(main, dots, name, outputs, outputs if work.request.with_value else ())
-    values, tangents = whole.body.yields[: -len(outputs)], whole.body.yields[-len(outputs) :]
-    kinds = [*_are_lengths(work.reading.result), *(False for _ in outputs)]  # the tangent of a list is as long as it
-    tangents = tuple(out if kept else t for out, t, kept in zip(outputs, tangents, kinds, strict=False))
-    work.main = replace(whole, body=Block(whole.body.operations, (*values, *tangents)))
-    work.callees = tangents_of_callees(work.callees)
+    yields = list(outputs) if work.request.with_value else []
+    for k in range(0, len(dots), len(wrt)):  # only what the outputs depend on has a tangent: no tangent of another
+        main = tangent_of(main, dict(zip(wrt, dots[k : k + len(wrt)], strict=True)), name, outputs)
+        kinds = [*_are_lengths(work.reading.result), *(False for _ in outputs)]
+        for out, tangent, is_length in zip(outputs, main.body.yields, kinds, strict=False):
+            yields.append(out if is_length else tangent)  # the tangent of a list is as long as the list
+        work.callees = tangents_of_callees(work.callees)
+    work.main = replace(main, body=Block(main.body.operations, tuple(yields)))
 
 
 def _rules_apply(work: Work) -> None:
@@ -250,15 +256,26 @@ def _further(work: Work) -> dict[str, Abstract]:
     """What the derivative takes beside the arguments: tangents of those to differentiate by, or adjoints of results."""
     reading = work.reading
     if work.request.mode == "forward":
-        chosen = {n: iter(_chosen(work, n)) for n in work.request.wrt}
-        arguments = {n: _contents(reading.arguments[n], reading) for n in work.request.wrt}
-        return {f"{n}_dot": _beside(x, chosen[n], f"{n}_dot") for n, x in arguments.items()}
+        found: dict[str, Abstract] = {}
+        for direction in range(work.request.directions):
+            for n in work.request.wrt:
+                values, name = iter(_chosen(work, n)), f"{n}_dot_{direction}" if direction else f"{n}_dot"
+                found[name] = _beside(_contents(_argument(work, n), reading), values, name)
+        return found
     if work.request.mode != "pullback":
         return {}
     written = (
         {} if work.inside else {f"{n}_bar": _beside(x, iter((x,)), f"{n}_bar") for n, x in _written_arrays(reading)}
     )
     return {"result_bar": _beside(reading.result, iter(reading.program.main.body.yields), "result_bar"), **written}
+
+
+def _argument(work: Work, name: str) -> Abstract:
+    """An argument to take a tangent of; intermediate numbers have none to be given."""
+    if name not in work.reading.arguments:
+        message = f"`{name}` is no argument of the function, so that no tangent of it can be given"
+        raise DifferentiationError([Problem("SD402", message, _span(work), help="name an argument with `wrt=`")])
+    return work.reading.arguments[name]
 
 
 def _outputs(work: Work, main: Function, copies: dict[Value, Value]) -> list[Value]:
@@ -445,6 +462,7 @@ def _key(work: Work, options: dict[str, Any]) -> str | None:
         request.single,
         request.exact,
         request.rooms,
+        request.directions,
     )
     read = (reading.arguments, reading.result, reading.lists, reading.intermediates)
     outside = [o.value for o in reading.outside]
@@ -628,8 +646,8 @@ def _shape_of_what_is_asked(work: Work) -> str:
         return shaped(reading.result, True)
     if request.mode == "forward":
         written = _written_arrays(reading)
-        kinds = ("values", "tangents") if request.with_value else ("tangents",)
-        parts = [(shaped(reading.result, True), [_next() for _ in written]) for _ in kinds]
+        count_of_parts = request.with_value + request.directions
+        parts = [(shaped(reading.result, True), [_next() for _ in written]) for _ in range(count_of_parts)]
         return ", ".join(f"{first}, ({''.join(f'{array}, ' for array in rest)})" for first, rest in parts)
     result = shaped(reading.result, True) if request.with_value or request.has_aux else ""
     bars = [shaped(reading.arguments.get(name, Static(0.0)), False) for name in request.wrt]

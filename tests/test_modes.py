@@ -516,6 +516,24 @@ def test_jacobian_of_several_results_by_several_arguments(mode: str) -> None:
     assert of_first_b == 1.0
 
 
+@pytest.mark.parametrize("count", [1, 3, 4])
+def test_a_sweep_carries_several_tangents(count: int) -> None:
+    def sums(a, k):
+        return 0.0 if k == len(a) else np.sin(a[k]) * a[0] + sums(a, k + 1)
+
+    x = np.array([0.3, 0.5, -0.2, 0.9, 1.3])
+
+    several = srcdiff.hessian(rosenbrock, directions=count, backend="python")(x)
+    recursive = srcdiff.jacobian(lambda a: (a * sums(a, 0), a[0]), directions=count, mode="forward", backend="python")(
+        x
+    )
+
+    np.testing.assert_allclose(several, srcdiff.hessian(rosenbrock, backend="python")(x), rtol=1e-13)
+    expected = srcdiff.jacobian(lambda a: (a * sums(a, 0), a[0]), mode="reverse", backend="python")(x)
+    np.testing.assert_allclose(recursive[0], expected[0], rtol=1e-12)
+    np.testing.assert_array_equal(recursive[1], expected[1])
+
+
 # ------------------------------------------------------------------------------------------------------------ batches
 
 
