@@ -519,6 +519,16 @@ class Adjoint:
         """`target += source`, element by element; of the storage of lists, as much as both have."""
         self.for_elements(target, source, adds=True, same_size=same_size)
 
+    def add_result(self, target: Value, result: Value, operation: Custom | Library) -> None:
+        """Add what a rule gives; loops over its lengths, if it has just been computed, are like those that did it."""
+        is_new = any(isinstance(o, Alloc) and o.out is result for o in self.builder.operations)
+        if isinstance(operation, Custom) or not is_new:  # nobody has looked at the lengths of what a user's rule gives
+            self.add_elements(target, result, same_size=True)
+            return
+        self.builder.each_element(
+            result, lambda indices: self.builder.store(target, indices, self.builder.load(result, indices), adds=True)
+        )
+
     def for_elements(self, target: Value, source: Value, *, adds: bool, same_size: bool) -> None:
 
         def length(axis: int) -> Value:
@@ -753,7 +763,7 @@ class Adjoint:
         for argument, result in zip(operation.args, results, strict=True):
             if result is not None and self.is_active(argument):
                 if isinstance(argument.type, Array):
-                    self.add_elements(self.shadow(argument, mirror), result, same_size=True)
+                    self.add_result(self.shadow(argument, mirror), result, operation)
                 else:
                     self.add(mirror, argument, result)
 
