@@ -2,7 +2,6 @@
 
 from srcdiff.api import (
     Derivative,
-    check,
     custom_rule,
     differentiable,
     grad,
@@ -10,8 +9,10 @@ from srcdiff.api import (
     stop_gradient,
     value_and_grad,
 )
+from srcdiff.batching import batched
 from srcdiff.benchmark import benchmark
 from srcdiff.diagnostics import DifferentiationError, ZeroGradientWarning
+from srcdiff.modes import check, hessian, hvp, jacobian, jvp, vjp
 
 __version__ = "0.1.0"
 
@@ -19,12 +20,18 @@ __all__ = [
     "Derivative",
     "DifferentiationError",
     "ZeroGradientWarning",
+    "batched",
     "benchmark",
     "check",
     "custom_rule",
     "differentiable",
     "grad",
+    "hessian",
+    "hvp",
+    "jacobian",
+    "jvp",
     "source",
     "stop_gradient",
     "value_and_grad",
+    "vjp",
 ]

@@ -10,6 +10,7 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,6 @@ from numba.core.errors import NumbaError
 
 from srcdiff.backends import numba_cpu
 from srcdiff.backends.direct import Direct, UnfitError
-from srcdiff.check import Report, compare
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span, ZeroGradientWarning
 from srcdiff.ir.types import FLOAT
 from srcdiff.report import MemoryReport, memory_report
@@ -36,11 +36,12 @@ from srcdiff.source.signature import (
 from srcdiff.workspace import Given, Memory, Workspace, no_memory
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
-    from srcdiff.pipeline import Compiled
-    from srcdiff.source.to_ir import Reading
+    from srcdiff.pipeline import Compiled, Derivation
+    from srcdiff.source.derivatives import Reading
 
 Wrt = int | str | Sequence[int | str]
 
+_OURS = str(Path(__file__).parent)
 _BACKENDS = ("numba", "python")
 _ARRAY = np.ndarray
 _PLAIN = frozenset({float, int, bool})
@@ -69,10 +70,10 @@ class Derivative:
         unknown = options.keys() - {"fastmath", "error_model", "boundscheck", "cache", "parallel"}
         if unknown:
             raise TypeError(f"unknown option {', '.join(sorted(unknown))}")
-        if isinstance(function, Derivative) and not isinstance(function, Differentiable):
-            message = f"{function!r} is a derivative; derivatives of derivatives are not there yet"
-            raise DifferentiationError([Problem("SD404", message, None)])
-        plain = plain_function(function)
+        self.of: Any = function
+        """What is differentiated: a function, or a derivative of one."""
+        derivative = getattr(function, "__srcdiff_derivative__", None)
+        plain = plain_function(function) if derivative is None else derivative.function
         if plain is None:
             raise TypeError(f"{function!r} is not a Python function")
         self.function: types.FunctionType = plain
@@ -100,23 +101,7 @@ class Derivative:
 
     def _chosen(self, wrt: Wrt) -> tuple[str, ...]:
         """The names of the arguments to differentiate by."""
-        asked: Sequence[int | str] = (wrt,) if isinstance(wrt, int | str | np.integer) else tuple(wrt)
-        names = []
-        for one in asked:
-            one = one if isinstance(one, str) else operator.index(one)
-            if isinstance(one, str):
-                if one not in self.names and one not in self.function.__code__.co_varnames:
-                    raise ValueError(
-                        f"`{self.function.__name__}` has no argument `{one}`; it has {', '.join(self.names)}"
-                    )
-                names.append(one)
-            else:
-                if not -len(self.names) <= one < len(self.names):
-                    raise ValueError(f"`{self.function.__name__}` has {len(self.names)} arguments, there is no {one}")
-                names.append(self.names[one])
-        if len(set(names)) != len(names):
-            raise ValueError("`wrt` names an argument twice")
-        return tuple(names)
+        return chosen_names(wrt, self.names, self.function.__name__, self.function.__code__.co_varnames)
 
     # -- calling -----------------------------------------------------------------------------------------------------
 
@@ -138,11 +123,30 @@ class Derivative:
         """A call with arguments of any kind."""
         if "out" in kwargs and self.takes_out:
             return self._into(kwargs.pop("out"), args, kwargs)
-        if kwargs or len(args) != len(self.names) or self.by_name:
-            args = self._bound(args, kwargs)
+        return self.run(self.bound(args, kwargs))
+
+    def run(self, args: tuple[Any, ...], further: tuple[Any, ...] = ()) -> Any:
+        """Call it with all arguments of the function, and what its derivative takes beside them."""
+        specialisation = self.specialised(args)
+        try:
+            plain = specialisation.plain and not further
+            result = specialisation.function(*args) if plain else specialisation(args, further)
+        except NumbaError as error:
+            raise specialisation.not_compiled(error) from None
+        except (ValueError, IndexError):
+            if not specialisation.assumes_sizes:
+                raise
+        else:
+            if not self.by_name and not further and specialisation.learn(args):
+                self.direct = specialisation
+            return result
+        return self._exactly(specialisation, args, further)
+
+    def specialised(self, args: tuple[Any, ...]) -> Specialisation:
+        """What it is for arguments of these types."""
         key = tuple(
             [
-                a.dtype.num * 64 + a.ndim
+                (a.dtype.num * 64 + a.ndim, a.flags.c_contiguous)
                 if type(a) is _ARRAY and a.dtype.isnative
                 else type(a)
                 if type(a) in _PLAIN
@@ -153,29 +157,22 @@ class Derivative:
         specialisation = self.specialisations.get(key)
         if specialisation is None or (specialisation.watches and not specialisation.is_current()):
             specialisation = self._specialise(key, args)
-        try:
-            result = specialisation.function(*args) if specialisation.plain else specialisation(args)
-        except NumbaError as error:
-            raise specialisation.not_compiled(error) from None
-        except (ValueError, IndexError):
-            if not specialisation.assumes_sizes:
-                raise
-        else:
-            if not self.by_name and specialisation.learn(args):
-                self.direct = specialisation
-            return result
-        return self._exactly(specialisation, args)
+        return specialisation
 
-    def _exactly(self, specialisation: Specialisation, args: tuple[Any, ...]) -> Any:
+    def _exactly(self, specialisation: Specialisation, args: tuple[Any, ...], further: tuple[Any, ...] = ()) -> Any:
         """Once more, for a program that has met sizes that differ: those that are one stretch now."""
+        result = self.exactly_specialised(args)(args, further)
+        specialisation.stretches, specialisation.plain = True, False
+        self.direct = None
+        return result
+
+    def exactly_specialised(self, args: tuple[Any, ...]) -> Specialisation:
+        """What it is for arguments of these types whose sizes are one where these are."""
         key = ("exact", *[_exact_key(a) for a in args])
         exact = self.specialisations.get(key)
         if exact is None or (exact.watches and not exact.is_current()):
             exact = self._specialise(key, args, exact=True)
-        result = exact(args)
-        specialisation.stretches, specialisation.plain = True, False
-        self.direct = None
-        return result
+        return exact
 
     def _into(self, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that writes gradients into given arrays."""
@@ -190,7 +187,7 @@ class Derivative:
 
     def _with_rooms(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Specialisation, tuple[Any, ...]]:
         """The specialisation that takes memory from its caller, and all arguments; it knows the sizes that are one."""
-        args = self._bound(args, kwargs)
+        args = self.bound(args, kwargs)
         key = ("rooms", *[_exact_key(a) for a in args])
         known = self.specialisations.get(key)
         if known is None or (known.watches and not known.is_current()):
@@ -208,8 +205,10 @@ class Derivative:
         specialisation.compile(values)
         return Workspace(self._with_rooms)
 
-    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments by position; defaults are those that the function has now."""
+        if not kwargs and len(args) == len(self.names) and not self.by_name:
+            return args
         if not self.by_name and len(args) <= len(self.names):
             defaults = self.function.__defaults__ or ()
             first = len(self.names) - len(defaults)
@@ -223,7 +222,7 @@ class Derivative:
 
     def compile(self, *args: Any, **kwargs: Any) -> Derivative:
         """Specialise ahead of time, for example arguments or types such as `"float64[:]"` and `float`."""
-        values = self._bound(tuple(_stand_in(a) for a in args), {k: _stand_in(v) for k, v in kwargs.items()})
+        values = self.bound(tuple(_stand_in(a) for a in args), {k: _stand_in(v) for k, v in kwargs.items()})
         specialisation = self._specialise(tuple([_key(a) for a in values]), values)
         specialisation.compile(values)
         return self
@@ -250,7 +249,7 @@ class Derivative:
         """
         if self.backend != "numba":
             raise TypeError(f"{self!r} runs on the backend {self.backend!r}; compiled code needs 'numba'")
-        defaults = self._bound((None,) * len(given), {})[len(given) :]
+        defaults = self.bound((None,) * len(given), {})[len(given) :]
         key = tuple(d if isinstance(d, Description) else (type(d), id(d)) for d in given)
         specialisation = self._specialise(("compiled", key), (*given, *defaults))
         passed = []
@@ -289,6 +288,7 @@ class Derivative:
             descriptions[name] = floats_for_integers(descriptions[name])
         request = Request(self.captured, descriptions, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
         request.exact, request.rooms = exact, rooms
+        request.of = self.of if getattr(self.of, "__srcdiff_derivative__", None) is not None else None
         compiled = compile_request(request, self.backend, self.options)
         if compiled.reading.assumes_sizes and self.mode == "primal" and compiled.writes:
             request.exact = True  # what it has written when it meets sizes that differ cannot be taken back
@@ -298,10 +298,22 @@ class Derivative:
 
     def _warn(self, compiled: Compiled) -> None:
         level, frame = 1, sys._getframe()
-        while frame.f_back is not None and frame.f_code.co_filename == __file__:
+        while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
             level, frame = level + 1, frame.f_back  # the user's line
         for message in compiled.warnings:
             warnings.warn(message, ZeroGradientWarning, stacklevel=level)
+
+    @property
+    def __srcdiff_derivative__(self) -> Derivative | None:
+        """For who reads a program that calls it."""
+        return None if self.mode == "primal" else self
+
+    @property
+    def derivation(self) -> Derivation:
+        """Which derivative it is, of whatever function."""
+        from srcdiff.pipeline import Derivation
+
+        return Derivation(self.mode, self.wrt, self.with_value, self.has_aux, self.single)
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
@@ -323,7 +335,8 @@ class Derivative:
         return memory_report(self.function.__name__, specialisation.rooms, memory, elsewhere)
 
     def __repr__(self) -> str:
-        what = {"primal": "differentiable", "reverse": "value_and_grad" if self.with_value else "grad"}[self.mode]
+        names = {"primal": "differentiable", "pullback": "vjp", "forward": "jvp"}
+        what = names.get(self.mode, "value_and_grad" if self.with_value else "grad")
         wrt = f", wrt={self.wrt!r}" if self.wrt else ""
         return f"<srcdiff.{what}({self.function.__qualname__}{wrt})>"
 
@@ -350,7 +363,7 @@ class Specialisation:
         self.stretches = False
         """Whether sizes of one have been seen to stretch."""
         self.returns_lists = holds_list(compiled.reading.result) and (
-            owner.mode == "primal" or owner.with_value or owner.has_aux
+            owner.mode == "primal" or (owner.mode == "reverse" and (owner.with_value or owner.has_aux))
         )
         self.plain = (
             len(self.positions) == len(names)
@@ -358,16 +371,18 @@ class Specialisation:
             and not any(self.converters)
             and not self.apart
             and not self.returns_lists
+            and owner.mode != "forward"
         )
         self.lists = [
             (k, names.index(n), descriptions[n])
             for k, n in enumerate(owner.wrt)
-            if n in names and lists_in(args[names.index(n)])
+            if n in names and lists_in(args[names.index(n)]) and owner.mode != "forward"
         ]
         self.has_lists = any(lists_in(a) for a in args)
         self.owner = owner
         self.is_simple = (
             not self.returns_lists
+            and not compiled.further
             and hasattr(compiled.function, "overloads")
             and all(type(a) is _ARRAY or type(a) in _PLAIN for a in args)
         )
@@ -433,10 +448,10 @@ class Specialisation:
                     raise UnfitError
         return self.straight(*values)
 
-    def __call__(self, args: tuple[Any, ...]) -> Any:
+    def __call__(self, args: tuple[Any, ...], further: tuple[Any, ...] = ()) -> Any:
         if self.stretches and _exact_key(args) != _exact_key(args, ones=False):
-            return self.owner._exactly(self, args)
-        return self.finished(self.function(*self.prepared(args)), args)
+            return self.owner._exactly(self, args, further)
+        return self.finished(self.function(*self.prepared(args), *further), args)
 
     def prepared(self, args: tuple[Any, ...]) -> list[Any]:
         """What the compiled function is called with."""
@@ -457,6 +472,9 @@ class Specialisation:
 
     def finished(self, result: Any, args: tuple[Any, ...]) -> Any:
         """What the caller gets for what the compiled function returns."""
+        if self.owner.mode == "forward":
+            parts = [self.as_returned(*result[k : k + 2]) for k in range(0, len(result), 2)]
+            return tuple(parts) if self.owner.with_value else parts[0]
         if self.returns_lists:
             result = self.with_listed_results(result)
         return self.with_lists(result, args) if self.lists else result
@@ -465,6 +483,10 @@ class Specialisation:
         """What is said if Numba does not compile the function."""
         unknown = self.compiled.reading.unknown_calls
         return DifferentiationError(list(unknown)) if unknown else numba_cpu.not_compiled(error, self.owner.backend)
+
+    def as_returned(self, value: Any, written: Any) -> Any:
+        """A value or a tangent in the form of the result, or the arrays that the function has written into."""
+        return with_written(listed(self.compiled.reading.result, value), self.compiled.written, written)
 
     def with_listed_results(self, result: Any) -> Any:
         """Lists that the function returns come as tuples and arrays."""
@@ -533,6 +555,11 @@ class Specialisation:
             self.function.compile(tuple(numba.typeof(a) for a in values))
 
 
+def with_written(value: Any, names: Sequence[str], arrays: Sequence[Any]) -> Any:
+    """What the function returns, or where it returns nothing, the arrays that it has written into, by name."""
+    return dict(zip(names, arrays, strict=True)) if value is None and names else value
+
+
 def _names_of_parts(reading: Reading) -> list[str]:
     """What the user calls each of the values that the arguments are taken apart into."""
 
@@ -593,7 +620,8 @@ def _key(value: Any) -> Any:
         return kind
     if isinstance(value, np.ndarray):
         exact = kind is np.ndarray and value.dtype.isnative
-        return value.dtype.num * 64 + value.ndim if exact else (kind, value.dtype.str, value.ndim)
+        what = value.dtype.num * 64 + value.ndim if exact else (kind, value.dtype.str, value.ndim)
+        return what, value.flags.c_contiguous
     if kind is tuple or isinstance(value, tuple):
         return (kind, *[_key(v) for v in value])
     if kind is list:
@@ -631,6 +659,37 @@ numba_cpu.callable_from_compiled_code(Derivative, Derivative.compiled_for)
 numba_cpu.compiled_code_prints_text()
 
 
+def chosen_names(wrt: Wrt, names: tuple[str, ...], of: str, variables: Sequence[str] = ()) -> tuple[str, ...]:
+    """The names of the arguments to differentiate by, or of the variables."""
+    asked: Sequence[int | str] = (wrt,) if isinstance(wrt, int | str | np.integer) else tuple(wrt)
+    found = []
+    for one in asked:
+        one = one if isinstance(one, str) else operator.index(one)
+        if isinstance(one, str):
+            if one not in names and one not in variables:
+                raise ValueError(f"`{of}` has no argument `{one}`; it has {', '.join(names)}")
+            found.append(one)
+        else:
+            if not -len(names) <= one < len(names):
+                raise ValueError(f"`{of}` has {len(names)} arguments, there is no {one}")
+            found.append(names[one])
+    if len(set(found)) != len(found):
+        raise ValueError("`wrt` names an argument twice")
+    return tuple(found)
+
+
+def _maker(with_value: bool) -> Callable[..., Derivation]:
+    """What `grad` and `value_and_grad` mean inside of a function that is read: of a function with these parameters."""
+
+    def make(names: tuple[str, ...], wrt: Wrt = 0, *, has_aux: bool = False, **options: Any) -> Derivation:
+        from srcdiff.pipeline import Derivation
+
+        single = isinstance(wrt, int | str)
+        return Derivation("reverse", chosen_names(wrt, names, "the function"), with_value, has_aux, single)
+
+    return make
+
+
 # -- the public functions --------------------------------------------------------------------------------------------
 
 
@@ -650,6 +709,10 @@ def value_and_grad(
 ) -> Derivative:
     """The value of `f` together with its gradient: see `grad`."""
     return Derivative(f, "reverse", wrt, with_value=True, has_aux=has_aux, backend=backend, **options)
+
+
+grad.__srcdiff_maker__ = _maker(with_value=False)  # type: ignore[attr-defined]
+value_and_grad.__srcdiff_maker__ = _maker(with_value=True)  # type: ignore[attr-defined]
 
 
 class Differentiable(Derivative):
@@ -679,8 +742,8 @@ def differentiable(f: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 def source(f: Callable[..., Any], *args: Any, wrt: Wrt = 0, mode: str = "reverse", with_value: bool = True) -> str:
     """The generated code as text, for example arguments (or types); without any, types are guessed from the code."""
-    if mode not in ("reverse", "primal"):
-        raise ValueError(f"unknown mode {mode!r}; there are 'reverse' and 'primal'")
+    if mode not in ("reverse", "forward", "pullback", "primal"):
+        raise ValueError(f"unknown mode {mode!r}; there are 'reverse', 'forward', 'pullback' and 'primal'")
     derivative = Derivative(f, mode, wrt, with_value=with_value, backend="python")
     if args:
         derivative.compile(*args)
@@ -695,36 +758,26 @@ def stop_gradient(x: Any) -> Any:
 stop_gradient.__srcdiff_stop_gradient__ = True  # type: ignore[attr-defined]
 
 
-def custom_rule(f: Callable[..., Any] | None = None, *, adjoint: Callable[..., Any]) -> Any:
+def custom_rule(
+    f: Callable[..., Any] | None = None,
+    *,
+    adjoint: Callable[..., Any] | None = None,
+    tangent: Callable[..., Any] | None = None,
+) -> Any:
     """Declare the derivative of a function: `adjoint(*arguments, out, out_bar)` gives one adjoint for each argument.
 
-    As a decorator, `@custom_rule(adjoint=g)`, or called with the function. The function's body is not differentiated.
+    `tangent(*arguments, out, *argument_dots)` gives the tangent of the result. One of the two is enough: each is linear
+    in its last arguments, and the other is its transpose. As a decorator, `@custom_rule(adjoint=g)`, or called with the
+    function. The function's body is not differentiated.
     """
     if f is None:
-        return lambda function: CustomRule(function, adjoint)
-    return CustomRule(f, adjoint)
+        return lambda function: CustomRule(function, adjoint, tangent)
+    return CustomRule(f, adjoint, tangent)
 
 
-def check(f: Callable[..., Any], *args: Any, wrt: Wrt | None = None, backend: str = "numba", **options: Any) -> Report:
-    """Compare the gradient with finite differences; raises `AssertionError` that says where they differ.
-
-    Without `wrt`, all arguments that hold floats are checked.
-    """
-    plain = plain_function(f)
-    if plain is None:
-        raise TypeError(f"{f!r} is not a Python function")
-    names = tuple(inspect.signature(plain, follow_wrapped=False).parameters)
-    if wrt is None:
-        wrt = tuple(k for k, a in enumerate(args) if _has_floats(a))
-    asked = (wrt,) if isinstance(wrt, int | str) else tuple(wrt)
-    gradients = grad(f, asked, backend=backend, **options)(*args)
-    chosen = [(names.index(w) if isinstance(w, str) else w, w if isinstance(w, str) else names[w]) for w in asked]
-    return compare(plain, args, chosen, gradients)
-
-
-def _has_floats(value: Any) -> bool:
+def has_floats(value: Any) -> bool:
     if isinstance(value, np.ndarray):
         return bool(value.dtype.kind == "f")
     if isinstance(value, tuple | list):
-        return bool(value) and all(_has_floats(v) for v in value)
+        return bool(value) and all(has_floats(v) for v in value)
     return isinstance(value, float | np.floating)

@@ -1,6 +1,6 @@
 """The compiler as one list of named steps: the table of contents.
 
-source text -> syntax tree -> typed IR -> facts -> adjoint IR -> Python text -> compiled function
+source text -> syntax tree -> typed IR -> facts -> adjoint or tangent IR -> Python text -> compiled function
 
 `SRCDIFF_SHOW="reverse the program"` (or `all`) prints the program after that step; `SRCDIFF_TIMINGS=1`, how long
 each of them takes. The source generated for a program, and its machine code, are kept on disk for the next process.
@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,12 +24,15 @@ from srcdiff.caching.fingerprint import UnknownError, fingerprint, own_source, v
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.diagnostics.timings import timed
 from srcdiff.emit.module import Module, nameable, write_module
-from srcdiff.ir.nodes import Function, Value
-from srcdiff.ir.types import Array, is_float
+from srcdiff.ir.builder import Builder
+from srcdiff.ir.clone import without_comments
+from srcdiff.ir.nodes import Block, Function, Slice, Value
+from srcdiff.ir.types import FLOAT, Array, is_float
 from srcdiff.ir.verify import verify
 from srcdiff.source.abstract import Abstract, Description, Items, List, Static, Stored, Tuple
 from srcdiff.source.capture import Captured
-from srcdiff.source.to_ir import Reading, read
+from srcdiff.source.derivatives import Reading
+from srcdiff.source.to_ir import mark_writing_calls, read
 from srcdiff.transforms.custom import rules_share_no_memory
 from srcdiff.transforms.from_zero import count_from_zero
 from srcdiff.transforms.fuse import fuse, straighten
@@ -37,11 +40,13 @@ from srcdiff.transforms.gather import gather
 from srcdiff.transforms.memory import tidy_memory
 from srcdiff.transforms.recursion import adjoints_of_callees, refuse_shared_memory
 from srcdiff.transforms.registers import elements_in_registers
-from srcdiff.transforms.reverse import gradient_of
+from srcdiff.transforms.reverse import Reverse, gradient_of, protect_arguments
 from srcdiff.transforms.rooms import Room, with_rooms
 from srcdiff.transforms.share import share
 from srcdiff.transforms.simplify import simplify
 from srcdiff.transforms.sink import sink_into_branches
+from srcdiff.transforms.stacks import stacks_as_arrays
+from srcdiff.transforms.tangent import tangent_of, tangents_of_callees
 
 
 @dataclass(slots=True)
@@ -52,13 +57,15 @@ class Request:
     arguments: dict[str, Description]
     wrt: tuple[str, ...]
     mode: str
-    """`primal`, or `reverse`."""
+    """`primal`; `reverse`, the gradient of a number; `pullback`, from given adjoints of all results; `forward`."""
     with_value: bool = True
     has_aux: bool = False
     single: bool = True
     """Whether the gradient stands alone, not in a tuple."""
     exact: bool = False
     """Whether sizes may be one at run time and stretch."""
+    of: Any = None
+    """The derivative of the function that is meant instead of it."""
     rooms: bool = False
     """Whether it takes memory from the caller, and gives it back."""
 
@@ -71,6 +78,10 @@ class Work:
     reading: Reading
     main: Function
     callees: tuple[Function, ...]
+    inside: bool = False
+    """Whether the derivative is written into another function."""
+    further: dict[str, Abstract] = field(default_factory=dict)
+    """The parameters after those of the function: tangents of arguments, or adjoints of results."""
     rooms: tuple[Room, ...] = ()
     module: Module = field(default_factory=Module)
     warnings: list[str] = field(default_factory=list)
@@ -88,6 +99,10 @@ class Compiled:
     """Pairs of values, counted as the function's parts, that must not share memory."""
     writes: bool
     """Whether the function writes into its arguments."""
+    written: tuple[str, ...]
+    """The arguments that are arrays of floats which the function writes into: results of other modes than `reverse`."""
+    further: dict[str, Abstract]
+    """What the compiled function takes beside the arguments and what is read from outside."""
     rooms: tuple[Room, ...]
     """The memory that it takes from the caller after its arguments, and gives back after its results."""
     kept_elsewhere: tuple[Span, ...]
@@ -96,11 +111,13 @@ class Compiled:
 
 def compile_request(request: Request, backend: str, options: dict[str, Any]) -> Compiled:
     with timed("read the function"):
-        reading = read(request.captured, request.arguments, exact=request.exact)
+        reading = read(request.captured, request.arguments, exact=request.exact, derivative=request.of)
     work = Work(request, reading, reading.program.main, reading.program.callees)
-    if request.mode == "primal":  # what the user's function writes into its arguments is part of what it does
-        arrays = tuple(p for p in work.main.params if isinstance(p.type, Array))
-        work.main = replace(work.main, name=_free_name(work, work.main.name), written=arrays)
+    work.further = _further(work)
+    if request.mode != "reverse":  # what the user's function writes into its arguments is part of what it does
+        work.main = replace(work.main, written=tuple(p for p in work.main.params if isinstance(p.type, Array)))
+    if request.mode == "primal":
+        work.main = replace(work.main, name=_free_name(work, work.main.name))
     _look("read the function", work.main)
     key = _key(work, options) if _is_kept(request, backend, options) else None
     if key is None or not _restore(work, key):
@@ -120,6 +137,8 @@ def compile_request(request: Request, backend: str, options: dict[str, Any]) -> 
         tuple(work.warnings),
         apart,
         bool(written),
+        tuple(n for n, _ in _written_arrays(reading)),
+        work.further,
         module.rooms,
         module.kept_elsewhere,
     )
@@ -166,7 +185,7 @@ def _suit_the_machine(work: Work) -> None:
 
 
 def _sink(work: Work) -> None:
-    if work.request.mode == "reverse":
+    if work.request.mode in ("reverse", "pullback"):
         work.main = sink_into_branches(work.main, [v for n in work.request.wrt for v in _chosen(work, n)])
         work.callees = tuple(sink_into_branches(c) for c in work.callees)
 
@@ -180,14 +199,135 @@ def _reverse(work: Work) -> None:
     work.warnings += [
         text for name in request.wrt for text in zero_gradient(work.main, name, _chosen(work, name), output)
     ]
-    refuse_shared_memory(work.main, work.callees)
-    for function in (work.main, *work.callees):
-        rules_share_no_memory(function)
+    _rules_apply(work)
     callees, written = adjoints_of_callees(work.callees)
     name = _free_name(work, f"{work.main.name}_{'value_and_grad' if request.with_value else 'grad'}")
     keep_results = request.with_value or request.has_aux
     work.main = gradient_of(work.main, wrt, output, with_results=keep_results, name=name, callees=callees)
     work.callees = written
+
+
+def _pull_back(work: Work) -> None:
+    """The adjoints of arguments from those of all results, and of the arrays that the function writes into."""
+    if work.request.mode != "pullback":
+        return
+    _rules_apply(work)
+    wrt = [v for name in work.request.wrt for v in _chosen(work, name)]
+    main, copies = protect_arguments(_with_lists_cut(work.main, work.reading.result))
+    floats = [v for v in _outputs(work, main, copies) if is_float(v.type)]
+    seeds = list(zip(floats, [v for x in work.further.values() for v in _leaves(x, work.reading)], strict=True))
+    callees, written = adjoints_of_callees(work.callees)
+    name = _free_name(work, f"{work.main.name}_pullback")
+    work.main = Reverse(main, wrt, seeds, callees).run((), name)
+    work.callees = written
+
+
+def _carry_tangents(work: Work) -> None:
+    """The tangents of all results, and of the arrays that the function writes into, from those of arguments."""
+    if work.request.mode != "forward":
+        return
+    _rules_apply(work)
+    wrt = [v for name in work.request.wrt for v in _chosen(work, name)]
+    dots = dict(zip(wrt, [v for x in work.further.values() for v in _leaves(x, work.reading)], strict=True))
+    main, copies = protect_arguments(work.main)
+    outputs = _outputs(work, main, copies)
+    name = _free_name(work, f"{work.main.name}_tangent")
+    whole = tangent_of(main, dots, name, outputs, outputs if work.request.with_value else ())
+    values, tangents = whole.body.yields[: -len(outputs)], whole.body.yields[-len(outputs) :]
+    kinds = [*_are_lengths(work.reading.result), *(False for _ in outputs)]  # the tangent of a list is as long as it
+    tangents = tuple(out if kept else t for out, t, kept in zip(outputs, tangents, kinds, strict=False))
+    work.main = replace(whole, body=Block(whole.body.operations, (*values, *tangents)))
+    work.callees = tangents_of_callees(work.callees)
+
+
+def _rules_apply(work: Work) -> None:
+    refuse_shared_memory(work.main, work.callees)
+    for function in (work.main, *work.callees):
+        rules_share_no_memory(function)
+
+
+def _further(work: Work) -> dict[str, Abstract]:
+    """What the derivative takes beside the arguments: tangents of those to differentiate by, or adjoints of results."""
+    reading = work.reading
+    if work.request.mode == "forward":
+        chosen = {n: iter(_chosen(work, n)) for n in work.request.wrt}
+        arguments = {n: _contents(reading.arguments[n], reading) for n in work.request.wrt}
+        return {f"{n}_dot": _beside(x, chosen[n], f"{n}_dot") for n, x in arguments.items()}
+    if work.request.mode != "pullback":
+        return {}
+    written = (
+        {} if work.inside else {f"{n}_bar": _beside(x, iter((x,)), f"{n}_bar") for n, x in _written_arrays(reading)}
+    )
+    return {"result_bar": _beside(reading.result, iter(reading.program.main.body.yields), "result_bar"), **written}
+
+
+def _outputs(work: Work, main: Function, copies: dict[Value, Value]) -> list[Value]:
+    """What the function returns, and the arrays that it writes into as it leaves them."""
+    arrays = [] if work.inside else _written_arrays(work.reading)
+    return [*main.body.yields, *(copies.get(x, x) for _, x in arrays)]
+
+
+def _are_lengths(x: Abstract) -> list[bool]:
+    """Of each value that a result is made of, whether it is the length of a list."""
+    match x:
+        case Tuple() | Items():
+            return [kind for i in x.items for kind in _are_lengths(i)]
+        case Stored():
+            return [*(False for _ in x.arrays), True]
+        case Static() if not isinstance(x.value, bool | int | float):
+            return []
+    return [False]
+
+
+def _with_lists_cut(main: Function, result: Abstract) -> Function:
+    """The function whose results have of a list's storage as much as the list is long."""
+    builder, values = Builder(), iter(main.body.yields)
+
+    def cut(x: Abstract) -> list[Value]:
+        if isinstance(x, Tuple | Items):
+            return [v for i in x.items for v in cut(i)]
+        if not isinstance(x, Stored):
+            return [] if isinstance(x, Static) and not isinstance(x.value, bool | int | float) else [next(values)]
+        arrays, length = [next(values) for _ in x.arrays], next(values)
+        first = (Slice(None, length, None),)
+        return [builder.view(a, first, a.name) if isinstance(a.type, Array) else a for a in arrays] + [length]
+
+    yields = tuple(cut(result))
+    return replace(main, body=Block((*main.body.operations, *builder.operations), yields))
+
+
+def _written_arrays(reading: Reading) -> list[tuple[str, Value]]:
+    """The arguments that are arrays of floats which the function writes into."""
+    written = _written(reading)
+    return [(n, x) for n, x in reading.arguments.items() if isinstance(x, Value) and x in written and is_float(x.type)]
+
+
+def _contents(x: Abstract, reading: Reading) -> Abstract:
+    """An argument with its lists as what stands for them."""
+    if isinstance(x, List):
+        return Tuple(reading.lists[x].arrays) if x in reading.lists else Static(None)
+    return Tuple(tuple(_contents(i, reading) for i in x.items), x.kind) if isinstance(x, Tuple) else x
+
+
+def _beside(x: Abstract, values: Iterator[Value], name: str) -> Abstract:
+    """Something made like `x`, with a new value for each float among its values."""
+
+    def new() -> Abstract:
+        value = next(values)
+        return (
+            Value(value.type if isinstance(value.type, Array) else FLOAT, name)
+            if is_float(value.type)
+            else Static(None)
+        )
+
+    match x:
+        case Tuple() | Items():
+            return Tuple(tuple(_beside(i, values, f"{name}_{k}") for k, i in enumerate(x.items)))
+        case Stored():
+            return Tuple(tuple(new() for _ in (*x.arrays, x.length)))
+        case Static() if not isinstance(x.value, bool | int | float):
+            return Static(None)
+    return new()
 
 
 def _take_memory(work: Work) -> None:
@@ -197,7 +337,7 @@ def _take_memory(work: Work) -> None:
 
 
 def _emit(work: Work) -> None:
-    work.module = write_module(work.main, work.callees, work.reading, _shape_of_result(work), work.rooms)
+    work.module = write_module(work.main, work.callees, work.reading, work.further, _shape_of_result(work), work.rooms)
 
 
 STEPS: Sequence[tuple[str, Callable[[Work], None]]] = (
@@ -205,12 +345,54 @@ STEPS: Sequence[tuple[str, Callable[[Work], None]]] = (
     ("let loops share a body", _fuse),
     ("compute inside a branch what only it differentiates", _sink),
     ("reverse the program", _reverse),
+    ("pull adjoints back", _pull_back),
+    ("carry tangents along", _carry_tangents),
     ("let the sweeps share loops", _straighten),
     ("let elements collect what they get", _gather),
     ("keep elements that a loop comes back to in numbers, and count from zero", _suit_the_machine),
     ("take memory from the caller", _take_memory),
     ("write the source", _emit),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A derivative as a program, to be written into another."""
+
+    main: Function
+    callees: tuple[Function, ...]
+    further: dict[str, Abstract]
+    written: set[Value]
+    """The parameters that the function writes into; the derivative writes into copies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """Which derivative is meant, of a function that is read elsewhere."""
+
+    mode: str
+    wrt: tuple[str, ...]
+    with_value: bool = False
+    has_aux: bool = False
+    single: bool = True
+
+    @property
+    def takes(self) -> int:
+        """How many arguments it takes beside those of the function."""
+        return len(self.wrt) if self.mode == "forward" else 0
+
+    def derive(self, reading: Reading) -> Derived:
+        """The derivative as IR: the steps up to it, without those that are about text."""
+        request = Request(reading.captured, {}, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
+        program = mark_writing_calls(reading.program)
+        work = Work(request, reading, program.main, program.callees, inside=True)
+        work.further = _further(work)
+        for name, step in STEPS[: [step for _, step in STEPS].index(_straighten)]:
+            step(work)
+            _look(name, work.main)
+        main, _ = protect_arguments(stacks_as_arrays(without_comments(work.main)))
+        callees = tuple(stacks_as_arrays(without_comments(c)) for c in work.callees)
+        return Derived(main, callees, work.further, _written(reading))
 
 
 def _load(work: Work, backend: str, options: dict[str, Any]) -> Callable[..., Any]:
@@ -317,7 +499,7 @@ def _keep(work: Work, key: str) -> None:
 
 def _free_name(work: Work, name: str) -> str:
     """The name for the function asked for; a recursive function that it calls may have it already."""
-    while any(name in (c.name, f"{c.name}_adjoint") for c in work.callees):
+    while any(name in (c.name, f"{c.name}_adjoint", f"{c.name}_tangent") for c in work.callees):
         name += "_"
     return name
 
@@ -444,6 +626,11 @@ def _shape_of_what_is_asked(work: Work) -> str:
 
     if request.mode == "primal":
         return shaped(reading.result, True)
+    if request.mode == "forward":
+        written = _written_arrays(reading)
+        kinds = ("values", "tangents") if request.with_value else ("tangents",)
+        parts = [(shaped(reading.result, True), [_next() for _ in written]) for _ in kinds]
+        return ", ".join(f"{first}, ({''.join(f'{array}, ' for array in rest)})" for first, rest in parts)
     result = shaped(reading.result, True) if request.with_value or request.has_aux else ""
     bars = [shaped(reading.arguments.get(name, Static(0.0)), False) for name in request.wrt]
     gradient = bars[0] if request.single else f"({', '.join(bars)}{',' if len(bars) == 1 else ''})"

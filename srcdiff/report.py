@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from srcdiff.diagnostics import Span
-from srcdiff.transforms.rooms import Room
+
+if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
+    from srcdiff.transforms.rooms import Room
 
 
 @dataclass(frozen=True, slots=True)

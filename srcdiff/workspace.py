@@ -7,11 +7,12 @@ argument shares, or that is not laid out as the code expects, is left alone: the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from srcdiff.transforms.rooms import Room
+if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
+    from srcdiff.transforms.rooms import Room
 
 Memory = list[Any]
 

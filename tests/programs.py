@@ -3883,8 +3883,8 @@ def nothing_returned_after_a_loop(x):
     seen = [x]
 
     def note(y):
-        while (z := y) > 0.5 and z < 0.0:
-            pass
+        while (z := 0.5 * y) > 0.5:
+            y = z
         else:
             seen.append(z * z)
 
@@ -3892,7 +3892,7 @@ def nothing_returned_after_a_loop(x):
     return seen[-1]
 
 
-program(nothing_returned_after_a_loop, at=[(0.7,), (2.0,)])
+program(nothing_returned_after_a_loop, at=[(0.7,), (3.0,)])
 
 
 def arrays_of_a_list_changed_in_place(a, n):
@@ -4051,3 +4051,127 @@ def array_made_anew_inside_a_branch(a, n):
 
 
 program(array_made_anew_inside_a_branch, at=[(np.array([0.9, 0.8]), 3), (np.array([0.9, 0.8]), 1)])
+
+
+def sizes_that_follow_from_each_other(a):
+    """That `:2` of one axis is as long as `:2` of the other, and then that the axes are: neither leads in a circle."""
+    a = a[1, :2] - a[:2, 1] - (np.full((a.shape[1], 1), 1.0) + a)
+    return np.sum(a * a)
+
+
+program(sizes_that_follow_from_each_other, at=[(np.array([[0.7, 0.3], [-1.2, 0.4]]),)])
+
+
+def reshaped_in_the_order_of_memory(a):
+    """An array whose elements follow each other in memory is reshaped to a view, also after arithmetic and copies."""
+    b = np.copy(a)
+    c = b.reshape(2, 4)
+    c -= 1.0
+    d = 2.0 * a
+    e = d.reshape(-1)
+    e[1] = 5.0
+    f = np.ascontiguousarray(a)
+    f[0, 1] *= 3.0
+    g = np.zeros_like(a).reshape(-1)
+    g[1] = a[0, 0]
+    return np.sum(a * b) + np.sum(d * d) + np.sum(g)
+
+
+program(reshaped_in_the_order_of_memory, at=[(np.array([[0.7, 0.3], [-1.2, 0.4], [0.5, -0.6], [0.2, 0.9]]),)])
+
+
+def neighbours_of_every_length(a, c):
+    """The reverse of a stencil collects from neighbours; at both ends, and in short arrays, some are missing."""
+    n = a.shape[0]
+    u = a.copy()
+    v = np.zeros(n)
+    for _ in range(2):
+        for i in range(1, n - 2):
+            v[i] = u[i] * u[i] + c * u[i - 1] - u[i + 2] * u[i + 1]
+        u, v = v, u
+    total = 0.0
+    for i in range(n):
+        total += u[i] * u[i] * (i + 1)
+    return total
+
+
+program(
+    neighbours_of_every_length,
+    at=[(np.array([0.7, 0.3, -1.2, 0.5, 0.9, -0.4, 0.8, 1.1])[:n].copy(), 0.3) for n in range(9)],
+)
+
+
+def rows_and_columns_of_neighbours(a, sweeps):
+    """A stencil in two dimensions: some neighbours are in the same row, others in another row of the same array."""
+    u = a.copy()
+    v = a.copy()
+    for _ in range(sweeps):
+        v[1:-1, 1:-1] = u[:-2, 1:-1] * u[2:, 1:-1] + 0.5 * u[1:-1, :-2] - u[1:-1, 2:] * a[1:-1, 1:-1]
+        u, v = v, u
+    return np.sum(u * u * a)
+
+
+program(
+    rows_and_columns_of_neighbours,
+    at=[
+        (0.1 * np.arange(20.0).reshape(4, 5) - 0.7, 3),
+        (0.1 * np.arange(6.0).reshape(2, 3) - 0.7, 2),
+        (0.1 * np.arange(12.0).reshape(3, 4) - 0.7, 0),
+        (np.zeros((0, 3)), 2),
+    ],
+)
+
+
+def buffers_that_become_one(a, n):
+    """Two names that are swapped, and then are the same array: what is written under one is seen under the other."""
+    u = a * 1.0
+    v = a * 2.0
+    for k in range(n):
+        if k == 1:
+            v = u
+        for i in range(1, len(a) - 1):
+            v[i] = 0.5 * u[i - 1] * u[i + 1] + u[i]
+        u, v = v, u
+    return np.sum(u) + np.sum(v * v)
+
+
+program(
+    buffers_that_become_one,
+    at=[(np.array([0.7, 0.3, -1.2, 0.5, 0.9]), 4), (np.array([0.7, 0.3, -1.2]), 1), (np.array([0.7, 0.3, -1.2]), 0)],
+)
+
+
+def sums_in_an_element(a, b, n):
+    """An element that a loop adds to is a number meanwhile, unless the loop may meet it under another index."""
+    m = a.shape[1]
+    for i in range(n):
+        for j in range(m):
+            b[i] += a[i, j] * b[0]
+            a[i, 0] -= 0.1 * a[i, j]
+        for j in range(i, m):
+            b[i] -= a[0, j] * b[j]
+            a[n - 1, j] += b[i] * 0.25
+    return np.sum(a * a) + np.sum(b)
+
+
+program(
+    sums_in_an_element,
+    at=[
+        (np.array([[0.7, 0.3, -1.2], [0.5, 0.9, -0.4]]), np.array([0.2, -0.5, 0.8]), 2),
+        (np.zeros((0, 3)), np.array([0.2, -0.5, 0.8]), 0),
+        (np.zeros((2, 0)), np.array([0.2, -0.5, 0.8]), 2),
+    ],
+)
+
+
+def element_beyond_an_empty_loop(a, n):
+    """A loop that does not run does not touch an element that does not exist."""
+    total = 0.0
+    for i in range(n + 2):
+        for j in range(i, n):
+            a[i] += a[j] * a[j]
+            total += a[i] * a[n - 1]
+    return total + a[0]
+
+
+program(element_beyond_an_empty_loop, at=[(np.array([0.7, 0.3, -1.2]), 3), (np.array([0.7, 0.3, -1.2]), 0)])

@@ -16,6 +16,8 @@ ORDER = [
     "cli",
     "__init__",
     "benchmark",
+    "batching",
+    "modes",
     "api",
     "workspace",
     "report",

@@ -47,7 +47,7 @@ def activity(
 ) -> Activity:
     operations = list(walk(function.body))
     varied = _Flow(operations, sites, forward=True).run(inputs)
-    useful = _Flow(operations, sites, forward=False).run(outputs)
+    useful = _Flow(operations, sites, forward=False).run(s for v in outputs for s in sites.get(v, (v,)))
     active = {v for v in varied & useful if is_float(v.type)}
     _close_over_choices(operations, sites, active)
     return Activity(frozenset(active), sites)

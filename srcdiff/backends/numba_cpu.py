@@ -19,7 +19,7 @@ from srcdiff.backends.quick_numpy import ProductsByName, quick_numpy
 from srcdiff.diagnostics import InternalError, timings
 from srcdiff.emit import texts
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar
-from srcdiff.source.abstract import Description
+from srcdiff.source.abstract import CONTIGUOUS, Description
 
 ONE_AT_A_TIME = global_compiler_lock
 """Threads take turns in the compiler: with Numba's own lock, since Numba holds it when it asks for a derivative."""
@@ -235,7 +235,8 @@ def described(type_: Any) -> Description:
 
     match type_:
         case types.Array():
-            return Description("value", Array(str(type_.dtype), type_.ndim))
+            known = (CONTIGUOUS,) if type_.layout == "C" else ()
+            return Description("value", Array(str(type_.dtype), type_.ndim), known)
         case types.Boolean():
             return Description("value", BOOL)
         case types.Integer():

@@ -138,9 +138,10 @@ _kind(
 )
 _kind(
     "SD404",
-    "a derivative of a derivative",
-    "differentiate the function that was differentiated",
-    "import srcdiff\n\ndef g(x):\n    return x * x\n\nd = srcdiff.grad(g)\n\ndef f(x):\n    return d(x) * x\n",
+    "a derivative that cannot be taken inside of a function that is differentiated",
+    "let the inner function depend on its arguments alone, and return what it computes",
+    "import srcdiff\n\ndef f(x):\n    total = x\n\n    def g(y):\n        nonlocal total\n        total = total + y\n"
+    "        return y * total\n\n    return srcdiff.grad(g)(x) + total\n",
 )
 _kind(
     "SD403",

@@ -16,7 +16,7 @@ from srcdiff.emit.write import Text, write_function
 from srcdiff.ir.nodes import Function, Raise, Value, walk
 from srcdiff.rules import special
 from srcdiff.source.abstract import Abstract, Items, List, Static, Tuple
-from srcdiff.source.to_ir import Reading
+from srcdiff.source.derivatives import Reading
 from srcdiff.transforms.rooms import Room, kept_elsewhere
 
 
@@ -35,15 +35,20 @@ class Module:
 
 
 def write_module(
-    main: Function, callees: Sequence[Function], reading: Reading, result: str, rooms: tuple[Room, ...] = ()
+    main: Function,
+    callees: Sequence[Function],
+    reading: Reading,
+    further: dict[str, Abstract],
+    result: str,
+    rooms: tuple[Room, ...] = (),
 ) -> Module:
-    """The text of the module; `result` is a template of what the function returns."""
+    """The text of the module; `further` are parameters behind its own, `result` is a template of what it returns."""
     module = Module(main.name, rooms=rooms, kept_elsewhere=kept_elsewhere((main, *callees)))
     reserved = {c.name for c in callees} | {main.name}
     texts: list[Text] = [
         write_function(c, parameters=c.params, result=_tuple_of(c), reserved=sorted(reserved)) for c in callees
     ]
-    parameters, unpack = _parameters(reading)
+    parameters, unpack = _parameters(reading, further)
     for kind in _namedtuples(reading):
         module.objects[kind.__name__] = kind
     texts.append(
@@ -104,11 +109,17 @@ def _tuple_of(function: Function) -> str:
     return f"({', '.join(slots)}{',' if len(slots) == 1 else ''})" if slots else "()"
 
 
-def _parameters(reading: Reading) -> tuple[list[str | Value], list[tuple[Value, str]]]:
+def _parameters(reading: Reading, further: dict[str, Abstract]) -> tuple[list[str | Value], list[tuple[Value, str]]]:
     """What stands in the `def` line, and how tuples are taken apart."""
+    parameters, unpack = _taken(reading.arguments, reading)
+    more, unpack_more = _taken(further, reading)
+    return [*parameters, *(o.value for o in reading.outside), *more], unpack + unpack_more
+
+
+def _taken(arguments: dict[str, Abstract], reading: Reading) -> tuple[list[str | Value], list[tuple[Value, str]]]:
     parameters: list[str | Value] = []
     unpack: list[tuple[Value, str]] = []
-    for name, argument in reading.arguments.items():
+    for name, argument in arguments.items():
         if isinstance(argument, Static):
             continue
         if isinstance(argument, Value):
@@ -119,7 +130,6 @@ def _parameters(reading: Reading) -> tuple[list[str | Value], list[tuple[Value, 
             spare = f"{name}_" if name in RESERVED else name
             parameters.append(spare)
             unpack += _taken_apart(argument, spare, reading)
-    parameters += [o.value for o in reading.outside]
     return parameters, unpack
 
 

@@ -23,10 +23,35 @@ class LibraryCall:
     """The types of the results, where they are not those of the arguments."""
     key: str = ""
     """What it is found by in the table, where that is not its name."""
+    tangent: None = None
+    """Is the transpose of the adjoint."""
+
+    def lengths(self, result: int) -> tuple[tuple[int, int], ...] | None:
+        """Which argument's which axis each axis of a result is as long as, if they say."""
+        taken, given = self.shapes.split("->")
+        found = {x: (k, axis) for k, letters in enumerate(taken.split(",")) for axis, x in enumerate(letters)}
+        letters = given.split(",")[result]
+        return tuple(found[x] for x in letters) if all(x in found for x in letters) else None
 
     def __call__(self, *args: Any) -> Any:
         names = [f"a{k}" for k in range(len(args))]
         return eval(self.spelling.format(*names), {"np": np, **dict(zip(names, args, strict=True))})
+
+
+@dataclass(frozen=True, slots=True)
+class Ruled:
+    """A function of ours whose derivative is not that of its text."""
+
+    function: Callable[..., Any]
+    adjoint: Callable[..., Any]
+    tangent: None = None
+
+    @property
+    def __srcdiff_rule__(self) -> Ruled:
+        return self
+
+    def __call__(self, *args: Any) -> Any:
+        return self.function(*args)
 
 
 LIBRARY: dict[str, LibraryCall] = {}
@@ -81,7 +106,7 @@ def determinant_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
     return (out_bar * cofactors(a),)
 
 
-def cofactors(a: Any) -> Any:
+def cofactor_matrix(a: Any) -> Any:
     """The derivative of the determinant, also where it is zero: by the singular value decomposition."""
     n = len(a)
     if n == 0:
@@ -96,6 +121,31 @@ def cofactors(a: Any) -> Any:
         for i in range(n):
             u[i, k] *= others
     return matrix_matrix(u, vt)
+
+
+def cofactor_matrix_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
+    """In the bases of the singular vectors, in which a cofactor is a product of singular values: nothing is divided."""
+    n = len(a)
+    result = np.zeros((n, n), a.dtype)
+    if n > 0:
+        u, s, vt = singular_values(a)
+        sign = determinant(u) * determinant(vt)
+        turned = matrix_matrix(matrix_matrix(u.T, out_bar), vt.T)
+        middle = np.zeros((n, n), a.dtype)
+        for i in range(n):
+            for j in range(n):
+                if i != j:
+                    others = sign
+                    for m in range(n):
+                        if m != i and m != j:
+                            others *= s[m]
+                    middle[j, j] += turned[i, i] * others
+                    middle[j, i] -= turned[i, j] * others
+        result[...] = matrix_matrix(matrix_matrix(u, middle), vt)
+    return (result,)
+
+
+cofactors = Ruled(cofactor_matrix, cofactor_matrix_adjoint)
 
 
 def log_determinant_adjoint(a: Any, sign: Any, out: Any, sign_bar: Any, out_bar: Any) -> Any:
@@ -190,13 +240,10 @@ def all_singular_vectors_adjoint(a: Any, u: Any, s: Any, vt: Any, u_bar: Any, s_
 def orthogonal_triangular_adjoint(a: Any, q: Any, r: Any, q_bar: Any, r_bar: Any) -> Any:
     """Walter and Lehmann 2013; Roberts and Roberts 2020 for a matrix with more columns than rows."""
     k, n = r.shape
-    if n == k:
-        return (square_triangular_adjoint(q, r, q_bar, r_bar),)
-    beside, beside_bar = a[:, k:], r_bar[:, k:]
-    more = q_bar + matrix_matrix(beside, beside_bar.T)
-    first = square_triangular_adjoint(q, r[:, :k], np.asarray(more), r_bar[:, :k])
-    a_bar = np.empty((k, n), a.dtype)
-    a_bar[:, :k] = first
+    beside_bar = r_bar[:, k:]
+    more = q_bar + matrix_matrix(a[:, k:], beside_bar.T)
+    a_bar = np.empty((len(a), n), a.dtype)
+    a_bar[:, :k] = square_triangular_adjoint(q, r[:, :k], np.asarray(more), r_bar[:, :k])
     a_bar[:, k:] = matrix_matrix(q, beside_bar)
     return (a_bar,)
 
@@ -213,22 +260,25 @@ def square_triangular_adjoint(q: Any, r: Any, q_bar: Any, r_bar: Any) -> Any:
     for i in range(k):
         for j in range(i):
             below[i, j] = turned[i, j] - turned[j, i] + product[i, j] - product[j, i]
-    a_bar = matrix_matrix(q, upper + over_transposed(below, r))
+    a_bar = matrix_matrix(q, upper + over_transposed(below, r, True))
     if len(q) > k:  # what leaves the space of the columns
-        a_bar += over_transposed(np.asarray(q_bar - matrix_matrix(q, turned)), r)
+        a_bar += over_transposed(np.asarray(q_bar - matrix_matrix(q, turned)), r, False)
     return a_bar
 
 
-def over_transposed(y: Any, r: Any) -> Any:
-    """The matrix that gives y when it is multiplied with the transpose of an upper triangle."""
+def over_transposed(y: Any, r: Any, is_lower: bool) -> Any:
+    """The matrix that gives y when it is multiplied with the transpose of an upper triangle.
+
+    What solves for a y that is zero on its diagonal and above is zero there too.
+    """
     rows, k = y.shape
-    result = np.empty((rows, k), y.dtype)
+    result = np.zeros((rows, k), y.dtype)
     for i in range(rows):
-        for j in range(k - 1, -1, -1):
+        for j in range(min(i, k) - 1 if is_lower else k - 1, -1, -1):
             total = y[i, j]
             for m in range(j + 1, k):
                 total -= result[i, m] * r[j, m]
-            result[i, j] = total / r[j, j] if total != 0.0 else 0.0
+            result[i, j] = total / r[j, j]
     return result
 
 

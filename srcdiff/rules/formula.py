@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Mapping
 
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Value
-from srcdiff.rules.table import CONSTANTS, OPERATORS
+from srcdiff.rules.table import CONSTANTS, OPERATORS, Rule
 
 Environment = Mapping[str, Callable[[], Value]]
+
+
+def names_of(rule: Rule, given: Environment, builder: Builder) -> Environment:
+    """What the formulas of a row read: what is given, and what `let` binds, each written when it is first read."""
+    names = dict(given)
+    for name, expression in rule.let:
+        names[name] = functools.cache(functools.partial(build, expression, dict(names), builder))
+    return names
 
 
 def build(expression: ast.expr, names: Environment, builder: Builder) -> Value:
@@ -61,6 +70,10 @@ def times(factor: Value, expression: ast.expr, names: Environment, builder: Buil
             return None
         case ast.Constant(value=value) if value == 1:
             return factor
+        case ast.Name(
+            id="nan"
+        ):  # whatever the factor: as a product, its derivative would be NaN where it is not chosen
+            return builder.const(CONSTANTS["nan"])
         case ast.UnaryOp(op=ast.USub()):
             inner = times(factor, expression.operand, names, builder)
             return None if inner is None else builder.apply("negative", inner)

@@ -89,6 +89,14 @@ class Closure:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Transformed:
+    """A derivative of a function; `derivation` says which."""
+
+    derivation: Any
+    function: Abstract
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Choice:
     """One of several functions, by a number known at run time."""
 
@@ -204,6 +212,7 @@ Abstract = (
     | Zip
     | Reversed
     | Closure
+    | Transformed
     | Choice
     | Method
     | Text
@@ -231,6 +240,8 @@ class Description:
 
 POISON = Description("poison")
 NONE = Description("static", (type(None), None))
+CONTIGUOUS = Description("contiguous")
+"""Part of the description of an argument: an array whose elements follow each other in memory, the last axis first."""
 
 
 def describe(x: Abstract) -> Description:

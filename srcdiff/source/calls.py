@@ -31,6 +31,7 @@ from srcdiff.source.abstract import (
     Poison,
     Size,
     Static,
+    Transformed,
     Tuple,
     arrays_in,
     describe,
@@ -81,6 +82,19 @@ class Calls(Optionals):
     def call_recursive(self, identity: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
         raise NotImplementedError
 
+    def make_derivative(
+        self, maker: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+    ) -> Abstract:
+        raise NotImplementedError
+
+    def call_tangent(self, maker: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST) -> Abstract:
+        raise NotImplementedError
+
+    def call_derivative(
+        self, derivative: Transformed, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+    ) -> Abstract:
+        raise NotImplementedError
+
     def call(self, node: ast.Call) -> Abstract:
         function = self.expr(node.func)
         if isinstance(function, Static) and function.value is builtins.print:
@@ -126,6 +140,8 @@ class Calls(Optionals):
             keywords = {n: self.forced(a) for n, a in keywords.items()}
         if isinstance(function, Closure):
             return self.call_closure(function, args, keywords, node)
+        if isinstance(function, Transformed):
+            return self.call_derivative(function, args, keywords, node)
         if isinstance(function, Choice):
             return self.call_choice(function, args, keywords, node)
         if not isinstance(function, Static):
@@ -147,6 +163,15 @@ class Calls(Optionals):
         structure = getattr(target, "__srcdiff_structural__", None)
         if structure is not None:
             return self.run_structural(structure, args, node)
+        maker = getattr(target, "__srcdiff_maker__", None)
+        if maker is not None:
+            return self.make_derivative(maker, args, keywords, node)
+        tangents = getattr(target, "__srcdiff_tangents__", None)
+        if tangents is not None:
+            return self.call_tangent(tangents, args, keywords, node)
+        derivative = getattr(target, "__srcdiff_derivative__", None)
+        if derivative is not None:
+            return self.call_derivative(Transformed(derivative.derivation, Static(derivative.of)), args, keywords, node)
         rule = getattr(target, "__srcdiff_rule__", None)
         if rule is not None:
             return self.call_custom(rule, args, keywords, node)
@@ -175,8 +200,6 @@ class Calls(Optionals):
         return self.checked(self.chosen(key), "the result", node)
 
     def no_source(self, target: Any, args: list[Abstract], node: ast.AST) -> Abstract:
-        if hasattr(target, "specialisations"):
-            self.refuse("SD404", node, "a derivative is called inside of what is differentiated")
         name = getattr(target, "__qualname__", None) or getattr(target, "__name__", None) or repr(target)
         module = getattr(target, "__module__", "") or ""
         inner = module.removeprefix("numpy").lstrip(".")

@@ -10,13 +10,21 @@ from srcdiff.source.capture import plain_function
 
 
 class CustomRule:
-    """A function together with its adjoint: `adjoint(*arguments, out, out_bar)` gives one adjoint per argument."""
+    """A function together with its derivative: an adjoint, a tangent, or both.
 
-    def __init__(self, function: Callable[..., Any], adjoint: Callable[..., Any]) -> None:
-        for given in (function, adjoint):
-            if plain_function(given) is None:
+    `adjoint(*arguments, out, out_bar)` gives one adjoint per argument, `tangent(*arguments, out, *argument_dots)` the
+    tangent of the result. The one that is not there is the transpose of the other.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], adjoint: Callable[..., Any] | None, tangent: Callable[..., Any] | None
+    ) -> None:
+        for given in (function, adjoint, tangent):
+            if given is not None and plain_function(given) is None:
                 raise TypeError(f"{given!r} is not a Python function")
-        self.function, self.adjoint = function, adjoint
+        if adjoint is None and tangent is None:
+            raise TypeError("a custom rule needs an adjoint or a tangent")
+        self.function, self.adjoint, self.tangent = function, adjoint, tangent
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

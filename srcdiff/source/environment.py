@@ -14,6 +14,7 @@ from srcdiff.diagnostics import InternalError, Problem, Refusal, Span
 from srcdiff.ir.nodes import Alloc, Block, If, Loop, NewStack, Operation, Push, Raise, Value
 from srcdiff.ir.types import BOOL, INT, Array, Stack, Type
 from srcdiff.source.abstract import (
+    CONTIGUOUS,
     MISSING,
     POISON,
     Abstract,
@@ -34,6 +35,7 @@ from srcdiff.source.abstract import (
     Static,
     Stored,
     Text,
+    Transformed,
     Tuple,
     Zip,
     arrays_in,
@@ -176,7 +178,7 @@ class Environment(Shapes):
                 return f"{self.said(x.value)} that may not be assigned"
             case Missing():
                 return "not assigned"
-            case Closure() | Choice():
+            case Closure() | Choice() | Transformed():
                 return "a function"
             case Text():
                 return "a text"
@@ -257,8 +259,11 @@ class Environment(Shapes):
         """New run-time values for something of this description."""
         if d.kind == "value":
             value = self.register(Value(d.detail, name))
-            if d.parts:
-                self.stretches(value, d.parts[0].detail)
+            for part in d.parts:
+                if part == CONTIGUOUS:
+                    self.contiguous.add(value)
+                else:
+                    self.stretches(value, part.detail)
             return value, [value]
         if d.kind == "static":
             return Static(d.detail[1]), []

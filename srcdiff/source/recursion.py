@@ -103,7 +103,8 @@ class Recursion(Calls):
     def unit_name(self, name: str) -> str:
         """A name for it in the generated module, where it must not stand in the way of what the code there calls."""
         units = {u.name for u in self.units.values()}
-        taken = {*_TAKEN, *units, *(f"{u}_adjoint" for u in units), *(u.removesuffix("_adjoint") for u in units)}
+        derived = {f"{u}{ending}" for u in units for ending in _DERIVED}
+        taken = {*_TAKEN, *units, *derived, *(u.removesuffix(ending) for u in units for ending in _DERIVED)}
         name = "function" if keyword.iskeyword(name) else name
         number = 0
         while (found := f"{name}_{number}" if number else name) in taken:
@@ -295,4 +296,5 @@ class Recursion(Calls):
 
 
 _TAKEN = {"np", "math", "grown", *dir(builtins), *(row.support for row in PRIMITIVES.values() if row.support)}
+_DERIVED = ("_adjoint", "_tangent")
 _LISTS = "let it return the numbers, or write into an array"

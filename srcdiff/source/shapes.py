@@ -88,13 +88,15 @@ class Shapes(Builder):
         self.not_one |= {("d", array, axis) for axis in range(rank) if axis not in axes}
 
     def canonical(self, key: Key) -> Key:
-        while key in self.same:
-            key = self.same[key]
-        if key[0] in ("-", "+", "s"):
-            inner = self.canonical(key[1])  # type: ignore[arg-type]
-            if inner != key[1]:
-                return self.canonical((key[0], inner, *key[2:]))
-        return key
+        """One for all keys that are known to be equal."""
+        seen: list[Key] = []
+        while key not in seen:
+            seen.append(key)
+            if key in self.same:
+                key = self.same[key]
+            elif key[0] in ("-", "+", "s"):
+                key = (key[0], self.canonical(key[1]), *key[2:])  # type: ignore[arg-type]
+        return min(seen[seen.index(key) :], key=repr)  # of two that lead to each other, always the same
 
     def size_key(self, size: Value) -> Key:
         known = self.constants.get(size)

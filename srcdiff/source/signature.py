@@ -10,7 +10,7 @@ import numpy as np
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_supported_dtype
-from srcdiff.source.abstract import Abstract, Description, Items, Stored, Tuple
+from srcdiff.source.abstract import CONTIGUOUS, Abstract, Description, Items, Stored, Tuple
 
 
 def describe_argument(value: Any, name: str, span: Span | None, *, exact: bool = False) -> Description:
@@ -31,7 +31,9 @@ def describe_argument(value: Any, name: str, span: Span | None, *, exact: bool =
         case np.ndarray():
             plain = type(value) in (np.ndarray, np.memmap)
             if plain and is_supported_dtype(value.dtype) and value.dtype.isnative:
-                return Description("value", Array(value.dtype.name, value.ndim), units(value) if exact else ())
+                order = (CONTIGUOUS,) if value.flags.c_contiguous else ()
+                ones = units(value) if exact else ()
+                return Description("value", Array(value.dtype.name, value.ndim), (*order, *ones))
         case tuple():
             kind = type(value) if hasattr(value, "_fields") else None
             return Description("tuple", kind, tuple(describe_argument(v, name, span, exact=exact) for v in value))

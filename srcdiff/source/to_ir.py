@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import importlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
@@ -58,6 +58,7 @@ from srcdiff.source.abstract import (
 from srcdiff.source.accepted import refused_syntax
 from srcdiff.source.calls import RecursionFound, is_library
 from srcdiff.source.capture import Captured
+from srcdiff.source.derivatives import Derivatives, Reading, as_passed
 from srcdiff.source.environment import (
     BREAKS,
     CONTINUES,
@@ -70,12 +71,10 @@ from srcdiff.source.environment import (
     handles,
     list_key,
 )
-from srcdiff.source.expressions import Outside
-from srcdiff.source.recursion import Recursion
 from srcdiff.source.scopes import assigned_names, nonlocal_names
 
 
-class Reader(Recursion):
+class Reader(Derivatives):
     """Reads a function into IR."""
 
     def __init__(self) -> None:
@@ -848,36 +847,22 @@ def _returns(body: list[ast.stmt]) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A function read at certain argument types."""
-
-    program: Program
-    arguments: dict[str, Abstract]
-    result: Abstract
-    outside: tuple[Outside, ...]
-    guards: tuple[tuple[Any, str, Any], ...]
-    captured: Captured
-    lists: dict[List, Stored]
-    """What stands for lists among the arguments."""
-    intermediates: dict[str, Value]
-    """Numbers that the function assigns once, by name."""
-    assumes_sizes: bool = False
-    """Whether it was read as if no size were one that stretches."""
-    unknown_calls: tuple[Problem, ...] = ()
-    """What to say if the backend does not compile the calls of which nothing is known."""
-
-
 _MOST_SPLITS = 4  # each may double what follows it
 
 
 def read(
-    captured: Captured, arguments: dict[str, Description], *, exact: bool = False, inside: Span | None = None
+    captured: Captured,
+    arguments: dict[str, Description],
+    *,
+    exact: bool = False,
+    inside: Span | None = None,
+    derivative: Any = None,
 ) -> Reading:
     """The function as IR, for arguments of these descriptions; every problem found is reported together.
 
     `exact` is about broadcasting (see whole_arrays.py). A function of the library is read for a place `inside` the
-    user's program. Where a name has two types after a branch or a loop, and is used, what follows is read for each.
+    user's program. With `derivative`, that derivative of the function is read instead of it. Where a name has two types
+    after a branch or a loop, and is used, what follows is read for each.
     """
     split: set[ast.AST] = set()
     first: DifferentiationError | None = None
@@ -885,7 +870,7 @@ def read(
         reader = Reader()
         reader.exact, reader.trusted, reader.split = exact, inside is not None, split
         try:
-            return _read(reader, captured, arguments, inside)
+            return _read(reader, captured, arguments, inside, derivative)
         except DifferentiationError as error:
             first = first or error
             found = {reader.culprits[p] for p in error.problems if p in reader.culprits} - split
@@ -898,7 +883,9 @@ def read(
             raise first from error  # what follows makes no sense for one of the types
 
 
-def _read(reader: Reader, captured: Captured, arguments: dict[str, Description], inside: Span | None) -> Reading:
+def _read(
+    reader: Reader, captured: Captured, arguments: dict[str, Description], inside: Span | None, derivative: Any
+) -> Reading:
     node = captured.node
     library = is_library(captured.function)
     reader.frame = Frame(captured, node, captured.file, captured.name, None, *_scopes(node), library)
@@ -914,7 +901,11 @@ def _read(reader: Reader, captured: Captured, arguments: dict[str, Description],
         params += values
     reader.given |= set(params)
     try:
-        result = reader.enter(captured.function, reader.frame, dict(bound), node)
+        if derivative is None:
+            result = reader.enter(captured.function, reader.frame, dict(bound), node)
+        else:
+            by_position, by_name = as_passed(node, bound)
+            result = reader.call_with(Static(derivative), by_position, by_name, node)
     except Refusal as refusal:
         if refusal.problem is not None:
             reader.problems.append(refusal.problem)
@@ -934,7 +925,7 @@ def _read(reader: Reader, captured: Captured, arguments: dict[str, Description],
     stores = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
     once = {name: values[-1] for name, values in reader.assigned.items() if stores.count(name) == 1}
     main = Function(captured.name, tuple(params), Block(tuple(operations), tuple(outputs)))
-    callees = tuple(u.function for u in reader.units.values() if u.function is not None)
+    callees = (*(u.function for u in reader.units.values() if u.function is not None), *reader.derived.values())
     program = mark_writing_calls(Program(main, callees))
     program = pass_outside_values(program, [o.value for o in reader.outside])
     outside, guards, unknown = tuple(reader.outside), tuple(reader.guards), tuple(reader.unknown_calls)

@@ -16,10 +16,9 @@ of the forward sweep that an adjoint reads are asked for with `value`; how each 
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -46,13 +45,17 @@ from srcdiff.ir.nodes import (
     Pop,
     References,
     Store,
+    Transpose,
     Value,
 )
 from srcdiff.ir.types import FLOAT, INT, Array, Scalar, is_float
 from srcdiff.library.calls import LIBRARY
 from srcdiff.rules import derivative_rule
-from srcdiff.rules.formula import Environment, build, times
+from srcdiff.rules.formula import names_of, times
 from srcdiff.transforms.custom import adjoint_values, reads_parameters
+
+Seeds = Sequence[tuple[Value, Value | None]]
+"""Results with their adjoints; None is one."""
 
 
 @dataclass(eq=False, slots=True)
@@ -122,16 +125,28 @@ class Adjoint:
         self.uses: dict[Value, int] = {}
         self.top = Mirror(structure.top, None)
 
-    def run(self, seeds: dict[Value, Value | None]) -> Mirror:
+    def run(self, seeds: Seeds) -> Mirror:
         """The reverse sweep of the whole function, from the adjoints of its results; where none is given it is one."""
         self.count_uses(self.structure.top)
         with self.into(self.top):
-            for value, seed in seeds.items():
-                self.add(self.top, value, self.builder.const(1.0) if seed is None else seed)
+            for value, seed in seeds:
+                if not isinstance(value.type, Array):
+                    self.add(self.top, value, self.builder.const(1.0) if seed is None else seed)
+                elif seed is not None and self.active.memory(value):
+                    self.seed_array(value, seed)
             self.reverse_block(self.top)
         if self.problems:
             raise DifferentiationError(list(dict.fromkeys(self.problems)))
         return self.top
+
+    def seed_array(self, array: Value, seed: Value) -> None:
+        """The adjoints of an array start with what is given: a copy of it, unless they have other names."""
+        owner = isinstance(self.structure.definition.get(array), Alloc | Copy | Library | None)
+        if owner and array not in self.twins and array not in self.top.adjoints and not self.belongs_to_list(array):
+            self.top.adjoints[array] = self.builder.copy(seed, bar(array))
+        else:
+            same_size = not self.belongs_to_list(array)
+            self.add_elements(self.shadow(array, self.top), seed, same_size=same_size)
 
     def count_uses(self, block: Block) -> None:
         for operation in block.operations:
@@ -350,23 +365,25 @@ class Adjoint:
             model = definition.like if isinstance(definition, Alloc) else definition.array
             assert model is not None
             self.builder.add(Alloc(out, (), zero, self.value(model, at)))
-        elif isinstance(definition, Library) and self.result_shape(definition, array) is not None:
-            places = self.result_shape(definition, array) or ()
-            shape = tuple(self.builder.dim(self.value(argument, at), axis) for argument, axis in places)
+        elif isinstance(definition, Library):
+            shape = tuple(self.length(array, axis, at) for axis in range(array.array.rank))
             self.builder.add(Alloc(out, shape, zero))
         else:
             self.builder.add(Alloc(out, (), zero, self.value(array, at)))
         return out
 
-    @staticmethod
-    def result_shape(call: Library, array: Value) -> tuple[tuple[Value, int], ...] | None:
-        """The axes of the arguments that a result of a library call has its lengths from."""
-        taken, given = LIBRARY[call.function].shapes.split("->")
-        found: dict[str, tuple[Value, int]] = {}
-        for argument, letters in zip(call.args, taken.split(","), strict=True):
-            found |= {letter: (argument, axis) for axis, letter in enumerate(letters)}
-        letters = given.split(",")[call.outs.index(array)]
-        return tuple(found[x] for x in letters) if all(x in found for x in letters) else None
+    def length(self, array: Value, axis: int, at: Mirror) -> Value:
+        """The length of an axis, from where the array has it, so that the array itself need not be had again."""
+        match self.structure.definition.get(array):
+            case Library() as call:
+                lengths = LIBRARY[call.function].lengths(call.outs.index(array))
+                if lengths is not None:
+                    return self.length(call.args[lengths[axis][0]], lengths[axis][1], at)
+            case Transpose() as turned:
+                return self.length(turned.array, turned.axes[axis], at)
+            case Alloc(like=None, shape=shape):
+                return self.value(shape[axis], at)
+        return self.builder.dim(self.value(array, at), axis)
 
     # -- operations --------------------------------------------------------------------------------------------------
 
@@ -422,27 +439,13 @@ class Adjoint:
             span = operation.span
             raise DifferentiationError([Problem("SD301", f"`{operation.primitive}` has no derivative rule", span)])
         given = {**dict(zip(rule.parameters, operation.args, strict=True)), "out": operation.out}
-        names: dict[str, Callable[[], Value]] = {
-            name: functools.partial(self.value, value, mirror) for name, value in given.items()
-        }
-        for name, expression in rule.let:
-            names[name] = self.once(expression, dict(names))
+        again = {name: functools.partial(self.value, value, mirror) for name, value in given.items()}
+        names = names_of(rule, again, self.builder)
         for name, argument in zip(rule.parameters, operation.args, strict=True):
             if name in rule.partials and argument in self.active:
                 amount = times(out_bar, rule.partials[name], names, self.builder)
                 if amount is not None:
                     self.add(mirror, argument, amount)
-
-    def once(self, expression: ast.expr, names: Environment) -> Callable[[], Value]:
-        """A name bound by `let`: written when it is first read."""
-        made: list[Value] = []
-
-        def read() -> Value:
-            if not made:
-                made.append(build(expression, names, self.builder))
-            return made[0]
-
-        return read
 
     def reverse_load(self, operation: Load, mirror: Mirror) -> None:
         out_bar = self.taken(operation.out, mirror)
@@ -731,20 +734,19 @@ class Adjoint:
     # -- functions ---------------------------------------------------------------------------------------------------
 
     def reverse_custom(self, operation: Custom, mirror: Mirror) -> None:
-        self.reverse_by_rule(operation, operation.rule.adjoint, mirror)
+        self.reverse_by_rule(operation, operation.rule, mirror)
 
     def reverse_library(self, operation: Library, mirror: Mirror) -> None:
-        self.reverse_by_rule(operation, LIBRARY[operation.function].adjoint, mirror)
+        self.reverse_by_rule(operation, LIBRARY[operation.function], mirror)
 
-    def reverse_by_rule(self, operation: Custom | Library, adjoint: Callable[..., Any] | None, mirror: Mirror) -> None:
+    def reverse_by_rule(self, operation: Custom | Library, rule: Any, mirror: Mirror) -> None:
         """The adjoint is a function of its own, written into the reverse sweep."""
         if not any(self.is_active(o) for o in operation.outs) or not any(self.is_active(a) for a in operation.args):
             for out in operation.outs:
                 self.taken(out, mirror)
             return
-        if adjoint is None:
-            name = LIBRARY[operation.function].name if isinstance(operation, Library) else "the function"
-            raise DifferentiationError([Problem("SD301", f"`{name}` has no derivative rule", operation.span)])
+        if rule.adjoint is None and rule.tangent is None:
+            raise DifferentiationError([Problem("SD301", f"`{rule.name}` has no derivative rule", operation.span)])
         seeds: list[Value] = []
         for out in operation.outs:
             if isinstance(out.type, Array):
@@ -756,10 +758,10 @@ class Adjoint:
         given = (*operation.args, *operation.outs)
         known = [
             self.value(v, mirror) if read else Value(v.type)  # what the adjoint does not read need not be there
-            for v, read in zip(given, reads_parameters(adjoint, len(given)), strict=True)
+            for v, read in zip(given, reads_parameters(rule.adjoint or rule.tangent, len(given)), strict=True)
         ]
         args, outs = known[: len(operation.args)], known[len(operation.args) :]
-        results = adjoint_values(adjoint, self.builder, args, outs, seeds, operation.span)
+        results = adjoint_values(rule, self.builder, args, outs, seeds, operation.span)
         for argument, result in zip(operation.args, results, strict=True):
             if result is not None and self.is_active(argument):
                 if isinstance(argument.type, Array):

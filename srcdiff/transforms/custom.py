@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from srcdiff.analyses.aliasing import points_to, written_sites
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
 from srcdiff.ir.builder import Builder
-from srcdiff.ir.nodes import Custom, Function, Value, walk
-from srcdiff.source.abstract import Abstract, Description, Static, Tuple
+from srcdiff.ir.clone import inline
+from srcdiff.ir.nodes import Alloc, Custom, Function, Value, walk
+from srcdiff.ir.types import Array
+from srcdiff.source.abstract import Description, Static, Tuple
 from srcdiff.source.capture import capture
 from srcdiff.source.to_ir import read
-from srcdiff.transforms.clone import inline
 
 
 def rules_share_no_memory(function: Function) -> None:
@@ -49,18 +51,80 @@ def reads_parameters(adjoint: Callable[..., Any], count: int) -> list[bool]:
 
 
 def adjoint_values(
-    adjoint: Callable[..., Any],
+    rule: Any,
     builder: Builder,
     args: Sequence[Value],
     outs: Sequence[Value],
     seeds: Sequence[Value],
     span: Span | None,
 ) -> list[Value | None]:
-    """Write the body of an adjoint function; gives the adjoint of each argument, or None for zero."""
-    name = getattr(adjoint, "__name__", "adjoint")
-    values = [*args, *outs, *seeds]
+    """Write the adjoint of a call; gives the adjoint of each argument, or None for zero."""
+    if rule.adjoint is None:
+        stand_ins = [_stand_in(a, builder) for a in args]
+        return list(_transposed(rule.tangent, builder, [*args, *outs], stand_ins, seeds, span))
+    function = read_rule(rule.adjoint, [*args, *outs], seeds, len(args), span)
+    return function.written(builder, [*args, *outs, *seeds])
+
+
+def tangent_values(
+    rule: Any,
+    builder: Builder,
+    args: Sequence[Value],
+    outs: Sequence[Value],
+    dots: Sequence[Value | None],
+    span: Span | None,
+) -> list[Value | None]:
+    """Write the tangent of a call, from those of its arguments, where None is zero; gives that of each result."""
+    if rule.tangent is None:
+        if rule.adjoint is None:
+            raise DifferentiationError([Problem("SD301", f"`{rule.name}` has no derivative rule", span)])
+        stand_ins = [out if isinstance(out.type, Array) else _stand_in(out, builder) for out in outs]
+        return list(_transposed(rule.adjoint, builder, [*args, *outs], stand_ins, dots, span))
+    all_dots = [_zero(a, builder) if d is None else d for a, d in zip(args, dots, strict=True)]
+    function = read_rule(rule.tangent, [*args, *outs], all_dots, len(outs), span)
+    return function.written(builder, [*args, *outs, *all_dots])
+
+
+def _transposed(*given: Any) -> Sequence[Value]:
+    from srcdiff.transforms.transpose import transposed  # which differentiates the rule, for which it needs this module
+
+    return transposed(*given)
+
+
+def _stand_in(value: Value, builder: Builder) -> Value:
+    """What is passed for something of which nothing is read but its shape."""
+    return value if isinstance(value.type, Array) else builder.const(0.0)
+
+
+def _zero(value: Value, builder: Builder) -> Value:
+    if not isinstance(value.type, Array):
+        return builder.const(0.0)
+    out = Value(value.type)
+    builder.add(Alloc(out, (), builder.const(0.0), value))
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFunction:
+    """A function that is a rule, read for certain types; `given` of its results are None, for zero."""
+
+    main: Function
+    given: tuple[bool, ...]
+
+    def written(self, builder: Builder, values: list[Value]) -> list[Value | None]:
+        """Its body with these arguments; gives its results."""
+        yields = iter(inline(self.main, values, builder))
+        return [next(yields) if given else None for given in self.given]
+
+
+def read_rule(
+    rule: Callable[..., Any], known: Sequence[Value], linear: Sequence[Value], count: int, span: Span | None
+) -> RuleFunction:
+    """A rule, which takes what is known of a call and then what it is linear in, and gives so many results."""
+    name = getattr(rule, "__name__", "the rule")
+    values = [*known, *linear]
     try:
-        captured = capture(adjoint)
+        captured = capture(rule)
     except Refusal as refusal:
         raise DifferentiationError([refusal.problem] if refusal.problem is not None else []) from None
     names = [a.arg for a in (*captured.node.args.posonlyargs, *captured.node.args.args)]
@@ -73,20 +137,12 @@ def adjoint_values(
         message = f"`{name}` reads `{reading.outside[0].name}` from outside"
         raise DifferentiationError([Problem("SD306", message, span)])
     main = reading.program.main
-    if written_sites(main.body, points_to(main)) & set(main.params[: len(args) + len(outs)]):
+    if written_sites(main.body, points_to(main)) & set(main.params[: len(known)]):
         message = f"`{name}` writes into what it is given"
         raise DifferentiationError([Problem("SD306", message, span, help="let it write into a copy: `a = a.copy()`")])
     result = reading.result
     items = list(result.items) if isinstance(result, Tuple) else [result]
-    if len(items) != len(args):
-        message = f"`{name}` returns {len(items)} adjoints for {len(args)} arguments"
+    if len(items) != count:
+        message = f"`{name}` returns {len(items)} adjoints for {count} arguments"
         raise DifferentiationError([Problem("SD306", message, span)])
-    yields = iter(inline(reading.program.main, values, builder))
-    return [_adjoint(item, yields) for item in items]
-
-
-def _adjoint(item: Abstract, yields: Any) -> Value | None:
-    if isinstance(item, Static) and item.value is None:
-        return None
-    value: Value = next(yields)
-    return value
+    return RuleFunction(main, tuple(not (isinstance(i, Static) and i.value is None) for i in items))

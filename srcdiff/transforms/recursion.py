@@ -48,16 +48,11 @@ def adjoints_of_callees(callees: Sequence[Function]) -> tuple[dict[str, Any], tu
 
 
 def _adjoint(callee: Function, known: dict[str, Any]) -> Function:
-    seeds: dict[Value, Value | None] = {}
-    seed_params: list[Value] = []
-    for result in callee.body.yields:
-        if is_float(result.type):
-            seed = Value(FLOAT, f"{result.name or 'result'}_bar".replace("%", ""))
-            seed_params.append(seed)
-            seeds[result] = seed
+    results = [v for v in callee.body.yields if is_float(v.type)]
+    seeds = [(v, Value(FLOAT, f"{v.name or 'result'}_bar".replace("%", ""))) for v in results]
     floats = [p for p in callee.params if is_float(p.type)]
     shadows = {p: Value(p.type, f"{p.name}_bar") for p in callee.params if Callee.has_shadow(p)}
     function = Reverse(callee, floats, seeds, known, shadows).run((), f"{callee.name}_adjoint")
-    params = (*callee.params, *seed_params, *shadows.values())
+    params = (*callee.params, *(seed for _, seed in seeds), *shadows.values())
     scalars = tuple(y for y, p in zip(function.body.yields, floats, strict=True) if not isinstance(p.type, Array))
     return Function(function.name, params, Block(function.body.operations, scalars), tuple(shadows.values()))

@@ -27,14 +27,14 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.types import INT, Array
-from srcdiff.transforms.adjoint import Adjoint
+from srcdiff.transforms.adjoint import Adjoint, Seeds
 from srcdiff.transforms.keep import Keeper, save_overwritten
 from srcdiff.transforms.shadows import add_shadows, list_storage
 from srcdiff.transforms.snapshots import keep_what_calls_read
 
 
-def protect_arguments(function: Function) -> Function:
-    """Arrays from the caller that the program writes are copied first: a gradient call changes nothing."""
+def protect_arguments(function: Function) -> tuple[Function, dict[Value, Value]]:
+    """Arrays from the caller that the program writes are copied first, so that it changes nothing; gives the copies."""
     written = written_sites(function.body, points_to(function))
     copies: list[Operation] = []
     known: dict[Value, Value] = {}
@@ -42,10 +42,8 @@ def protect_arguments(function: Function) -> Function:
         if param in written:
             known[param] = Value(param.type, param.name)
             copies.append(Copy(known[param], param))
-    if not copies:
-        return function
-    body = substituted(function.body, lambda v: known.get(v, v))
-    return replace(function, body=Block((*copies, *body.operations), body.yields))
+    body = substituted(function.body, lambda v: known.get(v, v)) if copies else function.body
+    return replace(function, body=Block((*copies, *body.operations), body.yields), written=()), known
 
 
 def count_turns(block: Block) -> Block:
@@ -80,21 +78,22 @@ class Reverse:
         self,
         function: Function,
         wrt: Sequence[Value],
-        seeds: dict[Value, Value | None],
+        seeds: Seeds,
         callees: dict[str, Any],
         given: dict[Value, Value] | None = None,
     ) -> None:
         """`given` are the adjoints of arrays that the caller passes in, to be added to."""
         self.given = given or {}
-        self.wrt, self.seeds, self.callees = tuple(wrt), seeds, callees
+        self.wrt, self.seeds, self.callees = tuple(wrt), tuple(seeds), callees
+        outputs = [*(v for v, _ in seeds), *self.given]
         function = replace(function, body=count_turns(function.body))
         self.sites: dict[Value, Sites] = points_to(function)
-        self.active: Activity = activity(function, self.wrt, seeds, self.sites)
+        self.active: Activity = activity(function, self.wrt, outputs, self.sites)
         copied = keep_what_calls_read(function, self.active, self.sites)
         if copied is not function:
             function = copied
             self.sites = points_to(function)
-            self.active = activity(function, self.wrt, seeds, self.sites)
+            self.active = activity(function, self.wrt, outputs, self.sites)
         self.lists = list_storage(function, self.sites)
         self.function, self.twins = add_shadows(function, self.active, self.given)
         self.sites = points_to(self.function)
@@ -109,12 +108,12 @@ class Reverse:
         adjoint = self.adjoint(chosen.structure, chosen.restores, keeper.plan, keeper)
         adjoint.copies = chosen.copies
         adjoint.top.adjoints.update(self.given)
-        mirror = adjoint.run(dict(self.seeds))
+        mirror = adjoint.run(self.seeds)
         bars = [self.gradient(v, adjoint) for v in self.wrt]
         operations: list[Operation] = list(forward.operations)
         if mirror.operations:
             operations = [Comment("forward sweep"), *operations, Comment("reverse sweep"), *mirror.operations]
-        params = (*self.function.params, *(s for s in self.seeds.values() if s is not None))
+        params = (*self.function.params, *(s for _, s in self.seeds if s is not None))
         return Function(name, params, Block(tuple(operations), (*results, *bars)))
 
     def gradient(self, value: Value, adjoint: Adjoint) -> Value:
@@ -200,7 +199,7 @@ class Reverse:
         structure = structure_of(function)
         adjoint = self.adjoint(structure, restores, None, None)
         adjoint.copies = copies
-        adjoint.run(dict(self.seeds))
+        adjoint.run(self.seeds)
         for value in self.wrt:
             self.gradient(value, adjoint)
         still_there = StillThere(structure, self.sites)
@@ -213,7 +212,7 @@ def gradient_of(
     function: Function, wrt: Sequence[Value], output: int, *, with_results: bool, name: str, callees: dict[str, Any]
 ) -> Function:
     """Value and gradient: the results of the function (if asked for), then a gradient for each chosen value."""
-    function = protect_arguments(function)
+    function, _ = protect_arguments(function)
     results = function.body.yields
-    reverse = Reverse(function, wrt, {results[output]: None}, callees)
+    reverse = Reverse(function, wrt, [(results[output], None)], callees)
     return reverse.run(results if with_results else (), name)

@@ -36,7 +36,8 @@ from srcdiff.ir.nodes import (
     View,
     changed,
 )
-from srcdiff.ir.types import Array, Stack
+from srcdiff.ir.types import INT, Array, Stack
+from srcdiff.library.calls import LIBRARY
 
 
 def simplify(function: Function) -> Function:
@@ -55,7 +56,7 @@ class _Forward:
     def __init__(self) -> None:
         self.known: dict[Value, Value] = {}
         self.builder = Builder()
-        self.arrays: dict[Value, Alloc | References] = {}
+        self.arrays: dict[Value, Alloc | References | Library] = {}
 
     def resolve(self, value: Value) -> Value:
         while (source := self.known.get(value)) is not None:
@@ -89,8 +90,13 @@ class _Forward:
                 into.append(operation.rebuilt(self.block))
             case Dim():
                 self.dim(operation, into)
+            case Alloc(like=like) if like is not None and isinstance(self.arrays.get(like), Library):
+                self.like_result(operation, into)
             case Alloc() | View() | Transpose() | Reshape():
                 self.arrays[operation.out] = operation
+                into.append(operation)
+            case Library():
+                self.arrays |= dict.fromkeys(operation.outs, operation)
                 into.append(operation)
             case _:
                 into.append(operation)
@@ -112,9 +118,25 @@ class _Forward:
                     if place is None:
                         break
                     array, axis = view.array, place
+                case Library() as call:
+                    lengths = LIBRARY[call.function].lengths(call.outs.index(array))
+                    if lengths is None:
+                        break
+                    argument, axis = lengths[axis]
+                    array = call.args[argument]
                 case _:
                     break
         into.append(changed(operation, array=array, axis=axis))
+
+    def like_result(self, operation: Alloc, into: list[Operation]) -> None:
+        """An array as large as what a library gives: that need not be computed for its shape alone."""
+        assert operation.like is not None
+        lengths = [Value(INT) for _ in range(operation.like.array.rank)]
+        for axis, out in enumerate(lengths):
+            self.dim(Dim(out, operation.like, axis, span=operation.span), into)
+        shape = tuple(self.resolve(v) for v in lengths)
+        self.arrays[operation.out] = changed(operation, shape=shape, like=None)
+        into.append(self.arrays[operation.out])
 
     def apply(self, operation: Apply, into: list[Operation]) -> None:
         self.builder.operations = into

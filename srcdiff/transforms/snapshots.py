@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from srcdiff.analyses.activity import Activity
 from srcdiff.analyses.aliasing import Sites
@@ -10,6 +11,8 @@ from srcdiff.analyses.saved_values import StillThere
 from srcdiff.analyses.structure import structure_of
 from srcdiff.ir.nodes import Block, Copy, Custom, Function, Library, Operation, Value
 from srcdiff.ir.types import Array
+from srcdiff.library.calls import LIBRARY
+from srcdiff.transforms.custom import reads_parameters
 
 
 def keep_what_calls_read(function: Function, active: Activity, sites: dict[Value, Sites]) -> Function:
@@ -43,14 +46,18 @@ def keep_what_calls_read(function: Function, active: Activity, sites: dict[Value
     def copied(call: Library | Custom) -> list[Operation]:
         before: list[Operation] = []
         known: dict[Value, Value] = {}
+        given = (*call.args, *call.outs)
+        rule: Any = call.rule if isinstance(call, Custom) else LIBRARY[call.function]
+        reads = reads_parameters(rule.adjoint or rule.tangent, len(given))
+        read = {v for v, flag in zip(given, reads, strict=True) if flag}
         for array in call.args:
-            if isinstance(array.type, Array) and array not in known and overwritten(array, call):
+            if isinstance(array.type, Array) and array in read and array not in known and overwritten(array, call):
                 known[array] = Value(array.type, array.name)
                 before.append(Copy(known[array], array, span=call.span))
         after: list[Operation] = []
         outs = list(call.outs)
         for k, out in enumerate(call.outs):
-            if isinstance(out.type, Array) and overwritten(out, call):
+            if isinstance(out.type, Array) and out in read and overwritten(out, call):
                 outs[k] = Value(out.type, out.name)
                 after.append(Copy(out, outs[k], span=call.span))
         changed = call.replaced(lambda v: known.get(v, v))

@@ -7,8 +7,11 @@ import os
 import sys
 
 from tests.fuzz.campaign import campaign, coverage, tell
-from tests.fuzz.oracle import check
+from tests.fuzz.modes import forward_and_reverse, second_order
+from tests.fuzz.oracle import Differentiate, check
 from tests.fuzz.writer import write_case
+
+MODES: dict[str, Differentiate | None] = {"": None, "first": forward_and_reverse, "second": second_order}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -24,27 +27,31 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--strict", action="store_true", help="a refusal is a failure: all that is written is in the language"
     )
+    parser.add_argument(
+        "--modes", choices=tuple(MODES), default="", help="compare the modes of differentiation with each other too"
+    )
     parser.add_argument("--show", action="store_true", help="print the program of --seed and its outcome")
     parser.add_argument("--coverage", action="store_true", help="print what the programs contain, and run nothing")
     chosen = parser.parse_args(arguments)
     seeds = range(chosen.seed, chosen.seed + chosen.count)
     if chosen.show:
-        return show(chosen.seed, chosen.backend)
+        return show(chosen.seed, chosen.backend, MODES[chosen.modes])
     if chosen.coverage:
         for name, number in sorted(coverage(seeds).items(), key=lambda entry: (-entry[1], entry[0])):
             print(f"{number / chosen.count:7.1%}  {name}")
         return 0
-    report = campaign(seeds, chosen.backend, chosen.jobs, chosen.seconds, sys.stderr)
-    tell(report, chosen.backend, chosen.most, chosen.shrink_seconds, chosen.refusals)
+    differentiate = MODES[chosen.modes]
+    report = campaign(seeds, chosen.backend, chosen.jobs, chosen.seconds, sys.stderr, differentiate)
+    tell(report, chosen.backend, chosen.most, chosen.shrink_seconds, chosen.refusals, differentiate=differentiate)
     return 1 if report.failures or (chosen.strict and report.refusals) else 0
 
 
-def show(seed: int, backend: str) -> int:
+def show(seed: int, backend: str, differentiate: Differentiate | None = None) -> int:
     case = write_case(seed)
     print(case.source)
     for point in case.points:
         print("at", point)
-    outcome = check(case, backend)
+    outcome = check(case, backend, differentiate)
     print(f"{outcome.kind}: {outcome.label}\n{outcome.detail}")
     return 1 if outcome.kind == "failed" else 0
 

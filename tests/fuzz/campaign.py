@@ -54,9 +54,9 @@ class Report:
         )
 
 
-def run_seeds(seeds: list[int], backend: str) -> list[Outcome]:
+def run_seeds(seeds: list[int], backend: str, differentiate: Differentiate | None = None) -> list[Outcome]:
     """The outcomes of some programs, in this process."""
-    return [check(write_case(seed), backend) for seed in seeds]
+    return [check(write_case(seed), backend, differentiate) for seed in seeds]
 
 
 def run_one(seed: int, backend: str, differentiate: Differentiate | None = None) -> Outcome:
@@ -64,13 +64,18 @@ def run_one(seed: int, backend: str, differentiate: Differentiate | None = None)
 
 
 def campaign(
-    seeds: range, backend: str, jobs: int, seconds: float | None = None, progress: TextIO | None = None
+    seeds: range,
+    backend: str,
+    jobs: int,
+    seconds: float | None = None,
+    progress: TextIO | None = None,
+    differentiate: Differentiate | None = None,
 ) -> Report:
     """Runs the programs of all seeds, or as many as the time allows."""
     report = Report()
     start = time.monotonic()
     shown = start
-    for outcome in outcomes(seeds, backend, jobs, None if seconds is None else start + seconds):
+    for outcome in outcomes(seeds, backend, jobs, None if seconds is None else start + seconds, differentiate):
         report.add(outcome)
         if progress is not None and outcome.kind == "failed":
             print(f"FAILED seed {outcome.seed}: {outcome.label}", file=progress, flush=True)
@@ -82,21 +87,23 @@ def campaign(
     return report
 
 
-def outcomes(seeds: range, backend: str, jobs: int, end: float | None) -> Iterator[Outcome]:
+def outcomes(
+    seeds: range, backend: str, jobs: int, end: float | None, differentiate: Differentiate | None = None
+) -> Iterator[Outcome]:
     """Outcomes as they come; a worker that dies is a failure of one of the programs it was given."""
     if jobs <= 1:
         for seed in seeds:
             if end is not None and time.monotonic() > end:
                 return
-            yield run_one(seed, backend)
+            yield run_one(seed, backend, differentiate)
         return
     batches = [list(seeds[k : k + BATCH[backend]]) for k in range(0, len(seeds), BATCH[backend])]
     while batches:
         lost: list[list[int]] = []
         with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), max_tasks_per_child=40) as pool:
-            yield from pooled(pool, batches, lost, backend, jobs, end)
+            yield from pooled(pool, batches, lost, backend, jobs, end, differentiate)
         for seed in (seed for batch in lost for seed in batch):
-            yield alone(seed, backend)
+            yield alone(seed, backend, differentiate)
         if end is not None and time.monotonic() > end:
             return
 
@@ -108,13 +115,14 @@ def pooled(
     backend: str,
     jobs: int,
     end: float | None,
+    differentiate: Differentiate | None = None,
 ) -> Iterator[Outcome]:
     """Feeds a pool until the batches are used up, the time is over, or a worker dies (its batches are `lost`)."""
     running: dict[Future[list[Outcome]], list[int]] = {}
     while batches or running:
         while batches and len(running) < 2 * jobs and (end is None or time.monotonic() < end):
             batch = batches.pop(0)
-            running[pool.submit(run_seeds, batch, backend)] = batch
+            running[pool.submit(run_seeds, batch, backend, differentiate)] = batch
         if not running:
             batches.clear()
             return
@@ -130,11 +138,11 @@ def pooled(
             return
 
 
-def alone(seed: int, backend: str) -> Outcome:
+def alone(seed: int, backend: str, differentiate: Differentiate | None = None) -> Outcome:
     """The outcome of one program in a process of its own, which may die."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         try:
-            return pool.submit(run_one, seed, backend).result()
+            return pool.submit(run_one, seed, backend, differentiate).result()
         except BrokenProcessPool:
             return Outcome(seed, "failed", "the process died", "")
 
@@ -189,7 +197,15 @@ def indent(text: str) -> str:
     return "\n".join("    " + line for line in text.splitlines())
 
 
-def tell(report: Report, backend: str, most: int, seconds: float, refusals: int = 0, out: TextIO | None = None) -> None:
+def tell(
+    report: Report,
+    backend: str,
+    most: int,
+    seconds: float,
+    refusals: int = 0,
+    out: TextIO | None = None,
+    differentiate: Differentiate | None = None,
+) -> None:
     """Prints what was found, with minimal programs: `most` failures and some `refusals`, the labels in turn."""
     out = out or sys.stdout
     for label, found in sorted(report.failures.items(), key=lambda entry: -len(entry[1])):
@@ -199,7 +215,7 @@ def tell(report: Report, backend: str, most: int, seconds: float, refusals: int 
         print(f"REFUSED {len(found):4}  {label}  (seed {found[0].seed})", file=out)
     chosen = in_turn(list(report.failures.values()), most) + in_turn(list(report.refusals.values()), refusals)
     for outcome in chosen:
-        case, last = shrunk(outcome, backend, seconds)
+        case, last = shrunk(outcome, backend, seconds, differentiate)
         print(f"\n{describe(case, last)}", file=out, flush=True)
     print(f"\n{report.summary()}", file=out)
 

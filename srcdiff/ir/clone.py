@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from srcdiff.ir.builder import Builder
-from srcdiff.ir.nodes import Block, Function, If, Loop, Operation, Value, inner_values
+from srcdiff.ir.nodes import Block, Comment, Function, If, Loop, Operation, Value, inner_values
 
 
 def inline(function: Function, args: list[Value], builder: Builder) -> list[Value]:
@@ -19,12 +19,13 @@ def inline(function: Function, args: list[Value], builder: Builder) -> list[Valu
 def cloned(operation: Operation, known: dict[Value, Value]) -> Operation:
     """The operation with new results; `known` maps old values to new ones and is added to."""
     operation = operation.replaced(lambda v: known.get(v, v))
-    for value in (*operation.defines(), *inner_values(operation)):
+    own = (*operation.defines(), *inner_values(operation))
+    for value in own:
         known[value] = Value(value.type, value.name)
     changes: dict[str, object] = {}
     for name in ("out", "count", "index"):
         old = getattr(operation, name, None)
-        if isinstance(old, Value):
+        if isinstance(old, Value) and old in own:
             changes[name] = known[old]
     for name in ("outs", "params"):
         values = getattr(operation, name, None)
@@ -42,3 +43,9 @@ def cloned(operation: Operation, known: dict[Value, Value]) -> Operation:
 def _block(block: Block, known: dict[Value, Value]) -> Block:
     operations = tuple(cloned(o, known) for o in block.operations)
     return Block(operations, tuple(known.get(v, v) for v in block.yields))
+
+
+def without_comments(function: Function) -> Function:
+    """The function for a place inside of another, without the headings of its own."""
+    operations = tuple(o for o in function.body.operations if not isinstance(o, Comment))
+    return replace(function, body=Block(operations, function.body.yields))

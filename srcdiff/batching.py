@@ -1,0 +1,129 @@
+"""`batched`: a function or a derivative over the leading axis of its arguments, in one compiled loop."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from srcdiff.api import Derivative, chosen_names, differentiable
+
+_LOOP = """
+def loop({parameters}):
+    for k in {range}(1, count):
+        r = inner({elements})
+        {stores}
+"""
+
+
+class Batched:
+    """Calls a function for each element of a batch; results have a leading axis more."""
+
+    def __init__(self, of: Derivative, over: Any, parallel: bool) -> None:
+        self.of, self.parallel = of, parallel
+        self.over = of.names if over is None else chosen_names(over, of.names, of.function.__name__)
+        self.loops: dict[Any, Callable[..., Any]] = {}
+        functools.update_wrapper(self, of.function, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = self.of.bound(args, kwargs)
+        mapped = [k for k, n in enumerate(self.of.names) if n in self.over]
+        count = self.length(given, mapped)
+        first = tuple(_element(a, 0) if k in mapped else a for k, a in enumerate(given))
+        result = self.of.run(first)  # the first of the batch, which says how large the results are
+        specialisation = self.of.specialised(first)
+        if specialisation.stretches:
+            specialisation = self.of.exactly_specialised(first)
+        if specialisation.lists or specialisation.returns_lists:
+            raise TypeError(f"{self.of!r} takes or gives lists: it cannot be called for a batch")
+        leaves = _leaves(result, "r")
+        outs = [np.empty((count, np.size(leaf)), np.asarray(leaf).dtype) for _, leaf in leaves]
+        for out, (_, leaf) in zip(outs, leaves, strict=True):
+            out[0] = np.ravel(leaf)
+        places = [specialisation.positions.index(k) for k in mapped]
+        values = specialisation.prepared(first)
+        for k, place in zip(mapped, places, strict=True):
+            values[place] = given[k].astype(np.asarray(values[place]).dtype, copy=False)
+        if specialisation.apart:
+            specialisation.keep_apart(values)
+        self.loop(specialisation.function, places, len(values), leaves)(count, *values, *outs)
+        whole = iter(out.reshape(count, *np.shape(leaf)) for out, (_, leaf) in zip(outs, leaves, strict=True))
+        return _like(result, whole)
+
+    def length(self, given: Sequence[Any], mapped: Sequence[int]) -> int:
+        lengths: dict[int, str] = {}
+        for k in mapped:
+            name = self.of.names[k]
+            if not isinstance(given[k], np.ndarray) or given[k].ndim == 0:
+                raise TypeError(f"`{name}` is no array, so that it has no element for each call: name others in `over`")
+            lengths.setdefault(len(given[k]), name)
+        if len(lengths) != 1:
+            said = ", ".join(f"`{name}` has {n}" for n, name in lengths.items())
+            raise ValueError(
+                f"the arguments of a batch have as many elements as each other: {said or 'there are none'}"
+            )
+        (count,) = lengths
+        if count == 0:
+            raise ValueError("the batch is empty, so that the shapes of its results are not known")
+        return count
+
+    def loop(
+        self, inner: Callable[..., Any], places: Sequence[int], count: int, leaves: Sequence[tuple[str, Any]]
+    ) -> Callable[..., Any]:
+        """The loop over the batch, which calls the compiled function and puts its results where they belong."""
+        key = (id(inner), tuple(places), count, tuple((text, np.ndim(leaf) > 0) for text, leaf in leaves))
+        if key not in self.loops:
+            stores = [
+                f"for j in range({text}.size): o{n}[k, j] = {text}.flat[j]" if np.ndim(leaf) else f"o{n}[k, 0] = {text}"
+                for n, (text, leaf) in enumerate(leaves)
+            ]
+            parameters = [f"a{n}" for n in range(count)] + [f"o{n}" for n in range(len(leaves))]
+            compiled = self.of.backend == "numba"
+            text = _LOOP.format(
+                parameters=", ".join(["count", *parameters]),
+                range="prange" if compiled and self.parallel else "range",
+                elements=", ".join(f"a{n}[k]" if n in places else f"a{n}" for n in range(count)),
+                stores="\n        ".join(stores),
+            )
+            self.loops[key] = _loaded(text, inner, compiled, self.parallel)
+        return self.loops[key]
+
+    def __repr__(self) -> str:
+        return f"<srcdiff.batched({self.of!r})>"
+
+
+def _loaded(text: str, inner: Callable[..., Any], compiled: bool, parallel: bool) -> Callable[..., Any]:
+    import numba
+
+    namespace: dict[str, Any] = {"inner": inner, "prange": numba.prange}
+    exec(compile(text, "<srcdiff batched>", "exec"), namespace)
+    loop: Callable[..., Any] = namespace["loop"]
+    return numba.njit(parallel=parallel, error_model="numpy")(loop) if compiled else loop
+
+
+def _element(array: Any, k: int) -> Any:
+    return array[k] if array.ndim > 1 else array[k].item() if array.dtype != np.float32 else array[k]
+
+
+def _leaves(x: Any, text: str) -> list[tuple[str, Any]]:
+    if isinstance(x, tuple):
+        return [leaf for k, item in enumerate(x) for leaf in _leaves(item, f"{text}[{k}]")]
+    return [] if x is None else [(text, x)]
+
+
+def _like(x: Any, values: Any) -> Any:
+    if isinstance(x, tuple):
+        items = [_like(item, values) for item in x]
+        return type(x)(*items) if hasattr(x, "_fields") else tuple(items)
+    return None if x is None else next(values)
+
+
+def batched(g: Any, over: Any = None, *, parallel: bool = False, **options: Any) -> Batched:
+    """The function, or the derivative, for each element of the leading axes of its arguments, in one compiled loop.
+
+    `over` names the arguments that have one, by position or name; without it all have. The others are the same for
+    every call. `parallel=True` spreads the loop over threads.
+    """
+    return Batched(g if isinstance(g, Derivative) else differentiable(g, **options), over, parallel)

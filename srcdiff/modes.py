@@ -1,0 +1,320 @@
+"""Tangents and adjoints of whole functions: `jvp`, `vjp`, Jacobians, Hessians, and Hessians times vectors."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from srcdiff.api import Derivative, Wrt, chosen_names, grad, has_floats, with_written
+from srcdiff.check import Report, compare
+from srcdiff.ir.nodes import Value
+from srcdiff.ir.types import Array
+from srcdiff.source.abstract import Abstract, Tuple
+
+Function = Callable[..., Any]
+
+
+@functools.lru_cache(maxsize=512)
+def derivative_of(f: Function, mode: str, wrt: Any, backend: str, options: tuple[tuple[str, Any], ...]) -> Derivative:
+    """One derivative for all calls that ask for the same."""
+    return Derivative(f, mode, wrt, with_value=mode == "forward", backend=backend, **dict(options))
+
+
+def fitted(x: Abstract, value: Any, given: Any, name: str) -> Any:
+    """A tangent of a value, or an adjoint, as compiled code takes it: made like the value; None is zero."""
+    if isinstance(x, Tuple):
+        if given is not None and len(given) != len(value):
+            raise ValueError(f"{name} has {len(given)} parts, its value {len(value)}")
+        parts = [None] * len(value) if given is None else given
+        if isinstance(value, list) and any(isinstance(v, np.ndarray | tuple | list) for v in value):
+            raise TypeError(f"{name} is one of a list of other things than numbers, which is not taken yet")
+        if isinstance(value, list) and not (x.items and isinstance(x.items[0], Value) and _is_number(x.items[0])):
+            return (np.array([0.0 if p is None else p for p in parts], dtype=float), *[None] * (len(x.items) - 1))
+        each = zip(x.items, value, parts, strict=True)
+        return tuple(fitted(i, v, p, f"{name}[{k}]") for k, (i, v, p) in enumerate(each))
+    if not isinstance(x, Value):
+        return None
+    if _is_number(x):
+        return 0.0 if given is None else float(given)
+    result = np.zeros_like(value)
+    if given is not None:
+        found = np.asarray(given)
+        if found.shape != value.shape:
+            raise ValueError(f"{name} has the shape {found.shape}, its value {value.shape}")
+        result[...] = found
+    return result
+
+
+def _is_number(x: Value) -> bool:
+    return not isinstance(x.type, Array)
+
+
+def jvp(
+    f: Function, primals: Sequence[Any], tangents: Sequence[Any], *, backend: str = "numba", **options: Any
+) -> tuple[Any, Any]:
+    """The value of `f` at the primals, and its derivative in the direction of the tangents, by forward mode.
+
+    A tangent has the form of its argument; None marks an argument that is held constant. Of a function that returns
+    nothing, the arrays it writes into are the result, by the names of the arguments.
+    """
+    if len(primals) != len(tangents):
+        raise ValueError(f"{len(primals)} primals and {len(tangents)} tangents are given")
+    chosen = tuple(k for k, t in enumerate(tangents) if t is not None)
+    derivative = derivative_of(f, "forward", chosen, backend, tuple(sorted(options.items())))
+    args = derivative.bound(tuple(primals), {})
+    value, tangent = derivative.run(args, _fitted_tangents(derivative, args, [tangents[k] for k in chosen]))
+    return value, tangent
+
+
+def _jvp_of(names: tuple[str, ...], chosen: tuple[int, ...]) -> Any:
+    """What `jvp` means inside of a function that is read: the tangents of these arguments are given."""
+    from srcdiff.pipeline import Derivation
+
+    return Derivation("forward", tuple(names[k] for k in chosen), with_value=True)
+
+
+jvp.__srcdiff_tangents__ = _jvp_of  # type: ignore[attr-defined]
+
+
+def vjp(
+    f: Function, *args: Any, wrt: Wrt | None = None, backend: str = "numba", **options: Any
+) -> tuple[Any, Callable[..., Any]]:
+    """The value of `f`, and the function that takes adjoints of its results to adjoints of its arguments.
+
+    The adjoints are a tuple with one for each argument, None for those that hold no floats; or what `wrt` names, as
+    `grad` gives it. Arrays that `f` writes into are results too; their adjoints go by name: `pullback(out=...)`.
+    """
+    given = tuple(sorted(options.items()))
+    primal = derivative_of(f, "primal", 0, backend, given)
+    args = primal.bound(args, {})
+    kept, run_on = copy.deepcopy(args), copy.deepcopy(args)
+    value = primal.run(run_on)
+    names = primal.specialised(args).compiled.written
+    written = [run_on[primal.names.index(n)] for n in names]
+    floats = tuple(k for k, a in enumerate(args) if has_floats(a))
+    asked = floats if wrt is None else (wrt,) if isinstance(wrt, int | str) else tuple(wrt)
+    derivative = derivative_of(f, "pullback", asked, backend, given)
+
+    def pullback(result: Any = None, **bars: Any) -> Any:
+        unknown = bars.keys() - set(names)
+        if unknown:
+            said = f"it writes into {', '.join(names)}" if names else "it writes into no argument"
+            raise TypeError(f"`{derivative.function.__name__}` does not write into {', '.join(unknown)}: {said}")
+        takes = derivative.specialised(kept).compiled.further
+        values = {
+            "result_bar": (value, result),
+            **{f"{n}_bar": (w, bars.get(n)) for n, w in zip(names, written, strict=True)},
+        }
+        fit = [fitted(x, *values[name], name) for name, x in takes.items()]
+        found = derivative.run(kept, tuple(s for s in fit if s is not None))
+        if wrt is not None:
+            return found[0] if isinstance(wrt, int | str) else found
+        each = dict(zip(floats, found, strict=True))
+        return tuple(each.get(k) for k in range(len(args)))
+
+    return with_written(value, names, written), pullback
+
+
+class HessianProduct:
+    """The Hessian of a function times a vector: `h(*args, v)`, by forward mode over reverse mode."""
+
+    def __init__(self, f: Function, wrt: Wrt, backend: str, options: dict[str, Any]) -> None:
+        self.gradient = grad(f, wrt, backend=backend, **options)
+        chosen = (wrt,) if isinstance(wrt, int | str) else tuple(wrt)
+        self.derivative = Derivative(self.gradient, "forward", chosen, with_value=False, backend=backend, **options)
+        functools.update_wrapper(self, self.gradient.function, updated=())
+
+    def __call__(self, *args: Any) -> Any:
+        given, vector = self.derivative.bound(args[:-1], {}), args[-1]
+        dots = _fitted_tangents(self.derivative, given, (vector,) if self.gradient.single else vector)
+        return self.derivative.run(given, dots)
+
+    @property
+    def source(self) -> str:
+        """The generated source of the latest specialisation."""
+        return self.derivative.source
+
+    def __repr__(self) -> str:
+        return f"<srcdiff.hvp({self.gradient.function.__qualname__}, wrt={self.gradient.wrt!r})>"
+
+
+def hvp(f: Function, wrt: Wrt = 0, *, backend: str = "numba", **options: Any) -> HessianProduct:
+    """The Hessian of `f`, a function that returns one float, times a vector: `hvp(f)(*args, v)`.
+
+    `v` has the form of the argument `wrt`; of several, it is a tuple.
+    """
+    return HessianProduct(f, wrt, backend, options)
+
+
+def _fitted_tangents(derivative: Derivative, args: tuple[Any, ...], tangents: Sequence[Any]) -> tuple[Any, ...]:
+    takes = derivative.specialised(args).compiled.further
+    if len(tangents) != len(takes):
+        raise ValueError(f"{len(takes)} tangents are needed, {len(tangents)} are given")
+    positions = [derivative.names.index(n) for n in derivative.wrt]
+    each = zip(positions, takes.items(), tangents, strict=True)
+    return tuple(fitted(x, args[k], t, name) for k, (name, x), t in each)
+
+
+class Jacobian:
+    """All derivatives of all results by all numbers of the arguments `wrt`."""
+
+    def __init__(self, f: Function, wrt: Wrt, mode: str | None, backend: str, options: dict[str, Any]) -> None:
+        if mode not in (None, "forward", "reverse"):
+            raise ValueError(f"unknown mode {mode!r}; there are 'forward' and 'reverse'")
+        self.function, self.mode, self.backend, self.options = f, mode, backend, options
+        self.single = isinstance(wrt, int | str)
+        self.wrt = (wrt,) if isinstance(wrt, int | str) else tuple(wrt)
+        self.forward = Derivative(f, "forward", self.wrt, backend=backend, **options)
+        functools.update_wrapper(self, self.forward.function, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = self.forward.bound(args, kwargs)
+        inputs = [given[self.forward.names.index(n)] for n in self.forward.wrt]
+        zeros = _fitted_tangents(self.forward, given, [None] * len(inputs))
+        value, _ = self.forward.run(given, zeros)
+        sizes = [sum(np.size(leaf) for leaf in leaves(x)) for x in (tuple(inputs), value)]
+        forward = self.mode == "forward" or (self.mode is None and sizes[0] <= sizes[1])
+        found = iter((self.by_columns if forward else self.by_rows)(given, inputs, value))
+        return like(value, lambda _: self.row(next(found), inputs))
+
+    def row(self, parts: list[Any], inputs: list[Any]) -> Any:
+        """The derivatives of one result, in the form of the arguments."""
+        found = iter(parts)
+        whole = like(tuple(inputs), lambda _: next(found))
+        return whole[0] if self.single else whole
+
+    def empty(self, inputs: list[Any], value: Any) -> list[list[Any]]:
+        shapes = [np.shape(leaf) for leaf in leaves(tuple(inputs))]
+        return [[np.zeros(np.shape(out) + shape) for shape in shapes] for out in leaves(value)]
+
+    def by_columns(self, given: tuple[Any, ...], inputs: list[Any], value: Any) -> list[list[Any]]:
+        """Forward mode: a sweep for each number of the arguments."""
+        found = self.empty(inputs, value)
+        for k, place, tangents in directions(tuple(inputs)):
+            dots = _fitted_tangents(self.forward, given, tangents)
+            _, tangent = self.forward.run(given, dots)
+            for row, out in zip(found, leaves(tangent), strict=True):
+                row[k][(..., *place)] = out
+        return found
+
+    def by_rows(self, given: tuple[Any, ...], inputs: list[Any], value: Any) -> list[list[Any]]:
+        """Reverse mode: a sweep for each number of the results."""
+        found = self.empty(inputs, value)
+        _, pullback = vjp(self.function, *given, wrt=self.wrt, backend=self.backend, **self.options)
+        for k, place, bars in directions(value):
+            back = pullback(**bars) if isinstance(bars, dict) else pullback(bars)
+            for part, bar in zip(found[k], leaves(back), strict=True):
+                part[place] = bar
+        return found
+
+
+def leaves(x: Any) -> list[Any]:
+    """The numbers and arrays of floats that something is made of."""
+    if isinstance(x, tuple | list):
+        return [leaf for item in x for leaf in leaves(item)]
+    if isinstance(x, dict):
+        return [leaf for item in x.values() for leaf in leaves(item)]
+    return [x] if isinstance(x, float | np.floating) or (isinstance(x, np.ndarray) and x.dtype.kind == "f") else []
+
+
+def like(x: Any, make: Callable[[Any], Any]) -> Any:
+    """Something of the same form, with other leaves; what is no float becomes None."""
+    if isinstance(x, tuple | list):
+        items = [like(item, make) for item in x]
+        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+    if isinstance(x, dict):
+        return {name: like(item, make) for name, item in x.items()}
+    return make(x) if leaves(x) else None
+
+
+def directions(x: Any) -> Iterator[tuple[int, tuple[int, ...], Any]]:
+    """For every number in something: which leaf it is in, where, and the direction that is one there alone."""
+    for k, leaf in enumerate(leaves(x)):
+        for place in np.ndindex(np.shape(leaf)):
+            count = iter(range(len(leaves(x))))
+
+            def unit(other: Any, k: int = k, place: Any = place, count: Iterator[int] = count) -> Any:
+                result = np.zeros(np.shape(other))
+                if next(count) == k:
+                    result[place] = 1.0
+                return result if np.ndim(other) else float(result)
+
+            yield k, place, like(x, unit)
+
+
+def jacobian(f: Function, wrt: Wrt = 0, *, mode: str | None = None, backend: str = "numba", **options: Any) -> Jacobian:
+    """All derivatives of what `f` returns by the arguments `wrt`: an array of the result's shape, then the argument's.
+
+    Results and arguments that are tuples give tuples: one for each result, with one for each argument inside. The mode
+    is the one that needs fewer sweeps, or `"forward"`, or `"reverse"`.
+    """
+    return Jacobian(f, wrt, mode, backend, options)
+
+
+def hessian(f: Function, wrt: Wrt = 0, *, backend: str = "numba", **options: Any) -> Jacobian:
+    """The second derivatives of `f`, a function that returns one float, by forward mode over reverse mode."""
+    gradient = grad(f, wrt, backend=backend, **options)
+    return Jacobian(gradient, wrt, "forward", backend, options)
+
+
+# -- checking --------------------------------------------------------------------------------------------------------
+
+
+def check(
+    f: Function, *args: Any, wrt: Wrt | None = None, order: int = 1, backend: str = "numba", **options: Any
+) -> Report:
+    """Compare the derivatives of `f` with finite differences, and its modes with each other; says where they differ.
+
+    Without `wrt`, all arguments that hold floats are checked. Of a result that is not one float, a random combination
+    of its numbers is taken. With `order=2` the Hessian is checked too, to be that of a function: symmetric.
+    """
+    primal = derivative_of(f, "primal", 0, backend, tuple(sorted(options.items())))
+    asked = tuple(k for k, a in enumerate(args) if has_floats(a)) if wrt is None else wrt
+    asked = (asked,) if isinstance(asked, int | str) else tuple(asked)
+    names = chosen_names(asked, primal.names, primal.function.__name__)
+    positions = [primal.names.index(n) for n in names]
+    value, pullback = vjp(f, *args, wrt=asked, backend=backend, **options)
+    if isinstance(value, float | np.floating):
+        bars = grad(f, asked, backend=backend, **options)(*args)
+        weights: Any = 1.0
+    else:
+        weights = _random_like(value, 1)
+        bars = pullback(**weights) if isinstance(weights, dict) else pullback(weights)
+
+    def combined(*given: Any) -> float:
+        result = primal.function(*given)
+        if result is None:
+            result = {n: given[primal.names.index(n)] for n in value}
+        return _product(weights, result)
+
+    report = compare(combined, args, list(zip(positions, names, strict=True)), bars)
+    inputs = tuple(args[k] for k in positions)
+    dots = _random_like(inputs, 2)
+    tangents = [dots[positions.index(k)] if k in positions else None for k in range(len(args))]
+    _, tangent = jvp(f, args, tangents, backend=backend, **options)
+    _require_equal("forward and reverse mode differ", _product(weights, tangent), _product(bars, dots), bars, dots)
+    if order > 1:
+        product, other = hvp(f, asked, backend=backend, **options), _random_like(inputs, 3)
+        first, second = product(*args, dots), product(*args, other)
+        _require_equal("the Hessian is not symmetric", _product(first, other), _product(second, dots), first, other)
+    return report
+
+
+def _random_like(x: Any, seed: int) -> Any:
+    random = np.random.default_rng(seed)
+    return like(x, lambda leaf: random.standard_normal(np.shape(leaf)) if np.ndim(leaf) else random.standard_normal())
+
+
+def _product(x: Any, y: Any) -> float:
+    return float(sum(np.sum(np.asarray(a, float) * b) for a, b in zip(leaves(x), leaves(y), strict=True)))
+
+
+def _require_equal(what: str, first: float, second: float, x: Any, y: Any) -> None:
+    terms = [float(np.sum(np.abs(np.asarray(a, float) * b))) for a, b in zip(leaves(x), leaves(y), strict=True)]
+    single = any(np.asarray(a).dtype == np.float32 for a in (*leaves(x), *leaves(y)))
+    if abs(first - second) > (1e-3 if single else 1e-8) * max(1.0, *terms):  # two orders of evaluation
+        raise AssertionError(f"{what}: {first!r} and {second!r} along a random direction")

@@ -1,0 +1,91 @@
+"""Compares the modes with each other on random programs: exact to rounding, far sharper than differences.
+
+What stands here are ways to differentiate that answer as `value_and_grad` does, and raise where the modes disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tests.numerical import clone, numbers_in
+
+#: How far apart two orders of evaluation may be, relative to the terms of the sum, by whether there are float32.
+AGREE = {False: 1e-8, True: 1e-2}
+
+
+class ModesDisagree(Exception):  # noqa: N818 - it is an answer, not an error of ours
+    """Forward and reverse mode give different numbers."""
+
+
+def forward_and_reverse(function: Callable[..., Any], wrt: tuple[int, ...], backend: str) -> Callable[..., Any]:
+    """The gradient, which is compared with a tangent in a random direction."""
+    import srcdiff
+
+    gradient = srcdiff.value_and_grad(function, wrt=wrt, backend=backend)
+
+    def run(*arguments: Any) -> Any:
+        value, bars = gradient(*arguments)
+        dots = directions(arguments, wrt, seed=1)
+        _, tangent = srcdiff.jvp(function, clone(arguments), tangents(arguments, wrt, dots), backend=backend)
+        require_equal((tangent,), (1.0,), bars, dots, arguments)
+        return value, bars
+
+    return run
+
+
+def second_order(function: Callable[..., Any], wrt: tuple[int, ...], backend: str) -> Callable[..., Any]:
+    """The gradient, whose own derivatives are compared: forward over reverse with reverse over reverse."""
+    import srcdiff
+
+    both = forward_and_reverse(function, wrt, backend)
+    gradient = srcdiff.grad(function, wrt=wrt, backend=backend)
+
+    def run(*arguments: Any) -> Any:
+        answer = both(*arguments)
+        first, second = (directions(arguments, wrt, seed) for seed in (2, 3))
+        _, forward = srcdiff.jvp(gradient, clone(arguments), tangents(arguments, wrt, first), backend=backend)
+        _, pullback = srcdiff.vjp(gradient, *clone(arguments), wrt=wrt, backend=backend)
+        require_equal(forward, second, pullback(second), first, arguments)
+        return answer
+
+    return run
+
+
+def directions(arguments: tuple[Any, ...], wrt: tuple[int, ...], seed: int) -> tuple[Any, ...]:
+    random = np.random.default_rng(seed)
+
+    def direction(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return random.standard_normal(value.shape).astype(value.dtype)
+        if isinstance(value, tuple | list):
+            items = [direction(item) for item in value]
+            return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        return float(random.standard_normal())
+
+    return tuple(direction(arguments[k]) for k in wrt)
+
+
+def tangents(arguments: tuple[Any, ...], wrt: tuple[int, ...], dots: tuple[Any, ...]) -> list[Any]:
+    return [dots[wrt.index(k)] if k in wrt else None for k in range(len(arguments))]
+
+
+def require_equal(left: Any, by_left: Any, right: Any, by_right: Any, arguments: Any) -> None:
+    """That two sums of products are equal; where one is infinite or not a number, nothing can be said."""
+    pairs = ((left, by_left), (right, by_right))
+    terms = [[a * b for a, b in zip(numbers_in(x), numbers_in(y), strict=True)] for x, y in pairs]
+    first, second = (float(sum(t)) for t in terms)
+    if not (np.isfinite(first) and np.isfinite(second)):
+        return
+    scale = max(1.0, *(sum(abs(x) for x in t) for t in terms))
+    if abs(first - second) > AGREE[has_single(arguments)] * scale:
+        raise ModesDisagree(f"{first!r} and {second!r}")
+
+
+def has_single(value: Any) -> bool:
+    """Whether a float32 is among the arguments."""
+    if isinstance(value, tuple | list):
+        return any(has_single(item) for item in value)
+    return getattr(value, "dtype", None) == np.float32

@@ -1,0 +1,549 @@
+"""Forward and reverse mode against each other: every program of the corpus, and all forms of arguments and results.
+
+The two modes share the rules but not the way through the program, and agree to rounding, which no difference quotient
+does.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import srcdiff
+from tests.arrays.programs import PROGRAMS as ARRAY_PROGRAMS
+from tests.arrays.rows import Row
+from tests.numerical import clone, numbers_in
+from tests.programs import PROGRAMS, Program
+
+BACKENDS = ["python", pytest.param("numba", marks=pytest.mark.numba)]
+
+#: How far two orders of evaluation may be apart, relative to the largest of the terms that are added up.
+AGREE = {False: 1e-10, True: 1e-4}
+
+
+def direction(value: Any, random: np.random.Generator) -> Any:
+    """A tangent for an argument."""
+    if isinstance(value, np.ndarray):
+        return random.standard_normal(value.shape).astype(value.dtype)
+    if isinstance(value, tuple | list):
+        items = [direction(item, random) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return float(random.standard_normal())
+
+
+def along(bars: Any, dots: Any) -> tuple[float, float]:
+    """The sum of the products of all numbers, and the sum of their sizes."""
+    terms = [a * b for a, b in zip(numbers_in(bars), numbers_in(dots), strict=True)]
+    return float(sum(terms)), float(sum(abs(t) for t in terms))
+
+
+def quietly(function: Callable[..., Any], *arguments: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a gradient that is zero by nature is announced; here it is compared
+        return function(*arguments)
+
+
+@pytest.mark.parametrize("program", [*PROGRAMS, *ARRAY_PROGRAMS], ids=lambda program: program.name)
+def test_forward_agrees_with_reverse(program: Program | Row, capsys: pytest.CaptureFixture[str]) -> None:
+    random = np.random.default_rng(7)
+    for arguments in program.at:
+        gradient = srcdiff.grad(program.function, wrt=program.wrt, backend="python")
+        bars = quietly(gradient, *clone(arguments))
+        dots = tuple(direction(arguments[k], random) for k in program.wrt)
+        tangents = [dots[program.wrt.index(k)] if k in program.wrt else None for k in range(len(arguments))]
+
+        value, tangent = srcdiff.jvp(program.function, clone(arguments), tangents, backend="python")
+
+        expected, scale = along(bars, dots)
+        assert value == pytest.approx(program.function(*clone(arguments)), rel=1e-4)
+        assert abs(tangent - expected) <= AGREE[program.single_precision] * max(1.0, scale), arguments
+
+
+# ------------------------------------------------------------------------------------------- arguments and results
+
+
+def pair(x, a):
+    """Two results, an array and a number."""
+    b = a * x
+    for i in range(1, len(b)):
+        b[i] += np.sin(b[i - 1]) * x
+    return b, x * x
+
+
+def write_squares(out, x):
+    """Writes its result into an argument, of which it reads what was there."""
+    for i in range(len(x)):
+        out[i] = out[i] * x[i] ** 2
+
+
+def squares_of(xs):
+    """A list for a list."""
+    ys = [x * x for x in xs]
+    ys.append(2.0)
+    return ys
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_argument_without_tangent_is_constant(backend: str) -> None:
+    a = np.arange(3.0)
+
+    (_, square), (b_dot, square_dot) = srcdiff.jvp(pair, (1.5, a), (None, np.ones(3)), backend=backend)
+
+    assert square == 2.25
+    assert square_dot == 0.0
+    assert b_dot[0] == 1.5
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_pullback_is_the_transpose_of_the_tangent(backend: str) -> None:
+    random = np.random.default_rng(3)
+    a, a_dot, b_bar = (random.standard_normal(4) for _ in range(3))
+
+    _, (b_dot, square_dot) = srcdiff.jvp(pair, (1.5, a), (0.3, a_dot), backend=backend)
+    _, pullback = srcdiff.vjp(pair, 1.5, a, backend=backend)
+    x_bar, a_bar = pullback((b_bar, 0.7))
+
+    np.testing.assert_allclose(b_bar @ b_dot + 0.7 * square_dot, 0.3 * x_bar + a_bar @ a_dot, rtol=1e-13)
+    assert pullback((None, 1.0))[0] == 3.0
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_is_written_into_arguments_is_a_result(backend: str) -> None:
+    out, x = np.array([3.0, 4.0]), np.array([1.0, 2.0])
+
+    value, tangent = srcdiff.jvp(write_squares, (out, x), (None, np.ones(2)), backend=backend)
+    same_value, pullback = srcdiff.vjp(write_squares, out, x, backend=backend)
+    out_bar, x_bar = pullback(out=np.ones(2))
+
+    assert out.tolist() == [3.0, 4.0]
+    assert value["out"].tolist() == same_value["out"].tolist() == [3.0, 16.0]
+    assert tangent["out"].tolist() == x_bar.tolist() == [6.0, 16.0]
+    assert out_bar.tolist() == [1.0, 4.0]
+    with pytest.raises(TypeError, match="does not write into x: it writes into out"):
+        pullback(x=np.ones(2))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_lists_have_lists_as_tangents(backend: str) -> None:
+    assert srcdiff.jvp(squares_of, ([1.0, 3.0],), ([1.0, 2.0],), backend=backend) == (
+        [1.0, 9.0, 2.0],
+        [2.0, 12.0, 0.0],
+    )
+    assert srcdiff.vjp(squares_of, [1.0, 3.0], backend=backend)[1]([1.0, 1.0, 1.0]) == ([2.0, 6.0],)
+
+
+def test_a_tangent_of_another_shape_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"a_dot has the shape \(2,\), its value \(3,\)"):
+        srcdiff.jvp(pair, (1.0, np.ones(3)), (1.0, np.ones(2)), backend="python")
+
+
+# ------------------------------------------------------------------------------------------- derivatives of derivatives
+
+SAMPLE = [*PROGRAMS, *ARRAY_PROGRAMS] if os.environ.get("SRCDIFF_TEST_ALL") else [*PROGRAMS, *ARRAY_PROGRAMS][::4]
+
+
+@pytest.mark.parametrize("program", SAMPLE, ids=lambda program: program.name)
+def test_second_derivatives_agree(program: Program | Row, capsys: pytest.CaptureFixture[str]) -> None:
+    """Forward over reverse and reverse over reverse give the same number for the Hessian between two directions."""
+    random = np.random.default_rng(11)
+    gradient = srcdiff.grad(program.function, wrt=program.wrt, backend="python")
+    for arguments in program.at[:2]:
+        first, second = (tuple(direction(arguments[k], random) for k in program.wrt) for _ in range(2))
+        tangents = [first[program.wrt.index(k)] if k in program.wrt else None for k in range(len(arguments))]
+
+        _, forward = quietly(lambda: srcdiff.jvp(gradient, clone(arguments), tangents, backend="python"))  # noqa: B023
+        _, pullback = quietly(lambda: srcdiff.vjp(gradient, *clone(arguments), wrt=program.wrt, backend="python"))  # noqa: B023
+        backward = quietly(pullback, second)
+
+        found, scale = along(forward, second)
+        expected, _ = along(backward, first)
+        assert abs(found - expected) <= AGREE[program.single_precision] * max(1.0, scale), arguments
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_derivatives_of_any_order(backend: str) -> None:
+    second = srcdiff.grad(srcdiff.grad(lambda x: x * x), backend=backend)
+    third = srcdiff.grad(srcdiff.grad(srcdiff.grad(lambda x: x**4)), backend=backend)
+
+    assert second(3.0) == 2.0
+    assert third(2.0) == 48.0
+    assert srcdiff.grad(srcdiff.grad(lambda x: math.sin(x)), backend=backend)(0.7) == -math.sin(0.7)
+
+
+def sums_of_squares(x):
+    """A `while` loop: what the first derivative keeps is on a stack."""
+    total = 0.0
+    while x < 10.0:
+        x = x * x
+        total += np.sin(x)
+    return total
+
+
+def rosenbrock(x):
+    total = 0.0
+    for i in range(len(x) - 1):
+        total += 100.0 * (x[i + 1] - x[i] ** 2) ** 2 + (1.0 - x[i]) ** 2
+    return total
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_hessian_of_rosenbrock(backend: str) -> None:
+    x = np.array([1.2, 0.7, -0.3])
+
+    found = srcdiff.hessian(rosenbrock, backend=backend)(x)
+
+    expected = np.array([[1450.0, -480.0, 0.0], [-480.0, 910.0, -280.0], [0.0, -280.0, 200.0]])
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+    np.testing.assert_allclose(srcdiff.hvp(rosenbrock, backend=backend)(x, x), expected @ x, rtol=1e-12)
+
+
+def test_a_while_loop_is_differentiated_to_the_third_order() -> None:
+    first = srcdiff.grad(sums_of_squares, backend="python")
+    second = srcdiff.grad(first, backend="python")
+    third = srcdiff.grad(second, backend="python")
+
+    h = 1e-5
+    assert second(1.5) == pytest.approx((first(1.5 + h) - first(1.5 - h)) / (2 * h), rel=1e-5)
+    assert third(1.5) == pytest.approx((second(1.5 + h) - second(1.5 - h)) / (2 * h), rel=1e-5)
+    assert srcdiff.jvp(second, (1.5,), (1.0,), backend="python")[1] == pytest.approx(third(1.5), rel=1e-12)
+
+
+# ---------------------------------------------------------------------------- derivatives inside of differentiated code
+
+
+def perturbations(x):
+    return x * srcdiff.grad(lambda y: x + y)(1.0)
+
+
+def energy(q, k):
+    """A chain of springs that get harder."""
+    total = 0.0
+    for i in range(1, len(q)):
+        d = q[i] - q[i - 1]
+        total += 0.5 * k * d * d + 0.1 * d**4
+    return total
+
+
+def trajectory(q, k):
+    """Physics with forces from an energy: a particle chain, in steps of half a tenth."""
+    p = np.zeros_like(q)
+    for _ in range(5):
+        p = p - 0.05 * srcdiff.grad(energy)(q, k)
+        q = q + 0.05 * p
+    return np.sum(q * q) + energy(q, k)
+
+
+def descent(w, rate):
+    """Gradient descent on a function that is defined inside of it."""
+
+    def loss(v):
+        return (v[0] - 1.0) ** 2 * v[1] ** 2 + np.sum(v**3) * rate
+
+    for _ in range(3):
+        value, slope = srcdiff.value_and_grad(loss)(w)
+        w = w - rate * slope / (1.0 + value)
+    return loss(w)
+
+
+def newton(a):
+    """Newton's method with the second derivative."""
+    x = 2.0
+    slope = srcdiff.grad(lambda y: y**4 / 4.0 - a * y)
+    for _ in range(6):
+        x = x - slope(x) / srcdiff.grad(slope)(x)
+    return x
+
+
+def directional(x, v):
+    """A tangent inside: `jvp` of a function of two results."""
+    value, tangent = srcdiff.jvp(lambda y: y * np.sin(y), (x,), (v,))
+    return np.sum(value * tangent)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_perturbations_are_not_confused(backend: str) -> None:
+    assert srcdiff.grad(perturbations, backend=backend)(3.0) == 1.0
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_forces_from_an_energy(backend: str) -> None:
+    srcdiff.check(trajectory, np.array([0.0, 1.1, 1.9, 3.2]), 2.0, backend=backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_gradient_descent_is_differentiated(backend: str) -> None:
+    srcdiff.check(descent, np.array([0.3, 0.4]), 0.1, backend=backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_newtons_method_is_differentiated(backend: str) -> None:
+    assert srcdiff.grad(newton, backend=backend)(3.0) == pytest.approx(3.0 ** (1.0 / 3.0) / 9.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_tangent_inside_is_differentiated(backend: str) -> None:
+    srcdiff.check(directional, np.array([0.3, 1.4]), np.array([1.0, -0.5]), backend=backend)
+
+
+# ------------------------------------------------------------------------------------------------- what may go wrong
+
+SCALE = np.array([1.0, 2.0, 3.0])
+slope_of_cubes = srcdiff.grad(lambda x: np.sum(SCALE * x**3))
+
+
+def captured_array_changes(a):
+    """The inner function reads an array that the outer one overwrites afterwards."""
+    total = 0.0
+    for i in range(3):
+        slope = srcdiff.grad(lambda b: np.sum(b * b * a * a[i]))(a)  # noqa: B023
+        total += np.sum(slope * slope)
+        a[i] = total * 0.1
+        a *= 0.5
+    return total + np.sum(a)
+
+
+def pair_beside(x):
+    """Something beside the result, of both kinds of gradient."""
+
+    def loss(w):
+        return np.sum(w**3), w * 2.0
+
+    slope, beside = srcdiff.grad(loss, has_aux=True)(x)
+    (value, again), other = srcdiff.value_and_grad(loss, has_aux=True)(x)
+    return np.sum(slope * beside) + value * np.sum(other) + np.sum(again)
+
+
+def power(x, n):
+    return 1.0 if n == 0 else x * power(x, n - 1)
+
+
+def fill(a, k, x):
+    """A recursive function that returns nothing."""
+    if k < len(a):
+        a[k] = x * x * k + a[k - 1] * x
+        fill(a, k + 1, x)
+
+
+def filled(x):
+    a = np.zeros(4)
+    fill(a, 0, x)
+    return np.sum(a * a)
+
+
+def leaves_early(y, n):
+    total = 0.0
+    for _ in range(n):
+        if y > 1.5:
+            return total * y
+        total += y * y
+        y = y * 1.2
+    return total
+
+
+def first_becomes_product(a):
+    a[0] = a[1] * a[0]
+    return np.sum(a * a)
+
+
+def mixed(a, b):
+    a[0] = b[1] * a[0]
+    return np.sum(a * b)
+
+
+def chosen_inside(x, flag):
+    """Derivatives in branches and loops, of functions that read what the loop changes."""
+    if x[0] > 0.0:
+        g = srcdiff.grad(lambda y: np.sum(np.sin(y) * x))(x)
+    else:
+        g = x * 2.0
+    for k in range(3):
+        if k != flag:
+            g = g * srcdiff.grad(lambda y: np.sum(y * y * g))(x)  # noqa: B023
+    return np.sum(g)
+
+
+def gradient_is_written(x):
+    """A gradient is new memory."""
+    c = x.copy()
+    g = srcdiff.grad(lambda y: np.sum(y * c))(x)
+    g[0] = 5.0 * x[1]
+    return np.sum(g * c)
+
+
+def tangent_is_written(x, v):
+    """A tangent is new memory too, where it is the one that was given."""
+    y, t = srcdiff.jvp(lambda a: a, (x,), (v,))
+    t[0] = 3.0 * x[0]
+    return np.sum(t * v) + np.sum(y)
+
+
+def with_keywords(x):
+    x = x * 2.0
+
+    def g(y, s=3.0):
+        return s * y * y * x
+
+    return srcdiff.grad(g)(x, s=x) + srcdiff.grad(g, "s")(x)
+
+
+def of_a_tuple(p):
+    w, b = p
+    w_bar, b_bar = srcdiff.grad(lambda q: np.sum(q[0] ** 2 * q[1] ** 3))((w, b))
+    return np.sum(w_bar * w) + b_bar * b
+
+
+def of_a_list(xs):
+    g = srcdiff.grad(lambda ys: sum(y**3 for y in ys))(xs)
+    g.append(1.0)
+    return g[0] * g[1] + len(g)
+
+
+NASTY: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
+    (captured_array_changes, (np.array([0.3, 0.5, 0.2]),)),
+    (pair_beside, (np.array([0.3, 0.5]),)),
+    (lambda x: srcdiff.grad(power)(x, 4) * x, (1.3,)),
+    (filled, (0.7,)),
+    (lambda x: srcdiff.grad(filled)(x) * x, (0.7,)),
+    (lambda x: srcdiff.grad(leaves_early)(x, 5) * x, (1.01,)),
+    (lambda x: np.sum(slope_of_cubes(x) * x), (0.2 * SCALE,)),
+    (lambda x: np.sum(srcdiff.grad(first_becomes_product)(x) * x), (np.array([0.3, 0.5]),)),
+    (lambda x: np.sum(srcdiff.grad(lambda y: first_becomes_product(x) * y)(2.0) * x), (np.array([0.3, 0.5]),)),
+    (lambda x: np.sum(srcdiff.grad(mixed, (0, 1))(x * 2.0, x)[1]), (np.array([0.3, 0.5]),)),
+    (chosen_inside, (np.array([0.3, 0.5]), 1)),
+    (gradient_is_written, (np.array([0.3, 0.5]),)),
+    (tangent_is_written, (np.array([0.3, 0.5]), np.array([1.0, -2.0]))),
+    (with_keywords, (0.7,)),
+    (of_a_tuple, ((np.array([0.3, 0.5]), 1.2),)),
+    (of_a_list, ([1.0, 2.0],)),
+    (lambda x: srcdiff.grad(srcdiff.grad(lambda y: y**4 * x))(x), (1.3,)),
+]
+
+
+@pytest.mark.parametrize("function, arguments", NASTY)
+def test_derivatives_inside_keep_to_what_python_does(function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    srcdiff.check(function, *arguments, backend="python", order=2)
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x: srcdiff.grad(mixed)(x, x)[0], lambda x: srcdiff.grad(mixed)(x[:2], x[1:])[0]]
+)
+def test_an_inner_function_that_writes_into_shared_memory_is_refused(function: Callable[..., Any]) -> None:
+    with pytest.raises(srcdiff.DifferentiationError, match="SD403"):
+        srcdiff.grad(function, backend="python")(np.array([0.3, 0.5, 0.7]))
+
+
+@pytest.mark.parametrize(
+    "matrix", [np.eye(3), np.diag([1.0, 1.0, 0.0]), np.zeros((2, 2))], ids=["one", "rank 2", "zero"]
+)
+def test_second_derivatives_of_a_determinant_exist_everywhere(matrix: np.ndarray) -> None:
+    found = srcdiff.hessian(lambda a: np.linalg.det(a), backend="python")(matrix)
+
+    n = len(matrix)
+    gradient = srcdiff.grad(lambda a: np.linalg.det(a), backend="python")
+    for i, j in np.ndindex(n, n):
+        step = np.zeros((n, n))
+        step[i, j] = 1.0  # the gradient is linear in one element
+        np.testing.assert_allclose(found[:, :, i, j], gradient(matrix + step) - gradient(matrix), atol=1e-13)
+
+
+def test_empty_arrays_have_empty_hessians() -> None:
+    assert srcdiff.hessian(lambda a: np.sum(a * a), backend="python")(np.zeros(0)).shape == (0, 0)
+
+
+# ----------------------------------------------------------------------------------------------------- rules and checks
+
+
+def square_adjoint(x, out, out_bar):
+    return (2.0 * x * out_bar,)
+
+
+def square_tangent(x, out, x_dot):
+    return 2.0 * x * x_dot
+
+
+def wrong_tangent(x, out, x_dot):
+    return 2.1 * x * x_dot
+
+
+def not_linear(x, out, out_bar):
+    return (2.0 * x * out_bar * abs(out_bar),)
+
+
+@pytest.mark.parametrize("rules", [{"adjoint": square_adjoint}, {"tangent": square_tangent}])
+def test_one_rule_is_enough(rules: dict[str, Any]) -> None:
+    square = srcdiff.custom_rule(lambda x: x * x, **rules)
+
+    srcdiff.check(lambda x: square(x) * x, 2.0, backend="python", order=2)
+
+
+def test_rules_that_do_not_belong_together_are_found() -> None:
+    square = srcdiff.custom_rule(lambda x: x * x, adjoint=square_adjoint, tangent=wrong_tangent)
+
+    with pytest.raises(AssertionError, match="forward and reverse mode differ"):
+        srcdiff.check(lambda x: square(x), 2.0, backend="python")
+
+
+def test_a_rule_that_is_not_linear_has_no_transpose() -> None:
+    square = srcdiff.custom_rule(lambda x: x * x, adjoint=not_linear)
+
+    with pytest.raises(srcdiff.DifferentiationError, match="`not_linear` is not linear in `out_bar`"):
+        srcdiff.jvp(lambda x: square(x), (2.0,), (1.0,), backend="python")
+
+
+def test_check_takes_any_results() -> None:
+    srcdiff.check(pair, 1.5, np.array([0.3, 0.5]), backend="python")
+    srcdiff.check(write_squares, np.array([3.0, 4.0]), np.array([1.0, 2.0]), backend="python")
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_jacobian_of_several_results_by_several_arguments(mode: str) -> None:
+    def two(a, b):
+        return a * b, a[0] * b
+
+    (of_product, of_product_b), (of_first, of_first_b) = srcdiff.jacobian(two, (0, 1), mode=mode, backend="python")(
+        np.array([1.0, 2.0]), 3.0
+    )
+
+    assert of_product.tolist() == [[3.0, 0.0], [0.0, 3.0]]
+    assert of_product_b.tolist() == [1.0, 2.0]
+    assert of_first.tolist() == [3.0, 0.0]
+    assert of_first_b == 1.0
+
+
+# ------------------------------------------------------------------------------------------------------------ batches
+
+
+def wave(x, k):
+    total = 0.0
+    for i in range(len(x)):
+        total += np.sin(x[i] * k)
+    return total
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_batch_is_what_its_elements_are(backend: str) -> None:
+    x, k = np.random.default_rng(0).standard_normal((5, 4)), np.linspace(1.0, 2.0, 5)
+    gradient = srcdiff.value_and_grad(wave, (0, 1), backend=backend)
+
+    value, (x_bar, k_bar) = srcdiff.batched(gradient, parallel=backend == "numba")(x, k)
+    _, (same, _) = srcdiff.batched(gradient, over="x")(x, 1.5)
+
+    for i in range(5):
+        one, (x_bar_i, k_bar_i) = gradient(x[i], k[i])
+        np.testing.assert_allclose([value[i], k_bar[i], *x_bar[i]], [one, k_bar_i, *x_bar_i], rtol=1e-12)
+        np.testing.assert_allclose(same[i], gradient(x[i], 1.5)[1][0], rtol=1e-12)
+
+
+def test_a_batch_says_what_does_not_fit() -> None:
+    gradient = srcdiff.batched(srcdiff.grad(wave, backend="python"))
+
+    with pytest.raises(ValueError, match="`x` has 5, `k` has 4"):
+        gradient(np.ones((5, 3)), np.ones(4))
+    with pytest.raises(TypeError, match="`k` is no array"):
+        gradient(np.ones((5, 3)), 1.0)
