@@ -3912,6 +3912,147 @@ def arrays_of_a_list_changed_in_place(a, n):
 program(arrays_of_a_list_changed_in_place, at=[(np.array([0.7, -0.3]), 3), (np.array([0.7, -0.3]), 0)])
 
 
+def array_made_anew_in_every_turn(a, w, n):
+    """What a turn makes of what the turn before made: all of them are seen again, from the last to the first."""
+    h = a * w
+    for t in range(1, n):
+        s = np.sin(h) * w
+        h = h * s + a[t % 2]
+    return np.sum(h * h)
+
+
+program(array_made_anew_in_every_turn, at=[(np.array([0.7, 0.3, -1.2]), 0.9, n) for n in (5, 2, 1, 0)])
+
+
+def array_of_another_length_before_the_first_turn(m, h, n):
+    """A loop starts from an array that is shorter than those it makes, if it makes only one turn."""
+    for t in range(n):
+        h = m @ h
+        h = np.tanh(h) * h
+    return np.sum(h)
+
+
+program(
+    array_of_another_length_before_the_first_turn,
+    at=[
+        (np.array([[0.7, 0.3], [-1.2, 0.4], [0.5, -0.6]]), np.array([0.8, 0.5]), 1),
+        (np.array([[0.7, 0.3], [-1.2, 0.4]]), np.array([0.8, 0.5]), 3),
+        (np.array([[0.7, 0.3], [-1.2, 0.4]]), np.array([0.8, 0.5]), 0),
+    ],
+)
+
+
+def arrays_made_anew_in_nested_loops(a, w, n):
+    """The inner loop starts anew in every turn of the outer one, which hands on what the inner one ended with."""
+    total = 0.0
+    for k in range(n):
+        h = np.zeros(len(a))
+        for t in range(len(w)):
+            h = np.tanh(h * w[t] + a) * h + 0.1
+        c = h.copy()
+        c[0] *= c[-1]
+        total += np.sum(c * h)
+        a = a * h
+    return total
+
+
+program(
+    arrays_made_anew_in_nested_loops,
+    at=[
+        (np.array([0.7, 0.3, -1.2]), np.array([0.4, 0.9]), 3),
+        (np.array([0.7, 0.3, -1.2]), np.array([0.4]), 1),
+        (np.array([0.7, 0.3, -1.2]), np.zeros(0), 2),
+        (np.array([0.7, 0.3, -1.2]), np.array([0.4, 0.9]), 0),
+    ],
+)
+
+
+def array_made_anew_in_some_turns(a, w):
+    """In the other turns the loop hands on the array it was given."""
+    h = a
+    for t in range(len(w)):
+        if w[t] > 0.0:
+            h = np.sin(h) * h * w[t]
+    return np.sum(h * a)
+
+
+program(array_made_anew_in_some_turns, at=[(np.array([0.7, 0.3]), np.array([0.5, -1.0, 1.5, 0.8, -0.3]))])
+
+
+def array_that_grows_with_every_turn(a, n):
+    """Each turn makes an array that is longer than the one before."""
+    h = a[:1] * 2.0
+    for t in range(n):
+        longer = np.empty(t + 2)
+        longer[0] = a[t] * h[0]
+        for i in range(t + 1):
+            longer[i + 1] = np.sin(h[i]) * h[i]
+        h = longer
+    return np.sum(h * h)
+
+
+program(array_that_grows_with_every_turn, at=[(np.array([0.7, 0.3, -1.2]), 3), (np.array([0.7, 0.3, -1.2]), 0)])
+
+
+def array_made_anew_until_the_loop_is_left(a, n):
+    """How many arrays there are is known when the loop is left."""
+    h = a
+    for _ in range(n):
+        h = np.sin(h) * h
+        if np.sum(h) < 0.2:
+            break
+        h = 0.9 * h
+    return np.sum(h * a)
+
+
+program(array_made_anew_until_the_loop_is_left, at=[(np.array([0.9, 0.8]), n) for n in (9, 1, 0)])
+
+
+def array_of_the_turn_before_is_written(a, n):
+    """A turn writes into what the turn before made, and keeps what was there."""
+    h = a * 1.5
+    total = 0.0
+    for t in range(n):
+        h[0] *= h[1]
+        following = np.full(2, a[0])
+        following[1] += h[0] * h[1]
+        h[1] = following[1] * a[1]
+        total += np.sum(h * following)
+        h = following
+    return total
+
+
+program(array_of_the_turn_before_is_written, at=[(np.array([0.9, 0.8]), n) for n in (3, 1, 0)])
+
+
+def arrays_of_an_unknown_length(a, n, m):
+    """A negative length is an error where the array is made, not before, and not if it is never made."""
+    h = a[:2]
+    for _ in range(n):
+        h = np.full(m, np.sum(h)) * np.sin(h[0]) * h[0]
+    return np.sum(h)
+
+
+program(
+    arrays_of_an_unknown_length,
+    at=[(np.array([0.9, 0.8]), 3, 3), (np.array([0.9, 0.8]), 0, -1)],
+    raises=[((np.array([0.9, 0.8]), 2, -1), ValueError)],
+)
+
+
+def array_made_anew_inside_a_branch(a, n):
+    """The loop as a whole stands in a branch, and starts from what the branch has made."""
+    if n > 1:
+        h = a * 2.0
+        for t in range(n):
+            h = np.sin(h) * h * a[0]
+        a = h
+    return np.sum(a * a)
+
+
+program(array_made_anew_inside_a_branch, at=[(np.array([0.9, 0.8]), 3), (np.array([0.9, 0.8]), 1)])
+
+
 def sizes_that_follow_from_each_other(a):
     """That `:2` of one axis is as long as `:2` of the other, and then that the axes are: neither leads in a circle."""
     a = a[1, :2] - a[:2, 1] - (np.full((a.shape[1], 1), 1.0) + a)

@@ -273,19 +273,34 @@ class StillThere:
         common = set(structure.loops_around(structure.block_of[store])) & set(
             structure.loops_around(structure.block_of[access])
         )
-        made = self.made_each_turn(store.array, common) if isinstance(store, Store) else None
-        if made is not None:  # what the access has met is older than the array, or the array of this turn
-            return behind and structure.start[made] <= structure.start[access]
-        return behind or bool(common)
+        made = self.maker(store.array) if isinstance(store, Store) else None
+        if made is None:
+            return behind or bool(common)
+        if self.since(access) < structure.start[made]:
+            return False  # what the access has met is older than the array
+        made_each_turn = common <= set(structure.loops_around(structure.block_of[made]))
+        return behind or (bool(common) and not made_each_turn)
 
-    def made_each_turn(self, array: Value, loops: set[Loop]) -> Operation | None:
-        """The operation that makes the array, if every turn of the loops makes it anew."""
+    def maker(self, array: Value) -> Operation | None:
+        """The operation that makes the array."""
+        definition = self.structure.definition.get(self.whole(array))
+        return definition if isinstance(definition, Alloc | Copy | Library) else None
+
+    def whole(self, array: Value) -> Value:
         definition = self.structure.definition.get(array)
         while isinstance(definition, References):
             array, definition = definition.array, self.structure.definition.get(definition.array)
-        home = self.structure.home.get(array, self.structure.top)
-        is_new = isinstance(definition, Alloc | Copy | Library) and loops <= set(self.structure.loops_around(home))
-        return definition if is_new else None
+        return array
+
+    def since(self, access: Operation) -> int:
+        """Where the reference of an access comes from: it does not point to what is made later in the same turn."""
+        if not isinstance(access, Load | Store):
+            return self.structure.start[access]
+        array = self.whole(access.array)
+        definition = self.structure.definition.get(array)
+        if definition is None:
+            return 0
+        return self.structure.start[definition] if array in self.structure.slot else self.structure.end[definition]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,12 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from numba.core.compiler_lock import global_compiler_lock
 
 from srcdiff.backends import python, vector_math
 from srcdiff.backends.machine_code import MachineCode
+from srcdiff.backends.quick_numpy import ProductsByName, quick_numpy
 from srcdiff.diagnostics import InternalError, timings
 from srcdiff.emit import texts
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar
@@ -55,7 +57,9 @@ def load(
     if any(call in text for call in _LINEAR_ALGEBRA) and importlib.util.find_spec("scipy") is None:
         raise ModuleNotFoundError(_NEEDS_SCIPY)
     compile_ = compiler(options)
-    namespace = python.load(text, objects, file)
+    namespace = python.load(text, objects, file, ProductsByName())
+    if namespace.get("np") is np:
+        namespace["np"] = quick_numpy()
     for name in functions:
         namespace[name] = compile_(namespace[name])
     function = namespace[functions[-1]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import linecache
 import sys
 import types
@@ -14,14 +15,17 @@ MODULES = "srcdiff.generated."
 """Where the modules are in `sys.modules`."""
 
 
-def load(text: str, objects: Mapping[str, Any], file: str) -> dict[str, Any]:
-    """Execute the text; tracebacks and pdb show it under its file name."""
+def load(
+    text: str, objects: Mapping[str, Any], file: str, spelling: ast.NodeTransformer | None = None
+) -> dict[str, Any]:
+    """Execute the text, spelled as a compiler wants it; tracebacks and pdb show it under its file name."""
     module = types.ModuleType(f"{MODULES}{file.strip('<>').replace(' ', '_')}")
     sys.modules[module.__name__] = module  # Numba finds recursive functions through their module
     namespace = module.__dict__
     namespace.update(objects)
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    exec(compile(text, file, "exec"), namespace)
+    tree = ast.parse(text) if spelling is None else spelling.visit(ast.parse(text))
+    exec(compile(tree, file, "exec"), namespace)
     return namespace
 
 

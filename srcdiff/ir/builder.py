@@ -9,7 +9,23 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from srcdiff.diagnostics import Span
-from srcdiff.ir.nodes import Alloc, Apply, Block, Const, Copy, Dim, If, Index, Item, Load, Operation, Store, Value, View
+from srcdiff.ir.nodes import (
+    Alloc,
+    Apply,
+    Block,
+    Const,
+    Copy,
+    Dim,
+    If,
+    Index,
+    Item,
+    Load,
+    Loop,
+    Operation,
+    Store,
+    Value,
+    View,
+)
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import BOOL, FLOAT, FLOAT32, INT, Array, Scalar, Type, element_type, is_float, join_scalars
 
@@ -211,6 +227,27 @@ class Builder:
         out = Value(Array(array.array.dtype, rank), name)
         self.add(View(out, array, items, span=self.span))
         return out
+
+    def each_element(
+        self,
+        array: Value,
+        write: Callable[[tuple[Value, ...]], None],
+        length: Callable[[int], Value] | None = None,
+    ) -> None:
+        """A loop for each axis; `write` writes what is done for the element with these indices."""
+
+        def nest(axis: int, indices: tuple[Value, ...]) -> None:
+            if axis == array.array.rank:
+                write(indices)
+                return
+            index = Value(INT, "i")
+            size = self.dim(array, axis) if length is None else length(axis)
+            bounds = (self.const(0), size, self.const(1))
+            with self.block() as operations:
+                nest(axis + 1, (*indices, index))
+            self.add(Loop(index, bounds, (), (), None, Block(tuple(operations)), ()))
+
+        nest(0, ())
 
     def branch(self, condition: Value, then: Block, orelse: Block, outs: tuple[Value, ...]) -> None:
         self.add(If(condition, then, orelse, outs, span=self.span))

@@ -37,6 +37,7 @@ from srcdiff.ir.nodes import (
     Custom,
     Grow,
     If,
+    Index,
     Library,
     Load,
     Loop,
@@ -87,6 +88,8 @@ class Storage:
 
     where: Value
     loops: tuple[Loop, ...] | None
+    start: Value | None = None
+    """For what a loop hands on, and the turn before has put there: what the loop starts from."""
 
 
 class Adjoint:
@@ -277,12 +280,26 @@ class Adjoint:
         if value in self.lifted:
             return self.lifted[value]
         storage = self.storage[value]
-        out = Value(value.type, value.name)
         if storage.loops is None:
+            out = Value(value.type, value.name)
             self.builder.add(Pop(out, storage.where))
-        else:
-            indices = tuple(self.turn(loop, at) for loop in storage.loops)
-            self.builder.add(Load(out, storage.where, indices))
+            return out
+        turns = [self.turns(loop, at) if value in loop.outs else self.turn(loop, at) for loop in storage.loops]
+        if isinstance(value.type, Scalar):
+            return self.builder.load(storage.where, tuple(turns), value.name)
+        if storage.start is None:
+            return self.builder.view(storage.where, tuple(Index(t) for t in turns), value.name)
+        return self.from_turn_before(value, storage, turns, at)
+
+    def from_turn_before(self, value: Value, storage: Storage, turns: list[Value], at: Mirror) -> Value:
+        """What the loop handed on: the row of the turn before, or what the loop started from."""
+        assert storage.start is not None
+        start, out = self.value(storage.start, at), Value(value.type, value.name)
+        is_first = self.builder.apply("equal", turns[-1], self.builder.const(0))
+        with self.builder.block() as operations:
+            turns[-1] = self.builder.apply("subtract", turns[-1], self.builder.const(1))
+            row = self.builder.view(storage.where, tuple(Index(t) for t in turns), value.name)
+        self.builder.branch(is_first, Block((), (start,)), Block(tuple(operations), (row,)), (out,))
         return out
 
     def turn(self, loop: Loop, at: Mirror) -> Value:
@@ -298,6 +315,10 @@ class Adjoint:
                     bounds = tuple(self.value(b, mirror) for b in loop.bounds or ())
                     mirror.loop.turn = turn_number(self.builder, mirror.loop.index, bounds)
         return mirror.loop.turn
+
+    def turns(self, loop: Loop, at: Mirror) -> Value:
+        """How many turns a counted loop made."""
+        return self.builder.apply("range_length", *(self.value(b, at) for b in loop.bounds or ()))
 
     # -- adjoints of memory ------------------------------------------------------------------------------------------
 
@@ -501,23 +522,29 @@ class Adjoint:
         """`target += source`, element by element; of the storage of lists, as much as both have."""
         self.for_elements(target, source, adds=True, same_size=same_size)
 
+    def add_result(self, target: Value, result: Value, operation: Custom | Library) -> None:
+        """Add what a rule gives; loops over its lengths, if it has just been computed, are like those that did it."""
+        is_new = any(isinstance(o, Alloc) and o.out is result for o in self.builder.operations)
+        if isinstance(operation, Custom) or not is_new:  # nobody has looked at the lengths of what a user's rule gives
+            self.add_elements(target, result, same_size=True)
+            return
+        self.builder.each_element(
+            result, lambda indices: self.builder.store(target, indices, self.builder.load(result, indices), adds=True)
+        )
+
     def for_elements(self, target: Value, source: Value, *, adds: bool, same_size: bool) -> None:
 
-        def nest(axis: int, indices: tuple[Value, ...]) -> None:
-            if axis == target.array.rank:
-                self.builder.store(target, indices, self.builder.load(source, indices), adds=adds)
-                return
-            index = Value(INT, "i")
+        def length(axis: int) -> Value:
             size = self.builder.dim(target, axis)
-            if not same_size:
-                other = self.builder.dim(source, axis)
-                size = self.builder.apply("where", self.builder.apply("less", other, size), other, size)
-            bounds = (self.builder.const(0), size, self.builder.const(1))
-            with self.builder.block() as operations:
-                nest(axis + 1, (*indices, index))
-            self.builder.add(Loop(index, bounds, (), (), None, Block(tuple(operations)), ()))
+            if same_size:
+                return size
+            other = self.builder.dim(source, axis)
+            return self.builder.apply("where", self.builder.apply("less", other, size), other, size)
 
-        nest(0, ())
+        def write(indices: tuple[Value, ...]) -> None:
+            self.builder.store(target, indices, self.builder.load(source, indices), adds=adds)
+
+        self.builder.each_element(target, write, length)
 
     def reverse_grow(self, operation: Grow, mirror: Mirror) -> None:
         """The elements of the old storage live on in the new one, and so do their adjoints."""
@@ -738,7 +765,7 @@ class Adjoint:
         for argument, result in zip(operation.args, results, strict=True):
             if result is not None and self.is_active(argument):
                 if isinstance(argument.type, Array):
-                    self.add_elements(self.shadow(argument, mirror), result, same_size=True)
+                    self.add_result(self.shadow(argument, mirror), result, operation)
                 else:
                     self.add(mirror, argument, result)
 

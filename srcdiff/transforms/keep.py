@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from srcdiff.analyses.saved_values import Plan
+from srcdiff.analyses.lengths import Lengths
+from srcdiff.analyses.saved_values import Decision, Plan
 from srcdiff.analyses.structure import Structure
 from srcdiff.diagnostics import Span
 from srcdiff.ir.builder import Builder
@@ -22,7 +23,9 @@ from srcdiff.ir.nodes import (
     Copy,
     Custom,
     Dim,
+    Function,
     If,
+    Index,
     Load,
     Loop,
     NewStack,
@@ -30,43 +33,108 @@ from srcdiff.ir.nodes import (
     Push,
     Store,
     Value,
+    View,
     walk,
 )
 from srcdiff.ir.types import INT, Array, Scalar, Stack
 from srcdiff.transforms.adjoint import Storage, turn_number
+from srcdiff.transforms.rows import early_shape, handed_on, made_anew, write_rows
 
 
 class Keeper:
     """Chooses the storage of what the plan keeps, and writes the forward sweep."""
 
-    def __init__(self, structure: Structure, plan: Plan) -> None:
+    def __init__(self, function: Function, structure: Structure, plan: Plan) -> None:
         self.structure, self.plan = structure, plan
+        self.lengths = Lengths(function)
         self.storage: dict[Value, Storage] = {}
         self.lifted: dict[Value, Value] = {}
         self.builder = Builder()
         self.builder.constants.update(structure.constants)
         self.before: dict[Operation, list[Operation]] = {}
         self.kept_in: dict[Block, list[Value]] = {}
-        self.turns: dict[tuple[Block, Loop], Value] = {}
+        self.rows: dict[Value, Storage | None] = {}
+        """Arrays that the loops make anew in every turn, with the array they are rows of, if they can be."""
 
     def run(self) -> Block:
-        for value in self.plan.kept:
-            home = self.structure.home[value]
-            loops = self.structure.loops_around(home)
-            self.kept_in.setdefault(home, []).append(value)
-            if loops:
-                self.storage[value] = self.new_storage(value, loops)
+        for value in sorted(self.plan.kept, key=self.comes_out_of_loop):
+            self.make_room(value)
         block, _ = self.block(self.structure.top, inside_loop=False)
         return block
 
     # -- storage -----------------------------------------------------------------------------------------------------
 
+    def comes_out_of_loop(self, value: Value) -> bool:
+        definition = self.structure.definition.get(value)
+        return isinstance(definition, Loop) and value in definition.outs
+
+    def make_room(self, value: Value) -> None:
+        home = self.structure.home[value]
+        loops = self.structure.loops_around(home)
+        storage = self.among_rows(value) if loops and isinstance(value.type, Array) else None
+        if storage is None:
+            self.kept_in.setdefault(home, []).append(value)
+            if loops:
+                storage = self.new_storage(value, loops)
+        if storage is not None:
+            self.storage[value] = storage
+
+    def among_rows(self, value: Value) -> Storage | None:
+        """Where an array stands that needs no keeping: it, or what the turn before made, is a row."""
+        handed = handed_on(value, self.structure)
+        if handed is None:
+            return self.row(value)
+        start, following = handed
+        # What comes out of a loop is one of many: for it alone, the others are not kept.
+        storage = self.rows.get(following) if self.comes_out_of_loop(value) else self.row(following)
+        if storage is None:
+            return None
+        is_at_hand = self.structure.home.get(start, self.structure.top) is self.structure.top
+        if not is_at_hand and start not in self.plan.decisions:
+            self.plan = replace(self.plan, decisions={**self.plan.decisions, start: Decision("keep")})
+            self.make_room(start)
+        return replace(storage, start=start)
+
+    def row(self, value: Value) -> Storage | None:
+        if value not in self.rows:
+            self.rows[value] = self.new_rows(value) if made_anew(value, self.structure) else None
+        return self.rows[value]
+
+    def new_rows(self, value: Value) -> Storage | None:
+        home = self.structure.home[value]
+        statement = self.structure.top_statement(home)
+        into = self.before.setdefault(statement, [])
+        length, limit = len(into), self.structure.start[statement]
+        loops = self.structure.loops_around(home)
+        turns = self.sizes(loops, statement, into)
+        shape = turns and early_shape(
+            value, self.lengths, self.naturals(limit), lambda v: self.early(v, limit), self.builder
+        )
+        if not turns or not shape:
+            del into[length:]
+            return None
+        definition = self.structure.definition[value]
+        fill = definition.fill if isinstance(definition, Alloc) else None
+        known = None if fill is None else self.structure.constants.get(fill)
+        if fill is not None:
+            fill = None if known is None else self.builder.const(known, fill.scalar)
+        rows = self.builder.alloc(value.array.dtype, (*turns, *shape), fill, self.name(value))
+        return Storage(rows, tuple(loops))
+
+    def naturals(self, limit: int) -> set[Value]:
+        """Lengths of what was made before, at top level: they are not negative."""
+        before = [o for o in self.structure.top.operations if self.structure.start[o] < limit]
+        return {n for o in before if isinstance(o, Alloc) for n in o.shape}
+
+    def name(self, value: Value) -> str:
+        definition = self.structure.definition.get(value)
+        hint = value.name or (definition.array.name if isinstance(definition, Load) else "")
+        return f"kept_{hint.strip('%') or 'value'}"
+
     def new_storage(self, value: Value, loops: list[Loop]) -> Storage:
         statement = self.structure.top_statement(self.structure.home[value])
         into = self.before.setdefault(statement, [])
-        definition = self.structure.definition.get(value)
-        hint = value.name or (definition.array.name if isinstance(definition, Load) else "")
-        name = f"kept_{hint.strip('%') or 'value'}"
+        name = self.name(value)
         sizes = self.sizes(loops, statement, into) if isinstance(value.type, Scalar) else None
         if sizes is None:
             assert not isinstance(value.type, Stack)
@@ -145,30 +213,43 @@ class Keeper:
         owner = self.structure.owner.get(block)
         inner = set(owner.inner()) if isinstance(owner, Loop) else set()
         for value in [v for v in waiting if v in inner]:
-            self.keep(value, block, into)
+            self.keep(value, into)
         for operation in block.operations:
             into += self.before.get(operation, ())
             rebuilt, out = self.operation(operation, inside_loop)
-            into.append(rebuilt)
+            self.write(rebuilt, into)
             handed += out
             for value in operation.defines():
                 if value in waiting:
                     if inside_loop:
-                        self.keep(value, block, into)
+                        self.keep(value, into)
                     else:
                         handed.append((value, value))
         return Block(tuple(into), block.yields), handed
 
-    def keep(self, value: Value, block: Block, into: list[Operation]) -> None:
+    def write(self, operation: Operation, into: list[Operation]) -> None:
+        self.builder.operations = into
+        rows: dict[Value, View] = {}
+        for value in operation.defines():
+            storage = self.rows.get(value)
+            if storage is not None and storage.loops is not None:
+                turns = tuple(Index(self.turn(loop)) for loop in storage.loops)
+                rows[value] = View(value, storage.where, turns, span=operation.span)
+        if rows:
+            write_rows(operation, rows, self.builder)
+        else:
+            into.append(operation)
+
+    def keep(self, value: Value, into: list[Operation]) -> None:
         storage = self.storage[value]
         if storage.loops is None:
             into.append(Push(storage.where, value))
             return
         self.builder.operations = into
-        indices = tuple(self.turn(loop, block) for loop in storage.loops)
+        indices = tuple(self.turn(loop) for loop in storage.loops)
         into.append(Store(storage.where, indices, value))
 
-    def turn(self, loop: Loop, block: Block) -> Value:
+    def turn(self, loop: Loop) -> Value:
         assert loop.index is not None and loop.bounds is not None
         return turn_number(self.builder, loop.index, loop.bounds)
 

@@ -103,9 +103,9 @@ class Reverse:
         """The function that gives `results` and, after them, the adjoint of each parameter in `wrt`."""
         self.returned = frozenset(s for v in results for s in self.sites.get(v, frozenset()))
         chosen = self.choose()
-        keeper = Keeper(chosen.structure, chosen.plan)
+        keeper = Keeper(chosen.function, chosen.structure, chosen.plan)
         forward = keeper.run()
-        adjoint = self.adjoint(chosen.structure, chosen.restores, chosen.plan, keeper)
+        adjoint = self.adjoint(chosen.structure, chosen.restores, keeper.plan, keeper)
         adjoint.copies = chosen.copies
         adjoint.top.adjoints.update(self.given)
         mirror = adjoint.run(self.seeds)

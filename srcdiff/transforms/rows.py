@@ -1,0 +1,96 @@
+"""Arrays that a loop makes anew in every turn, and that the reverse sweep sees again, are the rows of one array.
+
+    for t in range(n):                          kept_a = np.empty((n, m))
+        a = np.empty(m)                         for t in range(n):
+        kept_a.append(a)                            a = kept_a[t]
+        ...                          =>             ...
+    for t in range(n - 1, -1, -1):              for t in range(n - 1, -1, -1):
+        a = kept_a.pop()                            a = kept_a[t]
+
+What a loop hands on from turn to turn is the row of the turn before; in the first turn, what the loop started from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from srcdiff.analyses.lengths import Lengths
+from srcdiff.analyses.structure import Structure
+from srcdiff.ir.builder import Builder
+from srcdiff.ir.nodes import Alloc, Copy, Library, Loop, Operation, Value, View
+
+Early = Callable[[Value], Value | None]
+"""A value, computed before the outermost loop from what is known there; None if it is not."""
+
+
+def made_anew(value: Value, structure: Structure) -> bool:
+    """Whether every turn of the loops around it makes the array, once, and all of them count their turns."""
+    is_made = isinstance(structure.definition.get(value), Alloc | Copy | Library) and value not in structure.slot
+    if not is_made or not value.array.rank:
+        return False
+    owners = [structure.owner[b] for b in structure.blocks_around(structure.home[value])[1:]]
+    while owners and not isinstance(owners[0], Loop):
+        owners = owners[1:]
+    return bool(owners) and all(isinstance(o, Loop) and o.counted for o in owners)
+
+
+def handed_on(value: Value, structure: Structure) -> tuple[Value, Value] | None:
+    """For what a loop hands on, to the next turn or to who comes after it: what it starts from, what a turn makes."""
+    definition = structure.definition.get(value)
+    if not isinstance(definition, Loop) or value is definition.index or value is definition.count:
+        return None
+    slot = (definition.params if value in structure.slot else definition.outs).index(value)
+    following = definition.body.yields[slot]
+    if structure.home.get(following) is not definition.body or not made_anew(following, structure):
+        return None
+    return definition.inits[slot], following
+
+
+def early_shape(
+    array: Value, lengths: Lengths, naturals: set[Value], early: Early, builder: Builder
+) -> list[Value] | None:
+    """The lengths of an array, before the outermost loop; None if they are not known there, or may be negative."""
+
+    def value_of(size: Any) -> Value | None:
+        match size:
+            case int():
+                return builder.const(size) if size >= 0 else None
+            case Value():
+                return early(size) if size in naturals or lengths.is_natural(size) else None
+            case (Value() as source, int(axis)):
+                known = early(source)
+                return None if known is None else builder.dim(known, axis)
+            case ("add", *terms):
+                parts = [p for p in map(value_of, terms) if p is not None]
+                return builder.apply("add", *parts) if len(parts) == len(terms) else None
+        return None
+
+    found = [value_of(lengths.of(array, axis)) for axis in range(array.array.rank)]
+    known = [f for f in found if f is not None]
+    return known if len(known) == len(found) else None
+
+
+def write_rows(operation: Operation, rows: dict[Value, View], builder: Builder) -> None:
+    """Write what makes the arrays such that they are rows; what an array is filled with, rows of constants hold."""
+    made = {array: Value(array.type, array.name) for array in rows}
+    if isinstance(operation, Library):
+        builder.add(replace(operation, outs=tuple([made.get(out, out) for out in operation.outs])))
+    for array, view in rows.items():
+        builder.add(view)
+        match operation:
+            case Library():
+                _copy(made[array], array, builder)
+            case Copy(array=source):
+                _copy(source, array, builder)
+            case Alloc(fill=Value() as fill) if fill not in builder.constants:
+                _fill(array, fill, builder)
+
+
+def _copy(source: Value, into: Value, builder: Builder) -> None:
+    builder.each_element(into, lambda indices: builder.store(into, indices, builder.load(source, indices)))
+
+
+def _fill(array: Value, fill: Value, builder: Builder) -> None:
+    builder.each_element(array, lambda indices: builder.store(array, indices, fill))

@@ -1,0 +1,49 @@
+"""Which arrays are rows of one, and which are kept on a stack."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import srcdiff
+from tests.numerical import clone
+from tests.programs import PROGRAMS
+
+ROWS = [
+    "array_made_anew_in_every_turn",
+    "array_of_another_length_before_the_first_turn",
+    "array_of_the_turn_before_is_written",
+    "array_made_anew_inside_a_branch",
+]
+STACKS = [
+    "array_made_anew_in_some_turns",
+    "array_that_grows_with_every_turn",
+    "array_made_anew_until_the_loop_is_left",
+    "arrays_of_an_unknown_length",
+]
+
+
+def generated(name: str) -> str:
+    program = next(p for p in PROGRAMS if p.name == name)
+    derivative: Any = srcdiff.value_and_grad(program.function, wrt=program.wrt, backend="python")
+    derivative.compile(*clone(program.at[0]))
+    text: str = derivative.source
+    return text
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_arrays_made_anew_in_every_turn_are_rows(name: str) -> None:
+    assert ".append(" not in generated(name)
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_arrays_of_which_number_or_length_is_not_known_are_on_a_stack(name: str) -> None:
+    assert ".append(" in generated(name)
+
+
+def test_what_comes_out_of_an_inner_loop_is_kept_without_all_that_it_made() -> None:
+    text = generated("arrays_made_anew_in_nested_loops")
+
+    assert "h_bar = kept_h_bar" in text
+    assert "kept_h_bar[k, t - 1]" in text or "kept_h_bar_1[k, t - 1]" in text
