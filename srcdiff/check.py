@@ -118,5 +118,13 @@ def _difference(
     size = abs(at(value))
     steps = (1e-3 * scale, 5e-4 * scale)
     found = [sum(w * at(value + k * step) for k, w in _WEIGHTS) / step for step in steps]
-    rounding = 1e-12 * max(size, 1.0) / (5e-4 * scale)
+    precision = 1e-6 if _in_single_precision(arguments) else 1e-12
+    rounding = precision * max(size, 1.0) / (5e-4 * scale)
     return found[1], 2.0 * abs(found[1] - found[0]) + rounding + 1e-7 * abs(found[1])
+
+
+def _in_single_precision(x: Any) -> bool:
+    """Whether some of the numbers are of `float32`, so that the function may compute with these."""
+    if isinstance(x, tuple | list):
+        return any(_in_single_precision(item) for item in x)
+    return getattr(x, "dtype", None) == np.float32

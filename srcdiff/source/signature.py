@@ -73,6 +73,27 @@ def floats_for_integers(description: Description) -> Description:
     return description
 
 
+def type_text(d: Description) -> str:
+    """A type as a user writes it.
+
+    >>> type_text(describe_argument((1.0, np.zeros((2, 3)), [1, 2]), "x", None))
+    '(float64, float64[:, :], [int64])'
+    """
+    match d.kind:
+        case "value":
+            return str(d.detail)
+        case "tuple":
+            name = "" if d.detail is None else d.detail.__name__
+            end = "," if len(d.parts) == 1 and not name else ""
+            return f"{name}({', '.join(type_text(p) for p in d.parts)}{end})"
+        case "stored" | "items":
+            return f"[{', '.join(type_text(p) for p in d.parts)}]"
+        case "static":
+            value = d.detail[1]
+            return getattr(value, "__qualname__", None) or repr(value)
+    return d.kind
+
+
 def is_passed(d: Description) -> bool:
     """Whether there is something of it at run time."""
     return d.kind not in ("static", "items")

@@ -1,12 +1,16 @@
-"""The command `srcdiff`: what can be seen of srcdiff without writing a program."""
+"""`srcdiff demo`: a function, its generated adjoint, the gradient checked in two ways, and what each way costs."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import inspect
+import io
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
+
+from srcdiff.cli.answer import Answer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,109 +19,19 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command with these arguments, or with those of the process, and return its exit status."""
-    parser = argparse.ArgumentParser(
-        prog="srcdiff", description="Gradients of ordinary Python functions, as Python source, compiled by Numba."
-    )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    demo = commands.add_parser(
-        "demo", help="differentiate a small simulation, show the generated code, check it and time it"
-    )
-    demo.add_argument(
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--seconds", type=float, default=3.0, help="how long to measure times (default: %(default)s seconds)"
     )
-    demo.set_defaults(run=lambda chosen: show_demonstration(chosen.seconds))
-    bench = commands.add_parser(
-        "bench", help="time the gradient of your own function beside the function itself and beside two tapes"
-    )
-    bench.add_argument("function", metavar="FILE:FUNCTION", help="a Python file and the name of a function in it")
-    bench.add_argument(
-        "--example",
-        required=True,
-        metavar="ARGUMENTS",
-        help='arguments to call it with, as Python; names of the file can be used, and np: "np.ones(100), 0.5"',
-    )
-    bench.add_argument(
-        "--wrt", nargs="+", metavar="NAME", help="the arguments to differentiate by (default: the first)"
-    )
-    bench.add_argument(
-        "--seconds", type=float, default=4.0, help="how long to measure times (default: %(default)s seconds)"
-    )
-    bench.set_defaults(run=show_benchmark)
-    cache = commands.add_parser(
-        "cache", help="say where compiled gradients are kept and how many there are, or clear it"
-    )
-    cache.add_argument("--clear", action="store_true", help="throw them away")
-    cache.set_defaults(run=lambda chosen: show_cache(clear=chosen.clear))
-    chosen = parser.parse_args(arguments)
-    try:
-        chosen.run(chosen)
-    except CommandError as error:
-        parser.error(str(error))
-    return 0
 
 
-class CommandError(Exception):
-    """What was asked for cannot be done: the text says why."""
-
-
-# The cache -------------------------------------------------------------------------------------------------------
-
-
-def show_cache(*, clear: bool) -> None:
-    """Where the cache is and how much it holds, after it has been cleared if that is wanted."""
-    from srcdiff.caching import store
-
-    if clear:
-        store.clear()
-    files, size = store.size()
-    print(f"{store.directory()}: {files} files, {size / 1e6:.1f} MB")
-    if not store.is_usable():
-        print("Nothing is kept there: it has to be a directory that you can write, that is yours, and nobody else's.")
-
-
-# A user's own function -------------------------------------------------------------------------------------------
-
-
-def show_benchmark(chosen: argparse.Namespace) -> None:
-    """The function of a file, measured at the arguments of the example."""
-    import srcdiff
-
-    function, names = function_in(chosen.function)
-    try:
-        arguments = eval(f"({chosen.example},)" if chosen.example.strip() else "()", names)
-    except Exception as error:
-        raise CommandError(f"--example {chosen.example!r}: {type(error).__name__}: {error}") from error
-    print(srcdiff.benchmark(function, *arguments, wrt=tuple(chosen.wrt or (0,)), seconds=chosen.seconds))
-
-
-def function_in(place: str) -> tuple[Callable[..., object], dict[str, object]]:
-    """The function that `FILE:FUNCTION` names, and all names of its file, with `np` among them."""
-    import importlib.util
-    import sys
-    from pathlib import Path
-
-    import numpy as np
-
-    file, _, name = place.rpartition(":")
-    path = Path(file)
-    if not path.is_file():
-        raise CommandError(f"{place!r} names no file; it has to be FILE:FUNCTION, like model.py:loss")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise CommandError(f"{file} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    sys.path.insert(0, str(path.parent.resolve()))  # as if it were run: what lies beside it can be imported
-    spec.loader.exec_module(module)
-    function = getattr(module, name, None)
-    if not callable(function):
-        raise CommandError(f"{file} has no function {name!r}")
-    return function, {"np": np, **vars(module)}
-
-
-# The demonstration -----------------------------------------------------------------------------------------------
+def run(chosen: argparse.Namespace) -> Answer:
+    """Show it step by step; for a program to read there are the times."""
+    if not chosen.json:
+        show_demonstration(chosen.seconds)
+        return Answer()
+    with contextlib.redirect_stdout(io.StringIO()):
+        return Answer("", show_demonstration(chosen.seconds))
 
 
 def misfit(conductivity: Floats, initial: Floats, measured: Floats) -> float:
@@ -136,7 +50,7 @@ def misfit(conductivity: Floats, initial: Floats, measured: Floats) -> float:
     return total
 
 
-def show_demonstration(seconds: float) -> None:
+def show_demonstration(seconds: float) -> dict[str, float]:
     """A user's function, its generated adjoint, the gradient checked in two ways, and what each way costs."""
     import numpy as np
 
@@ -180,6 +94,7 @@ def show_demonstration(seconds: float) -> None:
     print_time("its gradient by srcdiff", reverse, f"{reverse / primal:.1f} times the compiled function")
     print("\n  The tape writes down every operation of every call, then replays it. srcdiff wrote the reverse program")
     print(f"  once, keeps only what it reads, and Numba compiled it: {tape / reverse:.0f} times faster here.")
+    return {"python": plain, "tape": tape, "compiled": primal, "gradient": reverse, "first_call": first_call}
 
 
 def print_title(text: str) -> None:

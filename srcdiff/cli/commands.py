@@ -1,0 +1,104 @@
+"""The commands, one module each, and how they are called."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from srcdiff import __version__
+from srcdiff.cli import bench, cache, check, demo
+from srcdiff.cli.answer import MISUSED, NO, Answer, CommandError
+from srcdiff.diagnostics import DifferentiationError
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command: what it is called, what it does, which options it has, and what runs it."""
+
+    name: str
+    help: str
+    options: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], Answer]
+
+
+COMMANDS = (
+    Command(
+        "demo",
+        "differentiate a small simulation, show the generated code, check it and time it",
+        demo.options,
+        demo.run,
+    ),
+    Command("check", "compare the derivatives of your function with finite differences", check.options, check.run),
+    Command(
+        "bench",
+        "time the gradient of your function beside the function itself and beside two tapes",
+        bench.options,
+        bench.run,
+    ),
+    Command(
+        "cache", "say where compiled gradients are kept and how many there are, or clear it", cache.options, cache.run
+    ),
+)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that guesses which command was meant."""
+
+    def error(self, message: str) -> NoReturn:
+        given = message.partition("invalid choice: '")[2].partition("'")[0]
+        near = difflib.get_close_matches(given, [c.name for c in COMMANDS], 1) if "argument command" in message else []
+        super().error(f"{message}; did you mean `{self.prog} {near[0]}`?" if near else message)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with these arguments, or with those of the process, and return its exit status."""
+    parser = Parser(
+        prog="srcdiff",
+        description="Gradients of ordinary Python functions, as Python source, compiled by Numba.",
+        epilog="Exit status: 0 if it was done, 1 if the answer is no or the function is refused, 2 for a wrong call.",
+    )
+    parser.add_argument("--version", action="version", version=f"srcdiff {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command", parser_class=Parser)
+    parsers = {}
+    for command in COMMANDS:
+        parsers[command.name] = one = commands.add_parser(
+            command.name, help=command.help, description=f"{command.help[0].upper()}{command.help[1:]}."
+        )
+        one.add_argument("--json", action="store_true", help="print the answer for a program to read")
+        command.options(one)
+        one.set_defaults(run=command.run)
+    chosen = parser.parse_args(arguments)
+    try:
+        answer: Answer = chosen.run(chosen)
+    except CommandError as error:
+        answer = Answer(f"srcdiff {chosen.command}: {error}", {"error": str(error)}, MISUSED)
+    except DifferentiationError as error:
+        answer = Answer(str(error).strip(), {"error": str(error).strip(), "problems": _problems(error)}, NO)
+    _print(answer, as_json=chosen.json)
+    return answer.status
+
+
+def _print(answer: Answer, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(answer.data, indent=2))
+    elif answer.text:
+        print(answer.text, file=sys.stderr if "error" in answer.data else sys.stdout)
+
+
+def _problems(error: DifferentiationError) -> list[dict[str, Any]]:
+    return [
+        {
+            "code": problem.code,
+            "message": problem.message,
+            "file": problem.span and problem.span.file,
+            "line": problem.span and problem.span.line,
+            "column": problem.span and problem.span.column + 1,
+            "help": problem.help,
+        }
+        for problem in error.problems
+    ]

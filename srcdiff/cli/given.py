@@ -1,0 +1,272 @@
+"""What commands are given: FILE:FUNCTION, arguments for it as an example or as types, and which derivative is meant."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import difflib
+import inspect
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from srcdiff.cli.answer import CommandError
+
+MODES = ("grad", "value_and_grad", "jvp", "vjp", "hvp", "primal")
+"""The derivatives that a command can be asked for; `primal` is the function itself."""
+
+_LENGTH = 4  # of every axis of an array that stands for a type: they fit together, and none stretches
+
+
+# -- options ---------------------------------------------------------------------------------------------------------
+
+
+def add_function(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("function", metavar="FILE:FUNCTION", help="a Python file and the name of a function in it")
+
+
+def add_arguments(parser: argparse.ArgumentParser, *, values: bool = False) -> None:
+    """`--example` and `--types`; without either, annotations, defaults and uses say what an argument is."""
+    rest = "random numbers of the types" if values else "the types"
+    parser.add_argument(
+        "--example",
+        metavar="ARGUMENTS",
+        help='arguments to call it with, as Python; names of the file can be used, and np: "np.ones(100), rate=0.5"',
+    )
+    parser.add_argument(
+        "--types",
+        metavar="TYPES",
+        help=f'the types of its arguments: "float64[:], float64". Without them and without an example, {rest} that '
+        "annotations, defaults and uses suggest are taken, and said",
+    )
+
+
+def add_wrt(parser: argparse.ArgumentParser, default: str = "the first") -> None:
+    parser.add_argument(
+        "--wrt", nargs="+", metavar="NAME", help=f"the arguments to differentiate by (default: {default})"
+    )
+
+
+def add_mode(parser: argparse.ArgumentParser, default: str = "grad") -> None:
+    parser.add_argument(
+        "--mode", choices=MODES, default=default, help="which derivative of the function (default: %(default)s)"
+    )
+
+
+def add_backend(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--backend", choices=("numba", "python"), default="numba", help="what runs the code (default: %(default)s)"
+    )
+
+
+# -- what they say ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A function of a file, and arguments to differentiate it for."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    keywords: dict[str, Any]
+    is_example: bool
+    """Whether the arguments are the user's own; else they are numbers that stand for types."""
+    assumed: dict[str, str]
+    """Of each argument that neither an example nor a type was given for: what it was taken for, and why."""
+
+    @property
+    def said(self) -> str:
+        """What was assumed, as lines to print before the answer."""
+        return "".join(f"assumed {name}: {what}\n" for name, what in self.assumed.items())
+
+
+def read(chosen: argparse.Namespace) -> Given:
+    """The function and the arguments that the options name."""
+    function, names = function_in(chosen.function)
+    if chosen.example is not None and chosen.types is not None:
+        raise CommandError("--example and --types say the same: give one of them")
+    signature = _signature(function)
+    if chosen.example is not None:
+        positional, keywords = _example(chosen.example, names)
+        bound = _bound(signature, positional, keywords, "--example", chosen.function)
+        return Given(function, bound.args, bound.kwargs, True, {})
+    types = [] if chosen.types is None else types_in(chosen.types)
+    bound = _bound(signature, types, {}, "--types", chosen.function, partial=chosen.types is None)
+    given = {name: example_of(value) for name, value in bound.arguments.items()}
+    assumed: dict[str, str] = {}
+    for name, guess in _guesses(function, signature).items():
+        if name not in given:
+            given[name] = example_of(guess.value)
+            if guess.why != "default":
+                assumed[name] = f"{_type_text(given[name])}, from {guess.why}"
+    arguments = signature.bind_partial()
+    arguments.arguments.update({name: given[name] for name in signature.parameters})
+    return Given(function, arguments.args, arguments.kwargs, False, assumed)
+
+
+def derivative(chosen: argparse.Namespace, function: Callable[..., Any], **options: Any) -> Any:
+    """The derivative that `--mode` and `--wrt` name; what is a derivative in its file is taken as it is."""
+    import srcdiff
+    from srcdiff.api import Derivative
+    from srcdiff.modes import HessianProduct
+
+    if getattr(function, "__srcdiff_derivative__", None) is not None or isinstance(function, HessianProduct):
+        if chosen.wrt:
+            raise CommandError(f"{chosen.function} is a derivative already: it was made with its own `wrt`")
+        return function
+    wrt: Any = 0 if not chosen.wrt else chosen.wrt[0] if len(chosen.wrt) == 1 else tuple(chosen.wrt)
+    try:
+        match chosen.mode:
+            case "primal":
+                return srcdiff.differentiable(function, **options)
+            case "jvp" | "vjp":
+                mode = "forward" if chosen.mode == "jvp" else "pullback"
+                return Derivative(function, mode, wrt, with_value=mode == "forward", **options)
+            case _:
+                return getattr(srcdiff, chosen.mode)(function, wrt, **options)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+
+
+def function_in(place: str) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """The function that `FILE:FUNCTION` names, and all names of its file, with `np` among them."""
+    import importlib.util
+    import sys
+    from pathlib import Path
+
+    import numpy as np
+
+    file, colon, name = place.rpartition(":")
+    path = Path(file if colon else name)
+    if not path.is_file():
+        raise CommandError(f"there is no file {str(path)!r}; write FILE:FUNCTION, like model.py:loss")
+    module_name = path.stem if path.stem not in sys.modules else f"{path.stem} of srcdiff"
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    if spec is None or spec.loader is None:
+        raise CommandError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    sys.path.insert(0, str(path.parent.resolve()))  # as if it were run: what lies beside it can be imported
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise CommandError(f"{path} cannot be imported: {_said_with_line(error, path.name)}") from error
+    names = {"np": np, **vars(module)}
+    callables = [n for n, x in vars(module).items() if getattr(x, "__module__", None) == module_name and callable(x)]
+    function = vars(module).get(name)
+    if not colon or not callable(function):
+        near = difflib.get_close_matches(name, callables, 1)
+        meant = f"; did you mean `{near[0]}`?" if near else f"; it has {', '.join(callables)}" if callables else ""
+        raise CommandError(f"{path} has no function {name!r}{meant}" if colon else f"{place}: which function{meant}")
+    return function, names
+
+
+def _said_with_line(error: BaseException, file: str) -> str:
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename.endswith(file)]
+    said = f"{type(error).__name__}: {error}"
+    return f"{said} (line {lines[-1]})" if lines else said
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function, follow_wrapped=True)
+
+
+def _example(text: str, names: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments that stand between the brackets of a call."""
+
+    def given(*arguments: Any, **keywords: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        return arguments, keywords
+
+    try:
+        found: tuple[tuple[Any, ...], dict[str, Any]] = eval(f"given({text}\n)", {**names, "given": given})
+    except Exception as error:
+        said = error.msg if isinstance(error, SyntaxError) else error
+        raise CommandError(f"--example {text!r}: {type(error).__name__}: {said}") from error
+    return found
+
+
+def _bound(
+    signature: inspect.Signature,
+    positional: Any,
+    keywords: dict[str, Any],
+    option: str,
+    place: str,
+    *,
+    partial: bool = False,
+) -> inspect.BoundArguments:
+    try:
+        bound = (signature.bind_partial if partial else signature.bind)(*positional, **keywords)
+    except TypeError as error:
+        name = place.rpartition(":")[2]
+        raise CommandError(f"{option} does not fit {name}{signature}: {error}") from None
+    if not partial:
+        bound.apply_defaults()
+    return bound
+
+
+def _guesses(function: Callable[..., Any], signature: inspect.Signature) -> dict[str, Any]:
+    from srcdiff.diagnostics import DifferentiationError, Refusal
+    from srcdiff.source.capture import capture
+    from srcdiff.source.guess import guesses
+
+    try:
+        return guesses(capture(function), signature)
+    except Refusal as refusal:
+        assert refusal.problem is not None
+        raise DifferentiationError([refusal.problem]) from None
+
+
+# -- types -----------------------------------------------------------------------------------------------------------
+
+
+def types_in(text: str) -> list[Any]:
+    """Descriptions for types as they are written.
+
+    >>> from srcdiff.source.signature import type_text
+    >>> [type_text(t) for t in types_in("float64[:], float, (int64, float32[:, :])")]
+    ['float64[:]', 'float64', '(int64, float32[:, :])']
+    """
+    from srcdiff.source.guess import described_type
+
+    try:
+        tree = ast.parse(f"({text.strip()},)" if text.strip() else "()", mode="eval").body
+    except SyntaxError as error:
+        raise CommandError(f'--types {text!r}: {error.msg}; write them like "float64[:], float64"') from None
+    assert isinstance(tree, ast.Tuple)
+    found = [described_type(node) for node in tree.elts]
+    unknown = [ast.unparse(node) for node, d in zip(tree.elts, found, strict=True) if d is None]
+    if unknown:
+        raise CommandError(
+            f"--types: {unknown[0]!r} is no type that is known; there are float64, float32, int64, bool and others of "
+            'NumPy, with a colon for each axis of an array: "float64[:, :]", and tuples of those'
+        )
+    return found
+
+
+def example_of(value: Any) -> Any:
+    """A value of a type that is described; anything else is an example already."""
+    import numpy as np
+
+    from srcdiff.ir.types import Array
+    from srcdiff.source.abstract import Description
+
+    if not isinstance(value, Description):
+        return value
+    if value.kind == "tuple":
+        items = [example_of(part) for part in value.parts]
+        return tuple(items) if value.detail is None else value.detail(*items)
+    kind = value.detail
+    dtype = np.dtype(kind.dtype)
+    shape = (_LENGTH,) * kind.rank if isinstance(kind, Array) else ()
+    numbers = np.random.default_rng(0).uniform(0.5, 1.5, shape) if dtype.kind == "f" else np.ones(shape)
+    array = np.asarray(numbers, dtype=dtype)
+    if shape:
+        return array
+    return dtype.type(array) if dtype.name == "float32" else array.item()
+
+
+def _type_text(value: Any) -> str:
+    from srcdiff.source.signature import describe_argument, type_text
+
+    return type_text(describe_argument(value, "", None))

@@ -1,0 +1,176 @@
+"""The command `srcdiff`: what it prints, for people and for programs, and its exit status."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from srcdiff.cli import main
+from srcdiff.cli.demo import gradient_by_tape
+
+PROJECT = Path(__file__).parent.parent.parent
+
+MODEL = """
+import numpy as np
+import srcdiff
+from numpy.typing import NDArray
+
+
+def loss(w, x, y, ridge=0.1):
+    z = x @ w - y
+    return np.mean(z**2) + ridge * np.sum(w**2)
+
+
+def annotated(a: NDArray[np.float64], b: float, n: int) -> float:
+    total = 0.0
+    for i in range(n):
+        total += a[i] * b
+    return total
+
+
+half = srcdiff.custom_rule(lambda x: x * x, adjoint=lambda x, out, out_bar: (x * out_bar,))
+
+
+def half_right(x):
+    return half(x)
+
+
+def refused(x):
+    return open(x)
+"""
+
+
+@pytest.fixture
+def model(tmp_path, monkeypatch):
+    (tmp_path / "model.py").write_text(MODEL)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+
+
+def call(capsys, *arguments):
+    """The exit status, what was printed, and what was printed as an error."""
+    try:
+        status = main(arguments)
+    except SystemExit as leaving:
+        status = leaving.code
+    printed = capsys.readouterr()
+    return status, printed.out, printed.err
+
+
+def test_demo_shows_code_a_checked_gradient_and_times(capsys):
+    assert main(["demo", "--seconds", "0"]) == 0
+    printed = capsys.readouterr().out
+    for part in ("def misfit(", "# reverse sweep", "conductivity_bar", "from the tape", "times the compiled function"):
+        assert part in printed
+
+
+def test_tape_of_the_demo_differentiates_each_of_its_operations():
+    def every_operation(x):
+        return (2.0 - x[0]) * x[1] + (x[0] + 1.0) ** 3 - 4.0 * (x[1] - 0.5) + (1.0 + x[0] - x[1])
+
+    # by hand: -x1 + 3 (x0 + 1)^2 + 1, and 2 - x0 - 4 - 1
+    assert [-5.0 + 48.0 + 1.0, 2.0 - 3.0 - 4.0 - 1.0] == gradient_by_tape(every_operation, [3.0, 5.0])
+
+
+def test_tape_of_the_demo_gives_zero_for_a_constant():
+    assert [0.0] == gradient_by_tape(lambda x: 1.0, [3.0])
+
+
+def test_a_command_that_does_not_exist_is_refused(capsys):
+    status, _, error = call(capsys, "chek")
+    assert status == 2
+    assert "invalid choice: 'chek'" in error
+    assert "did you mean `srcdiff check`?" in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nowhere.py:loss"], "there is no file 'nowhere.py'; write FILE:FUNCTION"),
+        (["model.py"], "which function; it has loss, annotated"),
+        (["model.py:los"], "has no function 'los'; did you mean `loss`?"),
+        (["model.py:loss", "--example", "np.one(3)"], "has no attribute 'one'"),
+        (["model.py:loss", "--example", "np.ones(3"], "SyntaxError: "),
+        (["model.py:loss", "--example", "1.0"], "does not fit loss(w, x, y, ridge=0.1): missing a required argument"),
+        (["model.py:loss", "--types", "float64[:]"], "--types does not fit loss(w, x, y, ridge=0.1): missing"),
+        (["model.py:annotated", "--types", "float64[:], vector, int"], "'vector' is no type that is known"),
+        (["model.py:annotated", "--types", "float64[:", "--json"], '"error": "--types'),
+        (["model.py:loss", "--types", "float", "--example", "1.0"], "give one of them"),
+    ],
+)
+def test_wrong_calls_are_explained(capsys, model, arguments, said):
+    status, printed, error = call(capsys, "check", *arguments)
+    assert status == 2
+    assert said in printed + error
+
+
+def test_file_that_cannot_be_imported_is_named_with_the_line(capsys, model):
+    Path("broken.py").write_text("import numpy\n\n1 / 0\n")
+    assert call(capsys, "check", "broken.py:f") == (
+        2,
+        "",
+        "srcdiff check: broken.py cannot be imported: ZeroDivisionError: division by zero (line 3)\n",
+    )
+
+
+def test_check_assumes_what_the_uses_suggest_and_says_so(capsys, model):
+    status, printed, _ = call(capsys, "check", "model.py:loss", "--backend", "python")
+    assert status == 0
+    assert "assumed w: float64[:], from how it is used\nassumed x: float64[:, :], from how it is used\n" in printed
+    assert "22 derivatives agree with finite differences" in printed
+
+
+def test_annotations_say_what_arguments_are(capsys, model):
+    _, printed, _ = call(capsys, "check", "model.py:annotated", "--backend", "python")
+    assert "assumed a: float64[:], from its annotation\nassumed b: float64, from its annotation\n" in printed
+
+
+def test_types_are_not_assumed(capsys, model):
+    types = "float64[:], float64[:, :], float64[:]"
+    status, printed, _ = call(capsys, "check", "model.py:loss", "--types", types, "--backend", "python")
+    assert status == 0
+    assert "assumed" not in printed
+
+
+def test_check_answers_for_programs(capsys, model):
+    example = "np.ones(2), np.ones((3, 2)), y=np.arange(3.0)"
+    status, printed, _ = call(
+        capsys, "check", "model.py:loss", "--example", example, "--wrt", "w", "--json", "--backend", "python"
+    )
+    answer = json.loads(printed)
+    assert (0, True, ["w[0]", "w[1]"]) == (status, answer["agree"], [entry["place"] for entry in answer["entries"]])
+
+
+def test_derivative_that_is_wrong_has_the_status_one(capsys, model):
+    status, printed, _ = call(capsys, "check", "model.py:half_right", "--example", "3.0", "--backend", "python")
+    assert status == 1
+    assert "x: derivative 3, differences 6" in printed
+
+
+def test_function_that_is_refused_has_the_status_one_and_its_problems(capsys, model):
+    status, printed, _ = call(capsys, "check", "model.py:refused", "--json")
+    problem = json.loads(printed)["problems"][0]
+    assert (1, "SD302", "model.py", 27) == (status, problem["code"], Path(problem["file"]).name, problem["line"])
+    status, _, error = call(capsys, "check", "model.py:refused")
+    assert (status, error[:12]) == (1, "error[SD302]")
+
+
+def test_cache_answers_for_programs(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("SRCDIFF_CACHE_DIR", str(tmp_path / "cache"))
+    status, printed, _ = call(capsys, "cache", "--json")
+    assert (0, {"directory": str(tmp_path / "cache"), "files": 0, "bytes": 0, "usable": True}) == (
+        status,
+        json.loads(printed),
+    )
+
+
+@pytest.mark.smoke
+def test_package_runs_as_a_module():
+    finished = subprocess.run(
+        [sys.executable, "-m", "srcdiff", "--help"], cwd=PROJECT, capture_output=True, text=True, timeout=60
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert "demo" in finished.stdout
