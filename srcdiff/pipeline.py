@@ -47,6 +47,7 @@ from srcdiff.transforms.simplify import simplify
 from srcdiff.transforms.sink import sink_into_branches
 from srcdiff.transforms.stacks import stacks_as_arrays
 from srcdiff.transforms.tangent import tangent_of, tangents_of_callees
+from srcdiff.transforms.zeros import start_from_zeros
 
 
 @dataclass(slots=True)
@@ -179,6 +180,8 @@ def _straighten(work: Work) -> None:
 def _gather(work: Work) -> None:
     work.main = gather(work.main)
     work.callees = tuple(gather(c) for c in work.callees)
+    _simplify(work)
+    work.main = start_from_zeros(work.main)
     _simplify(work)
 
 

@@ -4175,3 +4175,159 @@ def element_beyond_an_empty_loop(a, n):
 
 
 program(element_beyond_an_empty_loop, at=[(np.array([0.7, 0.3, -1.2]), 3), (np.array([0.7, 0.3, -1.2]), 0)])
+
+
+def buffers_filled_in_every_turn(a, c, turns):
+    """Swapped buffers of which one is written all over in every turn: for any length, both are used afterwards."""
+    n = a.shape[0]
+    u = a.copy()
+    v = np.zeros(n)
+    total = 0.0
+    for t in range(turns):
+        v[0] = u[0] * u[0]
+        v[n - 1] = u[n - 1] * c
+        for i in range(1, n - 1):
+            v[i] = u[i] * u[i] + c * u[i - 1] - u[i + 1] * u[i]
+        total += v[n // 2] * u[0]
+        u, v = v, u
+    for i in range(n):
+        total += u[i] * v[i] * (i + 1)
+    return total
+
+
+program(
+    buffers_filled_in_every_turn,
+    at=[
+        *((np.array([0.7, 0.3, -1.2, 0.5, 0.9, -0.4])[:n].copy(), 0.3, 2) for n in range(1, 7)),
+        *((np.array([0.7, 0.3, -1.2, 0.5, 0.9, -0.4]), 0.3, turns) for turns in (0, 1, 3)),
+    ],
+)
+
+
+def buffer_filled_but_for_one(a, turns):
+    """One element of a swapped buffer is not written: what stands there is from the turn before the last."""
+    n = a.shape[0]
+    u = a.copy()
+    v = 2.0 * a
+    for t in range(turns):
+        for i in range(1, n):
+            v[i] = u[i] * u[i - 1] + 0.1 * i
+        u, v = v, u
+    return np.sum(u * u)
+
+
+program(
+    buffer_filled_but_for_one, at=[(np.array([0.7, 0.3, -1.2, 0.5])[:n].copy(), t) for n in (1, 2, 4) for t in (0, 3)]
+)
+
+
+def buffers_known_by_other_names(a, turns):
+    """What is written into a swapped buffer is seen by other names of it, in the loop and behind it."""
+    n = a.shape[0]
+    u = a.copy()
+    v = np.ones(n)
+    first, second = u, v[1:]
+    total = 0.0
+    for t in range(turns):
+        for i in range(n):
+            v[i] = u[i] * u[n - 1 - i] + 0.5
+        total += second[0] * u[0]
+        u, v = v, u
+    return total + np.sum(first * u)
+
+
+program(buffers_known_by_other_names, at=[(np.array([0.7, 0.3, -1.2, 0.5]), t) for t in (0, 1, 2, 3)])
+
+
+def buffer_read_before_it_is_filled(a, turns):
+    """A turn looks at one element of the buffer before it writes it anew."""
+    n = a.shape[0]
+    u = a.copy()
+    v = a * a
+    total = 0.0
+    for t in range(turns):
+        total += v[0] * u[n - 1]
+        for i in range(n):
+            v[i] = u[i] * u[0] + 0.3
+        u, v = v, u
+    return total + np.sum(u * u)
+
+
+program(buffer_read_before_it_is_filled, at=[(np.array([0.7, 0.3, -1.2]), t) for t in (0, 1, 4)])
+
+
+def three_buffers_in_turn(a, c, turns):
+    """A wave: three buffers that are handed round, one of which is filled in every turn."""
+    n = a.shape[0]
+    before, now, after = a.copy(), a * c, np.zeros(n)
+    for t in range(turns):
+        after[0] = 0.0
+        for i in range(1, n - 1):
+            after[i] = 2.0 * now[i] - before[i] + c * (now[i - 1] - now[i] * now[i] + now[i + 1])
+        after[n - 1] = 0.0
+        before, now, after = now, after, before
+    return np.sum(now * now) + np.sum(before * a)
+
+
+program(
+    three_buffers_in_turn,
+    at=[
+        *((np.array([0.7, 0.3, -1.2, 0.5, 0.9, -0.4])[:n].copy(), 0.3, 4) for n in range(1, 7)),
+        (np.array([0.7, 0.3, -1.2]), 0.3, 0),
+    ],
+)
+
+
+def buffer_filled_on_one_side(a, turns):
+    """Whether the buffer is filled depends on the turn; in the others the states change places."""
+    n = a.shape[0]
+    u, v = a.copy(), a * 0.5
+    for t in range(turns):
+        if t % 2 == 0:
+            for i in range(n):
+                v[i] = u[i] * u[n - 1 - i]
+        u, v = v, u
+    return np.sum(u * u) + v[0]
+
+
+program(buffer_filled_on_one_side, at=[(np.array([0.7, 0.3, -1.2]), t) for t in (0, 1, 2, 5)])
+
+
+def columns_filled_in_every_turn(a, c, turns):
+    """Swapped buffers of two axes, filled in parts: columns at both ends, and what is between."""
+    n, m = a.shape
+    u, v = a.copy(), np.zeros((n, m))
+    for t in range(turns):
+        for i in range(n):
+            v[i, 0] = u[i, 0] * c
+            v[i, m - 1] = u[i, 0] * u[i, m - 1]
+            for j in range(1, m - 1):
+                v[i, j] = u[i, j - 1] * u[i, j] - c * u[i, j + 1]
+        u, v = v, u
+    return np.sum(u * u * a)
+
+
+program(
+    columns_filled_in_every_turn,
+    at=[
+        (0.1 * np.arange(n * m).reshape(n, m) - 0.7, 0.4, t)
+        for n, m, t in ((3, 5, 3), (1, 4, 2), (2, 2, 2), (2, 3, 1), (0, 3, 2))
+    ],
+)
+
+
+def waves_in_nested_loops(a, c, turns):
+    """Buffers that are swapped by an inner loop, and come round to it again."""
+    n = a.shape[0]
+    u, v = a.copy(), np.zeros(n)
+    total = 0.0
+    for s in range(2):
+        for t in range(turns):
+            for i in range(n):
+                v[i] = u[i] * u[i] - c * u[n - 1 - i]
+            u, v = v, u
+        total += u[0] * (s + 1)
+    return total + v[n - 1]
+
+
+program(waves_in_nested_loops, at=[(np.array([0.7, 0.3, -1.2]), 0.4, t) for t in (0, 1, 2)])

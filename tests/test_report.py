@@ -27,8 +27,9 @@ def until_small(x):
 
 def matrix_powers(a, n):
     b = a
-    for _ in range(n):
+    while n > 0:
         b = np.dot(b, a)
+        n -= 1
     return np.sum(b)
 
 

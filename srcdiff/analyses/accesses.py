@@ -124,9 +124,12 @@ def turns_are_apart(loop: Loop, a: Load | Store, b: Load | Store, structure: Str
     return meeting.never([*(f"a{k} = b{k}" for k in range(level)), f"(a{level} < b{level} or a{level} > b{level})"])
 
 
-def never_meets(access: Load | Store, array: Value, indices: Sequence[Value], structure: Structure) -> bool:
-    """Whether no run of the access touches the element, while the values of the element's indices stay the same."""
-    first, second = element(access.array, access.indices, structure), element(array, indices, structure)
+def never_meets(
+    access: Load | Store, array: Value, indices: Sequence[Value], structure: Structure, loop: Loop | None = None
+) -> bool:
+    """Whether no run of the access (or none in this loop) touches the element, while its indices stay the same."""
+    first = element(access.array, access.indices, structure, loop)
+    second = element(array, indices, structure, loop)
     if first is None or second is None or first.array is not second.array:
         return False
     names, loops = _Names(), {x: f"a{k}" for k, x in enumerate(structure.loops_around(structure.block_of[access]))}
@@ -168,6 +171,56 @@ def exists(array: Value, indices: Sequence[Value], structure: Structure, block: 
         if not _is_empty(list(loops.values()), [*domain, ends], names):
             return False
     return True
+
+
+def fills(stores: Sequence[Store], sizes: Sequence[Value], structure: Structure, block: Block) -> bool:
+    """Whether the stores, in loops that a block runs through, reach every element of an array of these sizes."""
+    names = _Names()
+    lengths = [affine(size, structure) for size in sizes]
+    limits = [f"0 <= e{k} < {names.text(n, {})}" for k, n in enumerate(lengths) if n is not None]
+    return len(limits) == len(sizes) and _is_covered(" and ".join(limits), stores, structure, block, names)
+
+
+def reaches(stores: Sequence[Store], other: Store, structure: Structure, block: Block) -> bool:
+    """Whether the stores, in loops that a block runs through, reach every element that another reaches."""
+    names = _Names()
+    wanted = _reached(other, structure, block, names)
+    return wanted is not None and _is_covered(wanted, stores, structure, block, names)
+
+
+def _is_covered(wanted: str, stores: Sequence[Store], structure: Structure, block: Block, names: _Names) -> bool:
+    parts = [_reached(store, structure, block, names) for store in stores]
+    known = [part for part in parts if part is not None]
+    if not known:
+        return False
+    import islpy
+
+    parameters = f"[{', '.join(names.parameters.values())}]"
+    elements = f"[{', '.join(f'e{k}' for k in range(len(stores[0].indices)))}]"
+    whole, covered = (f"{parameters} -> {{ {elements} : {text} }}" for text in (wanted, " or ".join(known)))
+    return bool(islpy.Set(whole).is_subset(islpy.Set(covered)))
+
+
+def _reached(store: Store, structure: Structure, block: Block, names: _Names) -> str | None:
+    """The elements that a store reaches while a block runs once, if they are known exactly."""
+    around = structure.loops_around(block)
+    loops = {x: f"a{k}" for k, x in enumerate(structure.loops_around(structure.block_of[store])) if x not in around}
+    places = [affine(i, structure) for i in store.indices]
+    if not all(_is_exact(x, structure) for x in loops):
+        return None
+    conditions = _domain(loops, structure, names)
+    for k, place in enumerate(places):
+        if place is None:
+            return None
+        conditions.append(f"e{k} = {names.text(place, _counters(loops))}")
+    exist = f"exists {', '.join(loops.values())} : " if loops else ""
+    return f"({exist}{' and '.join(conditions)})"
+
+
+def _is_exact(loop: Loop, structure: Structure) -> bool:
+    """Whether the turns of a loop are all the numbers between two that are affine."""
+    bounds = [affine(b, structure) for b in (loop.bounds or ())[:2]]
+    return _step(loop, structure) in (1, -1) and None not in bounds
 
 
 def _length(array: Value, axis: int, structure: Structure) -> Affine | None:

@@ -9,6 +9,7 @@ from typing import Any
 from srcdiff.ir.nodes import (
     Alloc,
     Apply,
+    Block,
     Const,
     Copy,
     Dim,
@@ -23,6 +24,7 @@ from srcdiff.ir.nodes import (
     Value,
     walk,
 )
+from srcdiff.ir.types import INT, Array
 from srcdiff.library.calls import LIBRARY
 
 Pair = tuple[Any, Any]
@@ -34,6 +36,16 @@ class Lengths:
         self.loops: dict[Value, Loop] = {
             o.index: o for o in walk(function.body) if isinstance(o, Loop) and o.index is not None
         }
+        self.carried: dict[tuple[Value, int], Any] = {}
+        """What stands for the lengths of arrays that loops hand on."""
+        self.visit(function.body)
+
+    def visit(self, block: Block) -> None:
+        for operation in block.operations:
+            for inner in operation.blocks():
+                self.visit(inner)
+            if isinstance(operation, Loop):
+                self.carry(operation)
 
     def of(self, array: Value, axis: int) -> Any:
         """What stands for the length of an axis: equal ones are equal lengths."""
@@ -48,7 +60,27 @@ class Lengths:
                 return self.of(source, axes[axis])
             case Library() as call:
                 return self.of_result(call, array, axis)
-        return (array, axis)
+            case Loop() as loop if array in loop.outs:
+                array = loop.params[loop.outs.index(array)]
+        found: Any = (array, axis)
+        while found in self.carried:
+            found = self.carried[found]
+        return found
+
+    def carry(self, loop: Loop) -> None:
+        """Arrays that a loop hands on are as long as what it starts from, if every turn hands on such ones."""
+        axes = [
+            (k, axis) for k, p in enumerate(loop.params) if isinstance(p.type, Array) for axis in range(p.type.rank)
+        ]
+        while True:
+            starts = {(loop.params[k], axis): self.of(loop.inits[k], axis) for k, axis in axes}
+            self.carried |= starts
+            kept = [(k, axis) for k, axis in axes if self.of(loop.body.yields[k], axis) == starts[loop.params[k], axis]]
+            if kept == axes:
+                return
+            axes = kept
+            for key in starts:
+                del self.carried[key]
 
     def of_result(self, call: Library, array: Value, axis: int) -> Any:
         taken, given = LIBRARY[call.function].shapes.split("->")
@@ -69,6 +101,15 @@ class Lengths:
             case Apply(primitive="add" | "subtract"):
                 return (operation.primitive, *(self.size(a) for a in operation.args))
         return value
+
+    def named(self, function: Function, before: Operation) -> dict[Any, Value]:
+        """For sizes, an integer at top level that is there before an operation."""
+        found = {self.size(p): p for p in function.params if p.type == INT}
+        for operation in function.body.operations:
+            if operation is before:
+                break
+            found |= {self.size(v): v for v in operation.defines() if v.type == INT}
+        return found
 
     def is_natural(self, value: Value) -> bool:
         """Whether an integer is known not to be negative."""

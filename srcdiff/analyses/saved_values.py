@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from srcdiff.analyses.aliasing import Sites
 from srcdiff.analyses.minimum_cut import minimum_cut
-from srcdiff.analyses.structure import Structure
+from srcdiff.analyses.structure import Structure, handed_on, made_anew
 from srcdiff.ir.nodes import (
     Alloc,
     Apply,
@@ -52,6 +52,8 @@ class Plan:
     cost: float
     idle: frozenset[Operation] = frozenset()
     """Branches that have nothing to do in reverse."""
+    lost: tuple[Value, ...] = ()
+    """Values that there is no way to have again: they are kept, or what is computed from them."""
 
     @property
     def kept(self) -> list[Value]:
@@ -112,14 +114,24 @@ class Planner:
         sinks = [v for v in values if v in self.asked]
         costs = {v: self.cost(v) for v in values}
         kept = minimum_cut(values, edges, sources, sinks, costs)
+        needed = self.needed(sinks, edges, kept)
         decisions: dict[Value, Decision] = {}
         for value in values:
             option = self.options[value]
-            if value in kept or option is None:
-                decisions[value] = Decision("keep")
-            else:
-                decisions[value] = option[0]
-        return Plan(decisions, sum(costs[v] for v in kept))
+            if value in needed:
+                decisions[value] = Decision("keep") if value in kept or option is None else option[0]
+        return Plan(decisions, sum(costs[v] for v in kept), lost=tuple(sources))
+
+    def needed(self, sinks: list[Value], edges: dict[Value, list[Value]], kept: set[Value]) -> set[Value]:
+        """What is asked for, and what it is had from; nothing is had from what others that are kept stand for."""
+        found, work = set(sinks), list(sinks)
+        while work:
+            value = work.pop()
+            for operand in () if value in kept else edges.get(value, ()):
+                if operand not in found:
+                    found.add(operand)
+                    work.append(operand)
+        return found
 
     def cost(self, value: Value) -> float:
         block = self.structure.home[value]
@@ -127,8 +139,12 @@ class Planner:
         turns = _PER_LOOP ** len(loops)
         if any(not loop.counted for loop in loops):
             turns *= 1.3  # a stack that grows
-        size = 40.0 if isinstance(value.type, Array) else _BYTES[value.scalar.dtype]
-        return turns * size
+        return turns * (self.cost_of_reference(value) if isinstance(value.type, Array) else _BYTES[value.scalar.dtype])
+
+    def cost_of_reference(self, value: Value) -> float:
+        """What the turns make anew are rows, and found by their number; other references are kept in a list."""
+        is_row = made_anew(value, self.structure) or handed_on(value, self.structure) is not None
+        return 8.0 if is_row else 40.0
 
     def is_free(self, value: Value) -> bool:
         """Whether the reverse sweep has it without asking: constants, what stands at top level, counters."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, field
 
-from srcdiff.ir.nodes import Block, Const, Function, Loop, Operation, Value, inner_values
+from srcdiff.ir.nodes import Alloc, Block, Const, Copy, Function, Library, Loop, Operation, Value, inner_values
 
 
 @dataclass(slots=True)
@@ -73,3 +73,26 @@ def structure_of(function: Function) -> Structure:
         found.home[param] = function.body
     visit(function.body)
     return found
+
+
+def made_anew(value: Value, structure: Structure) -> bool:
+    """Whether every turn of the loops around it makes the array, once, and all of them count their turns."""
+    is_made = isinstance(structure.definition.get(value), Alloc | Copy | Library) and value not in structure.slot
+    if not is_made or not value.array.rank:
+        return False
+    owners = [structure.owner[b] for b in structure.blocks_around(structure.home[value])[1:]]
+    while owners and not isinstance(owners[0], Loop):
+        owners = owners[1:]
+    return bool(owners) and all(isinstance(o, Loop) and o.counted for o in owners)
+
+
+def handed_on(value: Value, structure: Structure) -> tuple[Value, Value] | None:
+    """For what a loop hands on, to the next turn or to who comes after it: what it starts from, what a turn makes."""
+    definition = structure.definition.get(value)
+    if not isinstance(definition, Loop) or value is definition.index or value is definition.count:
+        return None
+    slot = (definition.params if value in structure.slot else definition.outs).index(value)
+    following = definition.body.yields[slot]
+    if structure.home.get(following) is not definition.body or not made_anew(following, structure):
+        return None
+    return definition.inits[slot], following

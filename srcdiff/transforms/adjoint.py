@@ -218,7 +218,7 @@ class Adjoint:
                 return self.builder.const(self.structure.constants[value], value.scalar)
         home = self.structure.home.get(value, self.structure.top)
         if home is self.structure.top:
-            return value
+            return self.top.known.get(value, value)
         at = self.mirror_of(home, mirror)
         if value not in at.known:
             self.demands.setdefault(value, set()).add(self.position)
@@ -683,11 +683,11 @@ class Adjoint:
     ) -> None:
         loop = inner.loop
         assert loop is not None
-        done: set[int] = set()
+        done: list[int] = []
         restored: list[tuple[Value, Value, Value]] = []
         while len(done) < len(loop.restored):  # having a parameter again may ask for another yielded value
-            for k in sorted(loop.restored.keys() - done):
-                done.add(k)
+            for k in sorted(loop.restored.keys() - set(done)):
+                done.append(k)
                 with self.into(inner):
                     before = self.value(operation.params[k], inner)
                 restored.append((loop.restored[k], self.value(operation.outs[k], mirror), before))
@@ -711,6 +711,10 @@ class Adjoint:
         )
         for (value, _), out in zip(captured, outs[len(slots) :], strict=False):
             mirror.adjoints[value] = out
+        for k, out in zip(done, outs[len(slots) + len(captured) :], strict=True):
+            start = operation.inits[k]
+            if isinstance(start.type, Array) and self.is_home(mirror, start):
+                mirror.known[start] = out  # the loop has come back to it, and to nothing else that it carries
         for k, out in zip(slots, outs, strict=False):  # last: what a loop starts from may also be captured by it
             self.give_back(operation.inits[k], out, mirror)
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from srcdiff.analyses.lengths import Lengths
 from srcdiff.analyses.saved_values import Decision, Plan
-from srcdiff.analyses.structure import Structure
+from srcdiff.analyses.structure import Structure, handed_on, made_anew
 from srcdiff.diagnostics import Span
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
@@ -38,7 +38,7 @@ from srcdiff.ir.nodes import (
 )
 from srcdiff.ir.types import INT, Array, Scalar, Stack
 from srcdiff.transforms.adjoint import Storage, turn_number
-from srcdiff.transforms.rows import early_shape, handed_on, made_anew, write_rows
+from srcdiff.transforms.rows import early_shape, write_rows
 
 
 class Keeper:
@@ -118,7 +118,8 @@ class Keeper:
         known = None if fill is None else self.structure.constants.get(fill)
         if fill is not None:
             fill = None if known is None else self.builder.const(known, fill.scalar)
-        rows = self.builder.alloc(value.array.dtype, (*turns, *shape), fill, self.name(value))
+        rows = Value(Array(value.array.dtype, len(turns) + len(shape)), self.name(value))
+        into.append(Alloc(rows, (*turns, *shape), fill, keeps=definition.span))
         return Storage(rows, tuple(loops))
 
     def naturals(self, limit: int) -> set[Value]:

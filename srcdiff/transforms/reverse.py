@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,6 +29,7 @@ from srcdiff.ir.nodes import (
 )
 from srcdiff.ir.types import INT, Array
 from srcdiff.transforms.adjoint import Adjoint, Seeds
+from srcdiff.transforms.buffers import Buffer, buffers_to_renew, renew
 from srcdiff.transforms.keep import Keeper, save_overwritten
 from srcdiff.transforms.shadows import add_shadows, list_storage
 from srcdiff.transforms.snapshots import keep_what_calls_read
@@ -102,7 +104,10 @@ class Reverse:
     def run(self, results: Sequence[Value], name: str) -> Function:
         """The function that gives `results` and, after them, the adjoint of each parameter in `wrt`."""
         self.returned = frozenset(s for v in results for s in self.sites.get(v, frozenset()))
-        chosen = self.choose()
+        best, chosen = self.choose_buffers(self.choose())
+        return best.written(chosen, results, name)
+
+    def written(self, chosen: _Attempt, results: Sequence[Value], name: str) -> Function:
         keeper = Keeper(chosen.function, chosen.structure, chosen.plan)
         forward = keeper.run()
         adjoint = self.adjoint(chosen.structure, chosen.restores, keeper.plan, keeper)
@@ -119,7 +124,7 @@ class Reverse:
     def gradient(self, value: Value, adjoint: Adjoint) -> Value:
         with adjoint.into(adjoint.top):
             if isinstance(value.type, Array):
-                return adjoint.shadow(value, adjoint.top)
+                return self.twins.get(value) or adjoint.shadow(value, adjoint.top)
             found = adjoint.collected.get(value, adjoint.top.adjoints.get(value))
             return adjoint.builder.const(0.0) if found is None else found
 
@@ -143,6 +148,27 @@ class Reverse:
                 best = other
         return best
 
+    def choose_buffers(self, chosen: _Attempt) -> tuple[Reverse, _Attempt]:
+        """The sweeps with new arrays in place of buffers, as far as that keeps less."""
+        best: tuple[Reverse, _Attempt] = self, chosen
+        for buffer in buffers_to_renew(self.function) if chosen.plan.kept else ():
+            other = best[0].renewing(buffer)
+            attempt = other.choose()
+            if attempt.plan.cost < best[1].plan.cost:
+                best = other, attempt
+        return best
+
+    def renewing(self, buffer: Buffer) -> Reverse:
+        """The same with a new array in place of a buffer; the adjoints stay where they are."""
+        other = copy.copy(self)
+        other.function, new = renew(self.function, buffer)
+        other.sites = points_to(other.function)
+        added = {new} if self.active.memory(buffer.param) else set()
+        other.active = Activity(self.active.values | added, other.sites)
+        if buffer.param in self.twins:
+            other.twins = {**self.twins, new: self.twins[buffer.param]}
+        return other
+
     def seen_by_calls(self) -> frozenset[Value]:
         """Memory that a recursive function reads and somebody writes: as it was, when the call is reversed."""
         written = written_sites(self.function.body, self.sites)
@@ -165,9 +191,9 @@ class Reverse:
         return frozenset(found)
 
     def groups(self, attempt: _Attempt) -> list[frozenset[Value]]:
-        """Memory of which loaded values are kept: putting it back instead may be cheaper."""
+        """Memory of which loaded values are lost: putting it back may be cheaper than to keep them."""
         found: list[frozenset[Value]] = []
-        for value in attempt.plan.kept:
+        for value in attempt.plan.lost:
             definition = attempt.structure.definition.get(value)
             if isinstance(definition, Load):
                 group = self.connected(memory_of(definition.array, self.sites))

@@ -17,35 +17,11 @@ from dataclasses import replace
 from typing import Any
 
 from srcdiff.analyses.lengths import Lengths
-from srcdiff.analyses.structure import Structure
 from srcdiff.ir.builder import Builder
-from srcdiff.ir.nodes import Alloc, Copy, Library, Loop, Operation, Value, View
+from srcdiff.ir.nodes import Alloc, Copy, Library, Operation, Value, View
 
 Early = Callable[[Value], Value | None]
 """A value, computed before the outermost loop from what is known there; None if it is not."""
-
-
-def made_anew(value: Value, structure: Structure) -> bool:
-    """Whether every turn of the loops around it makes the array, once, and all of them count their turns."""
-    is_made = isinstance(structure.definition.get(value), Alloc | Copy | Library) and value not in structure.slot
-    if not is_made or not value.array.rank:
-        return False
-    owners = [structure.owner[b] for b in structure.blocks_around(structure.home[value])[1:]]
-    while owners and not isinstance(owners[0], Loop):
-        owners = owners[1:]
-    return bool(owners) and all(isinstance(o, Loop) and o.counted for o in owners)
-
-
-def handed_on(value: Value, structure: Structure) -> tuple[Value, Value] | None:
-    """For what a loop hands on, to the next turn or to who comes after it: what it starts from, what a turn makes."""
-    definition = structure.definition.get(value)
-    if not isinstance(definition, Loop) or value is definition.index or value is definition.count:
-        return None
-    slot = (definition.params if value in structure.slot else definition.outs).index(value)
-    following = definition.body.yields[slot]
-    if structure.home.get(following) is not definition.body or not made_anew(following, structure):
-        return None
-    return definition.inits[slot], following
 
 
 def early_shape(
