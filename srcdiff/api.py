@@ -29,7 +29,9 @@ from srcdiff.source.signature import (
     floats_for_integers,
     gradient_of_argument,
     holds_list,
+    is_on_device,
     is_passed,
+    layout_on_device,
     listed,
     lists_in,
 )
@@ -42,7 +44,8 @@ if TYPE_CHECKING:  # the compiler is imported when the first function is differe
 Wrt = int | str | Sequence[int | str]
 
 _OURS = str(Path(__file__).parent)
-_BACKENDS = ("numba", "python")
+_BACKENDS = ("numba", "python", "cuda")
+_GPU_OPTIONS = ("threads", "blocks", "memory_limit", "stream")
 _ARRAY = np.ndarray
 _PLAIN = frozenset({float, int, bool})
 _COMPARED = frozenset({float, int, bool, str})
@@ -67,7 +70,8 @@ class Derivative:
     ) -> None:
         if backend not in _BACKENDS:
             raise ValueError(f"unknown backend {backend!r}; there are {', '.join(map(repr, _BACKENDS))}")
-        unknown = options.keys() - {"fastmath", "error_model", "boundscheck", "cache", "parallel"}
+        known = {"fastmath", "error_model", "boundscheck", "cache", "parallel"}
+        unknown = options.keys() - (known | set(_GPU_OPTIONS) if backend == "cuda" else known)
         if unknown:
             raise TypeError(f"unknown option {', '.join(sorted(unknown))}")
         self.of: Any = function
@@ -144,9 +148,10 @@ class Derivative:
             return result
         return self._exactly(specialisation, args, further)
 
-    def specialised(self, args: tuple[Any, ...]) -> Specialisation:
-        """What it is for arguments of these types."""
-        key = tuple(
+    @staticmethod
+    def key(args: tuple[Any, ...]) -> Any:
+        """What tells specialisations apart."""
+        return tuple(
             [
                 (a.dtype.num * 64 + a.ndim, a.flags.c_contiguous)
                 if type(a) is _ARRAY and a.dtype.isnative
@@ -156,6 +161,10 @@ class Derivative:
                 for a in args
             ]
         )
+
+    def specialised(self, args: tuple[Any, ...]) -> Specialisation:
+        """What it is for arguments of these types."""
+        key = self.key(args)
         specialisation = self.specialisations.get(key)
         if specialisation is None or (specialisation.watches and not specialisation.is_current()):
             specialisation = self._specialise(key, args)
@@ -280,7 +289,21 @@ class Derivative:
                 self.latest = known
             return known
 
-    def _specialised(self, args: tuple[Any, ...], *, exact: bool = False, rooms: bool = False) -> Specialisation:
+    def specialised_for_batch(self, args: tuple[Any, ...], batch: tuple[str, ...], sums: bool) -> Specialisation:
+        """What it is on a GPU for many arguments at once, of which these are the first."""
+        with numba_cpu.ONE_AT_A_TIME:
+            self.latest = self._specialised(args, exact=True, batch=batch, sums=sums)
+            return self.latest
+
+    def _specialised(
+        self,
+        args: tuple[Any, ...],
+        *,
+        exact: bool = False,
+        rooms: bool = False,
+        batch: tuple[str, ...] = (),
+        sums: bool = False,
+    ) -> Specialisation:
         from srcdiff.pipeline import Request, compile_request
 
         descriptions = {
@@ -289,7 +312,7 @@ class Derivative:
         for name in set(self.wrt) & set(self.names):
             descriptions[name] = floats_for_integers(descriptions[name])
         request = Request(self.captured, descriptions, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
-        request.exact, request.rooms = exact, rooms
+        request.exact, request.rooms, request.batch, request.sums = exact, rooms, batch, sums
         request.of = self.of if getattr(self.of, "__srcdiff_derivative__", None) is not None else None
         request.directions = self.directions
         compiled = compile_request(request, self.backend, self.options)
@@ -523,7 +546,7 @@ class Specialisation:
         for value in values:
             parts += _parts(value)
         for a, b in self.apart:
-            if np.may_share_memory(parts[a], parts[b]) and np.shares_memory(parts[a], parts[b]):
+            if shares_memory(parts[a], parts[b]):
                 names = _names_of_parts(self.compiled.reading)
                 pair = f"`{names[a]}` and `{names[b]}`"
                 message = f"{pair} share memory, and `{self.owner.function.__name__}` writes into one of them"
@@ -565,6 +588,19 @@ class Specialisation:
 
             values = [*self.converted(args), *[o.read() for o in self.outside], *no_memory(self.rooms)]
             self.function.compile(tuple(numba.typeof(a) for a in values))
+
+
+def shares_memory(a: Any, b: Any) -> bool:
+    """Whether two arrays have an element in common; arrays of a GPU, whether their memory overlaps."""
+    if not is_on_device(a) and not is_on_device(b):
+        return np.may_share_memory(a, b) and np.shares_memory(a, b)
+    if not (is_on_device(a) and is_on_device(b)):
+        return False
+    if not hasattr(a, "__cuda_array_interface__"):  # the simulator's
+        return shares_memory(a._ary, b._ary)
+    (first, _), (second, _) = (x.__cuda_array_interface__["data"] for x in (a, b))
+    sizes = [np.dtype(layout_on_device(x)[0]).itemsize * int(np.prod(layout_on_device(x)[1])) for x in (a, b)]
+    return bool(first < second + sizes[1] and second < first + sizes[0])
 
 
 def with_written(value: Any, names: Sequence[str], arrays: Sequence[Any]) -> Any:
@@ -640,6 +676,9 @@ def _key(value: Any) -> Any:
         return (list, *{type(v) for v in value})
     if value is None or isinstance(value, str | np.generic):
         return value if not isinstance(value, np.generic) else kind
+    if is_on_device(value):
+        dtype, shape, order = layout_on_device(value)
+        return kind, dtype.str, len(shape), order
     return (kind, id(value))
 
 
@@ -649,6 +688,8 @@ def _exact_key(value: Any, *, ones: bool = True) -> Any:
         return _key(value), tuple(axis for axis, n in enumerate(value.shape) if n == 1) if ones else ()
     if isinstance(value, tuple):
         return (type(value), *[_exact_key(v, ones=ones) for v in value])
+    if is_on_device(value):
+        return _key(value), tuple(axis for axis, n in enumerate(value.shape) if n == 1) if ones else ()
     return _key(value)
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.api import Derivative, chosen_names, differentiable
+from srcdiff.api import Derivative, Specialisation, chosen_names, differentiable
+from srcdiff.source.signature import is_on_device, layout_on_device
 
 _LOOP = """
 def loop({parameters}):
@@ -21,9 +22,12 @@ def loop({parameters}):
 class Batched:
     """Calls a function for each element of a batch; results have a leading axis more."""
 
-    def __init__(self, of: Derivative, over: Any, parallel: bool) -> None:
-        self.of, self.parallel = of, parallel
+    def __init__(self, of: Derivative, over: Any, parallel: bool, shared: str) -> None:
+        if shared not in ("each", "sum"):
+            raise ValueError(f"`shared` is 'each' or 'sum', not {shared!r}")
+        self.of, self.parallel, self.sums = of, parallel, shared == "sum"
         self.over = of.names if over is None else chosen_names(over, of.names, of.function.__name__)
+        self.on_device: dict[Any, Specialisation] = {}
         self.loops: dict[Any, Callable[..., Any]] = {}
         functools.update_wrapper(self, of.function, updated=())
 
@@ -31,6 +35,8 @@ class Batched:
         given = self.of.bound(args, kwargs)
         mapped = [k for k, n in enumerate(self.of.names) if n in self.over]
         count = self.length(given, mapped)
+        if self.of.backend == "cuda":
+            return self.specialised(given, mapped)(given)
         first = tuple(_element(a, 0) if k in mapped else a for k, a in enumerate(given))
         result = self.of.run(first)  # the first of the batch, which says how large the results are
         specialisation = self.of.specialised(first)
@@ -50,13 +56,30 @@ class Batched:
             specialisation.keep_apart(values)
         self.loop(specialisation.function, places, len(values), leaves)(count, *values, *outs)
         whole = iter(out.reshape(count, *np.shape(leaf)) for out, (_, leaf) in zip(outs, leaves, strict=True))
-        return _like(result, whole)
+        whole_result = _like(result, whole)
+        return specialisation.with_gradients(whole_result, self.added_up) if self.sums else whole_result
+
+    def added_up(self, gradients: list[Any]) -> list[Any]:
+        """The gradients of arguments that the calls share, added up."""
+        pairs = zip(self.of.wrt, gradients, strict=True)
+        return [g if n in self.over else _like(g, (_total(leaf) for _, leaf in _leaves(g, ""))) for n, g in pairs]
+
+    def specialised(self, given: tuple[Any, ...], mapped: Sequence[int]) -> Specialisation:
+        """The function for a batch on the GPU, one thread for each element."""
+        first = tuple(element_of(a) if k in mapped else a for k, a in enumerate(given))
+        key = self.of.key(first)
+        known = self.on_device.get(key)
+        if known is None or (known.watches and not known.is_current()):
+            batch = tuple(n for n in self.of.names if n in self.over)
+            known = self.of.specialised_for_batch(first, batch, self.sums)
+            self.on_device[key] = known
+        return known
 
     def length(self, given: Sequence[Any], mapped: Sequence[int]) -> int:
         lengths: dict[int, str] = {}
         for k in mapped:
             name = self.of.names[k]
-            if not isinstance(given[k], np.ndarray) or given[k].ndim == 0:
+            if not (isinstance(given[k], np.ndarray) or is_on_device(given[k])) or len(given[k].shape) == 0:
                 raise TypeError(f"`{name}` is no array, so that it has no element for each call: name others in `over`")
             lengths.setdefault(len(given[k]), name)
         if len(lengths) != 1:
@@ -107,6 +130,19 @@ def _element(array: Any, k: int) -> Any:
     return array[k] if array.ndim > 1 else array[k].item() if array.dtype != np.float32 else array[k]
 
 
+def element_of(array: Any) -> Any:
+    """An example of what a call gets of an array."""
+    if isinstance(array, np.ndarray):
+        return _element(array, 0)
+    dtype, shape, _ = layout_on_device(array)
+    return _element(np.zeros((1, *shape[1:]), dtype), 0)
+
+
+def _total(stacked: Any) -> Any:
+    total = np.sum(stacked, axis=0)
+    return total if np.ndim(total) else total.item() if total.dtype == np.float64 else total
+
+
 def _leaves(x: Any, text: str) -> list[tuple[str, Any]]:
     if isinstance(x, tuple):
         return [leaf for k, item in enumerate(x) for leaf in _leaves(item, f"{text}[{k}]")]
@@ -120,10 +156,11 @@ def _like(x: Any, values: Any) -> Any:
     return None if x is None else next(values)
 
 
-def batched(g: Any, over: Any = None, *, parallel: bool = False, **options: Any) -> Batched:
+def batched(g: Any, over: Any = None, *, shared: str = "each", parallel: bool = False, **options: Any) -> Batched:
     """The function, or the derivative, for each element of the leading axes of its arguments, in one compiled loop.
 
     `over` names the arguments that have one, by position or name; without it all have. The others are the same for
-    every call. `parallel=True` spreads the loop over threads.
+    every call; the gradients of those come for each call, or with `shared="sum"` added up over all of them.
+    `parallel=True` spreads the loop over threads; with the backend `cuda` each element has a thread of the GPU.
     """
-    return Batched(g if isinstance(g, Derivative) else differentiable(g, **options), over, parallel)
+    return Batched(g if isinstance(g, Derivative) else differentiable(g, **options), over, parallel, shared)

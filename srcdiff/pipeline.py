@@ -19,6 +19,7 @@ from typing import Any
 from srcdiff.analyses.aliasing import points_to, written_sites
 from srcdiff.analyses.zero_gradients import zero_gradient
 from srcdiff.backends import machine_code, numba_cpu, python
+from srcdiff.backends.on_device import OnDevice
 from srcdiff.caching import store
 from srcdiff.caching.fingerprint import UnknownError, fingerprint, own_source, versions
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
@@ -26,17 +27,19 @@ from srcdiff.diagnostics.timings import timed
 from srcdiff.emit.module import Module, nameable, write_module
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.clone import without_comments
-from srcdiff.ir.nodes import Block, Function, Slice, Value
+from srcdiff.ir.nodes import Block, Function, Loop, Slice, Value
 from srcdiff.ir.types import FLOAT, Array, is_float
 from srcdiff.ir.verify import verify
 from srcdiff.source.abstract import Abstract, Description, Items, List, Static, Stored, Tuple
 from srcdiff.source.capture import Captured
 from srcdiff.source.derivatives import Reading
 from srcdiff.source.to_ir import mark_writing_calls, read
+from srcdiff.transforms.batch import for_each
 from srcdiff.transforms.custom import rules_share_no_memory
 from srcdiff.transforms.from_zero import count_from_zero
 from srcdiff.transforms.fuse import fuse, straighten
 from srcdiff.transforms.gather import gather
+from srcdiff.transforms.kernels import to_kernels
 from srcdiff.transforms.memory import tidy_memory
 from srcdiff.transforms.recursion import adjoints_of_callees, refuse_shared_memory
 from srcdiff.transforms.registers import elements_in_registers
@@ -71,6 +74,10 @@ class Request:
     """How many tangents of each argument `forward` takes."""
     rooms: bool = False
     """Whether it takes memory from the caller, and gives it back."""
+    batch: tuple[str, ...] = ()
+    """The arguments over whose leading axes it is called, if it is called for a batch at once."""
+    sums: bool = False
+    """Whether gradients of the other arguments are added up over the batch."""
 
 
 @dataclass(slots=True)
@@ -86,6 +93,15 @@ class Work:
     further: dict[str, Abstract] = field(default_factory=dict)
     """The parameters after those of the function: tangents of arguments, or adjoints of results."""
     rooms: tuple[Room, ...] = ()
+    on_gpu: bool = False
+    kernels: tuple[Function, ...] | None = None
+    """The functions that a GPU runs, where there is one."""
+    added_to: dict[Value, Value] = field(default_factory=dict)
+    """Arrays whose adjoints are added up over a batch, with these adjoints."""
+    whole: dict[Value, Value] = field(default_factory=dict)
+    """What is passed for arguments of which there is a batch."""
+    independent: tuple[Loop, ...] = ()
+    """Loops whose turns are known to be independent."""
     module: Module = field(default_factory=Module)
     warnings: list[str] = field(default_factory=list)
 
@@ -116,6 +132,7 @@ def compile_request(request: Request, backend: str, options: dict[str, Any]) -> 
     with timed("read the function"):
         reading = read(request.captured, request.arguments, exact=request.exact, derivative=request.of)
     work = Work(request, reading, reading.program.main, reading.program.callees)
+    work.on_gpu = backend == "cuda"
     work.further = _further(work)
     if request.of is not None:
         work.main = replace(work.main, name=f"{work.main.name}_{request.of.said}")
@@ -210,8 +227,18 @@ def _reverse(work: Work) -> None:
     callees, written = adjoints_of_callees(work.callees)
     name = _free_name(work, f"{work.main.name}_{'value_and_grad' if request.with_value else 'grad'}")
     keep_results = request.with_value or request.has_aux
-    work.main = gradient_of(work.main, wrt, output, with_results=keep_results, name=name, callees=callees)
+    work.added_to = _added_to(work)
+    work.main = gradient_of(
+        work.main, wrt, output, with_results=keep_results, name=name, callees=callees, given=work.added_to
+    )
     work.callees = written
+
+
+def _added_to(work: Work) -> dict[Value, Value]:
+    """New adjoints for the arrays that all elements of a batch share, if those are added up."""
+    shared = [n for n in work.request.wrt if work.request.sums and n not in work.request.batch]
+    arrays = [v for n in shared for v in _chosen(work, n) if isinstance(v.type, Array)]
+    return {v: Value(v.type, f"{v.name}_bar") for v in arrays}
 
 
 def _pull_back(work: Work) -> None:
@@ -356,8 +383,40 @@ def _take_memory(work: Work) -> None:
         work.main, work.rooms = with_rooms(work.main, gradients)
 
 
+def _for_each(work: Work) -> None:
+    """The function, or the derivative, for each element of a batch."""
+    request = work.request
+    if not request.batch:
+        return
+    mapped = [v for n in request.batch for v in _leaves(work.reading.arguments[n], work.reading)]
+    summed = []
+    if request.sums:
+        results = len(work.main.body.yields) - sum(len(_chosen(work, n)) for n in request.wrt)
+        names = [n for n in request.wrt for _ in _chosen(work, n)]
+        values = enumerate(work.main.body.yields[results:])
+        summed = [results + k for k, v in values if names[k] not in request.batch and not isinstance(v.type, Array)]
+    work.main, loop, work.whole = for_each(work.main, mapped, tuple(work.added_to.values()), summed, _span(work))
+    work.independent = (loop,)
+
+
+def _make_kernels(work: Work) -> None:
+    """Independent loops become kernels."""
+    if not work.on_gpu:
+        return
+    if work.callees:
+        message = "a recursive function is not run on the GPU"
+        raise DifferentiationError([Problem("SD501", message, _span(work), help="write it as a loop")])
+    made = to_kernels(work.main, work.independent)
+    work.main, work.kernels = made.host, made.kernels
+    for kernel in work.kernels:
+        verify(kernel, "make kernels of loops")
+
+
 def _emit(work: Work) -> None:
-    work.module = write_module(work.main, work.callees, work.reading, work.further, _shape_of_result(work), work.rooms)
+    result = _shape_of_result(work)
+    work.module = write_module(
+        work.main, work.callees, work.reading, work.further, result, work.rooms, work.kernels, work.whole
+    )
 
 
 STEPS: Sequence[tuple[str, Callable[[Work], None]]] = (
@@ -371,6 +430,8 @@ STEPS: Sequence[tuple[str, Callable[[Work], None]]] = (
     ("let elements collect what they get", _gather),
     ("keep elements that a loop comes back to in numbers, and count from zero", _suit_the_machine),
     ("take memory from the caller", _take_memory),
+    ("call it for each element of a batch", _for_each),
+    ("make kernels of loops", _make_kernels),
     ("write the source", _emit),
 )
 
@@ -417,6 +478,8 @@ class Derivation:
 
 def _load(work: Work, backend: str, options: dict[str, Any]) -> Callable[..., Any]:
     module = work.module
+    if backend == "cuda":
+        return OnDevice(module, work.request, _passed(work), _file(module), options)
     if backend == "python":
         return python.quiet(python.load(module.text, module.objects, _file(module))[module.name])
     key = (
@@ -428,6 +491,11 @@ def _load(work: Work, backend: str, options: dict[str, Any]) -> Callable[..., An
         _loaded[key] = module.objects, _compiled(module, options, key)
     objects, function = _loaded[key]
     return function if objects == module.objects else _compiled(module, options)
+
+
+def _passed(work: Work) -> tuple[str, ...]:
+    """The names of what the generated function takes first: the arguments that exist at run time."""
+    return tuple(n for n, x in work.reading.arguments.items() if not isinstance(x, Static))
 
 
 _loaded: dict[str, tuple[dict[str, Any], Callable[..., Any]]] = {}

@@ -155,9 +155,11 @@ class Turns:
             return False
         return all(self.turns_apart(loop, x, y, own) for x in written for y in accesses)
 
-    def turns_apart(self, loop: Loop, a: Store, b: Load | Store, own: set[Value]) -> bool:
-        """Whether two accesses never touch the same element in different turns, or do nothing but add to it."""
-        if (a.adds and isinstance(b, Store) and b.adds) or not self.memory(a.array) & self.memory(b.array):
+    def turns_apart(self, loop: Loop, a: Store, b: Load | Store, own: set[Value], *, sums: bool = True) -> bool:
+        """Whether two accesses never touch one element in different turns, or (`sums`) do nothing but add to it."""
+        if sums and a.adds and isinstance(b, Store) and b.adds:
+            return True
+        if not self.memory(a.array) & self.memory(b.array):
             return True
         if self.apart.different(a.array, b.array) and not any(self.changes(loop, x.array) for x in (a, b)):
             return True

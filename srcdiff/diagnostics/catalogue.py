@@ -12,13 +12,15 @@ class Kind:
     example: str
     """A function `f` of one float (or what `arguments` says) that has this problem."""
     arguments: str = "1.5,"
+    backend: str = ""
+    """The only backend that has this problem, if it is one."""
 
 
 CATALOGUE: dict[str, Kind] = {}
 
 
-def _kind(code: str, title: str, help_: str, example: str, arguments: str = "1.5,") -> None:
-    CATALOGUE[code] = Kind(title, help_, example, arguments)
+def _kind(code: str, title: str, help_: str, example: str, arguments: str = "1.5,", backend: str = "") -> None:
+    CATALOGUE[code] = Kind(title, help_, example, arguments, backend)
 
 
 # SD1xx: the language
@@ -149,4 +151,12 @@ _kind(
     "pass a copy of one of them",
     "def f(a, b):\n    a[0] = 2.0 * b[0]\n    return a[0] * b[0]\n",
     "*(lambda a: (a, a))(np.ones(3)),",
+)
+# SD5xx: GPUs
+_kind(
+    "SD501",
+    "something that a GPU does not do",
+    "write it as a loop over elements, or compute it on the CPU and pass it in",
+    "def power(x, n):\n    return x * power(x, n - 1) if n > 0 else x\n\ndef f(x):\n    return power(x, 3)\n",
+    backend="cuda",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from srcdiff.emit.naming import RESERVED
 from srcdiff.emit.texts import PRINTERS, formatted
 from srcdiff.emit.write import Text, write_function
 from srcdiff.ir.nodes import Function, Raise, Value, walk
+from srcdiff.ir.types import Type
 from srcdiff.rules import special
 from srcdiff.source.abstract import Abstract, Items, List, Static, Tuple
 from srcdiff.source.derivatives import Reading
@@ -32,6 +33,8 @@ class Module:
     """The memory that the last of them takes from its caller."""
     kept_elsewhere: tuple[Span, ...] = ()
     """The places of values that are kept in other memory."""
+    kernels: dict[str, tuple[Type, ...]] = field(default_factory=dict)
+    """The functions that a GPU runs, with the types of their parameters."""
 
 
 def write_module(
@@ -41,14 +44,27 @@ def write_module(
     further: dict[str, Abstract],
     result: str,
     rooms: tuple[Room, ...] = (),
+    kernels: Sequence[Function] | None = None,
+    instead: Mapping[Value, Value] | None = None,
 ) -> Module:
-    """The text of the module; `further` are parameters behind its own, `result` is a template of what it returns."""
+    """The text of the module; `further` are parameters behind its own, `result` is a template of what it returns.
+
+    `kernels` are functions that a GPU runs, where there is one; `instead` are parameters in place of arguments.
+    """
     module = Module(main.name, rooms=rooms, kept_elsewhere=kept_elsewhere((main, *callees)))
-    reserved = {c.name for c in callees} | {main.name}
+    module.kernels = {k.name: tuple(p.type for p in k.params) for k in kernels or ()}
+    reserved = {c.name for c in callees} | {main.name, *module.kernels}
     texts: list[Text] = [
         write_function(c, parameters=c.params, result=_tuple_of(c), reserved=sorted(reserved)) for c in callees
     ]
+    for kernel in kernels or ():
+        text = write_function(kernel, parameters=kernel.params, reserved=sorted(reserved))
+        text.lines.insert(0, "@cuda.jit")
+        texts.append(text)
     parameters, unpack = _parameters(reading, further)
+    if instead:
+        parameters = [p if isinstance(p, str) else instead.get(p, p) for p in parameters]
+        unpack = [(instead.get(value, value), text) for value, text in unpack]
     for kind in _namedtuples(reading):
         module.objects[kind.__name__] = kind
     texts.append(
@@ -59,6 +75,7 @@ def write_module(
             unpack=unpack,
             result=result,
             reserved=sorted({*reserved, *module.objects}),
+            on_gpu=kernels is not None,
         )
     )
     lines: list[str] = []
@@ -67,10 +84,12 @@ def write_module(
         module.objects |= text.objects
         lines += ["", "", *text.lines]
     for name in sorted(module.support, reverse=True):
-        lines = ["", "", *plain_source(support_function(name)), *lines]
+        decorator = [] if kernels is None else ["@cuda.jit(device=True)"]
+        lines = ["", "", *decorator, *plain_source(support_function(name)), *lines]
     body = "\n".join(lines)
     imports = ["import math", ""] if "math." in body else []
-    module.text = "\n".join([*imports, "import numpy as np", body]) + "\n"
+    others = [] if kernels is None else ["from numba import cuda"]
+    module.text = "\n".join([*imports, "import numpy as np", *others, body]) + "\n"
     module.functions = [*sorted(module.support), *(c.name for c in callees), main.name]
     return module
 

@@ -11,8 +11,8 @@ from srcdiff.ir.nodes import Custom, Function, Grow, If, Loop, Value, walk
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import Stack
 
-_SUPPORT = {p.support for p in PRIMITIVES.values() if p.support} | {"copied", "fitting", "grown"}
-RESERVED = frozenset({*keyword.kwlist, *dir(builtins), "np", "math", "_", *_SUPPORT})
+_SUPPORT = {p.support for p in PRIMITIVES.values() if p.support} | {"block_sum", "copied", "fitting", "grown"}
+RESERVED = frozenset({*keyword.kwlist, *dir(builtins), "np", "math", "cuda", "device", "_", *_SUPPORT})
 
 
 def give_names(function: Function, layout: Layout, reserved: Iterable[str]) -> dict[Value, str]:

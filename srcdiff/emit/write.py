@@ -17,12 +17,15 @@ from srcdiff.ir.nodes import (
     Alloc,
     Apply,
     Block,
+    BlockSum,
     Call,
     Comment,
     Const,
+    Coordinate,
     Copy,
     Custom,
     Dim,
+    Enlarge,
     Formatted,
     Function,
     Grow,
@@ -72,10 +75,16 @@ def write_function(
     result: str | None = None,
     doc: str = "",
     reserved: Sequence[str] = (),
+    on_gpu: bool = False,
 ) -> Text:
-    """`parameters` stand in the `def` line, `unpack` takes them apart, `result` is a template of what is returned."""
+    """`parameters` stand in the `def` line, `unpack` takes them apart, `result` is a template of what is returned.
+
+    `on_gpu` says that arrays are in the memory of a GPU.
+    """
     tuples = [p for p in parameters if isinstance(p, str)]
-    return _Writer(function, [*reserved, *tuples]).run(parameters, unpack, result, doc)
+    writer = _Writer(function, [*reserved, *tuples])
+    writer.arrays = "device" if on_gpu else "np"
+    return writer.run(parameters, unpack, result, doc)
 
 
 class _Writer:
@@ -87,6 +96,8 @@ class _Writer:
         self.depth = 1
         self.seen: set[tuple[str, int]] = set()
         self.reversing = False
+        self.arrays = "np"
+        """What makes new arrays."""
 
     def run(
         self, parameters: Sequence[str | Value], unpack: Sequence[tuple[Value, str]], result: str | None, doc: str
@@ -264,10 +275,25 @@ class _Writer:
                 self.assign(
                     operation.out, f"copied({self.names_of(operation.array)}, {self.expression(operation.room)})"
                 )
+            case Alloc(place=place) if place:
+                shape = ", ".join(self.expression(s) for s in operation.shape)
+                kind = _kind(operation.out.array.dtype)
+                shape = shape if len(operation.shape) == 1 else f"({shape})"
+                self.assign(operation.out, f"cuda.{place}.array({shape}, np.{kind})")
             case Alloc():
                 self.assign(operation.out, self.alloc(operation))
+            case Copy() if self.arrays != "np":
+                self.assign(operation.out, f"{self.arrays}.copy({self.names_of(operation.array)})")
             case Copy():
                 self.assign(operation.out, f"{self.names_of(operation.array)}.copy()")
+            case Coordinate():
+                self.assign(operation.out, operation.spelling)
+            case BlockSum():
+                self.text.support.add("block_sum")
+                self.assign(operation.out, f"block_sum({self.expression(operation.value)})")
+            case Enlarge():
+                parts = ", ".join(self.expression(v) for v in operation.uses())
+                self.line(f"cuda.atomic.max({parts})")
             case View():
                 items = ", ".join(self.item(i) for i in operation.items)
                 self.assign(operation.out, f"{self.names_of(operation.array)}[{items}]")
@@ -278,6 +304,9 @@ class _Writer:
                 self.assign(operation.out, f"{self.names_of(operation.array)}.reshape({shape})")
             case Library():
                 self.library(operation)
+            case Grow() if self.arrays != "np":
+                array, size = self.names_of(operation.array), self.expression(operation.size)
+                self.assign(operation.out, f"{self.arrays}.grown({array}, {size})")
             case Grow():
                 self.text.support.add("grown")
                 array, size = self.names_of(operation.array), self.expression(operation.size)
@@ -292,7 +321,7 @@ class _Writer:
                 outs = ", ".join(self.names[v] for v in operation.outs)
                 args = ", ".join(self.expression(a) for a in operation.args)
                 target = f"{outs}{',' if len(operation.outs) == 1 else ''} = " if outs else ""
-                self.line(f"{target}{operation.function}({args})")
+                self.line(f"{target}{operation.function}{self.launch(operation)}({args})")
             case Raise():
                 self.raise_(operation)
             case Print():
@@ -308,7 +337,20 @@ class _Writer:
             case _:
                 raise AssertionError(operation)
 
+    def launch(self, operation: Call) -> str:
+        """How many threads run a kernel."""
+        if operation.blocks_of_threads is None:
+            return ""
+        return (
+            "[device.alone]" if operation.alone else f"[device.shape({self.expression(operation.blocks_of_threads)})]"
+        )
+
     def store(self, operation: Store) -> None:
+        if operation.atomic:
+            at = self.indices(operation.indices)
+            at = at if len(operation.indices) == 1 else f"({at})"
+            self.line(f"cuda.atomic.add({self.names_of(operation.array)}, {at}, {self.expression(operation.value)})")
+            return
         place = f"{self.names_of(operation.array)}[{self.indices(operation.indices)}]"
         if not operation.adds:
             self.line(f"{place} = {self.expression(operation.value)}")
@@ -332,13 +374,13 @@ class _Writer:
         else:
             maker, rest = "full", f", {self.expression(operation.fill)}"
         if operation.like is not None:
-            return f"np.{maker}_like({self.expression(operation.like)}{rest})"
+            return f"{self.arrays}.{maker}_like({self.expression(operation.like)}{rest})"
         sizes = [self.expression(s) for s in operation.shape]
         shape = sizes[0] if len(sizes) == 1 else f"({', '.join(sizes)})"
-        kind = "" if dtype == "float64" else f", np.{'bool_' if dtype == 'bool' else dtype}"
+        kind = "" if dtype == "float64" else f", np.{_kind(dtype)}"
         if maker == "full" and not kind:
             kind = ", np.float64"
-        return f"np.{maker}({shape}{rest}{kind})"
+        return f"{self.arrays}.{maker}({shape}{rest}{kind})"
 
     def fit(self, operation: Alloc, room: Value) -> None:
         self.text.support.add("fitting")
@@ -368,10 +410,28 @@ class _Writer:
 
     def library(self, operation: Library) -> None:
         outs = ", ".join(self.names[v] for v in operation.outs)
-        text = LIBRARY[operation.function].spelling.format(*(self.expression(a) for a in operation.args))
+        args = [self.expression(a) for a in operation.args]
+        if operation.function.startswith("device."):
+            text = f"{operation.function}({', '.join(args)})"
+        elif self.arrays != "np":
+            text = self.on_host(operation, args)
+        else:
+            text = LIBRARY[operation.function].spelling.format(*args)
         self.line(f"{outs} = {text}")
 
+    def on_host(self, operation: Library, args: list[str]) -> str:
+        """A product is computed where the arrays are; all else by NumPy, from copies."""
+        if operation.function in ("matrix_matrix", "matrix_vector", "vector_vector"):
+            return f"{self.arrays}.matmul({', '.join(args)})"
+        names = [f"a{k}" for k in range(len(args))]
+        text = LIBRARY[operation.function].spelling.format(*names)
+        return f"{self.arrays}.on_host(lambda {', '.join(names)}: {text}, {', '.join(args)})"
+
     def raise_(self, operation: Raise) -> None:
+        if operation.errors is not None:
+            self.line(f"{self.names[operation.errors]}[0] = {operation.code}")
+            self.line("return")
+            return
         name = operation.exception.__name__
         self.text.objects[name] = operation.exception
         if not operation.parts:
@@ -410,7 +470,7 @@ class _Writer:
         owner = operation.out if isinstance(operation, NewStack) else operation.stack
         assert isinstance(owner.type, Stack)
         element, name, top = owner.type.element, self.names[owner], f"{self.names[owner]}_top"
-        kind = "bool_" if element.dtype == "bool" else element.dtype
+        kind = _kind(element.dtype)
         if isinstance(element, Array):
             shape = "0" if element.rank == 1 else f"({', '.join('0' * element.rank)})"
             match operation:
@@ -505,6 +565,10 @@ class _Writer:
         self.move(list(zip(operation.params, operation.args, strict=True)))
         self.block(operation.body)
         self.move(list(zip(operation.outs, operation.body.yields, strict=True)))
+
+
+def _kind(dtype: str) -> str:
+    return "bool_" if dtype == "bool" else dtype
 
 
 def literal(value: Any, out: Value) -> tuple[str, int]:

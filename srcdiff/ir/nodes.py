@@ -132,6 +132,8 @@ class Store(Operation):
     indices: tuple[Value, ...]
     value: Value
     adds: bool = False
+    atomic: bool = False
+    """Whether other threads may add to the same element at the same time."""
 
     def uses(self) -> tuple[Value, ...]:
         return (self.array, *self.indices, self.value)
@@ -139,6 +141,49 @@ class Store(Operation):
     def replaced(self, by: Substitution) -> Operation:
         indices = tuple([by(i) for i in self.indices])
         return changed(self, array=by(self.array), indices=indices, value=by(self.value))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Coordinate(Operation):
+    """Which thread of a GPU this is, or how many there are: an integer that is never negative, spelled so."""
+
+    out: Value
+    spelling: str
+
+    def defines(self) -> tuple[Value, ...]:
+        return (self.out,)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class BlockSum(Operation):
+    """The sum of what all threads of a block have; all of them come here."""
+
+    out: Value
+    value: Value
+
+    def uses(self) -> tuple[Value, ...]:
+        return (self.value,)
+
+    def defines(self) -> tuple[Value, ...]:
+        return (self.out,)
+
+    def replaced(self, by: Substitution) -> Operation:
+        return changed(self, value=by(self.value))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Enlarge(Operation):
+    """`array[index] = max(array[index], value)`, whatever other threads do at the same time."""
+
+    array: Value
+    index: Value
+    value: Value
+
+    def uses(self) -> tuple[Value, ...]:
+        return (self.array, self.index, self.value)
+
+    def replaced(self, by: Substitution) -> Operation:
+        return changed(self, array=by(self.array), index=by(self.index), value=by(self.value))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -154,6 +199,8 @@ class Alloc(Operation):
     """The place of the value that is kept here for the reverse sweep, if that is what it is for."""
     room: Value | None = None
     """An array from the caller, taken instead if it has the shape."""
+    place: str = ""
+    """Where it is, in code that a thread of a GPU runs: `local`, its own, or `shared` with the threads of its block."""
 
     def uses(self) -> tuple[Value, ...]:
         given = tuple(v for v in (self.fill, self.room) if v is not None)
@@ -397,22 +444,27 @@ class Loop(Operation):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Call(Operation):
-    """A call of another function of the program; only recursion needs it, other calls are inlined."""
+    """A call of another function of the program; only recursion needs it, other calls are inlined. Or of a kernel."""
 
     outs: tuple[Value, ...]
     function: str
     args: tuple[Value, ...]
     writes: bool = False
     """Whether it writes into the arrays it is given."""
+    blocks_of_threads: Value | None = None
+    """How many blocks of threads run it, if it is a kernel."""
+    alone: bool = False
+    """Whether one thread runs it."""
 
     def uses(self) -> tuple[Value, ...]:
-        return self.args
+        return self.args if self.blocks_of_threads is None else (*self.args, self.blocks_of_threads)
 
     def defines(self) -> tuple[Value, ...]:
         return self.outs
 
     def replaced(self, by: Substitution) -> Operation:
-        return changed(self, args=tuple([by(a) for a in self.args]))
+        blocks = self.blocks_of_threads and by(self.blocks_of_threads)
+        return changed(self, args=tuple([by(a) for a in self.args]), blocks_of_threads=blocks)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -474,16 +526,18 @@ def with_values(part: Any, by: Substitution) -> Any:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Raise(Operation):
-    """Raise `exception(*parts)`."""
+    """Raise `exception(*parts)`; a thread of a GPU leaves a `code` in an array for its host instead, and ends."""
 
     exception: type[BaseException]
     parts: tuple[Any, ...]
+    errors: Value | None = None
+    code: int = 0
 
     def uses(self) -> tuple[Value, ...]:
-        return values_in(self.parts)
+        return values_in(self.parts) if self.errors is None else (self.errors,)
 
     def replaced(self, by: Substitution) -> Operation:
-        return changed(self, parts=with_values(self.parts, by))
+        return changed(self, parts=with_values(self.parts, by), errors=self.errors and by(self.errors))
 
 
 @dataclass(frozen=True, eq=False, slots=True)

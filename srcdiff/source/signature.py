@@ -46,6 +46,12 @@ def describe_argument(value: Any, name: str, span: Span | None, *, exact: bool =
                 return Description("stored", None, (Description("value", kind_),))
         case None | str() | type() | types.ModuleType():
             return Description("static", (type(value), value))
+    if is_on_device(value):
+        dtype, shape, in_order = layout_on_device(value)
+        if is_supported_dtype(dtype):
+            ones_there = tuple(axis for axis, n in enumerate(shape) if n == 1)
+            known = ((CONTIGUOUS,) if in_order else ()) + ((Description("units", ones_there),) if exact else ())
+            return Description("value", Array(dtype.name, len(shape)), known)
     if callable(value):
         return Description("static", (type(value), value))
     what = f"an array of {value.dtype}" if type(value) is np.ndarray else f"of type {type(value).__name__}"
@@ -53,6 +59,19 @@ def describe_argument(value: Any, name: str, span: Span | None, *, exact: bool =
     if isinstance(value, complex) or (isinstance(value, np.ndarray) and value.dtype.kind == "c"):
         message = f"the argument `{name}` is complex, which is not differentiated yet"
     raise DifferentiationError([Problem("SD201", message, span)])
+
+
+def is_on_device(value: Any) -> bool:
+    """Whether it is an array in the memory of a GPU."""
+    return hasattr(value, "__cuda_array_interface__") or getattr(value, "__cuda_ndarray__", False)
+
+
+def layout_on_device(value: Any) -> tuple[np.dtype[Any], tuple[int, ...], bool]:
+    """The dtype and shape of an array in the memory of a GPU, and whether it is contiguous there."""
+    if hasattr(value, "is_c_contiguous"):
+        return np.dtype(value.dtype), tuple(value.shape), bool(value.is_c_contiguous())
+    interface = value.__cuda_array_interface__
+    return np.dtype(interface["typestr"]), tuple(interface["shape"]), interface.get("strides") is None
 
 
 def units(value: np.ndarray[Any, Any]) -> tuple[Description, ...]:

@@ -235,10 +235,21 @@ class Reverse:
 
 
 def gradient_of(
-    function: Function, wrt: Sequence[Value], output: int, *, with_results: bool, name: str, callees: dict[str, Any]
+    function: Function,
+    wrt: Sequence[Value],
+    output: int,
+    *,
+    with_results: bool,
+    name: str,
+    callees: dict[str, Any],
+    given: dict[Value, Value],
 ) -> Function:
-    """Value and gradient: the results of the function (if asked for), then a gradient for each chosen value."""
+    """Value and gradient: the results of the function (if asked for), then a gradient for each chosen value.
+
+    The adjoints `given` are parameters that it adds to.
+    """
     function, _ = protect_arguments(function)
     results = function.body.yields
-    reverse = Reverse(function, wrt, [(results[output], None)], callees)
-    return reverse.run(results if with_results else (), name)
+    reverse = Reverse(function, wrt, [(results[output], None)], callees, given)
+    written = reverse.run(results if with_results else (), name)
+    return replace(written, params=(*written.params, *given.values()), written=tuple(given.values()))

@@ -14,6 +14,7 @@ from srcdiff.ir.nodes import (
     Copy,
     Custom,
     Dim,
+    Enlarge,
     Function,
     Grow,
     If,
@@ -238,7 +239,7 @@ def remove_dead(function: Function) -> Function:
 def _is_seen(operation: Operation) -> bool:
     """Whether it ends or prints something, or changes a list of arrays, or arrays through a call: others may see it."""
     match operation:
-        case Raise() | Print() | Comment():
+        case Raise() | Print() | Comment() | Enlarge():
             return True
         case Call():
             return operation.writes

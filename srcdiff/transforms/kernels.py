@@ -1,0 +1,637 @@
+"""Loops whose turns are independent become kernels of a GPU; what stands around them stays on the host.
+
+for i in range(n):                           blocks, threads = device.grid(n, 0)
+    y[i] = a * x[i]                          sums = device.empty((1, blocks))
+    total += y[i]                 =>         f_1[blocks, device.block](n, a, x, y, sums)
+                                             total = device.total(sums, 0)
+
+A thread runs the turns `thread, thread + threads, ...`. What turns add up is added up by each thread, then by the
+threads of a block, then over the blocks; what they add to elements, by atomic additions where two turns may meet, or,
+where every turn adds to the same elements, in an array that each thread has of its own, and then like sums. A loop
+whose turns need each other is run by one thread, or stays on the host, if there are independent loops inside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from srcdiff.analyses.turns import Turns
+from srcdiff.ir.builder import Builder
+from srcdiff.ir.clone import cloned
+from srcdiff.ir.nodes import (
+    Alloc,
+    Apply,
+    Block,
+    BlockSum,
+    Call,
+    Const,
+    Coordinate,
+    Dim,
+    Formatted,
+    Function,
+    Grow,
+    Library,
+    Load,
+    Loop,
+    NewStack,
+    Operation,
+    Peek,
+    Pop,
+    Print,
+    Push,
+    Raise,
+    References,
+    Reshape,
+    Store,
+    Transpose,
+    Value,
+    View,
+    inner_values,
+    walk,
+)
+from srcdiff.ir.types import FLOAT, INT, Array, Stack, is_float
+from srcdiff.transforms.simplify import simplify
+from srcdiff.transforms.threads import Private, private_memory
+
+BYTES = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "bool": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    host: Function
+    kernels: tuple[Function, ...]
+
+
+def to_kernels(function: Function, independent: Iterable[Loop] = ()) -> Kernels:
+    """The function for a host with a GPU, and its kernels; `independent` are loops known to be so."""
+    outline = _Outline(function, independent)
+    host = replace(function, body=outline.block(function.body))
+    return Kernels(without_unused(host), tuple(outline.kernels))
+
+
+def without_unused(function: Function) -> Function:
+    """Without views, lengths and constants that only kernels needed."""
+    used = {v for o in walk(function.body) for v in o.uses()}
+    used |= {v for b in _blocks(function.body) for v in b.yields}
+
+    def block(old: Block) -> Block:
+        operations = [o.rebuilt(block) for o in old.operations]
+        kept = [
+            o
+            for o in operations
+            if not isinstance(o, Const | Dim | Apply | References) or any(v in used for v in o.defines())
+        ]
+        return replace(old, operations=tuple(kept))
+
+    body = block(function.body)
+    changed = len(walk(body)) < len(walk(function.body))
+    return without_unused(replace(function, body=body)) if changed else function
+
+
+def _blocks(block: Block) -> list[Block]:
+    return [block, *(b for o in walk(block) for b in o.blocks())]
+
+
+class _Outline:
+    def __init__(self, function: Function, independent: Iterable[Loop]) -> None:
+        self.name = function.name
+        self.turns = Turns(function)
+        self.definition = {v: o for o in walk(function.body) for v in o.defines()}
+        self.known_independent = set(independent)
+        self.kernels: list[Function] = []
+
+    def block(self, block: Block) -> Block:
+        build = Builder()
+        for operation in block.operations:
+            build.span = operation.span
+            if not isinstance(operation, Loop):
+                build.add(operation.rebuilt(self.block))
+            elif self.is_independent(operation):
+                _Launch(self, operation, build).in_parallel()
+            elif self.runs_in_one_thread(operation):
+                _Launch(self, operation, build).in_one_thread()
+            else:
+                build.add(operation.rebuilt(self.block))
+        return Block(tuple(build.operations), block.yields)
+
+    # -- which loops -------------------------------------------------------------------------------------------------
+
+    def is_independent(self, loop: Loop) -> bool:
+        """Whether the turns may run at the same time: each writes elements of its own, or only adds."""
+        if loop in self.known_independent:
+            return True
+        if not loop.counted or not self.fits_a_thread(loop):
+            return False
+        turns = self.turns
+        if not all(turns.is_sum(loop, k) for k in range(len(loop.params))):
+            return False
+        effects = turns.effects((loop,))
+        own = {v for o in walk(loop.body) for v in o.defines()}
+        written = [x for x in effects.stores if not turns.memory(x.array) <= own]
+        accesses: list[Load | Store] = [*effects.loads, *effects.stores]
+        if any(turns.memory(x.array) & effects.reads for x in written):
+            return False
+        return all(turns.turns_apart(loop, x, y, own) for x in written for y in accesses)
+
+    def runs_in_one_thread(self, loop: Loop) -> bool:
+        """Whether a loop whose turns need each other is better run on the GPU, where its arrays are."""
+        if not self.fits_a_thread(loop) or any(isinstance(v.type, Array) for v in loop.params):
+            return False
+        inner = [o for o in walk(loop.body) if isinstance(o, Loop) and o.bounds is not None]
+        constants = self.turns.constants
+        return not any(self.is_independent(o) for o in inner if o.bounds is not None and o.bounds[1] not in constants)
+
+    def fits_a_thread(self, loop: Loop) -> bool:
+        """Whether there is nothing in it that a thread cannot do."""
+        inside = walk(loop.body) if loop.test is None else [*walk(loop.test), *walk(loop.body)]
+        own = {v for o in inside for v in (*o.defines(), *inner_values(o))}
+        for operation in inside:
+            match operation:
+                case Call() | Library() | Peek():
+                    return False
+                case Print() if any(isinstance(p, Formatted) for p in operation.parts):
+                    return False
+                case Push() | Pop():
+                    if operation.stack not in own or isinstance(operation.stack.type, Array):
+                        return False
+                case NewStack(out=Value(type=Stack(element=Array()))):
+                    return False
+                case Grow():
+                    if not self.turns.memory(operation.array) <= own:
+                        return False
+        return True
+
+    def is_alone(self, store: Store, loop: Loop, accesses: Sequence[Load | Store], own: set[Value]) -> bool:
+        """Whether no other turn touches what an access touches."""
+        return all(self.turns.turns_apart(loop, store, other, own, sums=False) for other in accesses)
+
+    # -- loops that do nothing but other loops -----------------------------------------------------------------------
+
+    def nest(self, loop: Loop) -> list[Loop]:
+        """The loop, and those inside it that can be run together with it as one."""
+        if not loop.body.operations:
+            return [loop]
+        *before, inner = [o for o in loop.body.operations if not isinstance(o, Const)] or loop.body.operations
+        if not isinstance(inner, Loop) or not all(isinstance(o, Dim | Apply | References) for o in before):
+            return [loop]
+        if inner.bounds is None or not self.is_independent(inner) or self.adds_for_all_turns(loop):
+            return [loop]
+        if tuple(loop.body.yields) != inner.outs or inner.inits != loop.params:
+            return [loop]
+        inside = {v for o in loop.body.operations for v in o.defines()} | set(loop.inner())
+        if not all(self.is_known_outside(b, inside) for b in inner.bounds):
+            return [loop]
+        return [loop, *self.nest(inner)]
+
+    def is_known_outside(self, value: Value, inside: set[Value]) -> bool:
+        """Whether a value does not depend on the turn."""
+        if value not in inside:
+            return True
+        operation = self.definition.get(value)
+        return isinstance(operation, Const | Dim | Apply) and all(
+            self.is_known_outside(v, inside) for v in operation.uses()
+        )
+
+    def adds_for_all_turns(self, loop: Loop) -> bool:
+        """Whether there are elements that every turn adds to."""
+        changing = self.changing(loop)
+        return any(isinstance(o, Store) and o.adds and not {o.array, *o.indices} & changing for o in walk(loop.body))
+
+    def changing(self, loop: Loop) -> set[Value]:
+        """Values that may be others in every turn, and new arrays."""
+        found = set(loop.inner())
+        inner: set[Loop] = set()
+        size = -1
+        while size != len(found):
+            size = len(found)
+            for operation in walk(loop.body):
+                match operation:
+                    case Const() | Coordinate():
+                        continue
+                    case Loop():
+                        inner.add(operation)
+                        if found & {*operation.uses()}:
+                            found |= set(operation.inner())
+                        found |= {*operation.params, *operation.defines()}
+                    case Apply() | Dim() | View() | Transpose() | Reshape() if not found & set(operation.uses()):
+                        continue
+                    case _:
+                        found |= set(operation.defines())
+        return found
+
+
+class _Launch:
+    """Writes the kernel of a loop, and what the host does to run it."""
+
+    def __init__(self, outline: _Outline, loop: Loop, host: Builder) -> None:
+        self.outline, self.loop, self.host = outline, loop, host
+        self.build = Builder()
+        self.build.span = loop.span
+        self.inside: dict[Value, Value] = {}
+        """Values of the host, and of the loop, in the kernel."""
+        self.params: list[Value] = []
+        self.args: list[Value] = []
+        self.name = f"{outline.name}_{len(outline.kernels) + 1}"
+        self.before_launch: list[Callable[[], None]] = []
+
+    # -- values on both sides ----------------------------------------------------------------------------------------
+
+    def parameter(self, argument: Value, name: str = "") -> Value:
+        """A new parameter of the kernel, for a value of the host."""
+        param = Value(argument.type, name or argument.name)
+        self.params.append(param)
+        self.args.append(argument)
+        return param
+
+    def bring(self, value: Value) -> Value:
+        """A value of the host, in the kernel; what is quickly had again is."""
+        if value in self.inside:
+            return self.inside[value]
+        operation = self.outline.definition.get(value)
+        if isinstance(operation, Const | Dim | References):
+            for used in operation.uses():
+                self.bring(used)
+            self.build.add(cloned(operation, self.inside))
+            if isinstance(operation, Const):
+                self.build.constants[self.inside[value]] = operation.value
+        else:
+            self.inside[value] = self.parameter(value)
+        return self.inside[value]
+
+    def bring_all(self, operations: Iterable[Operation], own: Iterable[Value] = ()) -> None:
+        """What operations need of the host; what is their own is not there."""
+        every = [o for one in operations for o in (one, *(o for b in one.blocks() for o in walk(b)))]
+        inside = {v for o in every for v in (*o.defines(), *inner_values(o))} | set(own)
+        for operation in every:
+            for value in (*operation.uses(), *(y for b in operation.blocks() for y in b.yields)):
+                if value not in inside:
+                    self.bring(value)
+
+    def outside(self, value: Value) -> Value:
+        """A value of a loop that does not depend on its turns, on the host."""
+        operation = self.outline.definition.get(value)
+        if value in self.hosted:
+            return self.hosted[value]
+        if not isinstance(operation, Const | Dim | Apply) or value not in self.of_loop:
+            return value
+        for used in operation.uses():
+            self.hosted[used] = self.outside(used)
+        self.host.add(cloned(operation, self.hosted))
+        return self.hosted[value]
+
+    # -- many threads ------------------------------------------------------------------------------------------------
+
+    def in_parallel(self) -> None:
+        nest = self.outline.nest(self.loop)
+        inner = nest[-1]
+        self.of_loop = {v for o in walk(self.loop.body) for v in o.defines()}
+        self.hosted: dict[Value, Value] = {}
+        lengths = [self.length(loop) for loop in nest]
+        count = lengths[0]
+        for length in lengths[1:]:
+            count = self.host.apply("multiply", count, length)
+        thread, threads = self.coordinate("cuda.grid(1)", "thread"), self.coordinate("cuda.gridsize(1)", "threads")
+        count_inside = self.parameter(count, "count") if len(nest) > 1 else self.bring_or_pass(count)
+        sizes = [self.bring_or_pass(length) for length in lengths[1:]]
+        atomic, own = self.targets()
+        before = [o for loop in nest[:-1] for o in loop.body.operations if o is not nest[nest.index(loop) + 1]]
+        self.bring_all((*before, *inner.body.operations), [v for loop in nest for v in loop.inner()])
+        mine = self.own_arrays(own)
+        starts = [self.zero(p) for p in inner.params]
+        turn = Value(INT, inner.index.name if len(nest) == 1 and inner.index is not None else "k")
+        known = dict(self.inside)
+        known |= mine
+        params = tuple(Value(p.type, p.name) for p in inner.params)
+        with self.build.block() as body:
+            self.indices(nest, sizes, turn, known)
+            known |= dict(zip(inner.params, params, strict=True))
+            for operation in (*before, *inner.body.operations):
+                self.build.add(cloned(_atomic(operation, atomic), known))
+            yields = tuple(known.get(y, y) for y in inner.body.yields[: len(params)])
+        outs = tuple(Value(p.type, p.name) for p in params)
+        bounds = (thread, count_inside, threads)
+        self.build.add(
+            Loop(turn, bounds, params, tuple(starts), None, Block(tuple(body), yields), outs, span=self.loop.span)
+        )
+        blocks = Value(INT, "blocks")
+        finish = self.add_up(outs, blocks)
+        self.add_up_elements(mine)
+        self.run(thread, count, blocks)
+        finish()
+
+    def bring_or_pass(self, value: Value) -> Value:
+        """A size that the host has computed, in the kernel."""
+        if value in self.outline.definition or value in self.outline.turns.sites:
+            return self.bring(value)
+        known = self.host.constants.get(value)
+        return self.build.const(known) if known is not None else self.parameter(value)
+
+    def coordinate(self, spelling: str, name: str = "") -> Value:
+        out = Value(INT, name)
+        self.build.add(Coordinate(out, spelling))
+        return out
+
+    def length(self, loop: Loop) -> Value:
+        """How many turns a loop has, on the host."""
+        assert loop.bounds is not None
+        start, stop, step = (self.outside(b) for b in loop.bounds)
+        constants = self.outline.turns.constants
+        known = [constants.get(b) for b in loop.bounds]
+        if known[0] == 0 and known[2] == 1:
+            return stop
+        return self.host.apply("range_length", start, stop, step)
+
+    def indices(self, nest: list[Loop], sizes: list[Value], turn: Value, known: dict[Value, Value]) -> None:
+        """The counters of the loops, from the number of the turn among all."""
+        build, rest = self.build, turn
+        numbers: list[Value] = []
+        for size in reversed(sizes):
+            numbers.insert(0, build.apply("remainder", rest, size))
+            rest = build.apply("floor_divide", rest, size)
+        numbers.insert(0, rest)
+        for loop, number in zip(nest, numbers, strict=True):
+            assert loop.bounds is not None
+            if loop.index is None:
+                continue
+            start, _, step = loop.bounds
+            value = number
+            constants = self.outline.turns.constants
+            if constants.get(step) != 1:
+                value = build.apply("multiply", value, known.get(step) or self.again(step, known))
+            if constants.get(start) != 0:
+                value = build.apply("add", known.get(start) or self.again(start, known), value)
+            if value is not turn:
+                value.name = loop.index.name
+            known[loop.index] = value
+
+    def again(self, value: Value, known: dict[Value, Value]) -> Value:
+        operation = self.outline.definition[value]
+        for used in operation.uses():
+            if used not in known:
+                self.again(used, known)
+        self.build.add(cloned(operation, known))
+        return known[value]
+
+    def zero(self, param: Value) -> Value:
+        return self.build.const(0 if param.type == INT else 0.0, param.scalar)
+
+    # -- what turns add up -------------------------------------------------------------------------------------------
+
+    def targets(self) -> tuple[set[Store], list[Value]]:
+        """The additions that have to be atomic, and the arrays that each thread adds to in one of its own instead."""
+        outline, loop, memory = self.outline, self.loop, self.outline.turns.memory
+        inside = walk(loop.body)
+        made = {v for o in inside for v in o.defines()}
+        accesses = [o for o in inside if isinstance(o, Load | Store) and not memory(o.array) <= made]
+        meeting = {
+            o for o in accesses if isinstance(o, Store) and o.adds and not outline.is_alone(o, loop, accesses, made)
+        }
+        changing = outline.changing(loop)
+        own: list[Value] = []
+        for store in meeting:
+            (array, *others) = memory(store.array)
+            together = [o for o in accesses if array in memory(o.array)]
+            if (
+                not others
+                and array not in own
+                and all(
+                    o in meeting and not {o.array, *o.indices} & changing and self.base(o.array, made) is array
+                    for o in together
+                )
+            ):
+                own.append(array)
+        return {o for o in meeting if not set(memory(o.array)) & set(own)}, own
+
+    def base(self, array: Value, made: set[Value]) -> Value:
+        """The array that views made in the loop are views of."""
+        while array in made:
+            operation = self.outline.definition.get(array)
+            if not isinstance(operation, References):
+                break
+            array = operation.array
+        return array
+
+    def own_arrays(self, arrays: Sequence[Value]) -> dict[Value, Value]:
+        """An array of zeros for each, which the thread has of its own."""
+        found: dict[Value, Value] = {}
+        for array in arrays:
+            all_threads = self.inside[array]
+            out = Value(array.type, array.name)
+            zero = self.build.const(0.0)
+            self.build.add(Alloc(out, (), zero, all_threads, span=self.loop.span))
+            found[array] = out
+        return found
+
+    def add_up_elements(self, own: dict[Value, Value]) -> None:
+        """The threads of a block add up what each has in its own arrays; one of them adds it to the array of all."""
+        build = self.build
+        for array, mine in own.items():
+            together = self.inside[array]
+
+            def add(at: tuple[Value, ...], mine: Value = mine, together: Value = together) -> None:
+                total = Value(FLOAT)
+                build.add(BlockSum(total, build.load(mine, at)))
+                self.in_first_thread(Store(together, at, total, adds=True, atomic=True))
+
+            build.each_element(together, add)
+
+    def in_first_thread(self, store: Store) -> None:
+        """What one thread of a block does."""
+        build = self.build
+        number = self.coordinate("cuda.threadIdx.x", "in_block")
+        condition = build.apply("equal", number, build.const(0))
+        build.branch(condition, Block((store,)), Block(), ())
+
+    def add_up(self, outs: Sequence[Value], blocks: Value) -> Callable[[], None]:
+        """The sums of a block go to the host, which adds them up; integers are added to where they belong at once."""
+        if not outs:
+            return lambda: None
+        host, build = self.host, self.build
+        floats = [k for k, out in enumerate(outs) if is_float(out.type)]
+        whole = [k for k in range(len(outs)) if k not in floats]
+        inits = self.inits()
+        if floats:
+            sums = Value(Array("float64", 2), "sums")
+            inside = self.parameter(sums)
+            for row, k in enumerate(floats):
+                total = Value(FLOAT, outs[k].name)
+                build.add(BlockSum(total, outs[k]))
+                block, place = self.coordinate("cuda.blockIdx.x", "block"), build.const(row)
+                self.in_first_thread(Store(inside, (place, block), total))
+            self.before_launch.append(
+                lambda: host.add(Alloc(sums, (host.const(len(floats)), blocks), span=self.loop.span))
+            )
+        if whole:
+            counts = Value(Array("int64", 1), "counts")
+            inside = self.parameter(counts)
+            for row, k in enumerate(whole):
+                build.add(Store(inside, (build.const(row),), outs[k], adds=True, atomic=True))
+            self.before_launch.append(
+                lambda: host.add(Alloc(counts, (host.const(len(whole)),), host.const(0), span=self.loop.span))
+            )
+
+        def finish() -> None:
+            for row, k in enumerate(floats):
+                out, init = inits[k]
+                at_first = self.outline.turns.constants.get(init) == 0 and out.type == FLOAT
+                total = out if at_first else Value(FLOAT)
+                host.add(Library((total,), "device.total", (sums, host.const(row))))
+                if not at_first:
+                    host.add(Apply(out, "add", (init, host.cast(total, out.type))))
+            for row, k in enumerate(whole):
+                out, init = inits[k]
+                host.add(Apply(out, "add", (init, host.load(counts, (host.const(row),)))))
+
+        return finish
+
+    def inits(self) -> list[tuple[Value, Value]]:
+        """For each sum of the innermost loop what the host calls it, and what it starts from."""
+        return list(zip(self.loop.outs, self.loop.inits, strict=True))
+
+    # -- one thread --------------------------------------------------------------------------------------------------
+
+    def in_one_thread(self) -> None:
+        """A loop whose turns need each other; its results come back in arrays."""
+        thread = self.coordinate("cuda.grid(1)", "thread")
+        self.bring_all((self.loop,))
+        known = dict(self.inside)
+        self.build.add(cloned(self.loop, known))
+        results = self.loop.defines()
+        kinds = {
+            "float64": [v for v in results if is_float(v.type)],
+            "int64": [v for v in results if not is_float(v.type)],
+        }
+        arrays: list[tuple[Value, list[Value]]] = []
+        for dtype, values in kinds.items():
+            if values:
+                array = Value(Array(dtype, 1), "results" if dtype == "float64" else "counts")
+                inside = self.parameter(array)
+                for k, value in enumerate(values):
+                    build = self.build
+                    build.store(inside, (build.const(k),), build.cast(known[value], INT if dtype == "int64" else FLOAT))
+                arrays.append((array, values))
+        host = self.host
+        for array, values in arrays:
+            host.add(Alloc(array, (host.const(len(values)),), span=self.loop.span))
+        self.run(thread, None, host.const(1))
+        for array, values in arrays:
+            for k, value in enumerate(values):
+                loaded = host.load(array, (host.const(k),))
+                makers = {"float64": "float64", "float32": "float32", "int64": "int", "bool": "bool"}
+                host.add(Apply(value, makers[value.scalar.dtype], (loaded,)))
+
+    # -- running it --------------------------------------------------------------------------------------------------
+
+    def run(self, thread: Value, count: Value | None, blocks: Value) -> None:
+        """The kernel, with memory for its threads, and the host's call of it."""
+        params = tuple(self.params)
+        arrays = tuple(p for p in params if isinstance(p.type, Array))
+        kernel = simplify(Function(self.name, params, Block(tuple(self.build.operations)), arrays))
+        private = private_memory(kernel, thread)
+        host, known = self.host, dict(zip(params, self.args, strict=True))
+        sizes = self.measured(private, known, blocks, count)
+        threads, shapes = Value(INT, "threads"), []
+        bytes_each, place = host.const(0), 0
+        for scratch in private.scratch:
+            shape = []
+            for formula in scratch.formulas:
+                if formula is None:
+                    assert sizes is not None
+                    shape.append(host.load(sizes, (host.const(place),)))
+                    place += 1
+                else:
+                    shape.append(self.on_host(formula, private.definition, known))
+            shapes.append(shape)
+            amount = host.const(BYTES[scratch.param.array.dtype])
+            for size in shape:
+                amount = host.apply("multiply", amount, size)
+            bytes_each = host.apply("add", bytes_each, amount)
+        if count is not None:
+            host.add(Library((blocks, threads), "device.grid", (count, bytes_each)))
+        else:
+            host.add(Const(threads, 1))
+        args = list(self.args)
+        for make in self.before_launch:
+            make()
+        if private.errors is not None:
+            errors = host.alloc("int64", (host.const(1),), host.const(0), "errors")
+            args.append(errors)
+        for scratch, shape in zip(private.scratch, shapes, strict=True):
+            args.append(host.alloc(scratch.param.array.dtype, (*shape, threads), None, scratch.param.name))
+        alone = count is None
+        function = private.kernel
+        self.outline.kernels.append(function)
+        host.add(
+            Call(
+                (), function.name, tuple(args), writes=True, blocks_of_threads=blocks, alone=alone, span=self.loop.span
+            )
+        )
+        if private.errors is not None:
+            self.raise_what_threads_raised(errors, private)
+
+    def measured(self, private: Private, known: dict[Value, Value], blocks: Value, count: Value | None) -> Value | None:
+        """Run what reports sizes; gives the array with them."""
+        if private.measure is None:
+            return None
+        host = self.host
+        places = sum(f is None for s in private.scratch for f in s.formulas)
+        sizes = host.alloc("int64", (host.const(places),), host.const(0), "sizes")
+        measure = private.measure
+        passed = {**known, measure.params[-1]: sizes}  # errors are raised by the kernel itself
+        params = [p for p in measure.params if p in passed]
+        args = [passed[p] for p in params]
+        self.outline.kernels.append(replace(measure, params=tuple(params)))
+        many = host.const(1)
+        if count is not None:
+            many, rest = Value(INT, "blocks"), Value(INT)
+            host.add(Library((many, rest), "device.grid", (count, host.const(0))))
+        call = Call((), measure.name, tuple(args), writes=True, blocks_of_threads=many, alone=count is None)
+        host.add(replace(call, span=self.loop.span))
+        return sizes
+
+    def on_host(self, value: Value, definition: dict[Value, Operation], known: dict[Value, Value]) -> Value:
+        """A size of the kernel, computed by the host."""
+        if value in known:
+            return known[value]
+        operation = definition[value]
+        for used in operation.uses():
+            self.on_host(used, definition, known)
+        if isinstance(operation, Const):
+            known[value] = self.host.const(operation.value, value.scalar)
+        else:
+            self.host.add(cloned(operation, known))
+        return known[value]
+
+    def raise_what_threads_raised(self, errors: Value, private: Private) -> None:
+        host = self.host
+        code = host.load(errors, (host.const(0),))
+        for number, raised in enumerate(private.raised, 1):
+            parts = tuple(_without_values(p) for p in raised.parts)
+            again = Raise(raised.exception, parts, span=raised.span)
+            condition = host.apply("equal", code, host.const(number))
+            host.branch(condition, Block((again,)), Block(), ())
+
+
+def _atomic(operation: Operation, atomic: set[Store]) -> Operation:
+    """With the additions that have to be."""
+    if isinstance(operation, Store):
+        return replace(operation, atomic=True) if operation in atomic else operation
+
+    def block(old: Block) -> Block:
+        return replace(old, operations=tuple(_atomic(o, atomic) for o in old.operations))
+
+    return operation.rebuilt(block) if operation.blocks() else operation
+
+
+def _without_values(part: Any) -> Any:
+    """What an exception says, without the numbers of the thread."""
+    match part:
+        case Formatted():
+            return part.template.replace("{}", "...")
+        case Value():
+            return "..."
+        case tuple():
+            return tuple(_without_values(p) for p in part)
+    return part
