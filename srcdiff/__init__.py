@@ -12,6 +12,7 @@ from srcdiff.api import (
 from srcdiff.batching import batched
 from srcdiff.benchmark import benchmark
 from srcdiff.diagnostics import DifferentiationError, ZeroGradientWarning
+from srcdiff.inspection import explain
 from srcdiff.modes import check, hessian, hvp, jacobian, jvp, vjp
 
 __version__ = "0.1.0"
@@ -25,6 +26,7 @@ __all__ = [
     "check",
     "custom_rule",
     "differentiable",
+    "explain",
     "grad",
     "hessian",
     "hvp",

@@ -38,7 +38,7 @@ from srcdiff.source.signature import (
 from srcdiff.workspace import Given, Memory, Workspace, no_memory
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
-    from srcdiff.pipeline import Compiled, Derivation
+    from srcdiff.pipeline import Compiled, Derivation, Request
     from srcdiff.source.derivatives import Reading
 
 Wrt = int | str | Sequence[int | str]
@@ -211,7 +211,7 @@ class Derivative:
         Gradients are overwritten by its next call. Threads need one each.
         """
         specialisation, values = self._with_rooms(
-            tuple(_stand_in(a) for a in args), {k: _stand_in(v) for k, v in kwargs.items()}
+            tuple(stand_in(a) for a in args), {k: stand_in(v) for k, v in kwargs.items()}
         )
         specialisation.compile(values)
         return Workspace(self._with_rooms)
@@ -233,7 +233,7 @@ class Derivative:
 
     def compile(self, *args: Any, **kwargs: Any) -> Derivative:
         """Specialise ahead of time, for example arguments or types such as `"float64[:]"` and `float`."""
-        values = self.bound(tuple(_stand_in(a) for a in args), {k: _stand_in(v) for k, v in kwargs.items()})
+        values = self.bound(tuple(stand_in(a) for a in args), {k: stand_in(v) for k, v in kwargs.items()})
         specialisation = self._specialise(tuple([_key(a) for a in values]), values)
         specialisation.compile(values)
         return self
@@ -295,7 +295,7 @@ class Derivative:
             self.latest = self._specialised(args, exact=True, batch=batch, sums=sums)
             return self.latest
 
-    def _specialised(
+    def request(
         self,
         args: tuple[Any, ...],
         *,
@@ -303,8 +303,9 @@ class Derivative:
         rooms: bool = False,
         batch: tuple[str, ...] = (),
         sums: bool = False,
-    ) -> Specialisation:
-        from srcdiff.pipeline import Request, compile_request
+    ) -> Request:
+        """What the compiler is asked for, for all arguments or their descriptions."""
+        from srcdiff.pipeline import Request
 
         descriptions = {
             n: describe_argument(a, n, self.span, exact=exact) for n, a in zip(self.names, args, strict=True)
@@ -315,12 +316,18 @@ class Derivative:
         request.exact, request.rooms, request.batch, request.sums = exact, rooms, batch, sums
         request.of = self.of if getattr(self.of, "__srcdiff_derivative__", None) is not None else None
         request.directions = self.directions
+        return request
+
+    def _specialised(self, args: tuple[Any, ...], **kind: Any) -> Specialisation:
+        from srcdiff.pipeline import compile_request
+
+        request = self.request(args, **kind)
         compiled = compile_request(request, self.backend, self.options)
         if compiled.reading.assumes_sizes and self.mode == "primal" and compiled.writes:
             request.exact = True  # what it has written when it meets sizes that differ cannot be taken back
             compiled = compile_request(request, self.backend, self.options)
         self._warn(compiled)
-        return Specialisation(compiled, descriptions, self, args)
+        return Specialisation(compiled, request.arguments, self, args)
 
     def _warn(self, compiled: Compiled) -> None:
         level, frame = 1, sys._getframe()
@@ -693,7 +700,7 @@ def _exact_key(value: Any, *, ones: bool = True) -> Any:
     return _key(value)
 
 
-def _stand_in(value: Any) -> Any:
+def stand_in(value: Any) -> Any:
     """An example for a type; no length is one, which would stretch."""
     if isinstance(value, str) and re.fullmatch(r"(float|int|uint|bool)\d*(\[[:, 1]*\])?", value):
         name, _, dimensions = value.partition("[")
@@ -704,7 +711,7 @@ def _stand_in(value: Any) -> Any:
         return value()
     module = type(value).__module__
     if module.startswith("numba.core.types"):
-        return _stand_in(str(value)) if not hasattr(value, "ndim") else np.zeros((2,) * value.ndim, str(value.dtype))
+        return stand_in(str(value)) if not hasattr(value, "ndim") else np.zeros((2,) * value.ndim, str(value.dtype))
     return value
 
 

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from srcdiff.analyses.aliasing import points_to, written_sites
-from srcdiff.analyses.zero_gradients import zero_gradient
+from srcdiff.analyses.decisions import Decisions
+from srcdiff.analyses.reach import zero_gradient
 from srcdiff.backends import machine_code, numba_cpu, python
 from srcdiff.backends.on_device import OnDevice
 from srcdiff.caching import store
@@ -104,6 +105,11 @@ class Work:
     """Loops whose turns are known to be independent."""
     module: Module = field(default_factory=Module)
     warnings: list[str] = field(default_factory=list)
+    differentiated: Function | None = None
+    """The program that the derivative is of."""
+    decisions: Decisions = field(default_factory=Decisions)
+    programs: list[tuple[str, Function]] = field(default_factory=list)
+    """The program after each step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,30 +132,17 @@ class Compiled:
     """The memory that it takes from the caller after its arguments, and gives back after its results."""
     kept_elsewhere: tuple[Span, ...]
     """The places of values that it keeps in other memory."""
+    request: Request
 
 
 def compile_request(request: Request, backend: str, options: dict[str, Any]) -> Compiled:
-    with timed("read the function"):
-        reading = read(request.captured, request.arguments, exact=request.exact, derivative=request.of)
-    work = Work(request, reading, reading.program.main, reading.program.callees)
-    work.on_gpu = backend == "cuda"
-    work.further = _further(work)
-    if request.of is not None:
-        work.main = replace(work.main, name=f"{work.main.name}_{request.of.said}")
-    if request.mode != "reverse":  # what the user's function writes into its arguments is part of what it does
-        work.main = replace(work.main, written=tuple(p for p in work.main.params if isinstance(p.type, Array)))
-    if request.mode == "primal":
-        work.main = replace(work.main, name=_free_name(work, work.main.name))
-    _look("read the function", work.main)
+    work = _started(request, backend)
     key = _key(work, options) if _is_kept(request, backend, options) else None
     if key is None or not _restore(work, key):
-        for name, step in STEPS:
-            with timed(name):
-                step(work)
-                _look(name, work.main)
+        _take_steps(work)
         if key is not None:
             _keep(work, key)
-    function = _load(work, backend, options)
+    reading, function = work.reading, _load(work, backend, options)
     written = _written(reading)
     apart, module = _apart(reading, written), work.module
     return Compiled(
@@ -163,7 +156,45 @@ def compile_request(request: Request, backend: str, options: dict[str, Any]) -> 
         work.further,
         module.rooms,
         module.kept_elsewhere,
+        request,
     )
+
+
+def follow(request: Request, backend: str, *, any_result: bool = False) -> Work:
+    """Take all steps to the text, and give what they have left behind; nothing is compiled or kept.
+
+    With `any_result`, the gradient of a function that does not return one float is its pullback.
+    """
+    work = _started(request, backend)
+    if any_result and request.mode == "reverse" and not _returns_float(work):
+        work = _started(replace(request, mode="pullback", with_value=False, has_aux=False, single=False), backend)
+    _take_steps(work)
+    return work
+
+
+def _started(request: Request, backend: str) -> Work:
+    with timed("read the function"):
+        reading = read(request.captured, request.arguments, exact=request.exact, derivative=request.of)
+    work = Work(request, reading, reading.program.main, reading.program.callees)
+    work.on_gpu = backend == "cuda"
+    work.further = _further(work)
+    if request.of is not None:
+        work.main = replace(work.main, name=f"{work.main.name}_{request.of.said}")
+    if request.mode != "reverse":  # what the user's function writes into its arguments is part of what it does
+        work.main = replace(work.main, written=tuple(p for p in work.main.params if isinstance(p.type, Array)))
+    if request.mode == "primal":
+        work.main = replace(work.main, name=_free_name(work, work.main.name))
+    _look("read the function", work.main)
+    work.programs.append(("read the function", work.main))
+    return work
+
+
+def _take_steps(work: Work) -> None:
+    for name, step in STEPS:
+        with timed(name):
+            step(work)
+            _look(name, work.main)
+        work.programs.append((name, work.main))
 
 
 def _simplify(work: Work) -> None:
@@ -179,7 +210,7 @@ def _tidied(function: Function, by_themselves: Sequence[Value] = ()) -> Function
 
 
 def _fuse(work: Work) -> None:
-    work.main = fuse(work.main)
+    work.main = fuse(work.main, work.decisions)
     work.callees = tuple(fuse(c) for c in work.callees)
     _simplify(work)
 
@@ -212,6 +243,7 @@ def _sink(work: Work) -> None:
     if work.request.mode in ("reverse", "pullback"):
         work.main = sink_into_branches(work.main, [v for n in work.request.wrt for v in _chosen(work, n)])
         work.callees = tuple(sink_into_branches(c) for c in work.callees)
+    work.differentiated = work.main
 
 
 def _reverse(work: Work) -> None:
@@ -220,16 +252,22 @@ def _reverse(work: Work) -> None:
         return
     wrt = [v for name in request.wrt for v in _chosen(work, name)]  # integers there are why the result is none
     output = _output_of(work)
-    work.warnings += [
-        text for name in request.wrt for text in zero_gradient(work.main, name, _chosen(work, name), output)
-    ]
+    for name in request.wrt:
+        work.warnings += zero_gradient(work.reading, work.main, name, _chosen(work, name), output)
     _rules_apply(work)
     callees, written = adjoints_of_callees(work.callees)
     name = _free_name(work, f"{work.main.name}_{'value_and_grad' if request.with_value else 'grad'}")
     keep_results = request.with_value or request.has_aux
     work.added_to = _added_to(work)
     work.main = gradient_of(
-        work.main, wrt, output, with_results=keep_results, name=name, callees=callees, given=work.added_to
+        work.main,
+        wrt,
+        output,
+        with_results=keep_results,
+        name=name,
+        callees=callees,
+        given=work.added_to,
+        decisions=work.decisions,
     )
     work.callees = written
 
@@ -252,7 +290,7 @@ def _pull_back(work: Work) -> None:
     seeds = list(zip(floats, [v for x in work.further.values() for v in _leaves(x, work.reading)], strict=True))
     callees, written = adjoints_of_callees(work.callees)
     name = _free_name(work, f"{work.main.name}_pullback")
-    work.main = Reverse(main, wrt, seeds, callees).run((), name)
+    work.main = Reverse(main, wrt, seeds, callees, decisions=work.decisions).run((), name)
     work.callees = written
 
 
@@ -622,6 +660,22 @@ def _leaves(x: Abstract, reading: Reading) -> list[Value]:
     return []
 
 
+def chosen_values(work: Work, name: str) -> list[Value]:
+    """The floats that an argument or an intermediate number of the function is made of; none if it holds others."""
+    if name not in work.reading.arguments:
+        return [work.reading.intermediates[name]] if name in work.reading.intermediates else []
+    values = _leaves(work.reading.arguments[name], work.reading)
+    return values if all(is_float(v.type) for v in values) else []
+
+
+def outputs_of(work: Work) -> list[int]:
+    """The places among the function's results that are differentiated."""
+    if work.request.mode == "reverse":
+        return [_output_of(work)]
+    results = work.reading.program.main.body.yields
+    return [k for k, v in enumerate(results) if is_float(v.type)] or list(range(len(results)))
+
+
 def _chosen(work: Work, name: str) -> list[Value]:
     """The parts of an argument, or an intermediate number of the function, to differentiate by: floats."""
     if name not in work.reading.arguments:
@@ -674,6 +728,14 @@ def _output_of(work: Work) -> int:
             what = "an array" if isinstance(scalar.type, Array) else kinds.get(scalar.scalar.dtype, what)
         raise DifferentiationError([Problem("SD401", f"the result is {what}, not one float", _span(work))])
     return 0
+
+
+def _returns_float(work: Work) -> bool:
+    try:
+        _output_of(work)
+    except DifferentiationError:
+        return False
+    return True
 
 
 def _shape_of_result(work: Work) -> str:

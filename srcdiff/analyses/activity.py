@@ -19,6 +19,7 @@ from srcdiff.ir.nodes import (
     Loop,
     NewStack,
     Operation,
+    Raise,
     Store,
     Value,
     walk,
@@ -172,6 +173,47 @@ class _Flow:
                             self.marked |= self.memory(argument)
                         elif is_float(argument.type):
                             self.marked.add(argument)
+
+
+class _Influence(_Flow):
+    """Marks what has any influence on the result: also through integers, positions and conditions."""
+
+    def __init__(self, operations: list[Operation], sites: dict[Value, Sites]) -> None:
+        super().__init__(operations, sites, forward=False)
+
+        self.inside = {o: [i for b in o.blocks() for i in walk(b)] for o in operations if isinstance(o, If | Loop)}
+
+    def backwards(self, operation: Operation) -> None:
+        if isinstance(operation, If | Loop):
+            super().backwards(operation)
+            if any(map(self.has_influence, (operation, *self.inside[operation]))):
+                self.marked |= set(self.deciding(operation))
+        elif self.has_influence(operation):
+            for value in operation.uses():
+                self.marked |= self.memory(value) if isinstance(value.type, Array) else {value}
+
+    def has_influence(self, operation: Operation) -> bool:
+        match operation:
+            case Raise():
+                return True
+            case Store():
+                return self.holds(operation.array)
+            case Call() if self.written(operation) & self.marked:
+                return True
+        return any(self.holds(v) for v in operation.defines())
+
+    def deciding(self, operation: If | Loop) -> tuple[Value, ...]:
+        """What a branch or a loop looks at to go on."""
+        if isinstance(operation, If):
+            return (operation.condition,)
+        tests = () if operation.test is None else operation.test.yields
+        return (*(operation.bounds or ()), *tests, *operation.body.yields[len(operation.params) :])
+
+
+def influential_values(function: Function, outputs: Iterable[Value], sites: dict[Value, Sites]) -> set[Value]:
+    """What the outputs, and whether there are any, depend on in any way: with a derivative or without."""
+    start = [s for v in outputs for s in sites.get(v, (v,))]
+    return _Influence(list(walk(function.body)), sites).run(start)
 
 
 def differentiable_arguments(operation: Apply) -> list[Value]:

@@ -9,11 +9,12 @@ import inspect
 import math
 import types
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from srcdiff.diagnostics import Problem, Refusal
+from srcdiff.diagnostics import Problem, Refusal, Span
 from srcdiff.ir.nodes import Block, Custom, Library, Value
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_float, is_supported_dtype
@@ -66,6 +67,25 @@ class RecursionFound(Exception):  # noqa: N818 -- a signal, not an error
         self.identity = identity
 
 
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A value that is passed to a function of the program."""
+
+    function: str
+    parameter: str
+    value: Value
+    span: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A value that a statement gives a name to, or returns, as `%return`."""
+
+    name: str
+    value: Value
+    span: Span | None
+
+
 class Calls(Optionals):
     """Reads calls."""
 
@@ -73,6 +93,8 @@ class Calls(Optionals):
         super().__init__()
         self.active_calls: list[Any] = []
         self.recursive: set[Any] = set()
+        self.handed_over: list[Passed] = []
+        self.named: list[Named] = []
         self.unknown_calls: list[Problem] = []
         """Calls of functions of which nothing is known, as problems for a backend that does not know them either."""
 
@@ -475,6 +497,8 @@ class Calls(Optionals):
         if not frame.library:
             self.settle()
         outer, span, path = self.frame, self.span, self.path
+        if frame is not outer and not frame.library:
+            self.handed_over += [Passed(frame.name, n, v, span) for n, x in bound.items() for v in values_in(x)]
         self.active_calls.append(identity)
         self.frame, self.path = frame, (*path, id(node))
         self.names = self.names | {(frame.number, name): x for name, x in bound.items()}
@@ -781,6 +805,14 @@ _OPAQUE = frozenset(
     )
 )
 """Functions that give new numbers or arrays of a type and rank that depend on those of their arguments alone."""
+
+
+def values_in(x: Abstract) -> list[Value]:
+    """The values that an argument is made of, as far as they have been computed."""
+    if isinstance(x, Tuple):
+        return [v for item in x.items for v in values_in(item)]
+    value = x.array if isinstance(x, Lazy) else x
+    return [value] if isinstance(value, Value) else []
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from srcdiff.diagnostics import DifferentiationError, Refusal
@@ -31,6 +31,7 @@ from srcdiff.source.abstract import (
     describe,
     loosened,
 )
+from srcdiff.source.calls import Named, Passed
 from srcdiff.source.capture import Captured, capture, plain_function
 from srcdiff.source.environment import LISTS, list_key
 from srcdiff.source.expressions import Outside
@@ -56,6 +57,12 @@ class Reading:
     """Whether it was read as if no size were one that stretches."""
     unknown_calls: tuple[Any, ...] = ()
     """What to say if the backend does not compile the calls of which nothing is known."""
+    passed: tuple[Passed, ...] = ()
+    """The values that were passed to other functions of the program."""
+    named: tuple[Named, ...] = ()
+    """The values that statements give names to, or return."""
+    outcomes: dict[ast.If, set[bool]] = field(default_factory=dict)
+    """How the branches of the function may go; what is known before it runs goes one way."""
 
 
 class Derivatives(Recursion):

@@ -56,7 +56,7 @@ from srcdiff.source.abstract import (
     loosened,
 )
 from srcdiff.source.accepted import refused_syntax
-from srcdiff.source.calls import RecursionFound, is_library
+from srcdiff.source.calls import Named, RecursionFound, is_library, values_in
 from srcdiff.source.capture import Captured
 from srcdiff.source.derivatives import Derivatives, Reading, as_passed
 from srcdiff.source.environment import (
@@ -73,6 +73,8 @@ from srcdiff.source.environment import (
 )
 from srcdiff.source.scopes import assigned_names, nonlocal_names
 
+_EITHER = {False, True}
+
 
 class Reader(Derivatives):
     """Reads a function into IR."""
@@ -87,6 +89,8 @@ class Reader(Derivatives):
         self.assigned: dict[str, list[Value]] = {}
         """What the function that is differentiated assigns to its names."""
         self.levels: dict[tuple[ast.AST, int], ast.AST] = {}
+        self.outcomes: dict[ast.If, set[bool]] = {}
+        """How the branches of the function that is differentiated may go."""
 
     # -- bodies ------------------------------------------------------------------------------------------------------
 
@@ -216,7 +220,12 @@ class Reader(Derivatives):
         read = self.lazily if self.frame.library else self.expr
         value = Static(None) if node.value is None else read(node.value)
         self.names[(self.frame.number, "%return")] = value
+        self.note_name("%return", value)
         self.leave(RETURNS)
+
+    def note_name(self, name: str, value: Abstract) -> None:
+        if not self.frame.library:
+            self.named += [Named(name, v, self.span) for v in values_in(value)]
 
     def statement_Break(self, node: ast.Break) -> None:
         self.leave(BREAKS)
@@ -315,6 +324,7 @@ class Reader(Derivatives):
         if isinstance(value, Method):
             self.refuse("SD102", target, "a method without its call is outside the language")
         self.name_value(value, target.id)
+        self.note_name(target.id, value)
         if frame.number == self.main_number and isinstance(value, Value):
             self.assigned.setdefault(target.id, []).append(value)
         self.names[(frame.number, target.id)] = value
@@ -489,6 +499,8 @@ class Reader(Derivatives):
         doubts, names = set(self.doubts), dict(self.names)
         truth = self.truth(self.expr(node.test), node.test)
         self.forget_doubts(doubts, names)
+        if self.frame.number == self.main_number:
+            self.outcomes.setdefault(node, set()).update({bool(truth.value)} if isinstance(truth, Static) else _EITHER)
         if isinstance(truth, Static):
             self.statements(node.body if truth.value else node.orelse)
             return False
@@ -929,7 +941,21 @@ def _read(
     program = mark_writing_calls(Program(main, callees))
     program = pass_outside_values(program, [o.value for o in reader.outside])
     outside, guards, unknown = tuple(reader.outside), tuple(reader.guards), tuple(reader.unknown_calls)
-    return Reading(program, bound, result, outside, guards, captured, lists, once, reader.assumes, unknown)
+    return Reading(
+        program,
+        bound,
+        result,
+        outside,
+        guards,
+        captured,
+        lists,
+        once,
+        reader.assumes,
+        unknown,
+        tuple(reader.handed_over),
+        tuple(reader.named),
+        reader.outcomes,
+    )
 
 
 def _argument(reader: Reader, d: Description, name: str, lists: dict[List, Stored]) -> tuple[Abstract, list[Value]]:

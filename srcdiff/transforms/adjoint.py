@@ -116,6 +116,8 @@ class Adjoint:
         self.position = 10**9
         self.problems: list[Problem] = []
         self.had_again: set[Value] = set()
+        self.repeated: dict[Value, Value] = {}
+        """What is computed again, with what it is."""
         self.idle: set[Operation] = set()
         self.wanted: set[Value] = set()
         self.collected: dict[Value, Value] = {}
@@ -263,6 +265,8 @@ class Adjoint:
         fresh = Value(value.type, value.name)
         again = operation.replaced(lambda v: self.value(v, at))
         self.builder.add(replace(again, out=fresh))  # type: ignore[call-arg]
+        if isinstance(operation, Apply):
+            self.repeated[fresh] = value
         return fresh
 
     def by_formula(self, formula: Formula, at: Mirror) -> Value:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from srcdiff.analyses.decisions import Decisions
 from srcdiff.analyses.lengths import Pair
 from srcdiff.analyses.turns import Effects, Turns
 from srcdiff.ir.builder import Builder
@@ -37,8 +38,8 @@ from srcdiff.ir.nodes import (
 )
 
 
-def fuse(function: Function) -> Function:
-    return changed(function, body=_Fuse(function).block(function.body))
+def fuse(function: Function, decisions: Decisions | None = None) -> Function:
+    return changed(function, body=_Fuse(function, decisions or Decisions()).block(function.body))
 
 
 def straighten(function: Function) -> Function:
@@ -73,6 +74,10 @@ class _Straighten(Turns):
 
 
 class _Fuse(Turns):
+    def __init__(self, function: Function, decisions: Decisions) -> None:
+        super().__init__(function)
+        self.decisions = decisions
+
     # -- blocks ------------------------------------------------------------------------------------------------------
 
     def block(self, block: Block, facts: list[Pair] | None = None) -> Block:
@@ -160,6 +165,7 @@ class _Fuse(Turns):
         return any(not isinstance(self.definition.get(site), Alloc | Copy | Library) for site in effects.writes)
 
     def one(self, first: Loop, second: Loop) -> Loop:
+        self.decisions.shared.append((first, second))
         known: dict[Value, Value] = {}
         if first.index is not None and second.index is not None:
             known[second.index] = first.index

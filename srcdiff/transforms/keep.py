@@ -119,7 +119,7 @@ class Keeper:
         if fill is not None:
             fill = None if known is None else self.builder.const(known, fill.scalar)
         rows = Value(Array(value.array.dtype, len(turns) + len(shape)), self.name(value))
-        into.append(Alloc(rows, (*turns, *shape), fill, keeps=definition.span))
+        into.append(Alloc(rows, (*turns, *shape), fill, keeps=self.place(value, loops)))
         return Storage(rows, tuple(loops))
 
     def naturals(self, limit: int) -> set[Value]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from srcdiff.analyses.activity import Activity, activity
 from srcdiff.analyses.aliasing import Sites, points_to, written_sites
+from srcdiff.analyses.decisions import Decisions
 from srcdiff.analyses.saved_values import Plan, Planner, StillThere, memory_of
 from srcdiff.analyses.structure import Structure, structure_of
 from srcdiff.diagnostics import DifferentiationError, Problem
@@ -83,9 +84,11 @@ class Reverse:
         seeds: Seeds,
         callees: dict[str, Any],
         given: dict[Value, Value] | None = None,
+        decisions: Decisions | None = None,
     ) -> None:
         """`given` are the adjoints of arrays that the caller passes in, to be added to."""
         self.given = given or {}
+        self.decisions = decisions or Decisions()
         self.wrt, self.seeds, self.callees = tuple(wrt), tuple(seeds), callees
         outputs = [*(v for v, _ in seeds), *self.given]
         function = replace(function, body=count_turns(function.body))
@@ -114,6 +117,7 @@ class Reverse:
         adjoint.copies = chosen.copies
         adjoint.top.adjoints.update(self.given)
         mirror = adjoint.run(self.seeds)
+        self.decisions.repeated |= adjoint.repeated
         bars = [self.gradient(v, adjoint) for v in self.wrt]
         operations: list[Operation] = list(forward.operations)
         if mirror.operations:
@@ -243,6 +247,7 @@ def gradient_of(
     name: str,
     callees: dict[str, Any],
     given: dict[Value, Value],
+    decisions: Decisions | None = None,
 ) -> Function:
     """Value and gradient: the results of the function (if asked for), then a gradient for each chosen value.
 
@@ -250,6 +255,6 @@ def gradient_of(
     """
     function, _ = protect_arguments(function)
     results = function.body.yields
-    reverse = Reverse(function, wrt, [(results[output], None)], callees, given)
+    reverse = Reverse(function, wrt, [(results[output], None)], callees, given, decisions)
     written = reverse.run(results if with_results else (), name)
     return replace(written, params=(*written.params, *given.values()), written=tuple(given.values()))

@@ -1,0 +1,1 @@
+"""Looking at what the compiler has done: from what its steps have left behind to text, colour and HTML."""
