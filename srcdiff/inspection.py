@@ -1,15 +1,15 @@
-"""What users call to look: `explain`, why a gradient is what it is, and `show`, how it is computed."""
+"""What users call to look: `explain`, why a gradient is what it is."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from srcdiff.api import Derivative, Wrt, stand_in
 from srcdiff.ir.types import is_float
 from srcdiff.source.abstract import Description, leaf_types
-from srcdiff.source.guess import guessed_arguments
+from srcdiff.source.guess import guesses
 from srcdiff.source.signature import describe_argument
 
 if TYPE_CHECKING:  # the compiler is imported when somebody looks
@@ -27,60 +27,73 @@ def explain(f: Callable[..., Any], *args: Any, wrt: Wrt | None = None, **kwargs:
     ...     for _ in range(int(years)):
     ...         start = start * (1.0 + rate)
     ...     return start
-    >>> explain(growth, 0.02, 10.0, 100.0)["years"].reaches
-    False
+    >>> explanation = explain(growth, 0.02, 10.0, 100.0)
+    >>> explanation["years"].reaches, explanation["years"].cuts[0].said
+    (False, 'a cast to an integer')
     """
     from srcdiff.looking.explanation import explained
     from srcdiff.pipeline import follow
 
-    given = tuple(stand_in(a) for a in args)
-    named = {name: stand_in(a) for name, a in kwargs.items()}
-    derivative, arguments = _asked(f, wrt, given, named)
-    work = follow(derivative.request(arguments), any_result=True)
-    is_example = bool(args or kwargs) and all(
-        a is b for a, b in zip((*given, *named.values()), (*args, *kwargs.values()), strict=True)
-    )
-    values = dict(zip(derivative.names, arguments, strict=True)) if is_example else {}
-    names = derivative.names if wrt is None else derivative.wrt
-    found = explained(work, names, values, assumed=not given and not named)
-    return _measured(found, derivative, arguments) if is_example else found
+    asked = _asked(f, wrt, args, kwargs, every_input=True)
+    work = follow(asked.derivative.request(asked.arguments), any_result=True)
+    names = asked.derivative.names if wrt is None else asked.derivative.wrt
+    found = explained(work, names, asked.example, asked.assumed)
+    return _measured(found, asked) if asked.example else found
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The derivative to look at, and for which arguments: values, or descriptions of them."""
+
+    derivative: Derivative
+    arguments: tuple[Any, ...]
+    example: dict[str, Any]
+    """The arguments by name, if they are all values that the user has given."""
+    assumed: dict[str, str]
+    """What suggests the types of arguments that nobody has given."""
 
 
 def _asked(
-    f: Callable[..., Any], wrt: Wrt | None, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Derivative, tuple[Any, ...]]:
-    """The derivative to look at, and its arguments or their descriptions."""
-    if isinstance(f, Derivative) and f.mode != "primal" and wrt is None:
-        derivative = f
-    else:
-        derivative = Derivative(f, "reverse", () if wrt is None else wrt, with_value=True)
+    f: Callable[..., Any], wrt: Wrt | None, args: tuple[Any, ...], kwargs: dict[str, Any], *, every_input: bool
+) -> _Asked:
+    derivative, assumed, example = _derivative(f, wrt), {}, {}
     if args or kwargs:
-        arguments = derivative.bound(args, kwargs)
+        arguments = derivative.bound(tuple(map(stand_in, args)), {name: stand_in(a) for name, a in kwargs.items()})
+        if all(stand_in(a) is a and not isinstance(a, Description) for a in (*args, *kwargs.values())):
+            example = dict(zip(derivative.names, arguments, strict=True))
     elif derivative.latest is not None:
         arguments = tuple(derivative.latest.compiled.request.arguments.values())
     else:
-        arguments = tuple(guessed_arguments(derivative.captured, derivative.signature).values())
-    if derivative is not f and wrt is None:
-        described = {
-            n: describe_argument(a, n, derivative.span) for n, a in zip(derivative.names, arguments, strict=True)
-        }
-        derivative.wrt = tuple(n for n, d in described.items() if _holds_floats(d))
+        found = guesses(derivative.captured, derivative.signature)
+        arguments = tuple(guess.value for guess in found.values())
+        assumed = {name: guess.why for name, guess in found.items() if guess.why != "default"}
+    if derivative is not f and wrt is None and every_input:
+        pairs = zip(derivative.names, arguments, strict=True)
+        derivative.wrt = tuple(n for n, a in pairs if _holds_floats(describe_argument(a, n, derivative.span)))
         derivative.single = False
-    return derivative, arguments
+    return _Asked(derivative, arguments, example, assumed)
+
+
+def _derivative(f: Callable[..., Any], wrt: Wrt | None) -> Derivative:
+    if isinstance(f, Derivative) and f.mode != "primal":
+        if wrt is None:
+            return f
+        raise ValueError(f"{f!r} was made with its own `wrt`")
+    return Derivative(f, "reverse", 0 if wrt is None else wrt, with_value=True)
 
 
 def _holds_floats(description: Description) -> bool:
     if description.kind == "stored":
         return _holds_floats(description.parts[0])
-    types = leaf_types(description)
-    return bool(types) and all(is_float(t) for t in types or ())
+    types = leaf_types(description) or ()
+    return bool(types) and all(is_float(t) for t in types)
 
 
-def _measured(found: Explanation, derivative: Derivative, arguments: tuple[Any, ...]) -> Explanation:
+def _measured(found: Explanation, asked: _Asked) -> Explanation:
     """With the sizes that show only when the gradient runs."""
     missing = [k for k in found.kept if k.nbytes is None and k.formula.endswith("turns") and "sizes" not in k.formula]
-    if derivative.mode != "reverse" or not missing:
+    if asked.derivative.mode != "reverse" or not missing:
         return found
-    sizes = {k.span: k.nbytes for k in derivative.report(*arguments).kept}
+    sizes = {k.span: k.nbytes for k in asked.derivative.report(*asked.arguments).kept}
     kept = [replace(k, nbytes=sizes.get(k.span)) if k in missing else k for k in found.kept]
     return replace(found, kept=tuple(kept))

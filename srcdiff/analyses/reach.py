@@ -33,7 +33,7 @@ from srcdiff.ir.nodes import walk as operations_of
 from srcdiff.ir.types import Array, is_float
 from srcdiff.source.derivatives import Reading
 
-_ROUNDING, _COMPARISON = ("rounding", "{}"), ("comparison", "a comparison")
+_COMPARISON = ("comparison", "a comparison")
 _CUTS: dict[str, tuple[str, str]] = {
     "int": ("integer", "a cast to an integer"),
     "bool": ("comparison", "a truth value"),
@@ -65,6 +65,11 @@ class Cut:
 
     elsewhere: str = ""
     """The function that the line stands in, if it is not the one that is differentiated."""
+
+    @property
+    def is_way(self) -> bool:
+        """Whether something goes in and comes out, without a derivative."""
+        return self.kind in _WAYS
 
     def __str__(self) -> str:
         return self.said if self.span is None else f"{self.said} {place_of(self.span, self.elsewhere)}"
@@ -102,14 +107,13 @@ def zero_gradient(
 
 def reason(cuts: Sequence[Cut]) -> str:
     """Why nothing comes through, in half a sentence."""
-    ways = [c for c in cuts if c.kind in _WAYS]
-    said = list(dict.fromkeys(str(c) for c in cuts if c in ways or not ways))
+    ways = any(c.is_way for c in cuts)
+    said = list(dict.fromkeys(str(c) for c in cuts if c.is_way or not ways))
     more = f"; and {len(said) - 4} more" if len(said) > 4 else ""
     return ("it is cut off by " if ways else "") + "; ".join(said[:4]) + more
 
 
 _WAYS = {*(kind for kind, _ in _CUTS.values()), "no derivative"}
-"""Cuts that something goes into and comes out of without a derivative."""
 
 
 def reaches(function: Function, inputs: Sequence[Value], outputs: Iterable[int]) -> bool:
@@ -129,7 +133,11 @@ class _Reach:
         self.sites: dict[Value, Sites] = points_to(self.function)
         self.operations = operations_of(self.function.body)
         self.constants = {o.out: o.value for o in self.operations if isinstance(o, Const)}
-        self.names = [n for n in ast.walk(reading.captured.node) if isinstance(n, ast.Name)]
+        nodes = list(ast.walk(reading.captured.node))
+        names = [n for n in nodes if isinstance(n, ast.Name)]
+        augmented = {n.target for n in nodes if isinstance(n, ast.AugAssign)}
+        self.reads = [n for n in names if isinstance(n.ctx, ast.Load) or n in augmented]
+        self.writes = [n for n in names if isinstance(n.ctx, ast.Store) and n not in augmented]
         self.varied = varied_values(self.function, inputs, self.sites)
         self.active = activity(self.function, inputs, self.results, self.sites)
         self.matters = influential_values(self.function, self.results, self.sites)
@@ -151,7 +159,7 @@ class _Reach:
     def path(self) -> Iterable[Span]:
         """The lines that carry it on; those that only give a value another name, or return it, are no operations."""
         spans = [o.span for o in self.operations if self.carries(o)]
-        read = {n.id for n in self.names if isinstance(n.ctx, ast.Load)} | {"%return"}
+        read = {n.id for n in self.reads} | {"%return"}
         made = {(v, _line(o)) for o in self.operations for v in o.defines()}
         for named in self.reading.named:
             place = named.span and (named.span.file, named.span.line)
@@ -244,10 +252,9 @@ class _Reach:
 
     def assigned_again(self, name: str, line: int) -> int | None:
         """The line in which a name gets its next value, if nothing reads it before."""
-        behind = [n for n in self.names if n.id == name and n.lineno > line]
-        stores = sorted(n.lineno for n in behind if isinstance(n.ctx, ast.Store))
-        loads = [n.lineno for n in behind if isinstance(n.ctx, ast.Load)]
-        return stores[0] if stores and not any(load <= stores[0] for load in loads) else None
+        writes = [n.lineno for n in self.writes if n.id == name and n.lineno > line]
+        reads = [n.lineno for n in self.reads if n.id == name and n.lineno > line]
+        return min(writes) if writes and min(reads, default=min(writes) + 1) > min(writes) else None
 
     def is_dead(self, value: Value) -> bool:
         return value in self.varied and value not in self.matters and not isinstance(value.type, Array)
@@ -282,8 +289,7 @@ class _Reach:
                 yield Cut("shape", "only its shape is read", operation.span)
 
     def by_text(self) -> Iterator[Cut]:
-        places = [n for n in self.names if n.id == self.name]
-        mentions = [n for n in places if isinstance(n.ctx, ast.Load)]
+        mentions = [n for n in self.reads if n.id == self.name]
         if not mentions:
             yield Cut("unused", "it is not used")
             return
@@ -295,7 +301,7 @@ class _Reach:
                     yield Cut("branch", said, self.span_of(branch))
                     return
         if self.assigned_again(self.name, 0) is not None:
-            first = min((n for n in places if isinstance(n.ctx, ast.Store)), key=lambda n: n.lineno)
+            first = min((n for n in self.writes if n.id == self.name), key=lambda n: n.lineno)
             yield Cut("overwritten", f"`{self.name}` is overwritten before it is read,", self.span_of(first))
             return
         for statement in ast.walk(self.reading.captured.node):

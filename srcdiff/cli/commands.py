@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from srcdiff import __version__
-from srcdiff.cli import bench, cache, check, demo
+from srcdiff.cli import bench, cache, check, demo, explain
 from srcdiff.cli.answer import MISUSED, NO, Answer, CommandError
 from srcdiff.diagnostics import DifferentiationError
 
@@ -32,6 +32,12 @@ COMMANDS = (
         "differentiate a small simulation, show the generated code, check it and time it",
         demo.options,
         demo.run,
+    ),
+    Command(
+        "explain",
+        "say which inputs of your function reach its result, what cuts them off, and what its gradient keeps",
+        explain.options,
+        explain.run,
     ),
     Command("check", "compare the derivatives of your function with finite differences", check.options, check.run),
     Command(

@@ -75,6 +75,12 @@ class Given:
     assumed: dict[str, str]
     """Of each argument that neither an example nor a type was given for: what it was taken for, and why."""
 
+    def described(self) -> tuple[Any, ...]:
+        """The arguments; where they are not the user's own, their types."""
+        from srcdiff.source.signature import describe_argument
+
+        return self.arguments if self.is_example else tuple(describe_argument(a, "", None) for a in self.arguments)
+
     @property
     def said(self) -> str:
         """What was assumed, as lines to print before the answer."""

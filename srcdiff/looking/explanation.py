@@ -21,8 +21,9 @@ from srcdiff.ir.nodes import Alloc, NewStack, Value, walk
 from srcdiff.ir.types import Array, Stack, is_float
 from srcdiff.looking.terminal import amount, painted, wants_colour
 from srcdiff.pipeline import Work, chosen_values, outputs_of
-from srcdiff.source.abstract import Abstract, Items, List, Static, Tuple
+from srcdiff.source.abstract import Abstract, List, Tuple
 from srcdiff.source.derivatives import Reading
+from srcdiff.source.signature import type_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Kept:
     """Its name; empty for a part of an expression."""
     span: Span
     formula: str
-    """How many bytes, as an expression in the arguments; `turns` and `sizes` are what shows only when it runs."""
+    """How many bytes, as an expression in the arguments; `turns`, `sizes` and `calls` show only when it runs."""
     nbytes: int | None
     """The same for the arguments that were given."""
 
@@ -90,8 +91,8 @@ class Explanation:
     kept: tuple[Kept, ...]
     repeated: tuple[Repeated, ...]
     shared: tuple[Shared, ...]
-    assumed: bool
-    """Whether the types of the arguments are taken from annotations, and from how they are used."""
+    assumed: dict[str, str]
+    """Of each argument whose type nobody has given: what suggests it."""
 
     @property
     def nbytes(self) -> int | None:
@@ -121,7 +122,7 @@ class Explanation:
             "file": self.span.file,
             "line": self.span.line,
             "wrt": list(self.wrt),
-            "assumed": self.assumed,
+            "assumed": dict(self.assumed),
             "inputs": [
                 {
                     "name": i.name,
@@ -150,7 +151,7 @@ def _place(span: Span | None) -> dict[str, Any]:
 # -- from what the steps have left behind ----------------------------------------------------------------------------
 
 
-def explained(work: Work, names: Sequence[str], given: Mapping[str, Any], *, assumed: bool) -> Explanation:
+def explained(work: Work, names: Sequence[str], given: Mapping[str, Any], assumed: dict[str, str]) -> Explanation:
     """What the steps have to say about these inputs; `given` are example arguments, by name."""
     reading, captured = work.reading, work.request.captured
     span = Span(captured.file, captured.node.lineno, captured.node.col_offset, 0, captured.name)
@@ -169,26 +170,12 @@ def explained(work: Work, names: Sequence[str], given: Mapping[str, Any], *, ass
 
 def _input(work: Work, name: str) -> Input:
     values = chosen_values(work, name)
-    type_ = _type(work.reading.arguments[name], work.reading) if name in work.reading.arguments else "float64"
+    type_ = type_text(work.request.arguments[name]) if name in work.request.arguments else "float64"
     if not values:
         return Input(name, type_, None, (), ())
     assert work.differentiated is not None
     found = reach(work.reading, work.differentiated, name, values, outputs_of(work))
     return Input(name, type_, found.reaches, found.path, found.cuts)
-
-
-def _type(x: Abstract, reading: Reading) -> str:
-    match x:
-        case Value():
-            return str(x.type)
-        case Tuple() | Items():
-            return f"({', '.join(_type(i, reading) for i in x.items)})"
-        case List():
-            arrays = reading.lists[x].arrays if x in reading.lists else ()
-            return f"list of {', '.join(str(a.type).partition('[')[0] for a in arrays)}" if arrays else "empty list"
-        case Static():
-            return getattr(x.value, "__name__", None) or repr(x.value)
-    return "?"
 
 
 def _kept(work: Work, given: Mapping[str, Any]) -> Iterator[Kept]:
@@ -199,22 +186,23 @@ def _kept(work: Work, given: Mapping[str, Any]) -> Iterator[Kept]:
         sizes = Sizes(function, names)
         for operation in walk(function.body):
             if isinstance(operation, Alloc | NewStack) and operation.keeps is not None:
-                size = sizes.of(operation) if isinstance(operation, Alloc) and function is work.main else None
-                formula = _unknown_size(operation, function is work.main) if size is None else str(size)
-                nbytes = size.evaluated(values) if size is not None and given else None
+                size = sizes.of(operation) if isinstance(operation, Alloc) else None
+                formula = _unknown_size(operation) if size is None else str(size)
+                formula += "" if function is work.main else " * calls"
+                nbytes = size.evaluated(values) if size is not None and given and function is work.main else None
                 variable = _user_name(operation.out.name.removeprefix("kept_"), operation.keeps)
                 found.append(Kept(variable, operation.keeps, formula, nbytes))
     yield from sorted(found, key=lambda k: (k.span.file, k.span.line))
 
 
-def _unknown_size(operation: Alloc | NewStack, is_main: bool) -> str:
+def _unknown_size(operation: Alloc | NewStack) -> str:
     """The formula for what is known only when it runs."""
     type_ = operation.out.type.element if isinstance(operation.out.type, Stack) else operation.out.type
     assert not isinstance(type_, Stack)
     factors = [str(np.dtype(type_.dtype).itemsize)]
     factors += ["sizes"] if isinstance(type_, Array) else []
     factors += ["turns"] if isinstance(operation, NewStack) else []
-    return " * ".join([*factors, *([] if is_main else ["calls"])])
+    return " * ".join(factors)
 
 
 def _user_name(name: str, span: Span | None) -> str:
@@ -301,7 +289,10 @@ class _Text:
         yield from self.section("computed again in the reverse sweep", [_repeated_row(r) for r in said.repeated])
         yield from self.section("loops that share a body", [_shared_row(s) for s in said.shared])
         if said.assumed:
-            yield from ("", self.paint("types are assumed, from annotations and from how arguments are used", "faint"))
+            yield ""
+        for one in said.inputs:
+            if one.name in said.assumed:
+                yield self.paint(f"assumed {one.name}: {one.type}, from {said.assumed[one.name]}", "faint")
 
     def input(self, one: Input) -> Iterator[str]:
         style, verdict = _verdict(one)
@@ -341,7 +332,7 @@ def _excerpt(one: Input) -> list[tuple[Span, list[str]]]:
     for cut in one.cuts:
         if cut.span is not None:
             where = f", in `{cut.elsewhere}`" if cut.elsewhere else ""
-            note = f"{cut.said.rstrip(',')}{where}"
+            note = f"{'cut by ' if cut.is_way else ''}{cut.said.rstrip(',')}{where}"
             rows.setdefault((cut.span.file, cut.span.line), (cut.span, []))[1].append(note)
     files = list(dict.fromkeys(file for file, _ in rows))
     return [rows[key] for key in sorted(rows, key=lambda key: (files.index(key[0]), key[1]))]

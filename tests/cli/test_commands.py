@@ -174,3 +174,26 @@ def test_package_runs_as_a_module():
     )
     assert finished.returncode == 0, finished.stderr
     assert "demo" in finished.stdout
+
+
+def test_explain_says_what_reaches_the_result(capsys, model):
+    status, printed, _ = call(capsys, "explain", "model.py:loss", "--types", "float64[:], float64[:, :], float64[:]")
+    assert status == 0
+    assert "w: float64[:] reaches the result" in printed
+    assert "z = x @ w - y" in printed
+
+
+def test_explain_gives_sizes_for_an_example_and_says_no_if_a_chosen_input_is_cut_off(capsys, model):
+    Path("cut.py").write_text("def cut(x, y):\n    return int(x) * y\n")
+    assert call(capsys, "explain", "cut.py:cut", "--example", "1.5, 2.0")[0] == 0
+    status, printed, _ = call(capsys, "explain", "cut.py:cut", "--wrt", "x", "--json")
+    data = json.loads(printed)
+    assert status == 1
+    assert [(i["name"], i["reaches"], i["cuts"][0]["line"]) for i in data["inputs"]] == [("x", False, 2)]
+    assert data["assumed"].keys() == {"x", "y"}
+
+
+def test_explain_of_an_unknown_input_is_a_wrong_call(capsys, model):
+    status, _, error = call(capsys, "explain", "model.py:loss", "--wrt", "nothing")
+    assert status == 2
+    assert "`loss` has no argument `nothing`" in error
