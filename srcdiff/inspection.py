@@ -35,7 +35,7 @@ def explain(f: Callable[..., Any], *args: Any, wrt: Wrt | None = None, **kwargs:
     from srcdiff.pipeline import follow
 
     asked = _asked(f, wrt, args, kwargs, every_input=True)
-    work = follow(asked.derivative.request(asked.arguments), any_result=True)
+    work = follow(asked.derivative.request(asked.arguments), asked.derivative.backend, any_result=True)
     names = asked.derivative.names if wrt is None else asked.derivative.wrt
     found = explained(work, names, asked.example, asked.assumed)
     return _measured(found, asked) if asked.example else found
