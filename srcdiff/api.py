@@ -21,7 +21,7 @@ from srcdiff.backends.direct import Direct, UnfitError
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span, ZeroGradientWarning
 from srcdiff.ir.types import FLOAT
 from srcdiff.report import MemoryReport, memory_report
-from srcdiff.source.abstract import Abstract, Description, Static, Tuple
+from srcdiff.source.abstract import Abstract, Description, Record, Static, Tuple
 from srcdiff.source.capture import Captured, capture, plain_function, reader_of
 from srcdiff.source.declared import CustomRule
 from srcdiff.source.signature import (
@@ -31,10 +31,12 @@ from srcdiff.source.signature import (
     holds_list,
     is_on_device,
     is_passed,
+    is_rebuilt,
     layout_on_device,
     listed,
     lists_in,
 )
+from srcdiff.source.structures import Layout, layout_of, parts_of
 from srcdiff.workspace import Given, Memory, Workspace, no_memory
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
@@ -49,6 +51,7 @@ _GPU_OPTIONS = ("threads", "blocks", "memory_limit", "stream")
 _ARRAY = np.ndarray
 _PLAIN = frozenset({float, int, bool})
 _COMPARED = frozenset({float, int, bool, str})
+_NUMBERS = (bool, int, float, np.number)
 
 
 class Derivative:
@@ -418,9 +421,9 @@ class Specialisation:
         self.lists = [
             (k, names.index(n), descriptions[n])
             for k, n in enumerate(owner.wrt)
-            if n in names and lists_in(args[names.index(n)]) and owner.mode != "forward"
+            if n in names and is_rebuilt(descriptions[n]) and owner.mode != "forward"
         ]
-        self.has_lists = any(lists_in(a) for a in args)
+        self.has_lists = any(len(lists_in(a)) for a in args)
         self.owner = owner
         self.is_simple = (
             not self.returns_lists
@@ -621,6 +624,8 @@ def _names_of_parts(reading: Reading) -> list[str]:
     def names(x: Abstract, name: str) -> list[str]:
         if isinstance(x, Tuple):
             return [n for k, item in enumerate(x.items) for n in names(item, f"{name}[{k}]")]
+        if isinstance(x, Record):
+            return [n for k, item in enumerate(x.items) for n in names(item, x.kind.part(name, k))]
         return [] if isinstance(x, Static) else [name]
 
     found = [n for name, x in reading.arguments.items() for n in names(x, name)]
@@ -653,6 +658,8 @@ def _converter(description: Description, example: Any) -> Callable[[Any], Any] |
         return lambda values: np.array(values, dtype=dtype)
     if description.kind == "value" and description.detail == FLOAT and isinstance(example, int | np.integer):
         return float
+    if description.kind == "record":
+        return _record_converter(description, example)
     if description.kind == "tuple":
         inner = [
             _converter(d, e) if d.kind != "items" else lambda _: ()
@@ -668,6 +675,23 @@ def _converter(description: Description, example: Any) -> Callable[[Any], Any] |
     return None
 
 
+def _record_converter(description: Description, example: Any) -> Callable[[Any], Any]:
+    """A dictionary, a dataclass or a list becomes a tuple of what there is of it at run time."""
+    layout: Layout = description.detail
+    parts = layout.taken_apart(example)
+    inner = [(k, _converter(d, parts[k]) or _as_it_is) for k, d in enumerate(description.parts) if is_passed(d)]
+
+    def convert(value: Any) -> Any:
+        parts = layout.taken_apart(value)
+        return tuple([each(parts[k]) for k, each in inner])
+
+    return convert
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
 def _key(value: Any) -> Any:
     """What distinguishes specialisations."""
     kind = type(value)
@@ -680,12 +704,16 @@ def _key(value: Any) -> Any:
     if kind is tuple or isinstance(value, tuple):
         return (kind, *[_key(v) for v in value])
     if kind is list:
-        return (list, *{type(v) for v in value})
+        kinds = {type(v) for v in value}
+        return (list, *(kinds if all(issubclass(k, _NUMBERS) for k in kinds) else [_key(v) for v in value]))
     if value is None or isinstance(value, str | np.generic):
         return value if not isinstance(value, np.generic) else kind
     if is_on_device(value):
         dtype, shape, order = layout_on_device(value)
         return kind, dtype.str, len(shape), order
+    layout = layout_of(value)
+    if layout is not None:
+        return (layout, *[_key(v) for v in layout.taken_apart(value)])
     return (kind, id(value))
 
 
@@ -697,6 +725,9 @@ def _exact_key(value: Any, *, ones: bool = True) -> Any:
         return (type(value), *[_exact_key(v, ones=ones) for v in value])
     if is_on_device(value):
         return _key(value), tuple(axis for axis, n in enumerate(value.shape) if n == 1) if ones else ()
+    layout = layout_of(value)
+    if layout is not None and not (isinstance(value, list) and all(isinstance(v, _NUMBERS) for v in value)):
+        return (layout, *[_exact_key(v, ones=ones) for v in layout.taken_apart(value)])
     return _key(value)
 
 
@@ -836,8 +867,8 @@ def custom_rule(
 
 
 def has_floats(value: Any) -> bool:
+    """Whether it is, or holds, something to differentiate by."""
     if isinstance(value, np.ndarray):
         return bool(value.dtype.kind == "f")
-    if isinstance(value, tuple | list):
-        return bool(value) and all(has_floats(v) for v in value)
-    return isinstance(value, float | np.floating)
+    parts = parts_of(value)
+    return isinstance(value, float | np.floating) if parts is None else any(has_floats(v) for v in parts)

@@ -10,6 +10,7 @@ import numpy as np
 
 from srcdiff.api import Derivative, Specialisation, chosen_names, differentiable
 from srcdiff.source.signature import is_on_device, layout_on_device
+from srcdiff.source.structures import parts_of, remade
 
 _LOOP = """
 def loop({parameters}):
@@ -42,7 +43,7 @@ class Batched:
         specialisation = self.of.specialised(first)
         if specialisation.stretches:
             specialisation = self.of.exactly_specialised(first)
-        if specialisation.lists or specialisation.returns_lists:
+        if _holds_numbers_in_lists(result):
             raise TypeError(f"{self.of!r} takes or gives lists: it cannot be called for a batch")
         leaves = _leaves(result, "r")
         outs = [np.empty((count, np.size(leaf)), np.asarray(leaf).dtype) for _, leaf in leaves]
@@ -144,16 +145,24 @@ def _total(stacked: Any) -> Any:
 
 
 def _leaves(x: Any, text: str) -> list[tuple[str, Any]]:
-    if isinstance(x, tuple):
-        return [leaf for k, item in enumerate(x) for leaf in _leaves(item, f"{text}[{k}]")]
+    parts = parts_of(x)
+    if parts is not None:
+        return [leaf for k, item in enumerate(parts) for leaf in _leaves(item, f"{text}[{k}]")]
     return [] if x is None else [(text, x)]
 
 
 def _like(x: Any, values: Any) -> Any:
-    if isinstance(x, tuple):
-        items = [_like(item, values) for item in x]
-        return type(x)(*items) if hasattr(x, "_fields") else tuple(items)
+    parts = parts_of(x)
+    if parts is not None:
+        return remade(x, [_like(item, values) for item in parts])
     return None if x is None else next(values)
+
+
+def _holds_numbers_in_lists(x: Any) -> bool:
+    """Whether lists of numbers are among what is given: compiled code has arrays in their place."""
+    if isinstance(x, list) and not all(isinstance(v, np.ndarray) or parts_of(v) is not None for v in x):
+        return True
+    return any(_holds_numbers_in_lists(item) for item in parts_of(x) or ())
 
 
 def batched(g: Any, over: Any = None, *, shared: str = "each", parallel: bool = False, **options: Any) -> Batched:

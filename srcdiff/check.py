@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from srcdiff.source.structures import parts_of, place_of, remade
+
 # Weights of the fourth-order central difference, for steps of -2, -1, 1 and 2.
 _WEIGHTS = ((-2, 1.0 / 12.0), (-1, -2.0 / 3.0), (1, 2.0 / 3.0), (2, -1.0 / 12.0))
 
@@ -75,7 +77,8 @@ def _numbers(
     """Every number of an argument: its name, its value, how to put another in its place, and its derivative."""
 
     def visit(value: Any, bar: Any, place: str, put: Put) -> Iterator[tuple[str, float, Put, float]]:
-        if isinstance(value, np.ndarray):
+        parts = parts_of(value)
+        if isinstance(value, np.ndarray) and bar is not None:
             for index in np.ndindex(value.shape):
 
                 def put_element(whole: Any, number: float, index: tuple[int, ...] = index) -> Any:
@@ -85,15 +88,15 @@ def _numbers(
 
                 label = f"{place}[{', '.join(map(str, index))}]"
                 yield label, float(value[index]), _inside(put, value, put_element), float(bar[index])
-        elif isinstance(value, tuple | list):
-            for k, item in enumerate(value):
+        elif parts is not None:
+            for k, (item, item_bar) in enumerate(zip(parts, parts_of(bar) or (), strict=True)):
 
                 def put_item(whole: Any, inner: Any, k: int = k) -> Any:
-                    items = [*whole[:k], inner, *whole[k + 1 :]]
-                    return type(whole)(*items) if hasattr(whole, "_fields") else type(whole)(items)
+                    items = parts_of(whole) or []
+                    return remade(whole, [*items[:k], inner, *items[k + 1 :]])
 
-                yield from visit(item, bar[k], f"{place}[{k}]", _inside(put, value, put_item))
-        else:
+                yield from visit(item, item_bar, place_of(value, k, place), _inside(put, value, put_item))
+        elif bar is not None:
             yield place, float(value), put, float(bar)
 
     yield from visit(arguments[position], gradient, name, lambda _, number: number)
@@ -109,8 +112,9 @@ def _difference(
     """The difference quotient, and how far it can be off: the change between two steps, and rounding."""
 
     def at(number: float) -> float:
-        given = copy.deepcopy(list(arguments))
+        given = list(arguments)
         given[position] = put(None, number)
+        given = copy.deepcopy(given)  # the function may write into them
         with np.errstate(all="ignore"):
             return float(function(*given))
 
@@ -125,6 +129,7 @@ def _difference(
 
 def _in_single_precision(x: Any) -> bool:
     """Whether some of the numbers are of `float32`, so that the function may compute with these."""
-    if isinstance(x, tuple | list):
-        return any(_in_single_precision(item) for item in x)
+    parts = parts_of(x)
+    if parts is not None:
+        return any(_in_single_precision(item) for item in parts)
     return getattr(x, "dtype", None) == np.float32

@@ -14,6 +14,7 @@ from srcdiff.check import Report, compare
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array
 from srcdiff.source.abstract import Abstract, Tuple
+from srcdiff.source.structures import layout_of, parts_of, place_of, remade
 
 Function = Callable[..., Any]
 
@@ -29,15 +30,14 @@ def derivative_of(f: Function, mode: str, wrt: Any, backend: str, options: tuple
 def fitted(x: Abstract, value: Any, given: Any, name: str) -> Any:
     """A tangent of a value, or an adjoint, as compiled code takes it: made like the value; None is zero."""
     if isinstance(x, Tuple):
-        if given is not None and len(given) != len(value):
-            raise ValueError(f"{name} has {len(given)} parts, its value {len(value)}")
-        parts = [None] * len(value) if given is None else given
-        if isinstance(value, list) and any(isinstance(v, np.ndarray | tuple | list) for v in value):
-            raise TypeError(f"{name} is one of a list of other things than numbers, which is not taken yet")
-        if isinstance(value, list) and not (x.items and isinstance(x.items[0], Value) and _is_number(x.items[0])):
+        values = parts_of(value) or []
+        parts = [None] * len(values) if given is None else _parts_like(value, given, name)
+        if isinstance(value, list) and _is_stored(x, values):
             return (np.array([0.0 if p is None else p for p in parts], dtype=float), *[None] * (len(x.items) - 1))
-        each = zip(x.items, value, parts, strict=True)
-        return tuple(fitted(i, v, p, f"{name}[{k}]") for k, (i, v, p) in enumerate(each))
+        if isinstance(value, list) and len(x.items) != len(values):
+            raise TypeError(f"{name} is one of a list of other things than numbers, which is not taken yet")
+        each = zip(x.items, values, parts, strict=True)
+        return tuple(fitted(i, v, p, place_of(value, k, name)) for k, (i, v, p) in enumerate(each))
     if not isinstance(x, Value):
         return None
     if _is_number(x):
@@ -49,6 +49,29 @@ def fitted(x: Abstract, value: Any, given: Any, name: str) -> Any:
             raise ValueError(f"{name} has the shape {found.shape}, its value {value.shape}")
         result[...] = found
     return result
+
+
+def _is_stored(x: Tuple, values: list[Any]) -> bool:
+    """Whether a list of numbers comes as an array."""
+    by_element = len(x.items) == len(values) and bool(x.items) and isinstance(x.items[0], Value)
+    numbers = all(parts_of(v) is None and not isinstance(v, np.ndarray) for v in values)
+    return numbers and not (by_element and isinstance(x.items[0], Value) and _is_number(x.items[0]))
+
+
+def _parts_like(value: Any, given: Any, name: str) -> list[Any]:
+    """The parts of a tangent or an adjoint, which is made like its value."""
+    layout = layout_of(value)
+    if layout is not None and layout.is_mapping:
+        if not isinstance(given, dict) or given.keys() != value.keys():
+            raise ValueError(f"{name} has to be a dictionary with the keys {', '.join(map(repr, value))}")
+        return layout.taken_apart(given)
+    if layout is not None and layout.is_dataclass:
+        if type(given) is not type(value):
+            raise ValueError(f"{name} has to be an instance of {type(value).__name__}")
+        return layout.taken_apart(given)
+    if len(given) != len(value):
+        raise ValueError(f"{name} has {len(given)} parts, its value {len(value)}")
+    return list(given)
 
 
 def _is_number(x: Value) -> bool:
@@ -239,20 +262,17 @@ class Jacobian:
 
 def leaves(x: Any) -> list[Any]:
     """The numbers and arrays of floats that something is made of."""
-    if isinstance(x, tuple | list):
-        return [leaf for item in x for leaf in leaves(item)]
-    if isinstance(x, dict):
-        return [leaf for item in x.values() for leaf in leaves(item)]
+    parts = parts_of(x)
+    if parts is not None:
+        return [leaf for item in parts for leaf in leaves(item)]
     return [x] if isinstance(x, float | np.floating) or (isinstance(x, np.ndarray) and x.dtype.kind == "f") else []
 
 
 def like(x: Any, make: Callable[[Any], Any]) -> Any:
     """Something of the same form, with other leaves; what is no float becomes None."""
-    if isinstance(x, tuple | list):
-        items = [like(item, make) for item in x]
-        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
-    if isinstance(x, dict):
-        return {name: like(item, make) for name, item in x.items()}
+    parts = parts_of(x)
+    if parts is not None:
+        return remade(x, [like(item, make) for item in parts])
     return make(x) if leaves(x) else None
 
 

@@ -31,7 +31,7 @@ from srcdiff.ir.clone import without_comments
 from srcdiff.ir.nodes import Block, Function, Loop, Slice, Value
 from srcdiff.ir.types import FLOAT, Array, is_float
 from srcdiff.ir.verify import verify
-from srcdiff.source.abstract import Abstract, Description, Items, List, Static, Stored, Tuple
+from srcdiff.source.abstract import Abstract, Description, Items, List, Record, Static, Stored, Tuple, remade
 from srcdiff.source.capture import Captured
 from srcdiff.source.derivatives import Reading
 from srcdiff.source.to_ir import mark_writing_calls, read
@@ -327,8 +327,9 @@ def _further(work: Work) -> dict[str, Abstract]:
         found: dict[str, Abstract] = {}
         for direction in range(work.request.directions):
             for n in work.request.wrt:
-                values, name = iter(_chosen(work, n)), f"{n}_dot_{direction}" if direction else f"{n}_dot"
-                found[name] = _beside(_contents(_argument(work, n), reading), values, name)
+                argument, name = _argument(work, n), f"{n}_dot_{direction}" if direction else f"{n}_dot"
+                _chosen(work, n)  # there is something to take a tangent of
+                found[name] = _beside(_contents(argument, reading), iter(_leaves(argument, reading)), name)
         return found
     if work.request.mode != "pullback":
         return {}
@@ -355,7 +356,7 @@ def _outputs(work: Work, main: Function, copies: dict[Value, Value]) -> list[Val
 def _are_lengths(x: Abstract) -> list[bool]:
     """Of each value that a result is made of, whether it is the length of a list."""
     match x:
-        case Tuple() | Items():
+        case Tuple() | Record() | Items():
             return [kind for i in x.items for kind in _are_lengths(i)]
         case Stored():
             return [*(False for _ in x.arrays), True]
@@ -369,7 +370,7 @@ def _with_lists_cut(main: Function, result: Abstract) -> Function:
     builder, values = Builder(), iter(main.body.yields)
 
     def cut(x: Abstract) -> list[Value]:
-        if isinstance(x, Tuple | Items):
+        if isinstance(x, Tuple | Record | Items):
             return [v for i in x.items for v in cut(i)]
         if not isinstance(x, Stored):
             return [] if isinstance(x, Static) and not isinstance(x.value, bool | int | float) else [next(values)]
@@ -391,7 +392,7 @@ def _contents(x: Abstract, reading: Reading) -> Abstract:
     """An argument with its lists as what stands for them."""
     if isinstance(x, List):
         return Tuple(reading.lists[x].arrays) if x in reading.lists else Static(None)
-    return Tuple(tuple(_contents(i, reading) for i in x.items), x.kind) if isinstance(x, Tuple) else x
+    return remade(x, (_contents(i, reading) for i in x.items)) if isinstance(x, Tuple | Record) else x
 
 
 def _beside(x: Abstract, values: Iterator[Value], name: str) -> Abstract:
@@ -408,6 +409,8 @@ def _beside(x: Abstract, values: Iterator[Value], name: str) -> Abstract:
     match x:
         case Tuple() | Items():
             return Tuple(tuple(_beside(i, values, f"{name}_{k}") for k, i in enumerate(x.items)))
+        case Record():
+            return Tuple(tuple(_beside(i, values, x.kind.variable(name, k)) for k, i in enumerate(x.items)))
         case Stored():
             return Tuple(tuple(new() for _ in (*x.arrays, x.length)))
         case Static() if not isinstance(x.value, bool | int | float):
@@ -653,7 +656,7 @@ def _leaves(x: Abstract, reading: Reading) -> list[Value]:
     match x:
         case Value():
             return [x]
-        case Tuple():
+        case Tuple() | Record():
             return [v for i in x.items for v in _leaves(i, reading)]
         case List():
             return list(reading.lists[x].arrays) if x in reading.lists else []
@@ -681,8 +684,8 @@ def _chosen(work: Work, name: str) -> list[Value]:
     if name not in work.reading.arguments:
         return [_intermediate(work, name)]
     argument = work.reading.arguments[name]
-    values = _leaves(argument, work.reading)
-    if not values or not all(is_float(v.type) for v in values):
+    values = [v for v in _leaves(argument, work.reading) if is_float(v.type)]
+    if not values:
         what = f"`{name}` holds no floats"
         if isinstance(argument, Value) and isinstance(argument.type, Array):
             what = f"`{name}` is an array of {argument.type.dtype}"
@@ -720,6 +723,8 @@ def _output_of(work: Work) -> int:
         what = (
             "a tuple"
             if isinstance(scalar, Tuple)
+            else "a dictionary or a dataclass"
+            if isinstance(scalar, Record)
             else "a list"
             if isinstance(scalar, Items | Stored)
             else "not a number"
@@ -759,6 +764,10 @@ def _shape_of_what_is_asked(work: Work) -> str:
             if x.kind is not None:
                 return f"{x.kind.__name__}({', '.join(parts)})"
             return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+        if isinstance(x, Record):
+            return shaped(Tuple(x.items), constant)
+        if isinstance(x, List) and x not in reading.lists:
+            return "None"  # of an empty list
         if isinstance(x, List):
             parts = [_next() for _ in reading.lists[x].arrays]
             return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
@@ -766,8 +775,10 @@ def _shape_of_what_is_asked(work: Work) -> str:
             return shaped(Tuple(x.items), constant)
         if isinstance(x, Stored):
             return f"({', '.join(_next() for _ in (*x.arrays, x.length))})"
-        if isinstance(x, Static) and constant and not isinstance(x.value, bool | int | float):
-            return "None" if x.value is None else repr(x.value)
+        if isinstance(x, Static) and not isinstance(x.value, bool | int | float):
+            return repr(x.value) if constant else "None"
+        if isinstance(x, Value) and not constant and not is_float(x.type):
+            return "None"  # data has no gradient
         return _next()
 
     def _next() -> str:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from srcdiff.source.structures import layout_of, parts_of, place_of, remade
+
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
     from srcdiff.transforms.rooms import Room
 
@@ -93,9 +95,10 @@ class Given:
     def _placed(self, gradient: Any, out: Any) -> Any:
         if out is None:
             return gradient
-        if isinstance(gradient, tuple):
-            items = [self._placed(g, o) for g, o in zip(gradient, out, strict=True)]
-            return type(gradient)(*items) if hasattr(gradient, "_fields") else tuple(items)
+        parts = parts_of(gradient)
+        if parts is not None:
+            items = [self._placed(g, o) for g, o in zip(parts, parts_of(out) or (), strict=True)]
+            return remade(gradient, items)
         if id(out) not in self.direct:
             out[...] = gradient
         return out
@@ -103,11 +106,14 @@ class Given:
 
 def _leaves(argument: Any, out: Any, name: str) -> Iterator[Any]:
     """For each array of the gradient the given one, or None."""
-    if isinstance(argument, tuple):
-        if out is not None and not (isinstance(out, tuple) and len(out) == len(argument)):
-            raise ValueError(f"{name} has to be a tuple of {len(argument)}")
-        for k, item in enumerate(argument):
-            yield from _leaves(item, None if out is None else out[k], f"{name}[{k}]")
+    parts = None if _is_of_numbers(argument) else parts_of(argument)
+    if parts is not None:
+        if out is not None and not _is_like(argument, out):
+            said = f"a tuple of {len(parts)}" if isinstance(argument, tuple) else f"a {type(argument).__name__} like it"
+            raise ValueError(f"{name} has to be {said}")
+        given = [None] * len(parts) if out is None else parts_of(out) or []
+        for k, (item, one) in enumerate(zip(parts, given, strict=True)):
+            yield from _leaves(item, one, place_of(argument, k, name))
     elif isinstance(argument, np.ndarray):
         if out is not None:
             _check(argument, out, name)
@@ -117,6 +123,17 @@ def _leaves(argument: Any, out: Any, name: str) -> Iterator[Any]:
         raise TypeError(f"{name} has to be None: the gradient is a {what}")
     elif isinstance(argument, list):
         yield None
+
+
+def _is_like(x: Any, y: Any) -> bool:
+    if isinstance(x, tuple):
+        return isinstance(y, tuple) and len(x) == len(y)
+    return layout_of(x) == layout_of(y)
+
+
+def _is_of_numbers(x: Any) -> bool:
+    """Whether it is a list of numbers: its gradient is a list too."""
+    return isinstance(x, list) and not any(isinstance(v, np.ndarray) or parts_of(v) is not None for v in x)
 
 
 def _check(argument: Any, out: Any, name: str) -> None:

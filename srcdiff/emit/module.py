@@ -16,7 +16,7 @@ from srcdiff.emit.write import Text, write_function
 from srcdiff.ir.nodes import Function, Raise, Value, walk
 from srcdiff.ir.types import Type
 from srcdiff.rules import special
-from srcdiff.source.abstract import Abstract, Items, List, Static, Tuple
+from srcdiff.source.abstract import Abstract, Items, List, Record, Static, Tuple
 from srcdiff.source.derivatives import Reading
 from srcdiff.transforms.rooms import Room, kept_elsewhere
 
@@ -153,11 +153,17 @@ def _taken(arguments: dict[str, Abstract], reading: Reading) -> tuple[list[str |
 
 
 def _taken_apart(x: Abstract, text: str, reading: Reading) -> list[tuple[Value, str]]:
-    if isinstance(x, Tuple):
-        return [line for k, item in enumerate(x.items) for line in _taken_apart(item, f"{text}[{k}]", reading)]
+    if isinstance(x, Tuple | Record):
+        passed = [i for i in x.items if isinstance(x, Tuple) or _is_passed(i, reading)]
+        return [line for k, item in enumerate(passed) for line in _taken_apart(item, f"{text}[{k}]", reading)]
     if isinstance(x, List):
         return [(array, text) for array in (reading.lists[x].arrays if x in reading.lists else ())]
     return [(x, text)] if isinstance(x, Value) else []
+
+
+def _is_passed(x: Abstract, reading: Reading) -> bool:
+    """Whether there is something of it at run time: not of constants, nor of empty lists."""
+    return x in reading.lists if isinstance(x, List) else not isinstance(x, Static)
 
 
 def _namedtuples(reading: Reading) -> list[type]:
@@ -166,7 +172,7 @@ def _namedtuples(reading: Reading) -> list[type]:
     def visit(x: Abstract) -> None:
         if isinstance(x, Tuple) and x.kind is not None:
             found[x.kind] = None
-        if isinstance(x, Tuple | Items):
+        if isinstance(x, Tuple | Record | Items):
             for item in x.items:
                 visit(item)
 

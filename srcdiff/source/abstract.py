@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 from srcdiff.diagnostics import Problem
 from srcdiff.ir.nodes import Slice, Value
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, Type, join_scalars
+from srcdiff.source.structures import Layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,26 @@ class Tuple:
     items: tuple[Abstract, ...]
     kind: type | None = None
     """The namedtuple class, if it is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A dictionary, or an instance of a dataclass: read by its keys or fields, and not changed.
+
+    A list of other things than numbers is one where it comes from the caller or goes there.
+    """
+
+    items: tuple[Abstract, ...]
+    kind: Layout
+
+
+Group = Tuple | Record
+"""What is made of parts that are known when the function is compiled."""
+
+
+def remade(x: Group, items: Iterable[Abstract]) -> Group:
+    """The same, of other parts."""
+    return Tuple(tuple(items), x.kind) if isinstance(x, Tuple) else Record(tuple(items), x.kind)
 
 
 _numbers = itertools.count()
@@ -204,6 +225,7 @@ Abstract = (
     Value
     | Static
     | Tuple
+    | Record
     | List
     | Items
     | Stored
@@ -256,6 +278,8 @@ def describe(x: Abstract) -> Description:
                 return Description("static", (type(x.value), id(x.value)))
         case Tuple():
             return Description("tuple", x.kind, tuple(describe(i) for i in x.items))
+        case Record():
+            return Description("record", x.kind, tuple(describe(i) for i in x.items))
         case List():
             return Description("list", x)
         case Items():
@@ -299,7 +323,7 @@ def loosened(d: Description) -> Description:
     scalar = scalar_of(d)
     if scalar is not None:
         return Description("value", scalar)
-    if d.kind in ("tuple", "maybe", "optional", "items", "closure", "owned"):
+    if d.kind in ("tuple", "record", "maybe", "optional", "items", "closure", "owned"):
         return Description(d.kind, d.detail, tuple(loosened(p) for p in d.parts))
     return d
 
@@ -325,7 +349,7 @@ def join(a: Description, b: Description, *, flags: bool = True) -> Description:
     if left is not None and right is not None:
         return Description("value", join_scalars(left, right))
     alike = a.kind == b.kind and len(a.parts) == len(b.parts) and a.detail == b.detail
-    if alike and a.kind in ("tuple", "items", "closure", "owned"):
+    if alike and a.kind in ("tuple", "record", "items", "closure", "owned"):
         parts = tuple(join(p, q) for p, q in zip(a.parts, b.parts, strict=True))
         return POISON if POISON in parts else Description(a.kind, a.detail, parts)
     if a.kind in ("items", "stored") and b.kind in ("items", "stored"):
@@ -346,7 +370,7 @@ def join_with_none(a: Description, b: Description) -> Description:
 
 def is_plain(d: Description) -> bool:
     """Whether it is made of numbers and arrays."""
-    return d.kind == "value" or (d.kind == "tuple" and all(is_plain(p) for p in d.parts))
+    return d.kind == "value" or (d.kind in ("tuple", "record") and all(is_plain(p) for p in d.parts))
 
 
 def options(d: Description) -> tuple[Abstract, ...]:
@@ -369,7 +393,7 @@ def same_function(a: Abstract, b: Abstract) -> bool:
 
 def is_element(d: Description) -> bool:
     """Whether lists of such things can be stored."""
-    return d.kind in ("value", "static") or (d.kind == "tuple" and all(is_element(p) for p in d.parts))
+    return d.kind in ("value", "static") or (d.kind in ("tuple", "record") and all(is_element(p) for p in d.parts))
 
 
 def arrays_in(x: Any) -> Iterator[Value]:
@@ -385,7 +409,7 @@ def arrays_in(x: Any) -> Iterator[Value]:
             yield from arrays_in(item)
     elif isinstance(x, Closure):
         yield from arrays_in(tuple(x.defaults.values()))
-    elif is_dataclass(x) and not isinstance(x, Static | Poison | Description):
+    elif is_dataclass(x) and not isinstance(x, Static | Poison | Description | Layout):
         yield from arrays_in(tuple(getattr(x, f.name) for f in fields(x)))
 
 
@@ -395,7 +419,7 @@ def leaf_types(d: Description) -> tuple[Type, ...] | None:
         return (d.detail,)
     if d.kind == "static":
         return ()
-    if d.kind in ("tuple", "items", "closure", "owned", "choice"):
+    if d.kind in ("tuple", "record", "items", "closure", "owned", "choice"):
         parts = [leaf_types(p) for p in d.parts]
         return None if None in parts else tuple(t for part in parts for t in part or ())
     if d.kind in ("maybe", "optional"):

@@ -23,8 +23,7 @@ _REFUSED: dict[type[ast.AST], tuple[str, str, str]] = {
     ast.Await: ("SD104", "`await`", "use a plain function"),
     ast.Set: ("SD102", "a set", "use a tuple"),
     ast.SetComp: ("SD102", "a set", "use a list"),
-    ast.Dict: ("SD102", "a dictionary", "use a namedtuple, or separate variables"),
-    ast.DictComp: ("SD102", "a dictionary", "use a list"),
+    ast.DictComp: ("SD102", "a dictionary with a `for` inside", "write its keys out"),
 }
 
 

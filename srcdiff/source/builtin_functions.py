@@ -11,18 +11,23 @@ from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar
 from srcdiff.source.abstract import (
     Abstract,
     Enumerate,
+    Group,
     Items,
     Iteration,
     Lazy,
     List,
     Range,
+    Record,
     Reversed,
     Static,
     Tuple,
     Zip,
+    remade,
 )
 from srcdiff.source.environment import list_key
 from srcdiff.source.sequences import Sequences
+
+_WRITE_OUT = "write it out: `{key: value}`"
 
 
 class Builtins(Sequences):
@@ -31,8 +36,8 @@ class Builtins(Sequences):
     def call_stop_gradient(self, node: ast.AST, x: Abstract) -> Abstract:
         if isinstance(x, Static):
             return x
-        if isinstance(x, Tuple):
-            return Tuple(tuple(self.call_stop_gradient(node, i) for i in x.items), x.kind)
+        if isinstance(x, Group):
+            return remade(x, (self.call_stop_gradient(node, i) for i in x.items))
         if isinstance(x, List):
             handle = self.new_list(())
             self.list_extend(node, handle, x)
@@ -101,6 +106,17 @@ class Builtins(Sequences):
         handle = self.new_list(())
         self.for_each(node, found, lambda item: self.append(handle, item, node))
         return handle
+
+    def call_dict(self, node: ast.AST, /, *of: Abstract, **items: Abstract) -> Abstract:
+        """`dict(other, name=value)`."""
+        if of and not (len(of) == 1 and isinstance(of[0], Record) and of[0].kind.is_mapping):
+            self.refuse("SD102", node, f"a dictionary of {self.said(of[0])} is outside the language", help_=_WRITE_OUT)
+        found: dict[str | int, Abstract] = {}
+        for other in of:
+            assert isinstance(other, Record)
+            found |= dict(zip(other.kind.names, other.items, strict=True))
+        found.update(items)
+        return self.dictionary(found)
 
     def call_slice(self, node: ast.AST, *parts: Abstract) -> Abstract:
         start, stop, step = (Static(None), *parts, Static(None))[:3] if len(parts) == 1 else (*parts, Static(None))[:3]
@@ -182,6 +198,8 @@ class Builtins(Sequences):
         is_kind: dict[str, type] = {"float64": float, "float32": np.float32, "int64": int, "bool": bool}
         if isinstance(x, Tuple):
             return Static(any(issubclass(x.kind or tuple, k) for k in kinds_))
+        if isinstance(x, Record):
+            return Static(issubclass(x.kind.kind, kinds_))
         if isinstance(x, List):
             return Static(list in kinds_)
         if isinstance(x, Value):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import dataclasses
 import functools
 import inspect
 import math
@@ -26,10 +27,12 @@ from srcdiff.source.abstract import (
     Choice,
     Closure,
     Each,
+    Group,
     Lazy,
     List,
     Method,
     Poison,
+    Record,
     Size,
     Static,
     Transformed,
@@ -38,11 +41,14 @@ from srcdiff.source.abstract import (
     describe,
     leaf_types,
     loosened,
+    remade,
 )
 from srcdiff.source.capture import capture, plain_function
 from srcdiff.source.environment import Frame, list_key
+from srcdiff.source.expressions import CHANGED, INSTEAD
 from srcdiff.source.optionals import Optionals
 from srcdiff.source.scopes import assigned_names, inner_scopes, nonlocal_names
+from srcdiff.source.structures import Layout
 
 _MODULES: dict[str, Any] = {"math": math, "np": np, "builtins": builtins}
 
@@ -128,9 +134,13 @@ class Calls(Optionals):
         args = list(self.elements(node.args, read))
         keywords: dict[str, Abstract] = {}
         for keyword in node.keywords:
-            if keyword.arg is None:
-                self.refuse("SD102", node, "`**` in a call is outside the language", help_="write the arguments out")
-            keywords[keyword.arg] = read(keyword.value)
+            if keyword.arg is not None:
+                keywords[keyword.arg] = read(keyword.value)
+                continue
+            more = self.expr(keyword.value)
+            if not (isinstance(more, Record) and more.kind.is_mapping):
+                self.refuse("SD102", node, f"`**` of {self.said(more)} is outside the language")
+            keywords |= {str(name): x for name, x in zip(more.kind.names, more.items, strict=True)}
         return self.call_with(function, args, keywords, node)
 
     def takes_apart(self, function: Abstract) -> bool:
@@ -166,10 +176,14 @@ class Calls(Optionals):
             return self.call_derivative(function, args, keywords, node)
         if isinstance(function, Choice):
             return self.call_choice(function, args, keywords, node)
+        if isinstance(function, Record):
+            return self.call_method(Method(function, "__call__"), args, keywords, node)
         if not isinstance(function, Static):
             self.refuse("SD203", node, f"{self.said(function)} cannot be called")
         if isinstance(target, type) and issubclass(target, tuple) and hasattr(target, "_fields"):
             return self.make_namedtuple(target, args, keywords, node)
+        if isinstance(target, type) and dataclasses.is_dataclass(target):
+            return self.make_dataclass(target, args, keywords, node)
         if handler is not None:
             return self.handled(handler, getattr(target, "__name__", str(target)), node, *args, **keywords)
         if primitive is not None:
@@ -511,8 +525,8 @@ class Calls(Optionals):
                 self.names = {k: v for k, v in self.names.items() if k[0] != frame.number}
         if frame.library and not outer.library:
             self.laid_out_somehow(result, bound)
-        if isinstance(result, Tuple) and (frame is outer or not outer.library):  # nobody takes these as they are
-            result = Tuple(tuple(self.forced(i) for i in result.items), result.kind)
+        if isinstance(result, Group) and (frame is outer or not outer.library):  # nobody takes these as they are
+            result = remade(result, (self.forced(i) for i in result.items))
         return self.checked(result, f"the result of {frame.name}", node) if isinstance(result, Poison) else result
 
     def laid_out_somehow(self, result: Abstract, bound: dict[str, Abstract]) -> None:
@@ -523,7 +537,7 @@ class Calls(Optionals):
 
     def arrays_of(self, x: Abstract) -> list[Value]:
         """The arrays that something is, holds, or is computed from."""
-        if isinstance(x, Tuple):
+        if isinstance(x, Group):
             return [v for item in x.items for v in self.arrays_of(item)]
         found = arrays_in(self.names[list_key(x)] if isinstance(x, List) else x)
         return [array for array in found if isinstance(array.type, Array)]
@@ -570,6 +584,38 @@ class Calls(Optionals):
         if set(bound) != set(fields):
             self.refuse("SD304", node, f"`{kind.__name__}` needs the fields {', '.join(fields)}")
         return Tuple(tuple(bound[f] for f in fields), kind)
+
+    def make_dataclass(
+        self, kind: type, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+    ) -> Abstract:
+        """A new instance, where that only means to remember its fields."""
+        fields = {f.name: f for f in dataclasses.fields(kind)}
+        self.only_remembers(kind, node)
+        bound: dict[str, Abstract] = {**dict(zip(fields, args, strict=False)), **keywords}
+        for name, field in fields.items():
+            if name not in bound and field.default is not dataclasses.MISSING:
+                bound[name] = self.lift_default(field.default, name, node)
+        if set(bound) != set(fields) or len(args) + len(keywords) > len(fields):
+            self.refuse("SD304", node, f"`{kind.__name__}` needs the fields {', '.join(fields)}")
+        return Record(tuple(bound[f] for f in fields), Layout(kind, tuple(fields)))
+
+    def only_remembers(self, kind: type, node: ast.AST) -> None:
+        """Refuse a dataclass that does more than keep its fields when an instance is made."""
+        made_by_dataclass = kind.__init__.__code__.co_filename == "<string>"  # type: ignore[misc]
+        simple = all(f.init and not f.kw_only for f in dataclasses.fields(kind))
+        if hasattr(kind, "__post_init__") or not made_by_dataclass or not simple:
+            message = f"an instance of `{kind.__name__}` is more than its fields: it has code that runs when it is made"
+            self.refuse("SD102", node, message, help_="make it outside, and pass it in")
+
+    def call_replaced(self, node: ast.AST, of: Abstract, /, **fields: Abstract) -> Abstract:
+        """`dataclasses.replace`."""
+        if not (isinstance(of, Record) and of.kind.is_dataclass):
+            self.refuse("SD203", node, f"{self.said(of)} stands where an instance of a dataclass is needed")
+        self.only_remembers(of.kind.kind, node)
+        if fields.keys() - set(of.kind.names):
+            self.refuse("SD304", node, f"`{of.kind.kind.__name__}` has the fields {', '.join(map(str, of.kind.names))}")
+        named = zip(of.kind.names, of.items, strict=True)
+        return Record(tuple(fields.get(str(n), x) for n, x in named), of.kind)
 
     def call_custom(self, rule: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST) -> Abstract:
         """A function whose derivative the user declared: its body is read, but not differentiated."""
@@ -636,6 +682,10 @@ class Calls(Optionals):
             kind = "array"
         elif isinstance(owner, Tuple):
             kind = "tuple"
+        elif isinstance(owner, Record) and owner.kind.is_mapping:
+            kind = "dictionary"
+        elif isinstance(owner, Record):
+            return self.call_with(self.class_attribute(owner, method.name, node), [owner, *args], keywords, node)
         elif isinstance(owner, Static) and isinstance(owner.value, str):
             kind = "text"
         else:
@@ -643,6 +693,8 @@ class Calls(Optionals):
         function = getattr(self, f"{kind}_{method.name}", None)
         if function is None:
             code = "SD303" if kind == "array" else "SD102"
+            if kind == "dictionary" and hasattr(dict, method.name):
+                self.refuse(code, node, CHANGED, help_=INSTEAD)
             self.refuse(code, node, f"the {kind} method `{method.name}` is not differentiated yet")
         return self.handled(function, method.name, node, owner, *args, **keywords)
 
@@ -650,6 +702,28 @@ class Calls(Optionals):
         assert owner.kind is not None
         names: tuple[str, ...] = owner.kind._fields  # type: ignore[attr-defined]
         return Tuple(tuple(fields.get(n, x) for n, x in zip(names, owner.items, strict=True)), owner.kind)
+
+    def dictionary_keys(self, node: ast.AST, owner: Record) -> Abstract:
+        return Tuple(tuple(Static(name) for name in owner.kind.names))
+
+    def dictionary_values(self, node: ast.AST, owner: Record) -> Abstract:
+        return Tuple(owner.items)
+
+    def dictionary_items(self, node: ast.AST, owner: Record) -> Abstract:
+        return Tuple(tuple(Tuple((Static(n), x)) for n, x in zip(owner.kind.names, owner.items, strict=True)))
+
+    def dictionary_copy(self, node: ast.AST, owner: Record) -> Abstract:
+        return owner  # it is not changed
+
+    def dictionary_get(
+        self,
+        node: ast.AST,
+        owner: Record,
+        key: Abstract,
+        default: Abstract = Static(None),  # noqa: B008
+    ) -> Abstract:
+        position = self.key_position(owner, key, node)
+        return default if position is None else owner.items[position]
 
     # -- comprehensions ----------------------------------------------------------------------------------------------
 
@@ -711,6 +785,8 @@ _HANDLERS: dict[Any, str] = {
     reversed: "reversed",
     tuple: "tuple",
     list: "list",
+    dict: "dict",
+    dataclasses.replace: "replaced",
     sum: "sum",
     max: "max",
     min: "min",

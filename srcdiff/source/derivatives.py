@@ -17,19 +17,22 @@ from typing import Any
 from srcdiff.diagnostics import DifferentiationError, Refusal
 from srcdiff.ir.clone import inline
 from srcdiff.ir.nodes import Block, Const, Function, Operation, Program, Value, inner_values, walk
-from srcdiff.ir.types import FLOAT, Array, Stack
+from srcdiff.ir.types import FLOAT, Array, Stack, is_float
 from srcdiff.source.abstract import (
     Abstract,
     Closure,
     Description,
+    Group,
     Items,
     List,
+    Record,
     Static,
     Stored,
     Transformed,
     Tuple,
     describe,
     loosened,
+    remade,
 )
 from srcdiff.source.calls import Named, Passed
 from srcdiff.source.capture import Captured, capture, plain_function
@@ -37,6 +40,7 @@ from srcdiff.source.environment import LISTS, list_key
 from srcdiff.source.expressions import Outside
 from srcdiff.source.recursion import Recursion
 from srcdiff.source.signature import floats_for_integers
+from srcdiff.source.structures import Layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +168,7 @@ class Derivatives(Recursion):
         inner, pairs, lists = self.separated(given, derivation.wrt)
         with self.block() as operations:
             self.settle()
-            by_position, by_name = as_passed(captured.node, inner)
+            by_position, by_name = as_passed(captured.node, {n: self.with_lists(x) for n, x in inner.items()})
             result = self.forced(self.call_with(derivative.function, by_position, by_name, node))
             self.settle()
             result = self.contents_of(result)
@@ -202,6 +206,11 @@ class Derivatives(Recursion):
         match x:
             case Tuple():
                 return Tuple(tuple(self.anew(i, f"{name}_{k}", pairs, lists) for k, i in enumerate(x.items)), x.kind)
+            case Record():
+                parts = enumerate(x.items)
+                return remade(x, [self.anew(i, x.kind.variable(name, k), pairs, lists) for k, i in parts])
+            case List() if self.is_of_structures(x):
+                return self.anew(self.as_record(x), name, pairs, lists)
             case List():
                 contents = self.stored_floats(self.names[list_key(x)])
                 if isinstance(contents, Stored) and not any(isinstance(a.type, Stack) for a in contents.arrays):
@@ -221,6 +230,24 @@ class Derivatives(Recursion):
         if isinstance(value.type, Array):
             self.stands_for(fresh, value)
         return fresh
+
+    def is_of_structures(self, x: List) -> bool:
+        """Whether it is a list of other things than numbers, all of them known."""
+        contents = self.names[list_key(x)]
+        return isinstance(contents, Items) and bool(contents.items) and not self.of_numbers(contents)
+
+    def as_record(self, x: List) -> Record:
+        """What such a list holds now."""
+        contents = self.names[list_key(x)]
+        assert isinstance(contents, Items)
+        return Record(contents.items, Layout(list, tuple(range(len(contents.items)))))
+
+    def with_lists(self, x: Abstract) -> Abstract:
+        """An argument as the function sees it: with lists that it may change."""
+        if not isinstance(x, Group):
+            return x
+        items = [self.with_lists(i) for i in x.items]
+        return self.new_list(tuple(items)) if isinstance(x, Record) and x.kind.kind is list else remade(x, items)
 
     def stored_floats(self, contents: Abstract) -> Abstract:
         """What a list holds as arrays; whole numbers to differentiate by are floats."""
@@ -246,8 +273,8 @@ class Derivatives(Recursion):
         match x:
             case List():
                 return self.contents_of(self.names[list_key(x)])
-            case Tuple():
-                return Tuple(tuple(self.contents_of(i) for i in x.items), x.kind)
+            case Tuple() | Record():
+                return remade(x, (self.contents_of(i) for i in x.items))
             case Items():
                 return Items(tuple(self.contents_of(i) for i in x.items))
         return self.present(x)
@@ -291,7 +318,8 @@ class Derivatives(Recursion):
                     self.refuse("SD203", node, f"a tangent is {self.said(y)}, its argument {self.said(x)}")
                 known[x] = self.copy(value) if isinstance(value.type, Array) else value  # it may be given back
             elif isinstance(x, Tuple):
-                parts = y.items if isinstance(y, Tuple) else ()
+                y = self.as_record(y) if isinstance(y, List) and self.is_of_structures(y) else y
+                parts = y.items if isinstance(y, Group) else ()
                 if len(parts) != len(x.items):
                     self.refuse("SD203", node, "a tangent is not made like its argument")
                 for a, b in zip(x.items, parts, strict=True):
@@ -323,8 +351,8 @@ class Derivatives(Recursion):
 
     def like_result(self, x: Abstract, values: Iterator[Value]) -> Abstract:
         match x:
-            case Tuple():
-                return Tuple(tuple(self.like_result(i, values) for i in x.items), x.kind)
+            case Tuple() | Record():
+                return remade(x, [self.like_result(i, values) for i in x.items])
             case Items():
                 return self.new_list(tuple(self.like_result(i, values) for i in x.items))
             case Stored():
@@ -337,9 +365,12 @@ class Derivatives(Recursion):
     def like_argument(
         self, x: Abstract, inner: Abstract, lists: dict[List, Stored], values: Iterator[Value]
     ) -> Abstract:
-        if isinstance(inner, Tuple) and isinstance(x, Tuple):
-            items = (self.like_argument(a, b, lists, values) for a, b in zip(x.items, inner.items, strict=True))
-            return Tuple(tuple(items), inner.kind)
+        x = self.as_record(x) if isinstance(x, List) and isinstance(inner, Record) else x
+        if isinstance(inner, Group) and isinstance(x, Group):
+            items = [self.like_argument(a, b, lists, values) for a, b in zip(x.items, inner.items, strict=True)]
+            return self.with_lists(remade(inner, items))
+        if not isinstance(inner, List | Value) or (isinstance(inner, Value) and not is_float(inner.type)):
+            return Static(None)  # it holds no floats
         if isinstance(inner, List):
             stored = lists[inner]
             return self.new_list(Stored(stored.element, tuple(next(values) for _ in stored.arrays), stored.length))

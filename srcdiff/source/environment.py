@@ -22,6 +22,7 @@ from srcdiff.source.abstract import (
     Closure,
     Description,
     Enumerate,
+    Group,
     Items,
     Lazy,
     List,
@@ -31,6 +32,7 @@ from srcdiff.source.abstract import (
     Optional,
     Poison,
     Range,
+    Record,
     Reversed,
     Static,
     Stored,
@@ -168,6 +170,8 @@ class Environment(Shapes):
                 return f"a {type(x.value).__name__}"
             case Tuple():
                 return "a tuple"
+            case Record():
+                return "a dictionary" if x.kind.is_mapping else f"an instance of `{x.kind.kind.__name__}`"
             case List():
                 return "a list"
             case Items() | Stored():
@@ -270,6 +274,9 @@ class Environment(Shapes):
         if d.kind == "tuple":
             parts = [self.fresh(p, f"{name}_{k}" if name else "") for k, p in enumerate(d.parts)]
             return Tuple(tuple(p for p, _ in parts), d.detail), [v for _, values in parts for v in values]
+        if d.kind == "record":
+            parts = [self.fresh(p, d.detail.variable(name, k)) for k, p in enumerate(d.parts)]
+            return Record(tuple(p for p, _ in parts), d.detail), [v for _, values in parts for v in values]
         if d.kind == "maybe":
             flag = Value(BOOL, f"{name}_is_set")
             inner, values = self.fresh(d.parts[0], name)
@@ -322,8 +329,8 @@ class Environment(Shapes):
             if isinstance(x, Missing):
                 return [self.nothing(d.detail)]
             return [self.cast(self.value(x), d.detail)]
-        if d.kind == "tuple":
-            parts = x.items if isinstance(x, Tuple) else (MISSING,) * len(d.parts)
+        if d.kind in ("tuple", "record"):
+            parts = x.items if isinstance(x, Group) else (MISSING,) * len(d.parts)
             return [v for p, q in zip(parts, d.parts, strict=True) for v in self.leaves(p, q)]
         if d.kind == "items":
             parts = x.items if isinstance(x, Items) else (MISSING,) * len(d.parts)
@@ -822,7 +829,7 @@ def handles(x: Abstract) -> set[List]:
     match x:
         case List():
             return {x}
-        case Tuple() | Items():
+        case Tuple() | Record() | Items():
             return set().union(*(handles(i) for i in x.items)) if x.items else set()
         case Maybe() | Optional():
             return handles(x.value)

@@ -32,6 +32,7 @@ from srcdiff.source.abstract import (
     MISSING,
     Abstract,
     Closure,
+    Group,
     Items,
     Iteration,
     Lazy,
@@ -40,6 +41,7 @@ from srcdiff.source.abstract import (
     Method,
     Poison,
     Range,
+    Record,
     Static,
     Stored,
     Tuple,
@@ -47,9 +49,11 @@ from srcdiff.source.abstract import (
     join,
     leaf_types,
     loosened,
+    remade,
 )
 from srcdiff.source.capture import outside_variable, read_variable
 from srcdiff.source.environment import Environment, Frame, NeverReturns, list_key
+from srcdiff.source.structures import Layout
 
 _BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Add: ("add", operator.add),
@@ -371,6 +375,8 @@ class Expressions(Environment):
                 return Static(bool(x.value))
             case Tuple():
                 return Static(bool(x.items))
+            case Record() if x.kind.is_mapping or not any(hasattr(x.kind.kind, n) for n in ("__bool__", "__len__")):
+                return Static(bool(x.items) or not x.kind.is_mapping)
             case List():
                 contents = self.names[list_key(x)]
                 if isinstance(contents, Items):
@@ -548,6 +554,8 @@ class Expressions(Environment):
             contents = self.names[list_key(group)]
             if isinstance(contents, Items):
                 group = Tuple(contents.items)
+        if isinstance(group, Record) and group.kind.is_mapping:
+            return Static((self.key_position(group, item, node) is None) == negated)
         if isinstance(group, Static) and isinstance(item, Static):
             return Static((item.value in group.value) != negated)
         if not isinstance(group, Tuple):
@@ -599,6 +607,26 @@ class Expressions(Environment):
     def expr_List(self, node: ast.List) -> Abstract:
         return self.new_list(self.elements(node.elts))
 
+    def expr_Dict(self, node: ast.Dict) -> Abstract:
+        """A dictionary whose keys are known."""
+        found: dict[str | int, Abstract] = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None:
+                more = self.expr(value)
+                if not (isinstance(more, Record) and more.kind.is_mapping):
+                    self.refuse("SD102", value, f"`**` of {self.said(more)} is outside the language")
+                found |= dict(zip(more.kind.names, more.items, strict=True))
+                continue
+            known = self.expr(key)
+            if not (isinstance(known, Static) and type(known.value) in (str, int)):
+                message = "the keys of a dictionary must be texts or integers that are known when it is compiled"
+                self.refuse("SD102", key, message, help_="use a list")
+            found[known.value] = self.expr(value)
+        return self.dictionary(found)
+
+    def dictionary(self, items: Mapping[str | int, Abstract]) -> Record:
+        return Record(tuple(items.values()), Layout(dict, tuple(items)))
+
     def expr_ListComp(self, node: ast.ListComp) -> Abstract:
         return self.comprehension(node)
 
@@ -625,11 +653,30 @@ class Expressions(Environment):
                 return self.lift(getattr(owner, node.attr), vars(owner), node.attr, (), node)
             case Static() if not isinstance(base.value, str):
                 self.refuse("SD203", node, f"{self.said(base)} has no attribute that srcdiff reads")
+            case Record(kind=layout) if layout.is_dataclass:
+                return self.dataclass_attribute(base, node)
             case Tuple(kind=kind) if kind is not None and node.attr in kind._fields:  # type: ignore[attr-defined]
                 return base.items[kind._fields.index(node.attr)]  # type: ignore[attr-defined]
             case Value(type=Array()):
                 return self.array_attribute(base, node)
         return Method(base, node.attr)
+
+    def dataclass_attribute(self, owner: Record, node: ast.Attribute) -> Abstract:
+        """A field; or what its class has, of which a property is computed here."""
+        if node.attr in owner.kind.names:
+            return owner.items[owner.kind.names.index(node.attr)]
+        found = self.class_attribute(owner, node.attr, node)
+        if isinstance(found, Static) and isinstance(found.value, property):
+            return self.call_value(Static(found.value.fget), [owner], node)
+        return Method(owner, node.attr) if isinstance(found, Static) and callable(found.value) else found
+
+    def class_attribute(self, owner: Record, name: str, node: ast.AST) -> Abstract:
+        kind = owner.kind.kind
+        for base in kind.__mro__:
+            if name in vars(base):
+                return self.lift(vars(base)[name], vars(base), name, (), node)
+        message = f"`{kind.__name__}` has no `{name}`; it has {', '.join(map(str, owner.kind.names))}"
+        self.refuse("SD203", node, message)
 
     def array_attribute(self, array: Value | Lazy, node: ast.Attribute) -> Abstract:
         match node.attr:
@@ -685,6 +732,12 @@ class Expressions(Environment):
                 return self.view(base, tuple(basic))
             case Tuple():
                 return self.tuple_item(base, where, node)
+            case Record() if base.kind.is_mapping:
+                place_of_key = self.key_position(base, self.expr(where), node)
+                if place_of_key is None:
+                    has = f"it has {', '.join(map(repr, base.kind.names))}" if base.kind.names else "it is empty"
+                    self.refuse("SD203", node, f"the dictionary has no key {ast.unparse(where)}; {has}")
+                return base.items[place_of_key]
             case List():
                 return self.list_item(base, where, node)
             case Static(value=str()):
@@ -692,6 +745,13 @@ class Expressions(Environment):
                 if isinstance(position, Static):
                     return Static(base.value[position.value])
         self.refuse("SD203", node, f"{self.said(base)} cannot be indexed")
+
+    def key_position(self, owner: Record, key: Abstract, node: ast.AST) -> int | None:
+        """Where in a dictionary a key is, if it is there."""
+        if not isinstance(key, Static):
+            message = "which key of the dictionary is meant must be known when the function is compiled"
+            self.refuse("SD205", node, message, help_="use a list or an array, which are indexed at run time")
+        return owner.kind.names.index(key.value) if key.value in owner.kind.names else None
 
     def counts_from_start(self, place: Abstract) -> bool:
         """Whether it is an index that the library counts from the start: it has no others but constants."""
@@ -784,7 +844,7 @@ class Expressions(Environment):
         def put(x: Abstract) -> Abstract:
             if isinstance(x, Value):
                 return mapping[x]
-            return Tuple(tuple(put(i) for i in x.items), x.kind) if isinstance(x, Tuple) else x
+            return remade(x, map(put, x.items)) if isinstance(x, Group) else x
 
         return put(whole)
 
@@ -898,6 +958,9 @@ def _never_raises(operation: Operation) -> bool:
         return operation.primitive not in ("divide", "floor_divide", "remainder", "power", "left_shift", "right_shift")
     return isinstance(operation, Const)
 
+
+CHANGED = "dictionaries are read, not changed: this is outside the language"
+INSTEAD = "make another, `{**old, key: value}`, or use separate variables"
 
 _OUTSIDE = "pass it as an argument, or take the numbers out of it before the function"
 

@@ -32,6 +32,7 @@ from srcdiff.source.abstract import (
     List,
     Maybe,
     Poison,
+    Record,
     Stored,
     Tuple,
     describe,
@@ -177,7 +178,7 @@ class Recursion(Calls):
             case Choice():
                 for option in x.options:
                     yield from self.closures(option)
-            case Tuple() | Items():
+            case Tuple() | Record() | Items():
                 for item in x.items:
                     yield from self.closures(item)
             case Maybe():

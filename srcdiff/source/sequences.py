@@ -15,6 +15,7 @@ from srcdiff.source.abstract import (
     Iteration,
     List,
     Range,
+    Record,
     Reversed,
     Static,
     Stored,
@@ -421,6 +422,8 @@ class Sequences(Expressions):
         match x:
             case Tuple():
                 return x.items
+            case Record() if x.kind.is_mapping:
+                return tuple(Static(name) for name in x.kind.names)
             case Static(value=str()):
                 return tuple(Static(c) for c in x.value)
             case Range():

@@ -10,7 +10,8 @@ import numpy as np
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_supported_dtype
-from srcdiff.source.abstract import CONTIGUOUS, Abstract, Description, Items, Stored, Tuple
+from srcdiff.source.abstract import CONTIGUOUS, Abstract, Description, Items, Record, Stored, Tuple
+from srcdiff.source.structures import layout_of, parts_of
 
 
 def describe_argument(value: Any, name: str, span: Span | None, *, exact: bool = False) -> Description:
@@ -37,13 +38,12 @@ def describe_argument(value: Any, name: str, span: Span | None, *, exact: bool =
         case tuple():
             kind = type(value) if hasattr(value, "_fields") else None
             return Description("tuple", kind, tuple(describe_argument(v, name, span, exact=exact) for v in value))
-        case list():
-            if not value:
-                return Description("items")
-            if all(isinstance(v, bool | int | float | np.number) for v in value):
-                element = np.result_type(*value) if not all(isinstance(v, bool) for v in value) else np.dtype(bool)
-                kind_ = FLOAT if element.kind == "f" else BOOL if element.kind == "b" else INT
-                return Description("stored", None, (Description("value", kind_),))
+        case [] if type(value) is list:
+            return Description("items")
+        case list() if all(isinstance(v, bool | int | float | np.number) for v in value):
+            element = np.result_type(*value) if not all(isinstance(v, bool) for v in value) else np.dtype(bool)
+            kind_ = FLOAT if element.kind == "f" else BOOL if element.kind == "b" else INT
+            return Description("stored", None, (Description("value", kind_),))
         case None | str() | type() | types.ModuleType():
             return Description("static", (type(value), value))
     if is_on_device(value):
@@ -52,8 +52,18 @@ def describe_argument(value: Any, name: str, span: Span | None, *, exact: bool =
             ones_there = tuple(axis for axis, n in enumerate(shape) if n == 1)
             known = ((CONTIGUOUS,) if in_order else ()) + ((Description("units", ones_there),) if exact else ())
             return Description("value", Array(dtype.name, len(shape)), known)
+    layout = layout_of(value)
+    if layout is not None:
+        parts = enumerate(layout.taken_apart(value))
+        return Description(
+            "record", layout, tuple(describe_argument(v, layout.part(name, k), span, exact=exact) for k, v in parts)
+        )
     if callable(value):
         return Description("static", (type(value), value))
+    if isinstance(value, dict):
+        message = f"the argument `{name}` is a {type(value).__name__} with other keys than texts and integers"
+        message = message if type(value) is dict else f"the argument `{name}` is a {type(value).__name__}"
+        raise DifferentiationError([Problem("SD201", message, span, help="pass a plain dictionary")])
     what = f"an array of {value.dtype}" if type(value) is np.ndarray else f"of type {type(value).__name__}"
     message = f"the argument `{name}` is {what}"
     if isinstance(value, complex) or (isinstance(value, np.ndarray) and value.dtype.kind == "c"):
@@ -85,7 +95,7 @@ def floats_for_integers(description: Description) -> Description:
         return Description("value", FLOAT)
     if description.kind == "items":
         return Description("stored", None, (Description("value", FLOAT),))
-    if description.kind in ("tuple", "stored"):
+    if description.kind in ("tuple", "record", "stored"):
         return Description(
             description.kind, description.detail, tuple(floats_for_integers(p) for p in description.parts)
         )
@@ -101,6 +111,14 @@ def type_text(d: Description) -> str:
     match d.kind:
         case "value":
             return str(d.detail)
+        case "record":
+            layout, parts = d.detail, [type_text(p) for p in d.parts]
+            if layout.is_dataclass:
+                each = ", ".join(f"{n}: {p}" for n, p in zip(layout.names, parts, strict=True))
+                return f"{layout.kind.__name__}({each})"
+            if layout.kind is list:
+                return f"[{', '.join(parts)}]"
+            return "{" + ", ".join(f"{n!r}: {p}" for n, p in zip(layout.names, parts, strict=True)) + "}"
         case "tuple":
             name = "" if d.detail is None else d.detail.__name__
             end = "," if len(d.parts) == 1 and not name else ""
@@ -120,24 +138,31 @@ def is_passed(d: Description) -> bool:
 
 def lists_in(value: Any) -> list[list[Any]]:
     """The lists that an argument is made of."""
-    if isinstance(value, list):
-        return [value]
-    return [found for item in value for found in lists_in(item)] if isinstance(value, tuple) else []
+    own = [value] if isinstance(value, list) else []
+    return own + [found for x in parts_of(value) or () if type(x) is not float for found in lists_in(x)]
+
+
+def is_rebuilt(d: Description) -> bool:
+    """Whether the gradient of such an argument comes in another form than the argument has."""
+    return d.kind in ("stored", "record") or (d.kind == "tuple" and any(is_rebuilt(p) for p in d.parts))
 
 
 def gradient_of_argument(d: Description, argument: Any, gradient: Any) -> Any:
-    """The gradient in the form of its argument: arrays that stand for lists become lists."""
+    """The gradient in the form of its argument: lists for arrays that stand for them, dictionaries for tuples."""
     if d.kind == "stored":
         return gradient[: len(argument)].tolist()
-    if d.kind == "tuple" and lists_in(argument):
-        items = [gradient_of_argument(*part) for part in zip(d.parts, argument, gradient, strict=True)]
-        return tuple(items) if d.detail is None else d.detail(*items)
-    return gradient
+    if not is_rebuilt(d):
+        return gradient
+    parts = argument if d.kind == "tuple" else d.detail.taken_apart(argument)
+    items = [gradient_of_argument(*part) for part in zip(d.parts, parts, gradient, strict=True)]
+    if d.kind == "record":
+        return d.detail.made(items)
+    return tuple(items) if d.detail is None else d.detail(*items)
 
 
 def holds_list(x: Abstract) -> bool:
-    """Whether the result of a function is, or contains, a list."""
-    return isinstance(x, Items | Stored) or (isinstance(x, Tuple) and any(holds_list(i) for i in x.items))
+    """Whether the result of a function is, or contains, a list, a dictionary or a dataclass."""
+    return isinstance(x, Items | Stored | Record) or (isinstance(x, Tuple) and any(holds_list(i) for i in x.items))
 
 
 def listed(x: Abstract, result: Any) -> Any:
@@ -152,6 +177,8 @@ def listed(x: Abstract, result: Any) -> Any:
         case Tuple():
             items = [listed(i, r) for i, r in zip(x.items, result, strict=True)]
             return tuple(items) if x.kind is None else x.kind(*items)
+        case Record():
+            return x.kind.made([listed(i, r) for i, r in zip(x.items, result, strict=True)])
     return result
 
 
@@ -164,4 +191,6 @@ def _element(d: Description, parts: Iterator[Any]) -> Any:
     if d.kind == "tuple":
         items = [_element(p, parts) for p in d.parts]
         return tuple(items) if d.detail is None else d.detail(*items)
+    if d.kind == "record":
+        return d.detail.made([_element(p, parts) for p in d.parts])
     return d.detail[1] if d.kind == "static" else next(parts)

@@ -38,6 +38,7 @@ from srcdiff.source.abstract import (
     Abstract,
     Description,
     Each,
+    Group,
     Items,
     Iteration,
     List,
@@ -46,6 +47,7 @@ from srcdiff.source.abstract import (
     Optional,
     Poison,
     Range,
+    Record,
     Static,
     Stored,
     Tuple,
@@ -54,6 +56,7 @@ from srcdiff.source.abstract import (
     join,
     leaf_types,
     loosened,
+    remade,
 )
 from srcdiff.source.accepted import refused_syntax
 from srcdiff.source.calls import Named, RecursionFound, is_library, values_in
@@ -71,6 +74,7 @@ from srcdiff.source.environment import (
     handles,
     list_key,
 )
+from srcdiff.source.expressions import CHANGED, INSTEAD
 from srcdiff.source.scopes import assigned_names, nonlocal_names
 
 _EITHER = {False, True}
@@ -336,6 +340,9 @@ class Reader(Derivatives):
         elif isinstance(value, Tuple):
             for k, item in enumerate(value.items):
                 self.name_value(item, f"{name}_{k}")
+        elif isinstance(value, Record):
+            for k, item in enumerate(value.items):
+                self.name_value(item, value.kind.variable(name, k))
         elif isinstance(value, List):
             contents = self.names.get(list_key(value))
             if isinstance(contents, Stored):
@@ -385,6 +392,8 @@ class Reader(Derivatives):
         if isinstance(base, List):
             self.assign_list_element(base, target, value)
             return
+        if isinstance(base, Record) and base.kind.is_mapping:
+            self.refuse("SD102", target, CHANGED, help_=INSTEAD)
         if not (isinstance(base, Value) and isinstance(base.type, Array)):
             self.refuse("SD203", target, f"elements of {self.said(base)} cannot be assigned")
         items = self.array_items(base, target.slice, target)
@@ -434,6 +443,14 @@ class Reader(Derivatives):
             return
         self.assign(target, self.binary(type(node.op), old, self.expr(node.value), node))
 
+    def augment_in_dictionary(self, node: ast.AugAssign, base: Record) -> None:
+        """`params["w"] += ...` changes an array where it is; a number would be another in its place."""
+        assert isinstance(node.target, ast.Subscript)
+        old = self.subscript(base, node.target.slice, node)
+        if not (isinstance(old, Value) and self.is_array(old)):
+            self.refuse("SD102", node, CHANGED, help_=INSTEAD)
+        self.assign_array(old, self.passing(node.value), node, type(node.op))
+
     def passing(self, node: ast.expr) -> Abstract:
         """An operand that is read before anything is written, and then gone."""
         doubts, names = set(self.doubts), dict(self.names)
@@ -445,6 +462,9 @@ class Reader(Derivatives):
         base = self.expr(target.value)
         if isinstance(base, List):
             self.augment_list(node, target, base)
+            return
+        if isinstance(base, Record) and base.kind.is_mapping:
+            self.augment_in_dictionary(node, base)
             return
         if not (isinstance(base, Value) and isinstance(base.type, Array)):
             self.refuse("SD203", target, f"elements of {self.said(base)} cannot be assigned")
@@ -912,11 +932,12 @@ def _read(
         bound[name], values = _argument(reader, description, name, lists)
         params += values
     reader.given |= set(params)
+    seen = {name: reader.with_lists(x) for name, x in bound.items()}
     try:
         if derivative is None:
-            result = reader.enter(captured.function, reader.frame, dict(bound), node)
+            result = reader.enter(captured.function, reader.frame, seen, node)
         else:
-            by_position, by_name = as_passed(node, bound)
+            by_position, by_name = as_passed(node, seen)
             result = reader.call_with(Static(derivative), by_position, by_name, node)
     except Refusal as refusal:
         if refusal.problem is not None:
@@ -963,6 +984,9 @@ def _argument(reader: Reader, d: Description, name: str, lists: dict[List, Store
     if d.kind == "tuple":
         parts = [_argument(reader, p, f"{name}_{k}", lists) for k, p in enumerate(d.parts)]
         return Tuple(tuple(x for x, _ in parts), d.detail), [v for _, values in parts for v in values]
+    if d.kind == "record":
+        parts = [_argument(reader, p, d.detail.variable(name, k), lists) for k, p in enumerate(d.parts)]
+        return Record(tuple(x for x, _ in parts), d.detail), [v for _, values in parts for v in values]
     if d.kind == "items":
         return reader.new_list(()), []
     if d.kind != "stored":
@@ -1025,8 +1049,8 @@ def _with_contents(reader: Reader, result: Abstract) -> Abstract:
     match result:
         case List():
             return _with_contents(reader, reader.names[list_key(result)])
-        case Tuple():
-            return Tuple(tuple(_with_contents(reader, i) for i in result.items), result.kind)
+        case Tuple() | Record():
+            return remade(result, (_with_contents(reader, i) for i in result.items))
         case Items():
             return Items(tuple(_with_contents(reader, i) for i in result.items))
         case Optional():
@@ -1038,7 +1062,7 @@ def _with_contents(reader: Reader, result: Abstract) -> Abstract:
 
 
 def _result_values(reader: Reader, result: Abstract) -> tuple[list[Value], list[Operation]]:
-    if isinstance(result, Static | Value | Tuple | Items | Stored):
+    if isinstance(result, Static | Value | Group | Items | Stored):
         description = loosened(describe(result))
         if leaf_types(description) is not None:
             return reader.leaves(result, description), reader.operations

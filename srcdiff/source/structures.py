@@ -1,0 +1,93 @@
+"""What users keep numbers in: tuples, lists, dictionaries and dataclasses; taken apart and put together again."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import re
+from collections.abc import Sequence
+from typing import Any
+
+_MAPPINGS = (dict, collections.OrderedDict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Layout:
+    """How a dictionary, a dataclass, or a list of other things than numbers is made: its class, and what it names."""
+
+    kind: type
+    names: tuple[str | int, ...]
+
+    @property
+    def is_mapping(self) -> bool:
+        return self.kind in _MAPPINGS
+
+    @property
+    def is_dataclass(self) -> bool:
+        return not self.is_mapping and self.kind is not list
+
+    def part(self, owner: str, k: int) -> str:
+        """How a part is written, where `owner` is the whole."""
+        name = self.names[k]
+        return f"{owner}.{name}" if self.is_dataclass else f"{owner}[{name!r}]"
+
+    def variable(self, owner: str, k: int) -> str:
+        """What a part is called where it has a name of its own."""
+        return re.sub(r"\W", "_", f"{owner}_{self.names[k]}") if owner else ""
+
+    def taken_apart(self, value: Any) -> list[Any]:
+        return [getattr(value, str(n)) for n in self.names] if self.is_dataclass else [value[n] for n in self.names]
+
+    def made(self, items: Sequence[Any]) -> Any:
+        """Something of this layout; a dataclass as it would be after its `__init__`, which is not called.
+
+        >>> Layout(dict, ("w", "b")).made([1.0, 2.0])
+        {'w': 1.0, 'b': 2.0}
+        """
+        if self.is_mapping:
+            return self.kind(zip(self.names, items, strict=True))
+        if self.kind is list:
+            return list(items)
+        made: Any = object.__new__(self.kind)
+        for name, item in zip(self.names, items, strict=True):
+            object.__setattr__(made, str(name), item)
+        return made
+
+
+def layout_of(value: Any) -> Layout | None:
+    """The layout of a dictionary, a dataclass or a list; None for anything else, and for keys of other kinds."""
+    kind = type(value)
+    if kind in _MAPPINGS:
+        return Layout(kind, tuple(value)) if all(type(key) in (str, int) for key in value) else None
+    if kind is list:
+        return Layout(list, tuple(range(len(value))))
+    if dataclasses.is_dataclass(kind):
+        return Layout(kind, tuple(f.name for f in dataclasses.fields(kind)))
+    return None
+
+
+def parts_of(value: Any) -> list[Any] | None:
+    """What a tuple, a list, a dictionary or a dataclass holds; None for anything else."""
+    if isinstance(value, tuple | list):
+        return list(value)
+    layout = layout_of(value)
+    return None if layout is None else layout.taken_apart(value)
+
+
+def remade(value: Any, items: Sequence[Any]) -> Any:
+    """A structure like the value, of other parts.
+
+    >>> remade({"w": 1.0, "b": (2.0, 3.0)}, [4.0, 5.0])
+    {'w': 4.0, 'b': 5.0}
+    """
+    if isinstance(value, tuple):
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    layout = layout_of(value)
+    assert layout is not None
+    return layout.made(items)
+
+
+def place_of(value: Any, k: int, owner: str) -> str:
+    """How the part is written, where `owner` is the whole."""
+    layout = layout_of(value)
+    return f"{owner}[{k}]" if layout is None else layout.part(owner, k)
