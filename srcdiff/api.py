@@ -11,7 +11,7 @@ import types
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numba.core.errors import NumbaError
@@ -22,7 +22,7 @@ from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span, Ze
 from srcdiff.ir.types import FLOAT
 from srcdiff.report import MemoryReport, memory_report
 from srcdiff.source.abstract import Abstract, Description, Record, Static, Tuple
-from srcdiff.source.capture import Captured, capture, plain_function, reader_of
+from srcdiff.source.capture import Captured, capture, findable, plain_function, reader_of, standing_for
 from srcdiff.source.declared import CustomRule
 from srcdiff.source.signature import (
     describe_argument,
@@ -107,6 +107,37 @@ class Derivative:
         self.entry: Any = None
         self._captured: Captured | None = None
         functools.update_wrapper(self, plain, updated=())
+        self.__doc__ = described(_WHAT.get(self.kind, ""), self, plain.__doc__)
+        self.__signature__ = self._own_signature()
+
+    @property
+    def kind(self) -> str:
+        """Which derivative it is: the name of the function that makes it."""
+        names = {"primal": "differentiable", "pullback": "vjp", "forward": "jvp"}
+        return names.get(self.mode, "value_and_grad" if self.with_value else "grad")
+
+    def _own_signature(self) -> inspect.Signature:
+        """That of the function, with what it gives and takes besides."""
+        if self.mode != "reverse":
+            return self.signature
+        parameters = list(self.signature.parameters.values())
+        if self.takes_out:
+            parameters.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
+        given = [getattr(self.signature.parameters.get(n), "annotation", inspect.Parameter.empty) for n in self.wrt]
+        gradient = given[0] if self.single else _tuple_of(given)
+        plain = gradient if not self.with_value else _tuple_of([self.signature.return_annotation, gradient])
+        return inspect.Signature(parameters, return_annotation=inspect.Signature.empty if self.has_aux else plain)
+
+    def __reduce__(self) -> Any:
+        wrt = self.wrt[0] if self.single and self.wrt else self.wrt
+        options = {**self.options, "backend": self.backend, "with_value": self.with_value, "has_aux": self.has_aux}
+        return _derivative_again, (findable(self.of), self.mode, wrt, options, self.directions)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*(n for n in super().__dir__() if n.startswith("__")), *self.shown})
+
+    shown: tuple[str, ...] = ("compile", "function", "kind", "report", "source", "workspace", "wrt")
+    """The attributes that are there for users."""
 
     def _chosen(self, wrt: Wrt) -> tuple[str, ...]:
         """The names of the arguments to differentiate by."""
@@ -380,10 +411,40 @@ class Derivative:
         return memory_report(self.function.__name__, specialisation.rooms, memory, elsewhere)
 
     def __repr__(self) -> str:
-        names = {"primal": "differentiable", "pullback": "vjp", "forward": "jvp"}
-        what = names.get(self.mode, "value_and_grad" if self.with_value else "grad")
         wrt = f", wrt={self.wrt!r}" if self.wrt else ""
-        return f"<srcdiff.{what}({self.function.__qualname__}{wrt})>"
+        return f"<srcdiff.{self.kind}({self.function.__code__.co_qualname}{wrt})>"
+
+
+_WHAT = {
+    "grad": "The gradient",
+    "value_and_grad": "The value, and the gradient,",
+    "jvp": "The tangent program",
+    "vjp": "The pullback",
+}
+
+
+def described(what: str, derivative: Derivative, doc: str | None) -> str | None:
+    """What `help` says of a derivative: which it is, and what its function's author has written."""
+    if not what:
+        return doc
+    of = f"{derivative.function.__name__}({', '.join(derivative.names)})"
+    line = f"{what} of `{of}` with respect to {', '.join(f'`{n}`' for n in derivative.wrt)}, by srcdiff."
+    return f"{line}\n\n{inspect.cleandoc(doc)}" if doc else line
+
+
+def _tuple_of(annotations: Sequence[Any]) -> Any:
+    """The annotation of a tuple, where all of its parts are annotated."""
+    if any(a is inspect.Parameter.empty for a in annotations):
+        return inspect.Parameter.empty
+    if any(isinstance(a, str) for a in annotations):
+        return f"tuple[{', '.join(a if isinstance(a, str) else inspect.formatannotation(a) for a in annotations)}]"
+    return tuple[tuple(annotations)]  # type: ignore[misc]
+
+
+def _derivative_again(of: Any, mode: str, wrt: Wrt, options: dict[str, Any], directions: int) -> Derivative:
+    derivative = Derivative(of, mode, wrt, **options)
+    derivative.directions = directions
+    return derivative
 
 
 class Specialisation:
@@ -813,17 +874,33 @@ class Differentiable(Derivative):
         super().__init__(function, "primal", 0, **options)
         self.given = options
 
+    shown = (*Derivative.shown, "grad", "value_and_grad")
+
+    def __reduce__(self) -> Any:
+        return _differentiable_again, (findable(self.function), self.given)
+
     @property
     def __srcdiff_function__(self) -> types.FunctionType:
         return self.function
 
     def grad(self, wrt: Wrt = 0, *, has_aux: bool = False, **options: Any) -> Derivative:
+        """Its gradient: see `srcdiff.grad`."""
         return grad(self.function, wrt, has_aux=has_aux, **{**self.given, **options})
 
     def value_and_grad(self, wrt: Wrt = 0, *, has_aux: bool = False, **options: Any) -> Derivative:
+        """Its value and its gradient: see `srcdiff.value_and_grad`."""
         return value_and_grad(self.function, wrt, has_aux=has_aux, **{**self.given, **options})
 
 
+def _differentiable_again(function: Any, options: dict[str, Any]) -> Differentiable:
+    there = standing_for(function, Differentiable)
+    return Differentiable(function, **options) if there is None else there
+
+
+@overload
+def differentiable(f: Callable[..., Any], **options: Any) -> Differentiable: ...
+@overload
+def differentiable(f: None = None, **options: Any) -> Callable[[Callable[..., Any]], Differentiable]: ...
 def differentiable(f: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Make a function differentiable: calling it runs it compiled, `.grad(...)` gives its gradient."""
     if f is None:

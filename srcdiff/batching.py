@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,6 +32,10 @@ class Batched:
         self.on_device: dict[Any, Specialisation] = {}
         self.loops: dict[Any, Callable[..., Any]] = {}
         functools.update_wrapper(self, of.function, updated=())
+        self.__signature__ = of.signature.replace(return_annotation=inspect.Signature.empty)
+
+    def __reduce__(self) -> Any:
+        return Batched, (self.of, self.over, self.parallel, "sum" if self.sums else "each")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         given = self.of.bound(args, kwargs)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import copy
 import functools
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from srcdiff.api import Derivative, Wrt, chosen_names, grad, has_floats, with_written
+from srcdiff.api import Derivative, Wrt, chosen_names, described, grad, has_floats, with_written
 from srcdiff.check import Report, compare
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array
 from srcdiff.source.abstract import Abstract, Tuple
+from srcdiff.source.capture import findable
 from srcdiff.source.structures import layout_of, parts_of, place_of, remade
 
 Function = Callable[..., Any]
@@ -152,6 +154,17 @@ class HessianProduct:
         chosen = (wrt,) if isinstance(wrt, int | str) else tuple(wrt)
         self.derivative = Derivative(self.gradient, "forward", chosen, with_value=False, backend=backend, **options)
         functools.update_wrapper(self, self.gradient.function, updated=())
+        self.__doc__ = described("The Hessian, times a vector,", self.gradient, self.gradient.function.__doc__)
+        self.__signature__ = _with_vector(self.gradient.signature)
+
+    def __reduce__(self) -> Any:
+        gradient = self.gradient
+        wrt = gradient.wrt[0] if gradient.single else gradient.wrt
+        return HessianProduct, (findable(gradient.of), wrt, gradient.backend, gradient.options)
+
+    def hessp(self, x: Any, vector: Any, *rest: Any) -> Any:
+        """The same with the vector behind the first argument, as `scipy.optimize.minimize(hessp=...)` calls it."""
+        return self(x, *rest, vector)
 
     def __call__(self, *args: Any) -> Any:
         given, vector = self.derivative.bound(args[:-1], {}), args[-1]
@@ -164,7 +177,21 @@ class HessianProduct:
         return self.derivative.source
 
     def __repr__(self) -> str:
-        return f"<srcdiff.hvp({self.gradient.function.__qualname__}, wrt={self.gradient.wrt!r})>"
+        return f"<srcdiff.hvp({self.gradient.function.__code__.co_qualname}, wrt={self.gradient.wrt!r})>"
+
+
+def _with_vector(signature: inspect.Signature) -> inspect.Signature:
+    """The signature with one more argument by position."""
+    given = [
+        p.replace(kind=inspect.Parameter.POSITIONAL_ONLY, default=inspect.Parameter.empty)
+        for p in signature.parameters.values()
+        if p.kind is not inspect.Parameter.KEYWORD_ONLY
+    ]
+    if any(p.kind is not inspect.Parameter.POSITIONAL_ONLY for p in given):
+        return signature
+    name = "vector" if "vector" not in signature.parameters else "vector_"
+    vector = inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY)
+    return inspect.Signature([*given, vector])
 
 
 def hvp(f: Function, wrt: Wrt = 0, *, backend: str = "numba", **options: Any) -> HessianProduct:
@@ -205,6 +232,15 @@ class Jacobian:
         self.wrt = (wrt,) if isinstance(wrt, int | str) else tuple(wrt)
         self.forward = Derivative(f, "forward", self.wrt, backend=backend, **options)
         functools.update_wrapper(self, self.forward.function, updated=())
+        self.__doc__ = described("All derivatives", self.forward, self.forward.function.__doc__)
+        self.__signature__ = self.forward.signature.replace(return_annotation=inspect.Signature.empty)
+
+    def __reduce__(self) -> Any:
+        wrt = self.wrt[0] if self.single else self.wrt
+        return Jacobian, (findable(self.function), wrt, self.mode, self.directions, self.backend, self.options)
+
+    def __repr__(self) -> str:
+        return f"<srcdiff.jacobian({self.forward.function.__code__.co_qualname}, wrt={self.forward.wrt!r})>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         given = self.forward.bound(args, kwargs)

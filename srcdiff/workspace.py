@@ -56,6 +56,9 @@ class Workspace:
         self._latest = specialised
         return specialised.finished(result, args)
 
+    def __reduce__(self) -> Any:
+        return Workspace, (self._specialise,)  # another process has memory of its own
+
     @property
     def nbytes(self) -> int:
         """The memory that it holds."""

@@ -146,7 +146,9 @@ def test_signature_name_and_docstring_are_those_of_the_function() -> None:
     gradient = gradient_of(quadratic)
 
     assert inspect.signature(quadratic) == gradient.signature
-    assert ("quadratic", "With defaults.") == (gradient.__name__, gradient.__doc__)
+    said = "The gradient of `quadratic(x, y, z)` with respect to `x`, by srcdiff.\n\nWith defaults."
+    assert ("quadratic", said) == (gradient.__name__, gradient.__doc__)
+    assert str(inspect.signature(gradient)) == "(x, y=3.0, z=0.5, *, out=None)"
     assert "grad(quadratic, wrt=('x',))" in repr(gradient)
 
 

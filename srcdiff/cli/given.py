@@ -92,7 +92,7 @@ def read(chosen: argparse.Namespace) -> Given:
     function, names = function_in(chosen.function)
     if chosen.example is not None and chosen.types is not None:
         raise CommandError("--example and --types say the same: give one of them")
-    signature = _signature(function)
+    signature = inspect.signature(_user_function(function))
     if chosen.example is not None:
         positional, keywords = _example(chosen.example, names)
         bound = _bound(signature, positional, keywords, "--example", chosen.function)
@@ -174,8 +174,9 @@ def _said_with_line(error: BaseException, file: str) -> str:
     return f"{said} (line {lines[-1]})" if lines else said
 
 
-def _signature(function: Callable[..., Any]) -> inspect.Signature:
-    return inspect.signature(function, follow_wrapped=True)
+def _user_function(function: Any) -> Any:
+    """The function that a derivative was made of; any other is what it is."""
+    return function.__wrapped__ if type(function).__module__.startswith("srcdiff.") else function
 
 
 def _example(text: str, names: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -217,7 +218,7 @@ def _guesses(function: Callable[..., Any], signature: inspect.Signature) -> dict
     from srcdiff.source.guess import guesses
 
     try:
-        return guesses(capture(function), signature)
+        return guesses(capture(_user_function(function)), signature)
     except Refusal as refusal:
         assert refusal.problem is not None
         raise DifferentiationError([refusal.problem]) from None

@@ -8,10 +8,11 @@ import functools
 import inspect
 import linecache
 import operator
+import sys
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from srcdiff.diagnostics import Problem, Refusal, Span
 
@@ -40,6 +41,25 @@ def plain_function(function: Any) -> types.FunctionType | None:
             return None
         function, seen = inner, seen + 1
     return None
+
+
+T = TypeVar("T")
+
+
+def standing_for(function: Any, kind: type[T]) -> T | None:
+    """What stands in a function's module in its place, if that is of this kind."""
+    found: Any = sys.modules.get(getattr(function, "__module__", ""))
+    code = getattr(function, "__code__", None)
+    for step in code.co_qualname.split(".") if code is not None else ():
+        found = getattr(found, step, None)
+    return found if isinstance(found, kind) and getattr(found, "function", None) is function else None
+
+
+def findable(function: Any) -> Any:
+    """The function, which pickle finds by its name; behind an object of ours that has its name, as `loss.function`."""
+    if isinstance(function, types.FunctionType) and standing_for(function, object) is not None:
+        function.__qualname__ = f"{function.__code__.co_qualname}.function"
+    return function
 
 
 @functools.lru_cache(maxsize=256)
@@ -95,7 +115,7 @@ def _contains(node: ast.Lambda, function: types.FunctionType) -> bool:
 
 
 def _unreadable(function: Any, reason: str, code: str = "SD103") -> Refusal:
-    name = getattr(function, "__qualname__", None) or repr(function)
+    name = function.__code__.co_qualname if isinstance(function, types.FunctionType) else repr(function)
     return Refusal(Problem(code, f"the source of `{name}` cannot be read: {reason}", None))
 
 

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from srcdiff.source.capture import plain_function
+from srcdiff.source.capture import findable, plain_function, standing_for
 
 
 class CustomRule:
@@ -30,6 +30,15 @@ class CustomRule:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
 
+    def __reduce__(self) -> Any:
+        return _declared, (findable(self.function), findable(self.adjoint), findable(self.tangent))
+
     @property
     def __srcdiff_rule__(self) -> CustomRule:
         return self
+
+
+def _declared(function: Any, adjoint: Any, tangent: Any) -> CustomRule:
+    """The rule again: that which stands in the place of its function, if there is one."""
+    there = standing_for(function, CustomRule)
+    return CustomRule(function, adjoint, tangent) if there is None else there

@@ -1,0 +1,1 @@
+"""Derivatives in the hands of other libraries, and in other processes."""
