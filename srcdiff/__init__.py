@@ -1,5 +1,6 @@
 """srcdiff: derivatives of ordinary Python functions, as source code, compiled by Numba."""
 
+from srcdiff import cuda
 from srcdiff.api import (
     Derivative,
     custom_rule,
@@ -24,6 +25,7 @@ __all__ = [
     "batched",
     "benchmark",
     "check",
+    "cuda",
     "custom_rule",
     "differentiable",
     "explain",

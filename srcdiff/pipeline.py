@@ -184,7 +184,7 @@ def _started(request: Request, backend: str) -> Work:
         work.main = replace(work.main, written=tuple(p for p in work.main.params if isinstance(p.type, Array)))
     if request.mode == "primal":
         work.main = replace(work.main, name=_free_name(work, work.main.name))
-    _look("read the function", work.main)
+    look("read the function", work.main)
     work.programs.append(("read the function", work.main))
     return work
 
@@ -193,7 +193,7 @@ def _take_steps(work: Work) -> None:
     for name, step in STEPS:
         with timed(name):
             step(work)
-            _look(name, work.main)
+            look(name, work.main)
         work.programs.append((name, work.main))
 
 
@@ -511,7 +511,7 @@ class Derivation:
         work.further = _further(work)
         for name, step in STEPS[: [step for _, step in STEPS].index(_straighten)]:
             step(work)
-            _look(name, work.main)
+            look(name, work.main)
         main, _ = protect_arguments(stacks_as_arrays(without_comments(work.main)))
         callees = tuple(stacks_as_arrays(without_comments(c)) for c in work.callees)
         return Derived(main, callees, work.further, _written(reading))
@@ -549,7 +549,7 @@ def _compiled(module: Module, options: dict[str, Any], key: str | None = None) -
 
 
 def _file(module: Module, key: str | None = None) -> str:
-    return f"<srcdiff {module.name} {_serial() if key is None else key[:20]}>"
+    return f"<srcdiff {module.name} {serial() if key is None else key[:20]}>"
 
 
 # -- what is kept for the next process -------------------------------------------------------------------------------
@@ -637,7 +637,8 @@ def _free_name(work: Work, name: str) -> str:
 _count = 0
 
 
-def _serial() -> int:
+def serial() -> int:
+    """A number that no generated file has yet."""
     global _count
     _count += 1
     return _count
@@ -818,7 +819,8 @@ def _apart(reading: Reading, written: set[Value]) -> tuple[tuple[int, int], ...]
     return tuple((a, b) for a, b in pairs if params[a] in written or params[b] in written)
 
 
-def _look(name: str, function: Function) -> None:
+def look(name: str, function: Function) -> None:
+    """Verify the program after a step, and show it if that is wanted."""
     verify(function, name)
     wanted = os.environ.get("SRCDIFF_SHOW", "")
     if wanted and (wanted == "all" or wanted == name):

@@ -24,6 +24,8 @@ ORDER = [
     "report",
     "check",
     "looking",
+    "cuda",
+    "user_kernels",
     "pipeline",
     "backends",
     "caching",

@@ -15,6 +15,7 @@ from srcdiff.ir.nodes import (
     Alloc,
     Apply,
     Block,
+    Coordinate,
     Copy,
     Dim,
     Index,
@@ -326,11 +327,17 @@ def _step(loop: Loop, structure: Structure) -> int | None:
     return step if isinstance(step, int) and step != 0 else None
 
 
+def _steps_over_grid(loop: Loop, structure: Structure) -> bool:
+    """Whether the step is a number of threads: of it is known that it is greater than zero."""
+    step = structure.definition.get(loop.bounds[2]) if loop.bounds is not None and loop.counted else None
+    return isinstance(step, Coordinate)
+
+
 def _domain(loops: dict[Loop, str], structure: Structure, names: _Names) -> list[str]:
     """The turns of the loops; a bound that is not affine bounds nothing."""
     counters, found = _counters(loops), []
     for loop, name in loops.items():
-        step = _step(loop, structure)
+        step = 1 if _steps_over_grid(loop, structure) else _step(loop, structure)
         if step is None or loop.bounds is None:
             continue
         start, stop = (affine(b, structure) for b in loop.bounds[:2])
@@ -353,8 +360,8 @@ def _is_negative_nowhere(index: Affine, loops: dict[Loop, str], structure: Struc
     """A negative index would count from the end."""
     names = _Names()
     constraints = [*_domain(loops, structure, names), f"{names.text(index, _counters(loops))} < 0"]
-    sizes = [v for v, _ in index.terms if isinstance(structure.definition.get(v), Dim)]
-    constraints += [f"{names.parameters.setdefault(v, f'p{len(names.parameters)}')} >= 0" for v in sizes]
+    sizes = [v for v in names.parameters if isinstance(structure.definition.get(v), Dim | Coordinate)]
+    constraints += [f"{names.parameters[v]} >= 0" for v in sizes]
     return _is_empty(list(loops.values()), constraints, names)
 
 

@@ -11,6 +11,7 @@ from srcdiff.ir.nodes import (
     Apply,
     Block,
     Const,
+    Coordinate,
     Copy,
     Dim,
     Function,
@@ -119,7 +120,7 @@ class Lengths:
         match operation:
             case Const():
                 return isinstance(operation.value, int) and operation.value >= 0
-            case Dim():
+            case Dim() | Coordinate():
                 return True
             case Apply(primitive="range_length"):
                 return True
@@ -132,7 +133,7 @@ class Lengths:
         if loop.bounds is None:
             return False
         _, stop, step = (self.size(b) for b in loop.bounds)
-        if step == 1:
+        if step == 1 or isinstance(self.definition.get(loop.bounds[2]), Coordinate):
             return self.is_natural(loop.bounds[0])
         if step != -1:
             return False

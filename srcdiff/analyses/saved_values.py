@@ -17,6 +17,7 @@ from srcdiff.analyses.structure import Structure, handed_on, made_anew
 from srcdiff.ir.nodes import (
     Alloc,
     Apply,
+    Barrier,
     Call,
     Copy,
     Dim,
@@ -260,6 +261,7 @@ class StillThere:
         self.calls = [o for o in structure.start if isinstance(o, Call) and o.writes]
         self.writes: list[Store | Call] = [*self.stores, *self.calls]
         self.known: dict[Operation, bool] = {}
+        self.has_barriers = any(isinstance(o, Barrier) for o in structure.start)
 
     def after_load(self, load: Load) -> bool:
         if load not in self.known:
@@ -276,11 +278,16 @@ class StillThere:
         arrays = (store.array,) if isinstance(store, Store) else store.args
         if not any(memory_of(a, self.sites) & memory for a in arrays) or not self.may_follow(store, access):
             return False
-        if isinstance(store, Call):
-            return True
+        if isinstance(store, Call) or (self.has_barriers and not self.is_private(memory)):
+            return True  # behind a barrier, any thread may have stored there
         from srcdiff.analyses.accesses import never_overwrites
 
         return not never_overwrites(store, access, self.structure)
+
+    def is_private(self, memory: Sites) -> bool:
+        """Whether no other thread can touch the memory."""
+        made = [self.structure.definition.get(site) for site in memory]
+        return all(isinstance(o, Alloc | Copy) and getattr(o, "place", "") != "shared" for o in made)
 
     def may_follow(self, store: Operation, access: Operation) -> bool:
         """Whether the store may run after the access: it stands behind it, or a loop comes round to it."""

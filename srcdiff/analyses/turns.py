@@ -14,6 +14,7 @@ from srcdiff.ir.nodes import (
     Apply,
     Call,
     Const,
+    Coordinate,
     Copy,
     Function,
     Grow,
@@ -71,6 +72,13 @@ class Turns:
 
     def step(self, loop: Loop) -> Any:
         return self.constants.get(loop.bounds[2]) if loop.bounds is not None else None
+
+    def direction(self, loop: Loop) -> int:
+        """One if a loop counts upwards, minus one if it counts downwards, by single steps or by those of a grid."""
+        step = self.step(loop)
+        if loop.bounds is not None and isinstance(self.definition.get(loop.bounds[2]), Coordinate):
+            return 1
+        return step if step in (1, -1) else 0
 
     def define(self, operation: Operation) -> None:
         """Note where values come from, after an operation was replaced."""

@@ -270,15 +270,16 @@ def ptx(
     cc: tuple[int, int],
 ) -> dict[str, str]:
     """The code of each kernel in the text for GPUs of the compute capability; none has to be there."""
+    names = load_kernels(text, objects, file, cc)
+    return {name: ptx_of(plain(names[name]), params, cc) for name, params in kernels.items()}
+
+
+def ptx_of(kernel: Callable[..., Any], params: Sequence[Type], cc: tuple[int, int]) -> str:
+    """The code of a kernel for GPUs of the compute capability."""
     if is_simulated():
         raise RuntimeError("the simulator runs Python: unset NUMBA_ENABLE_CUDASIM to compile for a GPU")
-    names = load_kernels(text, objects, file, cc)
-    found = {}
     with _as_if_there(cc):
-        for name, params in kernels.items():
-            signature = tuple(numba_type(t) for t in params)
-            found[name] = str(cuda().compile_ptx(plain(names[name]), signature, cc=cc)[0])
-    return found
+        return str(cuda().compile_ptx(kernel, tuple(numba_type(t) for t in params), cc=cc)[0])
 
 
 @contextlib.contextmanager

@@ -160,3 +160,9 @@ _kind(
     "def power(x, n):\n    return x * power(x, n - 1) if n > 0 else x\n\ndef f(x):\n    return power(x, 3)\n",
     backend="cuda",
 )
+_kind(
+    "SD502",
+    "threads do what cannot be differentiated",
+    "let each thread write elements of its own, and let all threads come to every `cuda.syncthreads()`",
+    "from numba import cuda\n\ndef f(x):\n    return x * cuda.grid(1)\n",
+)

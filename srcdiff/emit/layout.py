@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from srcdiff.analyses.aliasing import Sites, points_to, written_sites
 from srcdiff.ir.nodes import (
     Apply,
+    Barrier,
     Block,
     Call,
     Const,
+    Coordinate,
     Custom,
     Dim,
     Function,
@@ -114,11 +116,11 @@ class _Inline:
         """The memory it may write; None if that is not known."""
         if isinstance(operation, Store):
             return set(self.sites.get(operation.array, frozenset((operation.array,))))
-        if isinstance(operation, Call):
+        if isinstance(operation, Call | Barrier):
             return None
         found: set[Value] = set()
         for inner in operation.blocks():
-            if any(isinstance(o, Call) for o in walk(inner)):
+            if any(isinstance(o, Call | Barrier) for o in walk(inner)):
                 return None
             found |= written_sites(inner, self.sites)
         return found
@@ -137,7 +139,7 @@ class _Inline:
             base, amount = (self.definition.get(a) for a in operation.args)
             variable = base is None or bool(operation.args[0].name) or isinstance(base, Dim)
             return not operation.out.name and variable and isinstance(amount, Const)
-        return isinstance(operation, Dim) and not operation.out.name
+        return isinstance(operation, Dim | Coordinate) and not operation.out.name
 
 
 class _Segments:

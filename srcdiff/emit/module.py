@@ -70,7 +70,7 @@ def write_module(
     texts.append(
         write_function(
             main,
-            doc=_doc(reading),
+            doc=first_line_about(reading),
             parameters=[*parameters, *main.params[len(main.params) - len(rooms) :]],
             unpack=unpack,
             result=result,
@@ -78,20 +78,39 @@ def write_module(
             on_gpu=kernels is not None,
         )
     )
+    _put_together(module, texts, has_kernels=kernels is not None)
+    module.functions = [*sorted(module.support), *(c.name for c in callees), main.name]
+    return module
+
+
+def write_kernels(name: str, kernels: Sequence[Function], host: Sequence[Function], doc: str) -> Module:
+    """The text of a module with kernels that the user launches, and functions that the host calls for it."""
+    module = Module(name)
+    module.kernels = {k.name: tuple(p.type for p in k.params) for k in kernels}
+    reserved = sorted([f.name for f in (*kernels, *host)])
+    texts = [write_function(f, parameters=f.params, result=_tuple_of(f), reserved=reserved) for f in host]
+    for kernel in kernels:
+        said = doc if kernel.name == name else ""
+        text = write_function(kernel, parameters=kernel.params, doc=said, reserved=reserved)
+        text.lines.insert(0, "@cuda.jit")
+        texts.append(text)
+    _put_together(module, texts, has_kernels=True)
+    return module
+
+
+def _put_together(module: Module, texts: Sequence[Text], *, has_kernels: bool) -> None:
     lines: list[str] = []
     for text in texts:
         module.support |= text.support
         module.objects |= text.objects
         lines += ["", "", *text.lines]
     for name in sorted(module.support, reverse=True):
-        decorator = [] if kernels is None else ["@cuda.jit(device=True)"]
+        decorator = ["@cuda.jit(device=True)"] if has_kernels else []
         lines = ["", "", *decorator, *plain_source(support_function(name)), *lines]
     body = "\n".join(lines)
     imports = ["import math", ""] if "math." in body else []
-    others = [] if kernels is None else ["from numba import cuda"]
+    others = ["from numba import cuda"] if has_kernels else []
     module.text = "\n".join([*imports, "import numpy as np", *others, body]) + "\n"
-    module.functions = [*sorted(module.support), *(c.name for c in callees), main.name]
-    return module
 
 
 def nameable(reading: Reading) -> dict[str, Any]:
@@ -102,7 +121,7 @@ def nameable(reading: Reading) -> dict[str, Any]:
     return {x.__name__: x for x in found}
 
 
-def _doc(reading: Reading) -> str:
+def first_line_about(reading: Reading) -> str:
     """The first line of what the user wrote about the function."""
     lines = (reading.captured.function.__doc__ or "").strip().splitlines()
     return lines[0].replace("\\", "/").replace('"', "'") if lines else ""

@@ -16,6 +16,7 @@ from srcdiff.ir.nodes import (
     STACK_START,
     Alloc,
     Apply,
+    Barrier,
     Block,
     BlockSum,
     Call,
@@ -146,6 +147,8 @@ class _Writer:
                 return text, ATOM
             case Dim():
                 return f"{self.names_of(operation.array)}.shape[{operation.axis}]", ATOM
+            case Coordinate():
+                return operation.spelling, ATOM
         raise AssertionError(operation)
 
     def names_of(self, array: Value) -> str:
@@ -264,7 +267,7 @@ class _Writer:
     def statement(self, operation: Operation) -> None:
         self.user_comments(operation)
         match operation:
-            case Apply() | Load() | Dim() | Const():
+            case Apply() | Load() | Dim() | Const() | Coordinate():
                 self.assign_formula(self.names[operation.out], operation)
             case Store():
                 self.store(operation)
@@ -322,6 +325,8 @@ class _Writer:
                 args = ", ".join(self.expression(a) for a in operation.args)
                 target = f"{outs}{',' if len(operation.outs) == 1 else ''} = " if outs else ""
                 self.line(f"{target}{operation.function}{self.launch(operation)}({args})")
+            case Barrier():
+                self.line("cuda.syncthreads()")
             case Raise():
                 self.raise_(operation)
             case Print():
@@ -363,6 +368,10 @@ class _Writer:
 
     def alloc(self, operation: Alloc) -> str:
         dtype = operation.out.array.dtype
+        if operation.place:
+            sizes = [self.expression(s) for s in operation.shape]
+            shape = sizes[0] if len(sizes) == 1 else f"({', '.join(sizes)})"
+            return f"cuda.{operation.place}.array({shape}, np.{'bool_' if dtype == 'bool' else dtype})"
         fill = self.layout.inlined.get(operation.fill) if operation.fill is not None else None
         known = fill.value if isinstance(fill, Const) else None
         if operation.fill is None:

@@ -187,6 +187,11 @@ class Enlarge(Operation):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Barrier(Operation):
+    """All threads of a block wait here for each other: what one of them has stored, the others find."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Alloc(Operation):
     """A new array, filled with `fill`, or not at all."""
 

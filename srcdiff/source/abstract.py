@@ -25,6 +25,17 @@ class Static:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceName:
+    """A name of `numba.cuda` that means something in kernels: `grid`, `threadIdx.x`, `atomic.add`."""
+
+    name: str
+
+
+def is_device_module(module: Any) -> bool:
+    return getattr(module, "__name__", "") in ("numba.cuda", "numba_cuda.numba.cuda")
+
+
+@dataclass(frozen=True, slots=True)
 class Tuple:
     items: tuple[Abstract, ...]
     kind: type | None = None

@@ -26,6 +26,7 @@ from srcdiff.source.abstract import (
     Abstract,
     Choice,
     Closure,
+    DeviceName,
     Each,
     Group,
     Lazy,
@@ -46,7 +47,7 @@ from srcdiff.source.abstract import (
 from srcdiff.source.capture import capture, plain_function
 from srcdiff.source.environment import Frame, list_key
 from srcdiff.source.expressions import CHANGED, INSTEAD
-from srcdiff.source.optionals import Optionals
+from srcdiff.source.kernels import Kernels, numba_type
 from srcdiff.source.scopes import assigned_names, inner_scopes, nonlocal_names
 from srcdiff.source.structures import Layout
 
@@ -92,7 +93,7 @@ class Named:
     span: Span | None
 
 
-class Calls(Optionals):
+class Calls(Kernels):
     """Reads calls."""
 
     def __init__(self) -> None:
@@ -180,6 +181,11 @@ class Calls(Optionals):
             return self.call_method(Method(function, "__call__"), args, keywords, node)
         if not isinstance(function, Static):
             self.refuse("SD203", node, f"{self.said(function)} cannot be called")
+        if isinstance(target, DeviceName):
+            return self.call_device(target.name, args, keywords, node)
+        as_type = numba_type(target)
+        if as_type is not None and not keywords:
+            return self.call_numba_type(as_type, args, node)
         if isinstance(target, type) and issubclass(target, tuple) and hasattr(target, "_fields"):
             return self.make_namedtuple(target, args, keywords, node)
         if isinstance(target, type) and dataclasses.is_dataclass(target):

@@ -32,6 +32,7 @@ from srcdiff.source.abstract import (
     MISSING,
     Abstract,
     Closure,
+    DeviceName,
     Group,
     Items,
     Iteration,
@@ -46,6 +47,7 @@ from srcdiff.source.abstract import (
     Stored,
     Tuple,
     describe,
+    is_device_module,
     join,
     leaf_types,
     loosened,
@@ -640,6 +642,10 @@ class Expressions(Environment):
             case Lazy() if node.attr not in _TAKEN_LAZILY:
                 base = self.forced(base)
         match base:
+            case Static(value=DeviceName() as device):
+                return self.device_name(f"{device.name}.{node.attr}", node)
+            case Static(value=types.ModuleType() as module) if is_device_module(module):
+                return self.device_name(node.attr, node)
             case Static(value=types.ModuleType() as module):
                 if not hasattr(module, node.attr):
                     self.refuse("SD204", node, f"module `{module.__name__}` has no `{node.attr}`")
@@ -677,6 +683,9 @@ class Expressions(Environment):
                 return self.lift(vars(base)[name], vars(base), name, (), node)
         message = f"`{kind.__name__}` has no `{name}`; it has {', '.join(map(str, owner.kind.names))}"
         self.refuse("SD203", node, message)
+
+    def device_name(self, name: str, node: ast.AST) -> Abstract:
+        raise NotImplementedError
 
     def array_attribute(self, array: Value | Lazy, node: ast.Attribute) -> Abstract:
         match node.attr:

@@ -889,18 +889,21 @@ def read(
     exact: bool = False,
     inside: Span | None = None,
     derivative: Any = None,
+    kernel: bool = False,
 ) -> Reading:
     """The function as IR, for arguments of these descriptions; every problem found is reported together.
 
     `exact` is about broadcasting (see whole_arrays.py). A function of the library is read for a place `inside` the
-    user's program. With `derivative`, that derivative of the function is read instead of it. Where a name has two types
-    after a branch or a loop, and is used, what follows is read for each.
+    user's program. With `derivative`, that derivative of the function is read instead of it. A `kernel` is what a
+    thread of a GPU runs. Where a name has two types after a branch or a loop, and is used, what follows is read for
+    each.
     """
     split: set[ast.AST] = set()
     first: DifferentiationError | None = None
     while True:
         reader = Reader()
         reader.exact, reader.trusted, reader.split = exact, inside is not None, split
+        reader.is_kernel = kernel
         try:
             return _read(reader, captured, arguments, inside, derivative)
         except DifferentiationError as error:
@@ -957,7 +960,7 @@ def _read(
     params += [o.value for o in reader.outside]
     stores = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
     once = {name: values[-1] for name, values in reader.assigned.items() if stores.count(name) == 1}
-    main = Function(captured.name, tuple(params), Block(tuple(operations), tuple(outputs)))
+    main = Function(captured.name, tuple(params), Block((*reader.first, *operations), tuple(outputs)))
     callees = (*(u.function for u in reader.units.values() if u.function is not None), *reader.derived.values())
     program = mark_writing_calls(Program(main, callees))
     program = pass_outside_values(program, [o.value for o in reader.outside])

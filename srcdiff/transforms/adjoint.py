@@ -7,6 +7,7 @@
     if c: A else: B             c, if it is gone        if c: A backwards else: B backwards
     for i in range(n): A        what A's adjoint reads  for i in reversed(range(n)): A backwards
     while c: A                  the number of turns     as many turns of A backwards
+    syncthreads()                                       syncthreads()
 
 Every block of the program has a mirror block. Adjoints of scalars are values: a mirror maps each value to its current
 adjoint, a loop carries the adjoints of what it carries and of what it reads from outside, a branch joins them. Values
@@ -30,6 +31,7 @@ from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
     Alloc,
     Apply,
+    Barrier,
     Block,
     Call,
     Comment,
@@ -426,6 +428,8 @@ class Adjoint:
                 self.reverse_call(operation, mirror)
             case Library():
                 self.reverse_library(operation, mirror)
+            case Barrier():
+                self.builder.add(operation)
 
     def taken(self, value: Value, mirror: Mirror) -> Value | None:
         """The finished adjoint of a value, at its definition."""

@@ -88,7 +88,7 @@ class _Renewable(Turns):
     def is_private(self, buffer: Buffer) -> bool:
         """Whether what is written into the buffer is only seen by who gets it from the loop."""
         memory, loop = self.memory(buffer.param), buffer.loop
-        if memory & set(self.function.params):
+        if memory & set(self.function.params) or any(getattr(self.definition.get(s), "place", "") for s in memory):
             return False
         start, end = self.structure.start[loop], self.structure.end[loop]
         inside = self.effects((loop,)).uses - set(loop.inits)

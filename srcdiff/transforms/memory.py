@@ -38,6 +38,11 @@ def tidy_memory(function: Function) -> Function:
     return _Tidy(function).starting_by_assignment()
 
 
+def without_dead_stores(function: Function) -> Function:
+    """The function without stores to arrays of its own that nobody reads afterwards."""
+    return _Tidy(function).without_dead_stores()
+
+
 @dataclass(slots=True)
 class _Use:
     """All that a program does with an array of its own."""

@@ -106,7 +106,8 @@ class Reverse:
 
     def run(self, results: Sequence[Value], name: str) -> Function:
         """The function that gives `results` and, after them, the adjoint of each parameter in `wrt`."""
-        self.returned = frozenset(s for v in results for s in self.sites.get(v, frozenset()))
+        added = [o.array for o in walk(self.function.body) if isinstance(o, Store) and o.atomic]  # by any thread
+        self.returned = frozenset(s for v in (*results, *added) for s in self.sites.get(v, frozenset()))
         best, chosen = self.choose_buffers(self.choose())
         return best.written(chosen, results, name)
 

@@ -9,6 +9,7 @@ from typing import Any
 from srcdiff.analyses.aliasing import Sites, points_to
 from srcdiff.ir.nodes import (
     Apply,
+    Barrier,
     Block,
     Call,
     Const,
@@ -97,7 +98,7 @@ class _Share:
         """The memory it may write; None for all."""
         if isinstance(operation, Store):
             return self.memory(operation.array)
-        if isinstance(operation, Call):
+        if isinstance(operation, Call | Barrier):
             return None
         return self.together([self.written_in(block) for block in operation.blocks()])
 

@@ -7,6 +7,7 @@ from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
     Alloc,
     Apply,
+    Barrier,
     Block,
     Call,
     Comment,
@@ -239,7 +240,7 @@ def remove_dead(function: Function) -> Function:
 def _is_seen(operation: Operation) -> bool:
     """Whether it ends or prints something, or changes a list of arrays, or arrays through a call: others may see it."""
     match operation:
-        case Raise() | Print() | Comment() | Enlarge():
+        case Raise() | Print() | Comment() | Enlarge() | Barrier():
             return True
         case Call():
             return operation.writes

@@ -21,6 +21,7 @@ from srcdiff.ir.nodes import (
     Apply,
     Block,
     Call,
+    Comment,
     Const,
     Copy,
     Dim,
@@ -104,12 +105,15 @@ def _impossible(operation: Operation) -> tuple[str, str] | None:
     return None
 
 
-def private_memory(kernel: Function, thread: Value) -> Private:
-    """The kernel with memory for each of its threads; `thread` is the number of one, among all."""
+def private_memory(kernel: Function, thread: Value, *, measures_on_copies: bool = False) -> Private:
+    """The kernel with memory for each of its threads; `thread` is the number of one, among all.
+
+    What measures leaves arrays from outside alone, unless it is to be given copies of them.
+    """
     kernel = stacks_as_arrays(kernel)
     refuse_in_threads(kernel)
     kernel, errors, raised = _with_errors(kernel)
-    memory = _Memory(kernel, thread)
+    memory = _Memory(kernel, thread, measures_on_copies)
     placed = memory.run()
     return Private(placed, tuple(memory.scratch), memory.measure(), errors, raised, memory.definition)
 
@@ -135,8 +139,8 @@ def _with_errors(kernel: Function) -> tuple[Function, Value | None, tuple[Raise,
 
 
 class _Memory:
-    def __init__(self, kernel: Function, thread: Value) -> None:
-        self.kernel, self.thread = kernel, thread
+    def __init__(self, kernel: Function, thread: Value, measures_on_copies: bool = False) -> None:
+        self.kernel, self.thread, self.measures_on_copies = kernel, thread, measures_on_copies
         self.sites: dict[Value, Sites] = points_to(kernel)
         self.constants = {o.out: o.value for o in walk(kernel.body) if isinstance(o, Const)}
         self.definition = {v: o for o in walk(kernel.body) for v in o.defines()}
@@ -265,7 +269,9 @@ class _Memory:
     def reporting(self, block: Block, sizes: Value) -> Block:
         build = Builder()
         for operation in block.operations:
-            if not (isinstance(operation, Store) and operation.array in self.kernel.params):
+            if self.measures_on_copies and isinstance(operation, Comment) and operation.text == "reverse sweep":
+                break  # what is kept is kept by then
+            if self.measures_on_copies or not (isinstance(operation, Store) and operation.array in self.kernel.params):
                 build.add(operation.rebuilt(lambda inner: self.reporting(inner, sizes)))
             build.span = operation.span
             for place, axis in self.unknown.get(operation, ()):

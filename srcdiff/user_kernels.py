@@ -1,0 +1,392 @@
+"""The compiler for users' own kernels, as one list of named steps: see pipeline.py for what they have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from srcdiff.analyses.aliasing import points_to, written_sites
+from srcdiff.analyses.threads import SPREAD, problems_of_threads
+from srcdiff.backends import numba_cuda, python
+from srcdiff.backends.device import Device
+from srcdiff.diagnostics import DifferentiationError, Problem, Span
+from srcdiff.diagnostics.timings import timed
+from srcdiff.emit.module import Module, first_line_about, write_kernels
+from srcdiff.ir.builder import Builder
+from srcdiff.ir.nodes import Barrier, Block, Coordinate, Formatted, Function, Operation, Store, Value, walk
+from srcdiff.ir.types import FLOAT, INT, Array
+from srcdiff.pipeline import look, serial
+from srcdiff.source.abstract import Description, Static
+from srcdiff.source.capture import Captured, reader_of
+from srcdiff.source.derivatives import Reading
+from srcdiff.source.to_ir import read
+from srcdiff.transforms.adjoint_kernels import (
+    Guard,
+    adding_atomically,
+    adjoint_of_kernel,
+    conditions_as_formulas,
+    tangent_of_kernel,
+    without_guard,
+)
+from srcdiff.transforms.fuse import fuse, straighten
+from srcdiff.transforms.memory import tidy_memory, without_dead_stores
+from srcdiff.transforms.registers import elements_in_registers
+from srcdiff.transforms.share import share
+from srcdiff.transforms.simplify import simplify
+from srcdiff.transforms.threads import Private, private_memory, refuse_in_threads
+
+
+@dataclass(slots=True)
+class KernelWork:
+    """What the steps hand on."""
+
+    captured: Captured
+    reading: Reading
+    main: Function
+    spread: frozenset[str]
+    """The coordinates along which the launch has more than one thread or block."""
+    bars: dict[Value, Value] = field(default_factory=dict)
+    """The adjoints of parameters that are given."""
+    dots: dict[Value, Value] = field(default_factory=dict)
+    """The tangents of parameters, and of their adjoints, that are given."""
+    guard: Guard | None = None
+    private: Private | None = None
+    module: Module = field(default_factory=Module)
+
+    @property
+    def span(self) -> Span:
+        node = self.captured.node
+        return Span(self.captured.file, node.lineno, node.col_offset, node.col_offset + 3, self.captured.name)
+
+    @property
+    def alone(self) -> bool:
+        """Whether a thread, as long as the kernel is no race, cannot tell that there are others."""
+        return not any(isinstance(o, Barrier) or (isinstance(o, Store) and o.atomic) for o in walk(self.main.body))
+
+
+def compile_kernel(
+    captured: Captured,
+    arguments: dict[str, Description],
+    chosen: dict[str, tuple[str, ...]],
+    spread: frozenset[str] | None,
+) -> CompiledKernel:
+    """A derivative of the kernel; `chosen` are the arguments that have each kind of what stands beside them.
+
+    Without `spread`, for more than one thread and block along the axes that the kernel speaks of.
+    """
+    with timed("read the kernel"):
+        reading = read(captured, arguments, kernel=True)
+    main = replace(reading.program.main, written=tuple(p for p in reading.program.main.params if _is_array(p)))
+    work = KernelWork(captured, reading, main, _axes_spoken_of(main) if spread is None else spread)
+    params = {name: value for name, value in reading.arguments.items() if isinstance(value, Value)}
+    work.bars = {params[n]: _beside(params[n], "bar") for n in chosen.get("bar", ())}
+    work.dots = {params[n]: _beside(params[n], "dot") for n in chosen.get("dot", ())}
+    work.dots |= {work.bars[params[n]]: _beside(work.bars[params[n]], "dot") for n in chosen.get("bar_dot", ())}
+    look("read the kernel", main)
+    for name, step in STEPS:
+        with timed(name):
+            step(work)
+            look(name, work.main)
+    given = [params.get(n) for n in arguments]
+    beside: dict[str, list[Value | None]] = {
+        "bar": [work.bars.get(p) if p else None for p in given],
+        "dot": [work.dots.get(p) if p else None for p in given],
+        "bar_dot": [work.dots.get(work.bars[p]) if p and p in work.bars else None for p in given],
+    }
+    return CompiledKernel(work, [*given, *(v for mark in chosen for v in beside[mark])])
+
+
+class CompiledKernel:
+    """A derivative of a kernel, ready to be launched."""
+
+    def __init__(self, work: KernelWork, given: Sequence[Value | None]) -> None:
+        assert work.private is not None
+        self.work, self.private, self.given = work, work.private, given
+        """`given` are the parameters that a call has values for, in their order; None for what is not passed."""
+        self.text = work.module.text
+        self.file = f"<srcdiff {work.module.name} {serial()}>"
+        self.guards = [(reader_of(place, name), value) for place, name, value in work.reading.guards]
+        sites = points_to(work.main)
+        self.stored = written_sites(work.main.body, sites)
+        self.stored_by_measure: set[Value] = set()
+        if self.private.measure is not None:
+            self.stored_by_measure = written_sites(self.private.measure.body, points_to(self.private.measure))
+        self._names: dict[str, Any] | None = None
+
+    def is_current(self) -> bool:
+        """Whether what the kernel reads from outside, and is compiled in, is what it was."""
+        return all(read() is value or read() == value for read, value in self.guards)
+
+    @property
+    def names(self) -> dict[str, Any]:
+        if self._names is None:
+            self._names = numba_cuda.load_kernels(self.text, self.work.module.objects, self.file)
+        return self._names
+
+    def ptx(self, cc: tuple[int, int]) -> str:
+        module = self.work.module
+        kernels = {module.name: module.kernels[module.name]}
+        return numba_cuda.ptx(self.text, kernels, module.objects, self.file, cc)[module.name]
+
+    # -- running -----------------------------------------------------------------------------------------------------
+
+    def run(self, shape: tuple[Any, ...], values: Sequence[Any]) -> None:
+        """Launch it in blocks of threads of this shape, on a stream if there is one."""
+        passed = {p: v for p, v in zip(self.given, values, strict=True) if p is not None and v is not None}
+        refuse_shared_memory(passed, self.stored, self.work.span)
+        passed |= {o.value: o.read() for o in self.work.reading.outside}
+        stream = shape[2] if len(shape) > 2 else 0
+        device = Device(stream=stream)
+        if self.private.scratch:
+            passed |= self.scratch(shape, passed, device)
+        if self.private.errors is not None:
+            passed[self.private.errors] = device.zeros(1, np.int64)
+        self.names[self.work.main.name][shape](*(passed[p] for p in self.work.main.params))
+        if self.private.errors is not None:
+            self.raise_what_threads_raised(int(device.host_array(passed[self.private.errors])[0]))
+
+    def scratch(self, shape: tuple[Any, ...], passed: dict[Value, Any], device: Device) -> dict[Value, Any]:
+        """Memory for what the threads keep."""
+        threads = 1
+        for extents in shape[:2]:
+            for extent in (extents,) if isinstance(extents, int | np.integer) else extents:
+                threads *= int(extent)
+        known, measured = iter(self.known_lengths(passed)), iter(self.measured_lengths(shape, passed, device))
+        shapes: dict[Value, tuple[int, ...]] = {}
+        for scratch in self.private.scratch:
+            lengths = tuple(int(next(measured if f is None else known)) for f in scratch.formulas)
+            shapes[scratch.param] = (*(max(1, n) for n in lengths), threads)
+        self.refuse_too_much(shapes, device, threads)
+        return {param: device.empty(s, np.dtype(param.array.dtype)) for param, s in shapes.items()}
+
+    def known_lengths(self, passed: dict[Value, Any]) -> tuple[int, ...]:
+        name = f"{self.work.main.name}_lengths"
+        if f"def {name}(" not in self.text:
+            return ()
+        extra = {s.param for s in self.private.scratch}
+        params = [p for p in self.work.main.params if p not in extra and p is not self.private.errors]
+        host = python.load(self.text, self.work.module.objects, self.file)
+        found: tuple[int, ...] = host[name](*(passed[p] for p in params))
+        return found
+
+    def measured_lengths(self, shape: tuple[Any, ...], passed: dict[Value, Any], device: Device) -> list[int]:
+        """Lengths that the kernel finds out for itself, running on copies of what it writes."""
+        measure = self.private.measure
+        if measure is None:
+            return []
+        count = sum(f is None for s in self.private.scratch for f in s.formulas)
+        sizes = device.zeros(count, np.int64)
+        copies = {p: device.copy(device.array(passed[p])) for p in self.stored_by_measure if p in passed}
+        values = {**passed, **copies, measure.params[-1]: sizes}
+        if self.private.errors is not None:
+            values[self.private.errors] = device.zeros(1, np.int64)
+        self.names[measure.name][shape](*(values[p] for p in measure.params))
+        return [int(n) for n in device.host_array(sizes)]
+
+    def refuse_too_much(self, shapes: dict[Value, tuple[int, ...]], device: Device, threads: int) -> None:
+        needed = sum(int(np.prod(s)) * np.dtype(p.array.dtype).itemsize for p, s in shapes.items())
+        free = device.free_memory()
+        if free is not None and needed > free:
+            each = needed // threads
+            raise MemoryError(
+                f"{self.work.main.name} needs {needed} bytes for what its {threads} threads keep, {each} each; the "
+                f"device has {free}: launch it for parts of the arrays, one after the other"
+            )
+
+    def raise_what_threads_raised(self, code: int) -> None:
+        if code:
+            raised = self.private.raised[code - 1]
+            raise raised.exception(*(_said(p) for p in raised.parts))
+
+
+def _said(part: Any) -> Any:
+    """A part of an exception; the numbers that a thread had are not known to the host."""
+    if isinstance(part, Formatted):
+        return part.template.replace("{}", "...")
+    return "..." if isinstance(part, Value) else part
+
+
+def refuse_shared_memory(passed: dict[Value, Any], stored: set[Value], span: Span) -> None:
+    """Arrays that the kernel writes into have memory of their own."""
+    arrays = [(p, _extent(v)) for p, v in passed.items() if _is_array(p)]
+    for k, (p, mine) in enumerate(arrays):
+        for q, other in arrays[k + 1 :]:
+            if (p in stored or q in stored) and mine[0] < other[1] and other[0] < mine[1]:
+                message = f"`{p.name}` and `{q.name}` share memory, and the kernel writes into one of them"
+                raise DifferentiationError([Problem("SD403", message, span)])
+
+
+def _extent(array: Any) -> tuple[int, int]:
+    """The addresses that an array may touch, from and to."""
+    if isinstance(array, np.ndarray):
+        return np.lib.array_utils.byte_bounds(array) if array.size else (0, 0)
+    if not hasattr(array, "__cuda_array_interface__"):
+        return _extent(array._ary)  # of the simulator
+    interface = array.__cuda_array_interface__
+    itemsize, start = np.dtype(interface["typestr"]).itemsize, int(interface["data"][0])
+    if 0 in interface["shape"]:
+        return start, start
+    strides = interface.get("strides")
+    if strides is None:
+        return start, start + itemsize * int(np.prod(interface["shape"]))
+    ends = [s * (n - 1) for s, n in zip(strides, interface["shape"], strict=True)]
+    return start + sum(e for e in ends if e < 0), start + sum(e for e in ends if e > 0) + itemsize
+
+
+def _is_array(value: Value) -> bool:
+    return isinstance(value.type, Array)
+
+
+def _beside(value: Value, what: str) -> Value:
+    """The adjoint of a number is an array of one element, to which threads add; its tangent is a number."""
+    type_ = value.type if _is_array(value) else Array("float64", 1) if what == "bar" else FLOAT
+    return Value(type_, f"{value.name}_{what}")
+
+
+def _axes_spoken_of(kernel: Function) -> frozenset[str]:
+    said = " ".join(o.spelling for o in walk(kernel.body) if isinstance(o, Coordinate))
+    axes = {"x", *(a for k, a in ((2, "y"), (3, "z")) if f"({k})" in said or f".{a}" in said)}
+    return frozenset(c for c in SPREAD if c[-1] in axes)
+
+
+# -- steps -----------------------------------------------------------------------------------------------------------
+
+
+def _look_at_threads(work: KernelWork) -> None:
+    problems = problems_of_threads(work.main, work.spread)
+    if not isinstance(work.reading.result, Static):
+        problems.append(Problem("SD502", "a kernel returns nothing", work.span, help="write results into an array"))
+    if problems:
+        raise DifferentiationError(problems)
+    refuse_in_threads(work.main)
+
+
+def _simplify(work: KernelWork) -> None:
+    simpler = simplify(work.main)
+    shared = share(simpler)
+    work.main = shared if shared is simpler else simplify(shared)
+
+
+def _state_conditions(work: KernelWork) -> None:
+    work.main = conditions_as_formulas(work.main)
+    _simplify(work)
+
+
+def _open_guard(work: KernelWork) -> None:
+    if work.bars:
+        work.main, work.guard = without_guard(work.main)
+
+
+def _reverse(work: KernelWork) -> None:
+    if work.bars:
+        name = f"{work.main.name}_adjoint"
+        work.main = adjoint_of_kernel(work.main, work.bars, work.spread, name, work.span)
+        _simplify(work)
+
+
+def _share_loops(work: KernelWork) -> None:
+    if work.bars and work.alone:
+        work.main = fuse(straighten(work.main))
+        _simplify(work)
+        work.main = tidy_memory(work.main)
+    elif work.bars:
+        work.main = without_dead_stores(work.main)
+    _simplify(work)
+
+
+def _suit_the_machine(work: KernelWork) -> None:
+    if work.bars and work.alone:
+        work.main = elements_in_registers(work.main)
+        _simplify(work)
+
+
+def _close_guard(work: KernelWork) -> None:
+    if work.guard is not None:
+        work.main = work.guard.around(work.main)
+        _simplify(work)
+
+
+def _carry_tangents(work: KernelWork) -> None:
+    if work.dots:
+        work.main = tangent_of_kernel(work.main, work.dots, f"{work.main.name}_tangent", work.span)
+        _simplify(work)
+
+
+def _add_atomically(work: KernelWork) -> None:
+    work.main = adding_atomically(work.main, work.spread)
+
+
+def _place_memory(work: KernelWork) -> None:
+    builder = Builder()
+    thread = _number_of_thread(builder, work.spread)
+    main = replace(work.main, body=Block((*builder.operations, *work.main.body.operations)))
+    work.private = private_memory(main, thread, measures_on_copies=True)
+    work.main = work.private.kernel
+
+
+def _number_of_thread(builder: Builder, spread: frozenset[str]) -> Value:
+    """The number of a thread among all of the launch."""
+
+    def coordinate(spelling: str) -> Value:
+        out = Value(INT)
+        builder.add(Coordinate(out, spelling))
+        return out
+
+    if all(c.endswith(".x") for c in spread):
+        return coordinate("cuda.grid(1)")
+    number = builder.const(0)
+    for index, extent in (("blockIdx", "gridDim"), ("threadIdx", "blockDim")):
+        for axis in reversed([c[-1] for c in SPREAD if c in spread and c.startswith(index)]):
+            number = builder.apply("multiply", number, coordinate(f"cuda.{extent}.{axis}"))
+            number = builder.apply("add", number, coordinate(f"cuda.{index}.{axis}"))
+    number.name = "thread"
+    return number
+
+
+def _emit(work: KernelWork) -> None:
+    private = work.private
+    assert private is not None
+    lengths = _lengths(private)
+    kernels = [private.kernel] if private.measure is None else [private.measure, private.kernel]
+    doc = first_line_about(work.reading)
+    work.module = write_kernels(work.main.name, kernels, [] if lengths is None else [lengths], doc)
+
+
+def _lengths(private: Private) -> Function | None:
+    """The function that computes on the host the lengths that have a formula."""
+    wanted = [f for s in private.scratch for f in s.formulas if f is not None]
+    if not wanted:
+        return None
+    operations: dict[Operation, None] = {}
+
+    def need(value: Value) -> None:
+        operation = private.definition.get(value)
+        if operation is not None and operation not in operations:
+            for used in operation.uses():
+                need(used)
+            operations[operation] = None
+
+    for value in wanted:
+        need(value)
+    scratch = {s.param for s in private.scratch}
+    params = tuple(p for p in private.kernel.params if p not in scratch and p is not private.errors)
+    return Function(f"{private.kernel.name}_lengths", params, Block(tuple(operations), tuple(wanted)))
+
+
+STEPS: Sequence[tuple[str, Callable[[KernelWork], None]]] = (
+    ("simplify the kernel", _simplify),
+    ("write conditions as formulas", _state_conditions),
+    ("look at what threads do at the same time", _look_at_threads),
+    ("open the guard around the kernel", _open_guard),
+    ("reverse the kernel", _reverse),
+    ("let the sweeps share loops", _share_loops),
+    ("keep elements that a loop comes back to in numbers", _suit_the_machine),
+    ("close the guard", _close_guard),
+    ("carry tangents along", _carry_tangents),
+    ("add atomically where threads may meet", _add_atomically),
+    ("give threads their memory", _place_memory),
+    ("write the source", _emit),
+)
