@@ -40,6 +40,7 @@ from srcdiff.source.structures import Layout, layout_of, parts_of
 from srcdiff.workspace import Given, Memory, Workspace, no_memory
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
+    from srcdiff.backends.on_device import OnDevice
     from srcdiff.pipeline import Compiled, Derivation, Request
     from srcdiff.source.derivatives import Reading
 
@@ -402,6 +403,23 @@ class Derivative:
             with numba_cpu.ONE_AT_A_TIME:
                 self.latest = self._specialised(tuple(guessed_arguments(self.captured, self.signature).values()))
         return self.latest.compiled.text
+
+    def ptx(self, cc: tuple[int, int] = (8, 0)) -> dict[str, str]:
+        """The code of each kernel of the latest specialisation, for GPUs of the compute capability; none is needed."""
+        return self._on_device().ptx(cc)
+
+    def resources(self, cc: tuple[int, int] = (8, 0)) -> dict[str, dict[str, int]]:
+        """What each kernel takes of a thread: registers, bytes of stack and of shared memory, and spills."""
+        return self._on_device().resources(cc)
+
+    def _on_device(self) -> OnDevice:
+        if self.backend != "cuda":
+            raise TypeError(f"{self!r} runs on the backend {self.backend!r}; only 'cuda' has kernels")
+        _ = self.source  # it is specialised now, if it was not
+        assert self.latest is not None
+        found: Any = self.latest.function
+        on_device: OnDevice = found
+        return on_device
 
     def report(self, *args: Any, **kwargs: Any) -> MemoryReport:
         """Run it, and say how much it keeps for the reverse sweep, by variable and line."""

@@ -119,6 +119,30 @@ class Batched:
             self.loops[key] = _loaded(text, inner, compiled, self.parallel)
         return self.loops[key]
 
+    @property
+    def source(self) -> str:
+        """The generated code: of what is called for each element or, on a GPU, of the whole batch."""
+        return self.of.source
+
+    def ptx(self, cc: tuple[int, int] = (8, 0)) -> dict[str, str]:
+        """The code of each kernel of the latest call's types, for GPUs of the compute capability; none is needed."""
+        return self.of.ptx(cc)
+
+    def resources(self, cc: tuple[int, int] = (8, 0)) -> dict[str, dict[str, int]]:
+        """What each kernel takes of a thread: registers, bytes of stack and of shared memory, and spills."""
+        return self.of.resources(cc)
+
+    def compile(self, *args: Any, **kwargs: Any) -> Batched:
+        """Write and compile it for example arguments, without running anything on a GPU."""
+        given = self.of.bound(args, kwargs)
+        mapped = [k for k, n in enumerate(self.of.names) if n in self.over]
+        self.length(given, mapped)
+        if self.of.backend == "cuda":
+            self.specialised(given, mapped)
+        else:
+            self(*args, **kwargs)
+        return self
+
     def __repr__(self) -> str:
         return f"<srcdiff.batched({self.of!r})>"
 

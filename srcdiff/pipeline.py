@@ -42,6 +42,7 @@ from srcdiff.transforms.fuse import fuse, straighten
 from srcdiff.transforms.gather import gather
 from srcdiff.transforms.kernels import to_kernels
 from srcdiff.transforms.memory import tidy_memory
+from srcdiff.transforms.products import products_as_loops
 from srcdiff.transforms.recursion import adjoints_of_callees, refuse_shared_memory
 from srcdiff.transforms.registers import elements_in_registers
 from srcdiff.transforms.reverse import Reverse, gradient_of, protect_arguments
@@ -101,8 +102,8 @@ class Work:
     """Arrays whose adjoints are added up over a batch, with these adjoints."""
     whole: dict[Value, Value] = field(default_factory=dict)
     """What is passed for arguments of which there is a batch."""
-    independent: tuple[Loop, ...] = ()
-    """Loops whose turns are known to be independent."""
+    independent: dict[Loop, frozenset[Value]] = field(default_factory=dict)
+    """Loops whose turns are known to be independent, with the arrays that they add to all the same."""
     module: Module = field(default_factory=Module)
     warnings: list[str] = field(default_factory=list)
     differentiated: Function | None = None
@@ -436,8 +437,9 @@ def _for_each(work: Work) -> None:
         names = [n for n in request.wrt for _ in _chosen(work, n)]
         values = enumerate(work.main.body.yields[results:])
         summed = [results + k for k, v in values if names[k] not in request.batch and not isinstance(v.type, Array)]
-    work.main, loop, work.whole = for_each(work.main, mapped, tuple(work.added_to.values()), summed, _span(work))
-    work.independent = (loop,)
+    main = products_as_loops(work.main)
+    batch = for_each(main, mapped, tuple(work.added_to.values()), summed, _span(work))
+    work.main, work.whole, work.independent = batch.function, batch.whole, {batch.loop: batch.shared}
 
 
 def _make_kernels(work: Work) -> None:

@@ -154,10 +154,10 @@ class CompiledKernel:
         for extents in shape[:2]:
             for extent in (extents,) if isinstance(extents, int | np.integer) else extents:
                 threads *= int(extent)
-        known, measured = iter(self.known_lengths(passed)), iter(self.measured_lengths(shape, passed, device))
+        known, measured = iter(self.known_lengths(passed)), self.measured_lengths(shape, passed, device)
         shapes: dict[Value, tuple[int, ...]] = {}
         for scratch in self.private.scratch:
-            lengths = tuple(int(next(measured if f is None else known)) for f in scratch.formulas)
+            lengths = [measured[n] if isinstance(n, int) else int(next(known)) for n in scratch.lengths]
             shapes[scratch.param] = (*(max(1, n) for n in lengths), threads)
         self.refuse_too_much(shapes, device, threads)
         return {param: device.empty(s, np.dtype(param.array.dtype)) for param, s in shapes.items()}
@@ -177,8 +177,7 @@ class CompiledKernel:
         measure = self.private.measure
         if measure is None:
             return []
-        count = sum(f is None for s in self.private.scratch for f in s.formulas)
-        sizes = device.zeros(count, np.int64)
+        sizes = device.zeros(self.private.reports, np.int64)
         copies = {p: device.copy(device.array(passed[p])) for p in self.stored_by_measure if p in passed}
         values = {**passed, **copies, measure.params[-1]: sizes}
         if self.private.errors is not None:
@@ -357,7 +356,7 @@ def _emit(work: KernelWork) -> None:
 
 def _lengths(private: Private) -> Function | None:
     """The function that computes on the host the lengths that have a formula."""
-    wanted = [f for s in private.scratch for f in s.formulas if f is not None]
+    wanted = [n for s in private.scratch for n in s.lengths if isinstance(n, Value)]
     if not wanted:
         return None
     operations: dict[Operation, None] = {}

@@ -425,7 +425,7 @@ NASTY: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize("function, arguments", NASTY)
+@pytest.mark.parametrize(("function", "arguments"), NASTY)
 def test_derivatives_inside_keep_to_what_python_does(function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
     srcdiff.check(function, *arguments, backend="python", order=2)
 

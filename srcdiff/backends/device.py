@@ -101,6 +101,23 @@ class Device:
             out.copy_to_device(array, stream=self.stream) if array.is_c_contiguous() else self.put(array, out)
         return out
 
+    def view(self, array: Any, key: Any) -> Any:
+        """A part of an array, with new axes where the key has None."""
+        return self.other_view(array, lambda shape_of: shape_of[key])
+
+    def transpose(self, array: Any, *axes: int) -> Any:
+        """The same memory with its axes in another order; Numba's own would be a copy."""
+        return self.other_view(array, lambda shape_of: shape_of.transpose(axes))
+
+    def other_view(self, array: Any, change: Callable[[Any], Any]) -> Any:
+        if numba_cuda.is_simulated():
+            return type(array)(change(array._ary))
+        nothing = np.empty(1, array.dtype)  # strides and places are NumPy's, its memory is not touched
+        shape_of = np.lib.stride_tricks.as_strided(nothing, array.shape, array.strides)
+        changed = change(shape_of)
+        memory = array.gpu_data.view(changed.ctypes.data - shape_of.ctypes.data)
+        return type(array)(changed.shape, changed.strides, array.dtype, self.stream, memory)
+
     def put(self, source: Any, target: Any) -> None:
         """Copy elements of arrays that are laid out differently."""
         self.each(_routines().copy_elements, source.size, source, target)

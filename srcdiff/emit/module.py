@@ -58,7 +58,7 @@ def write_module(
         write_function(c, parameters=c.params, result=_tuple_of(c), reserved=sorted(reserved)) for c in callees
     ]
     for kernel in kernels or ():
-        text = write_function(kernel, parameters=kernel.params, reserved=sorted(reserved))
+        text = write_function(kernel, parameters=kernel.params, reserved=sorted(reserved), in_thread=True)
         text.lines.insert(0, "@cuda.jit")
         texts.append(text)
     parameters, unpack = _parameters(reading, further)

@@ -77,14 +77,15 @@ def write_function(
     doc: str = "",
     reserved: Sequence[str] = (),
     on_gpu: bool = False,
+    in_thread: bool = False,
 ) -> Text:
     """`parameters` stand in the `def` line, `unpack` takes them apart, `result` is a template of what is returned.
 
-    `on_gpu` says that arrays are in the memory of a GPU.
+    `on_gpu` says that arrays are in the memory of a GPU, `in_thread` that a thread of it runs the function.
     """
     tuples = [p for p in parameters if isinstance(p, str)]
     writer = _Writer(function, [*reserved, *tuples])
-    writer.arrays = "device" if on_gpu else "np"
+    writer.arrays, writer.in_thread = "device" if on_gpu else "np", in_thread
     return writer.run(parameters, unpack, result, doc)
 
 
@@ -99,6 +100,8 @@ class _Writer:
         self.reversing = False
         self.arrays = "np"
         """What makes new arrays."""
+        self.in_thread = False
+        """Whether it is code of a GPU, for whose simulator the axes of a transposed array are a tuple."""
 
     def run(
         self, parameters: Sequence[str | Value], unpack: Sequence[tuple[Value, str]], result: str | None, doc: str
@@ -297,6 +300,12 @@ class _Writer:
             case Enlarge():
                 parts = ", ".join(self.expression(v) for v in operation.uses())
                 self.line(f"cuda.atomic.max({parts})")
+            case View() if self.arrays != "np" and any(isinstance(i, NewAxis) for i in operation.items):
+                items = ", ".join(self.item(i) for i in operation.items)
+                self.assign(operation.out, f"{self.arrays}.view({self.names_of(operation.array)}, np.s_[{items}])")
+            case Transpose() if self.arrays != "np":
+                axes = ", ".join(map(str, operation.axes))
+                self.assign(operation.out, f"{self.arrays}.transpose({self.names_of(operation.array)}, {axes})")
             case View():
                 items = ", ".join(self.item(i) for i in operation.items)
                 self.assign(operation.out, f"{self.names_of(operation.array)}[{items}]")
@@ -415,7 +424,8 @@ class _Writer:
         array = self.names_of(operation.array)
         if operation.axes == tuple(reversed(range(len(operation.axes)))):
             return f"{array}.T"
-        return f"{array}.transpose({', '.join(map(str, operation.axes))})"
+        axes = ", ".join(map(str, operation.axes))
+        return f"{array}.transpose(({axes}))" if self.in_thread else f"{array}.transpose({axes})"
 
     def library(self, operation: Library) -> None:
         outs = ", ".join(self.names[v] for v in operation.outs)

@@ -11,7 +11,7 @@ def f(w, x):                                 def f(w, x):
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.ir.builder import Builder
@@ -36,10 +36,20 @@ from srcdiff.ir.types import INT, Array, Scalar, element_type
 _ALL = Slice(None, None, None)
 
 
+@dataclass(frozen=True, slots=True)
+class Batch:
+    function: Function
+    loop: Loop
+    whole: dict[Value, Value]
+    """What is passed for the parameters of which there is one for each turn."""
+    shared: frozenset[Value]
+    """The arrays that all turns add to."""
+
+
 def for_each(
     function: Function, mapped: Collection[Value], given: Collection[Value], summed: Collection[int], span: Span | None
-) -> tuple[Function, Loop, dict[Value, Value]]:
-    """The function over the leading axes of the parameters `mapped`, its loop, and what is passed for them instead.
+) -> Batch:
+    """The function over the leading axes of the parameters `mapped`.
 
     Parameters `given` are arrays that every turn adds to: they are results, not parameters, of the function that is
     made. The results `summed` are numbers that are added up over the turns.
@@ -72,7 +82,7 @@ class _Batch:
     def rank(value: Value) -> int:
         return value.array.rank if isinstance(value.type, Array) else 0
 
-    def run(self) -> tuple[Function, Loop, dict[Value, Value]]:
+    def run(self) -> Batch:
         build, function = self.build, self.function
         first = next(p for p in function.params if p in self.mapped)
         count = build.dim(self.whole[first], 0)
@@ -93,7 +103,7 @@ class _Batch:
         new_yields = tuple(added.get(k) or outs.get(k) or totals[y] for k, y in enumerate(yields))
         new_params = tuple(self.whole.get(p, p) for p in function.params if p not in self.given)
         made = replace(function, params=new_params, body=Block(tuple(build.operations), new_yields), written=())
-        return made, loop, self.whole
+        return Batch(made, loop, self.whole, frozenset(totals.values()))
 
     def like(self) -> list[tuple[Value, Value]]:
         """The arrays that every turn adds to, with the parameter that each has the shape of."""

@@ -13,11 +13,13 @@ whose turns need each other is run by one thread, or stays on the host, if there
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from srcdiff.analyses.aliasing import Sites
 from srcdiff.analyses.turns import Turns
+from srcdiff.diagnostics import DifferentiationError, Problem
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.clone import cloned
 from srcdiff.ir.nodes import (
@@ -64,8 +66,11 @@ class Kernels:
     kernels: tuple[Function, ...]
 
 
-def to_kernels(function: Function, independent: Iterable[Loop] = ()) -> Kernels:
-    """The function for a host with a GPU, and its kernels; `independent` are loops known to be so."""
+def to_kernels(function: Function, independent: Mapping[Loop, Sites]) -> Kernels:
+    """The function for a host with a GPU, and its kernels.
+
+    `independent` are loops known to be so, with the arrays that their turns add to all the same.
+    """
     outline = _Outline(function, independent)
     host = replace(function, body=outline.block(function.body))
     return Kernels(without_unused(host), tuple(outline.kernels))
@@ -95,11 +100,11 @@ def _blocks(block: Block) -> list[Block]:
 
 
 class _Outline:
-    def __init__(self, function: Function, independent: Iterable[Loop]) -> None:
+    def __init__(self, function: Function, independent: Mapping[Loop, Sites]) -> None:
         self.name = function.name
         self.turns = Turns(function)
         self.definition = {v: o for o in walk(function.body) for v in o.defines()}
-        self.known_independent = set(independent)
+        self.known_independent = independent
         self.kernels: list[Function] = []
 
     def block(self, block: Block) -> Block:
@@ -133,6 +138,8 @@ class _Outline:
         accesses: list[Load | Store] = [*effects.loads, *effects.stores]
         if any(turns.memory(x.array) & effects.reads for x in written):
             return False
+        if any(x.adds and turns.memory(x.array) & own for x in written):
+            return False  # an array of one thread or of all of them: there is no addition for both
         return all(turns.turns_apart(loop, x, y, own) for x in written for y in accesses)
 
     def runs_in_one_thread(self, loop: Loop) -> bool:
@@ -240,7 +247,8 @@ class _Launch:
 
     def parameter(self, argument: Value, name: str = "") -> Value:
         """A new parameter of the kernel, for a value of the host."""
-        param = Value(argument.type, name or argument.name)
+        hint = name or argument.name
+        param = Value(argument.type, "" if hint.startswith("%") else hint)
         self.params.append(param)
         self.args.append(argument)
         return param
@@ -298,9 +306,11 @@ class _Launch:
         atomic, own = self.targets()
         before = [o for loop in nest[:-1] for o in loop.body.operations if o is not nest[nest.index(loop) + 1]]
         self.bring_all((*before, *inner.body.operations), [v for loop in nest for v in loop.inner()])
+        for value in (b for loop in nest for b in (loop.bounds or ())[::2]):
+            self.bring_formula(value)
         mine = self.own_arrays(own)
         starts = [self.zero(p) for p in inner.params]
-        turn = Value(INT, inner.index.name if len(nest) == 1 and inner.index is not None else "k")
+        turn = Value(INT, self.name_of_turn(nest))
         known = dict(self.inside)
         known |= mine
         params = tuple(Value(p.type, p.name) for p in inner.params)
@@ -359,20 +369,28 @@ class _Launch:
             value = number
             constants = self.outline.turns.constants
             if constants.get(step) != 1:
-                value = build.apply("multiply", value, known.get(step) or self.again(step, known))
+                value = build.apply("multiply", value, known[step])
             if constants.get(start) != 0:
-                value = build.apply("add", known.get(start) or self.again(start, known), value)
+                value = build.apply("add", known[start], value)
             if value is not turn:
                 value.name = loop.index.name
             known[loop.index] = value
 
-    def again(self, value: Value, known: dict[Value, Value]) -> Value:
-        operation = self.outline.definition[value]
-        for used in operation.uses():
-            if used not in known:
-                self.again(used, known)
-        self.build.add(cloned(operation, known))
-        return known[value]
+    def name_of_turn(self, nest: list[Loop]) -> str:
+        """The name of the loop's counter, if the turns are counted as it counts."""
+        known = [self.outline.turns.constants.get(b) for b in nest[0].bounds or ()]
+        index = nest[0].index
+        return index.name if len(nest) == 1 and index is not None and known[0] == 0 and known[2] == 1 else "k"
+
+    def bring_formula(self, value: Value) -> None:
+        """A value that does not depend on the turn, in the kernel before its loop."""
+        if value not in self.of_loop:
+            self.bring(value)
+        elif value not in self.inside:
+            operation = self.outline.definition[value]
+            for used in operation.uses():
+                self.bring_formula(used)
+            self.build.add(cloned(operation, self.inside))
 
     def zero(self, param: Value) -> Value:
         return self.build.const(0 if param.type == INT else 0.0, param.scalar)
@@ -385,9 +403,15 @@ class _Launch:
         inside = walk(loop.body)
         made = {v for o in inside for v in o.defines()}
         accesses = [o for o in inside if isinstance(o, Load | Store) and not memory(o.array) <= made]
-        meeting = {
-            o for o in accesses if isinstance(o, Store) and o.adds and not outline.is_alone(o, loop, accesses, made)
-        }
+        adding = [o for o in accesses if isinstance(o, Store) and o.adds]
+        if loop in outline.known_independent:
+            shared = outline.known_independent[loop]
+            meeting = {o for o in adding if memory(o.array) & shared}
+            if any(not memory(o.array) <= shared for o in meeting):
+                message = "an array that is either shared by all elements of a batch or made for one, on the GPU"
+                raise DifferentiationError([Problem("SD501", message, loop.span, help="copy the shared one first")])
+        else:
+            meeting = {o for o in adding if not outline.is_alone(o, loop, accesses, made)}
         changing = outline.changing(loop)
         own: list[Value] = []
         for store in meeting:
@@ -531,18 +555,19 @@ class _Launch:
         kernel = simplify(Function(self.name, params, Block(tuple(self.build.operations)), arrays))
         private = private_memory(kernel, thread)
         host, known = self.host, dict(zip(params, self.args, strict=True))
+        if private.errors is not None:
+            known[private.errors] = host.alloc("int64", (host.const(1),), host.const(0), "errors")
         sizes = self.measured(private, known, blocks, count)
         threads, shapes = Value(INT, "threads"), []
-        bytes_each, place = host.const(0), 0
+        bytes_each = host.const(0)
         for scratch in private.scratch:
             shape = []
-            for formula in scratch.formulas:
-                if formula is None:
+            for length in scratch.lengths:
+                if isinstance(length, int):
                     assert sizes is not None
-                    shape.append(host.load(sizes, (host.const(place),)))
-                    place += 1
+                    shape.append(host.load(sizes, (host.const(length),)))
                 else:
-                    shape.append(self.on_host(formula, private.definition, known))
+                    shape.append(self.on_host(length, private.definition, known))
             shapes.append(shape)
             amount = host.const(BYTES[scratch.param.array.dtype])
             for size in shape:
@@ -556,8 +581,7 @@ class _Launch:
         for make in self.before_launch:
             make()
         if private.errors is not None:
-            errors = host.alloc("int64", (host.const(1),), host.const(0), "errors")
-            args.append(errors)
+            args.append(known[private.errors])
         for scratch, shape in zip(private.scratch, shapes, strict=True):
             args.append(host.alloc(scratch.param.array.dtype, (*shape, threads), None, scratch.param.name))
         alone = count is None
@@ -568,27 +592,24 @@ class _Launch:
                 (), function.name, tuple(args), writes=True, blocks_of_threads=blocks, alone=alone, span=self.loop.span
             )
         )
-        if private.errors is not None:
-            self.raise_what_threads_raised(errors, private)
+        self.raise_what_threads_raised(private, known)
 
     def measured(self, private: Private, known: dict[Value, Value], blocks: Value, count: Value | None) -> Value | None:
         """Run what reports sizes; gives the array with them."""
         if private.measure is None:
             return None
         host = self.host
-        places = sum(f is None for s in private.scratch for f in s.formulas)
-        sizes = host.alloc("int64", (host.const(places),), host.const(0), "sizes")
+        sizes = host.alloc("int64", (host.const(private.reports),), host.const(0), "sizes")
         measure = private.measure
-        passed = {**known, measure.params[-1]: sizes}  # errors are raised by the kernel itself
-        params = [p for p in measure.params if p in passed]
-        args = [passed[p] for p in params]
-        self.outline.kernels.append(replace(measure, params=tuple(params)))
+        args = [known[p] for p in measure.params[:-1]] + [sizes]
+        self.outline.kernels.append(measure)
         many = host.const(1)
         if count is not None:
             many, rest = Value(INT, "blocks"), Value(INT)
             host.add(Library((many, rest), "device.grid", (count, host.const(0))))
         call = Call((), measure.name, tuple(args), writes=True, blocks_of_threads=many, alone=count is None)
         host.add(replace(call, span=self.loop.span))
+        self.raise_what_threads_raised(private, known)
         return sizes
 
     def on_host(self, value: Value, definition: dict[Value, Operation], known: dict[Value, Value]) -> Value:
@@ -604,9 +625,11 @@ class _Launch:
             self.host.add(cloned(operation, known))
         return known[value]
 
-    def raise_what_threads_raised(self, errors: Value, private: Private) -> None:
+    def raise_what_threads_raised(self, private: Private, known: dict[Value, Value]) -> None:
+        if private.errors is None:
+            return
         host = self.host
-        code = host.load(errors, (host.const(0),))
+        code = host.load(known[private.errors], (host.const(0),), "code")
         for number, raised in enumerate(private.raised, 1):
             parts = tuple(_without_values(p) for p in raised.parts)
             again = Raise(raised.exception, parts, span=raised.span)

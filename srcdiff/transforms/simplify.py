@@ -116,7 +116,7 @@ class _Forward:
                 case Transpose(array=source, axes=axes):
                     array, axis = source, axes[axis]
                 case View() as view:
-                    place = _axis_of_base(view, axis)
+                    place = axis_of_base(view, axis)
                     if place is None:
                         break
                     array, axis = view.array, place
@@ -215,7 +215,7 @@ class _Forward:
         )
 
 
-def _axis_of_base(view: View, axis: int) -> int | None:
+def axis_of_base(view: View, axis: int) -> int | None:
     """The axis of the whole array that is an axis of a view, if the view has all of it."""
     own = base = 0
     for item in view.items:

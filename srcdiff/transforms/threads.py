@@ -10,7 +10,7 @@ and lengths that it knows, else by a kernel that runs as much of the program as 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from dataclasses import dataclass, field, replace
 
 from srcdiff.analyses.aliasing import Sites, points_to
@@ -41,28 +41,30 @@ from srcdiff.ir.nodes import (
     Raise,
     Slice,
     Store,
+    Transpose,
     Value,
+    View,
     changed,
     walk,
 )
 from srcdiff.ir.types import Array, element_type
-from srcdiff.transforms.simplify import remove_dead, simplify
+from srcdiff.transforms.simplify import axis_of_base, remove_dead, simplify
 from srcdiff.transforms.stacks import stacks_as_arrays
 
 LOCAL_BYTES = 16 * 1024
 """How much of an array a thread has by itself; larger ones are parts of an array of all threads."""
 
 
+Length = Value | int
+"""A value of the kernel that the host can compute too, or the place where the kernel that measures reports it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """An array of all threads: the parameter of the kernel that it is passed for, and how large a thread's part is.
-
-    A length is a value of the kernel if `formulas` has it, else the kernel that measures reports it.
-    """
+    """An array of all threads: the parameter of the kernel that it is passed for, and how large a thread's part is."""
 
     param: Value
-    formulas: tuple[Value | None, ...]
-    name: str
+    lengths: tuple[Length, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,9 @@ class Private:
     kernel: Function
     scratch: tuple[Scratch, ...] = ()
     measure: Function | None = None
-    """Reports the lengths that have no formula, in this order, into an array that is its last parameter."""
+    """Reports the lengths that have no formula into an array that is its last parameter."""
+    reports: int = 0
+    """How many they are."""
     errors: Value | None = None
     """The parameter for the array in which threads say what they would have raised."""
     raised: tuple[Raise, ...] = ()
@@ -114,8 +118,8 @@ def private_memory(kernel: Function, thread: Value, *, measures_on_copies: bool 
     refuse_in_threads(kernel)
     kernel, errors, raised = _with_errors(kernel)
     memory = _Memory(kernel, thread, measures_on_copies)
-    placed = memory.run()
-    return Private(placed, tuple(memory.scratch), memory.measure(), errors, raised, memory.definition)
+    placed, measure = memory.run(), memory.measure()
+    return Private(placed, tuple(memory.scratch), measure, memory.count, errors, raised, memory.definition)
 
 
 def _with_errors(kernel: Function) -> tuple[Function, Value | None, tuple[Raise, ...]]:
@@ -138,42 +142,93 @@ def _with_errors(kernel: Function) -> tuple[Function, Value | None, tuple[Raise,
     return replace(kernel, params=(*kernel.params, errors), body=body), errors, tuple(found)
 
 
-class _Memory:
-    def __init__(self, kernel: Function, thread: Value, measures_on_copies: bool = False) -> None:
-        self.kernel, self.thread, self.measures_on_copies = kernel, thread, measures_on_copies
-        self.sites: dict[Value, Sites] = points_to(kernel)
-        self.constants = {o.out: o.value for o in walk(kernel.body) if isinstance(o, Const)}
-        self.definition = {v: o for o in walk(kernel.body) for v in o.defines()}
-        self.arrays: dict[Value, Value] = {}
-        """Storage of lists, by the names that it gets when it would have been replaced by a larger one."""
-        self.grows = [o for o in walk(kernel.body) if isinstance(o, Grow)]
-        self.scratch: list[Scratch] = []
-        self.unknown: dict[Operation, list[tuple[int, int | None]]] = {}
-        """Operations that say how long an axis has to be, which is then reported: the place there, and the axis."""
-        self.count = 0
+class _Slots:
+    """Arrays that a loop makes anew and hands on to its next turn: each is another one, so that they are numbered."""
 
-    def run(self) -> Function:
-        self.refuse_what_outlives_its_turn(self.kernel.body, ())
-        body = self.block(self.kernel.body)
-        params = (*self.kernel.params, *(s.param for s in self.scratch))
-        return simplify(replace(self.kernel, params=params, body=body))
+    def __init__(self, kernel: Function) -> None:
+        self.sites = points_to(kernel)
+        self.through: dict[Loop, list[Value]] = {}
+        """The outermost loops that hand arrays on, with those arrays."""
+        self.counters: dict[Value, Value] = {}
+        self.numbers: dict[Value, Value] = {}
+        """For each of these arrays its number."""
+        self.find(kernel.body, ())
 
-    def refuse_what_outlives_its_turn(self, block: Block, loops: tuple[Loop, ...]) -> None:
+    def find(self, block: Block, loops: tuple[Loop, ...]) -> None:
         for operation in block.operations:
             if isinstance(operation, Alloc | Copy):
                 for loop in loops:
                     if any(operation.out in self.sites.get(p, ()) for p in loop.params):
-                        message = "an array that a loop makes anew, and hands on to its next turn, on the GPU"
-                        help_ = "make it before the loop, and write into it"
-                        raise DifferentiationError([Problem("SD501", message, operation.span, help=help_)])
+                        self.through.setdefault(loop, []).append(operation.out)
+                        break
             inner = (*loops, operation) if isinstance(operation, Loop) else loops
             for nested in operation.blocks():
-                self.refuse_what_outlives_its_turn(nested, inner)
+                self.find(nested, inner)
+
+    def block(self, block: Block) -> Block:
+        build = Builder()
+        for operation in block.operations:
+            build.span = operation.span
+            if isinstance(operation, Loop):
+                for array in self.through.get(operation, ()):
+                    self.counters[array] = build.alloc("int64", (build.const(1),), build.const(0), "made")
+            if isinstance(operation, Alloc | Copy) and operation.out in self.counters:
+                counter, zero = self.counters[operation.out], build.const(0)
+                self.numbers[operation.out] = build.load(counter, (zero,))
+                build.store(counter, (zero,), build.const(1), adds=True)
+            build.add(operation.rebuilt(self.block))
+        return changed(block, operations=tuple(build.operations))
+
+
+class _Memory:
+    """Puts the arrays of a kernel where they are."""
+
+    def __init__(self, kernel: Function, thread: Value, measures_on_copies: bool = False) -> None:
+        self.measures_on_copies = measures_on_copies
+        slots = _Slots(kernel)
+        self.kernel, self.thread = replace(kernel, body=slots.block(kernel.body)), thread
+        self.numbers = slots.numbers
+        inside = walk(self.kernel.body)
+        self.sites: dict[Value, Sites] = points_to(self.kernel)
+        self.constants = {o.out: o.value for o in inside if isinstance(o, Const)}
+        self.definition = {v: o for o in inside for v in o.defines()}
+        self.arrays: dict[Value, Value] = {}
+        """What stands for arrays: their parts of larger ones."""
+        self.scratch: list[Scratch] = []
+        self.reports: dict[Operation, list[tuple[int, Value]]] = {}
+        """Operations behind which a length is known that is reported: the place for it, and what it is at least."""
+        self.count = 0
+        self.grown: dict[Value, int] = {}
+        """Storage of lists, with the place where its length is reported."""
+        for operation in inside:
+            if isinstance(operation, Grow):
+                self.note_growth(operation)
+
+    def note_growth(self, operation: Grow) -> None:
+        """Storage that is one list's under two names gets one length."""
+        group = set(self.sites.get(operation.array, ()))
+        places = {self.grown[site] for site in group if site in self.grown}
+        place = min(places) if places else self.report()
+        group |= {site for site, other in self.grown.items() if other in places}
+        self.grown |= dict.fromkeys(group, place)
+        self.reports.setdefault(operation, []).append((place, operation.size))
+        for source, found in self.reports.items():
+            self.reports[source] = [(place if other in places else other, size) for other, size in found]
+
+    def report(self) -> int:
+        self.count += 1
+        return self.count - 1
+
+    def run(self) -> Function:
+        body = self.block(self.kernel.body)
+        params = (*self.kernel.params, *(s.param for s in self.scratch))
+        return simplify(replace(self.kernel, params=params, body=body))
 
     def block(self, block: Block) -> Block:
         build = Builder()
         for written in block.operations:
             operation = written.replaced(self.resolve)
+            build.span = operation.span
             match operation:
                 case Alloc(place=""):
                     self.alloc(operation, written, build)
@@ -191,103 +246,119 @@ class _Memory:
         return value
 
     def alloc(self, operation: Alloc, written: Operation, build: Builder) -> None:
-        build.span = operation.span
-        shape = operation.shape if operation.like is None else self.lengths(operation.like, build)
-        out = self.place(operation.out, written, shape, build)
+        out = self.place(operation.out, written, build)
         if operation.fill is not None:
             fill = build.cast(operation.fill, element_type(out.array))
-            build.each_element(out, lambda at: build.store(out, at, fill), lambda axis: shape[axis])
+            build.each_element(out, lambda at: build.store(out, at, fill))
 
     def copy(self, operation: Copy, written: Operation, build: Builder) -> None:
-        build.span = operation.span
-        source, shape = operation.array, self.lengths(operation.array, build)
-        out = self.place(operation.out, written, shape, build)
-        build.each_element(out, lambda at: build.store(out, at, build.load(source, at)), lambda axis: shape[axis])
+        source, out = operation.array, self.place(operation.out, written, build)
+        build.each_element(out, lambda at: build.store(out, at, build.load(source, at)))
 
-    def lengths(self, array: Value, build: Builder) -> tuple[Value, ...]:
-        """The lengths of an array; what they are computed from is known."""
-        shape = build.shape(array)
-        self.definition |= {v: o for o in build.operations[-len(shape) :] for v in o.defines()}
-        return shape
-
-    def place(self, out: Value, operation: Operation, shape: Sequence[Value], build: Builder) -> Value:
+    def place(self, out: Value, written: Operation, build: Builder) -> Value:
         """Write where the array is."""
-        grows = [g for g in self.grows if out in self.sites.get(g.array, ())]
-        sizes = [self.constants.get(s) for s in shape]
-        if not grows and all(isinstance(s, int) for s in sizes):
-            count = 1
-            for size in sizes:
-                assert isinstance(size, int)
-                count *= size
-            if count > 0 and 8 * count <= LOCAL_BYTES:
-                build.add(Alloc(out, tuple(shape), place="local", span=operation.span))
-                return out
-        param = Value(Array(out.array.dtype, out.array.rank + 1), f"{out.name.strip('%') or 'array'}_of_all")
-        formulas = tuple(None if grows else self.formula(s) for s in shape)
-        self.scratch.append(Scratch(param, formulas, out.name))
-        for axis, formula in enumerate(formulas):
-            if formula is None:
-                for source in (operation, *grows):
-                    self.unknown.setdefault(source, []).append((self.count, axis))
-                self.count += 1
-        whole = Slice(None, None, None)
-        items: tuple[Item, ...] = (*(whole if grows else Slice(None, s, None) for s in shape), Index(self.thread))
-        self.arrays[out] = build.view(param, items, out.name)
+        shape = self.shape(written, build)
+        number = self.numbers.get(out)
+        sizes = [self.constants.get(s) if isinstance(s, Value) else None for s in shape]
+        count = math.prod(s for s in sizes if isinstance(s, int))
+        if number is None and None not in sizes and count > 0 and 8 * count <= LOCAL_BYTES:
+            given = tuple(s for s in shape if isinstance(s, Value))
+            build.add(Alloc(out, given, place="local", span=written.span))
+            return out
+        lengths: list[Length] = []
+        for size in shape:
+            length = size if isinstance(size, int) or self.is_formula(size) else self.report()
+            if length is not size and isinstance(size, Value) and isinstance(length, int):
+                self.reports.setdefault(written, []).append((length, build.apply("subtract", size, build.const(1))))
+            lengths.append(length)
+        items: list[Item] = [Slice(None, s if isinstance(s, Value) else None, None) for s in shape]
+        if number is not None:
+            lengths.insert(0, self.report())
+            assert isinstance(lengths[0], int)
+            self.reports.setdefault(written, []).append((lengths[0], number))
+            items.insert(0, Index(number))
+        name = f"{out.name.strip('%') or 'array'}_of_all"
+        param = Value(Array(out.array.dtype, len(lengths) + 1), name)
+        self.scratch.append(Scratch(param, tuple(lengths)))
+        self.arrays[out] = build.view(param, (*items, Index(self.thread)), out.name)
         return self.arrays[out]
 
-    def formula(self, size: Value) -> Value | None:
-        """The size, if it is computed from numbers and lengths that the kernel is given."""
+    # -- lengths -----------------------------------------------------------------------------------------------------
+
+    def shape(self, operation: Operation, build: Builder) -> list[Length]:
+        """The lengths of a new array; of the storage of a list, the place where it is reported."""
+        match operation:
+            case Alloc(out=out) if out in self.grown:
+                return [self.grown[out]]
+            case Alloc(like=None, shape=shape):
+                return list(shape)
+            case Alloc(like=Value() as array) | Copy(array=array):
+                return [self.length(array, axis, build) for axis in range(array.array.rank)]
+        raise AssertionError(operation)
+
+    def length(self, array: Value, axis: int, build: Builder) -> Length:
+        """The length of an axis, by where the array comes from."""
+        places = {self.grown[site] for site in self.sites.get(array, ()) if site in self.grown}
+        if places and array.array.rank == 1 and not isinstance(self.definition.get(array), View):
+            return min(places)
+        match self.definition.get(array):
+            case Alloc(like=None, shape=shape):
+                return shape[axis]
+            case Alloc(like=Value() as source) | Copy(array=source):
+                return self.length(source, axis, build)
+            case Transpose(array=source, axes=axes):
+                return self.length(source, axes[axis], build)
+            case View() as view if (base := axis_of_base(view, axis)) is not None:
+                return self.length(view.array, base, build)
+        size = build.dim(self.resolve(array), axis)
+        self.definition[size] = build.operations[-1]
+        return size
+
+    def is_formula(self, size: Value) -> bool:
+        """Whether the size is computed from numbers and lengths that the kernel is given."""
         if size in self.kernel.params:
-            return size
+            return True
         match self.definition.get(size):
             case Const():
-                return size
+                return True
             case Dim(array=array):
-                return size if array in self.kernel.params else None
+                return array in self.kernel.params
             case Apply(args=args):
-                return size if all(self.formula(a) is not None for a in args) else None
-        return None
+                return all(self.is_formula(a) for a in args)
+        return False
 
     # -- reporting ---------------------------------------------------------------------------------------------------
 
     def measure(self) -> Function | None:
         """As much of the kernel as says how long arrays without formulas have to be."""
-        if not self.unknown:
+        if not self.reports:
             return None
         sizes = Value(Array("int64", 1), "sizes")
-        name = f"{self.kernel.name}_sizes"
         params = (*self.kernel.params, sizes)
-        slim = remove_dead(Function(name, params, self.reporting(self.kernel.body, sizes)))
+        body = self.reporting(self.kernel.body, sizes)
+        slim = remove_dead(Function(f"{self.kernel.name}_sizes", params, body))
         memory = _Memory(slim, self.thread)
         placed = memory.run()
         if memory.scratch:
-            span = next((o.span for o in self.unknown), None)
+            span = next((o.span for o in self.reports), None)
             message = "how large an array gets depends on what is in another one, on the GPU"
             raise DifferentiationError([Problem("SD501", message, span, help="give arrays a size that is known")])
         return placed
 
     def reporting(self, block: Block, sizes: Value) -> Block:
+        """Lengths are one more than the largest place that is asked for."""
         build = Builder()
         for operation in block.operations:
             if self.measures_on_copies and isinstance(operation, Comment) and operation.text == "reverse sweep":
                 break  # what is kept is kept by then
-            if self.measures_on_copies or not (isinstance(operation, Store) and operation.array in self.kernel.params):
+            if self.measures_on_copies or not self.writes_outside(operation):
                 build.add(operation.rebuilt(lambda inner: self.reporting(inner, sizes)))
             build.span = operation.span
-            for place, axis in self.unknown.get(operation, ()):
-                size = self.size(operation, axis, build)
+            for place, last in self.reports.get(operation, ()):
+                size = build.apply("add", last, build.const(1))
                 build.add(Enlarge(sizes, build.const(place), size, span=operation.span))
         return Block(tuple(build.operations), block.yields)
 
-    @staticmethod
-    def size(operation: Operation, axis: int | None, build: Builder) -> Value:
-        match operation:
-            case Grow():
-                return build.apply("add", operation.size, build.const(1))
-            case Alloc(like=None, shape=shape):
-                assert axis is not None
-                return shape[axis]
-            case Alloc(like=Value() as array) | Copy(array=array):
-                assert axis is not None
-                return build.dim(array, axis)
-        raise AssertionError(operation)
+    def writes_outside(self, operation: Operation) -> bool:
+        given = frozenset(self.kernel.params)
+        return isinstance(operation, Store) and bool(self.sites.get(operation.array, frozenset()) & given)
