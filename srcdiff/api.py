@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numba.core.errors import NumbaError
 
-from srcdiff.backends import numba_cpu
+from srcdiff.backends import numba_cpu, numba_cuda
 from srcdiff.backends.direct import Direct, UnfitError
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span, ZeroGradientWarning
 from srcdiff.ir.types import FLOAT
@@ -74,6 +74,8 @@ class Derivative:
     ) -> None:
         if backend not in _BACKENDS:
             raise ValueError(f"unknown backend {backend!r}; there are {', '.join(map(repr, _BACKENDS))}")
+        if backend == "cuda":
+            numba_cuda.require_installed()
         known = {"fastmath", "error_model", "boundscheck", "cache", "parallel"}
         unknown = options.keys() - (known | set(_GPU_OPTIONS) if backend == "cuda" else known)
         if unknown:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib
+import importlib.util
 import math
 import re
 import types
@@ -25,13 +25,14 @@ _INSTALL = (
 @functools.cache
 def cuda() -> Any:
     """Numba's `cuda`."""
-    try:
-        import numba_cuda as package  # Numba's own is older
-        from numba import cuda as module
-    except ImportError as error:
-        raise ModuleNotFoundError(_INSTALL) from error
-    del package
-    return module
+    require_installed()
+    return importlib.import_module("numba.cuda")
+
+
+def require_installed() -> None:
+    """What Numba has of CUDA without this package is older, and cannot be simulated."""
+    if importlib.util.find_spec("numba_cuda") is None:
+        raise ModuleNotFoundError(_INSTALL)
 
 
 def is_simulated() -> bool:

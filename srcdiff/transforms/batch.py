@@ -22,6 +22,7 @@ from srcdiff.ir.nodes import (
     Block,
     Comment,
     Const,
+    Copy,
     Dim,
     Function,
     Index,
@@ -125,6 +126,8 @@ class _Batch:
             if operation.like is not None:
                 return [self.length(operation.like, axis) for axis in range(value.array.rank)]
             return [self.outside(s, known) for s in operation.shape]
+        if isinstance(operation, Copy):
+            return [self.length(operation.array, axis) for axis in range(value.array.rank)]
         if value in self.whole or value in self.function.params:
             return [self.length(value, axis) for axis in range(value.array.rank)]
         raise self.unknown_shape()

@@ -11,6 +11,7 @@ and lengths that it knows, else by a kernel that runs as much of the program as 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from srcdiff.analyses.aliasing import Sites, points_to
@@ -142,6 +143,10 @@ def _with_errors(kernel: Function) -> tuple[Function, Value | None, tuple[Raise,
     return replace(kernel, params=(*kernel.params, errors), body=body), errors, tuple(found)
 
 
+def one_more(value: Value) -> Callable[[Builder], Value]:
+    return lambda build: build.apply("add", value, build.const(1))
+
+
 class _Slots:
     """Arrays that a loop makes anew and hands on to its next turn: each is another one, so that they are numbered."""
 
@@ -195,8 +200,10 @@ class _Memory:
         self.arrays: dict[Value, Value] = {}
         """What stands for arrays: their parts of larger ones."""
         self.scratch: list[Scratch] = []
-        self.reports: dict[Operation, list[tuple[int, Value]]] = {}
-        """Operations behind which a length is known that is reported: the place for it, and what it is at least."""
+        self.aside = Builder()
+        """Formulas that only the host computes."""
+        self.reports: dict[Operation, list[tuple[int, Callable[[Builder], Value]]]] = {}
+        """Operations behind which a length is known that is reported: the place for it, and what writes it."""
         self.count = 0
         self.grown: dict[Value, int] = {}
         """Storage of lists, with the place where its length is reported."""
@@ -211,7 +218,7 @@ class _Memory:
         place = min(places) if places else self.report()
         group |= {site for site, other in self.grown.items() if other in places}
         self.grown |= dict.fromkeys(group, place)
-        self.reports.setdefault(operation, []).append((place, operation.size))
+        self.reports.setdefault(operation, []).append((place, one_more(operation.size)))
         for source, found in self.reports.items():
             self.reports[source] = [(place if other in places else other, size) for other, size in found]
 
@@ -265,17 +272,12 @@ class _Memory:
             given = tuple(s for s in shape if isinstance(s, Value))
             build.add(Alloc(out, given, place="local", span=written.span))
             return out
-        lengths: list[Length] = []
-        for size in shape:
-            length = size if isinstance(size, int) or self.is_formula(size) else self.report()
-            if length is not size and isinstance(size, Value) and isinstance(length, int):
-                self.reports.setdefault(written, []).append((length, build.apply("subtract", size, build.const(1))))
-            lengths.append(length)
+        lengths = [s if isinstance(s, int) else self.known(s, axis, written) for axis, s in enumerate(shape)]
         items: list[Item] = [Slice(None, s if isinstance(s, Value) else None, None) for s in shape]
         if number is not None:
-            lengths.insert(0, self.report())
-            assert isinstance(lengths[0], int)
-            self.reports.setdefault(written, []).append((lengths[0], number))
+            slots = self.report()
+            lengths.insert(0, slots)
+            self.reports.setdefault(written, []).append((slots, one_more(number)))
             items.insert(0, Index(number))
         name = f"{out.name.strip('%') or 'array'}_of_all"
         param = Value(Array(out.array.dtype, len(lengths) + 1), name)
@@ -314,18 +316,49 @@ class _Memory:
         self.definition[size] = build.operations[-1]
         return size
 
-    def is_formula(self, size: Value) -> bool:
-        """Whether the size is computed from numbers and lengths that the kernel is given."""
+    def known(self, size: Value, axis: int, operation: Operation) -> Length:
+        """A length of a new array as the host computes it, or else the place where it is reported."""
+        formula = self.formula(size)
+        if formula is not None:
+            return formula
+        place = self.report()
+
+        def write(build: Builder) -> Value:
+            match operation:
+                case Alloc(like=None, shape=shape):
+                    return shape[axis]
+                case Alloc(like=Value() as array) | Copy(array=array):
+                    return build.dim(array, axis)
+            raise AssertionError(operation)
+
+        self.reports.setdefault(operation, []).append((place, write))
+        return place
+
+    def formula(self, size: Value) -> Value | None:
+        """The size, computed from numbers and lengths that the kernel is given."""
         if size in self.kernel.params:
-            return True
+            return size
         match self.definition.get(size):
             case Const():
-                return True
-            case Dim(array=array):
-                return array in self.kernel.params
-            case Apply(args=args):
-                return all(self.is_formula(a) for a in args)
-        return False
+                return size
+            case Dim(array=array, axis=axis):
+                if array in self.kernel.params:
+                    return size
+                length = self.length(array, axis, self.aside)
+                other = self.definition.get(length) if isinstance(length, Value) else None
+                same = isinstance(length, int) or (isinstance(other, Dim) and other.array is self.resolve(array))
+                return None if same else self.formula(length)  # type: ignore[arg-type]
+            case Apply() as operation:
+                args = [self.formula(a) for a in operation.args]
+                given = tuple(a for a in args if a is not None)
+                if len(given) < len(args):
+                    return None
+                if given == operation.args:
+                    return size
+                out = Value(size.type)
+                self.definition[out] = Apply(out, operation.primitive, given)
+                return out
+        return None
 
     # -- reporting ---------------------------------------------------------------------------------------------------
 
@@ -346,7 +379,6 @@ class _Memory:
         return placed
 
     def reporting(self, block: Block, sizes: Value) -> Block:
-        """Lengths are one more than the largest place that is asked for."""
         build = Builder()
         for operation in block.operations:
             if self.measures_on_copies and isinstance(operation, Comment) and operation.text == "reverse sweep":
@@ -354,9 +386,8 @@ class _Memory:
             if self.measures_on_copies or not self.writes_outside(operation):
                 build.add(operation.rebuilt(lambda inner: self.reporting(inner, sizes)))
             build.span = operation.span
-            for place, last in self.reports.get(operation, ()):
-                size = build.apply("add", last, build.const(1))
-                build.add(Enlarge(sizes, build.const(place), size, span=operation.span))
+            for place, write in self.reports.get(operation, ()):
+                build.add(Enlarge(sizes, build.const(place), write(build), span=operation.span))
         return Block(tuple(build.operations), block.yields)
 
     def writes_outside(self, operation: Operation) -> bool:

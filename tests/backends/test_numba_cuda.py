@@ -1,0 +1,80 @@
+"""Machine code for GPUs, made without one; and what is said where Numba CUDA is not there."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+
+import srcdiff
+from srcdiff.backends import numba_cuda
+from srcdiff.backends.numba_cuda import device_numpy
+from srcdiff.ir.primitives import PRIMITIVES
+from tests.arrays.programs import PROGRAMS
+from tests.cuda.samples import SAMPLES, Sample
+
+pytest.importorskip("numba_cuda", reason="srcdiff[cuda] is not installed")
+pytest.importorskip("cuda.bindings.nvjitlink", reason="the linker of CUDA is not installed")
+if numba_cuda.is_simulated():
+    pytest.skip("the simulator compiles nothing", allow_module_level=True)
+
+_STEP = 1 if "SRCDIFF_TEST_ALL" in os.environ else 4
+
+
+@pytest.mark.parametrize("cc", [(8, 0), (9, 0)])
+@pytest.mark.parametrize("sample", SAMPLES[::_STEP], ids=lambda s: s.name)
+def test_batch_becomes_machine_code_without_spills(sample: Sample, cc: tuple[int, int]) -> None:
+    derivative = srcdiff.value_and_grad(sample.function, wrt=sample.wrt, backend="cuda")
+    batch = srcdiff.batched(derivative, sample.over, shared="sum").compile(*sample.arguments)
+
+    found = batch.resources(cc)
+
+    assert found
+    for kernel in found.values():
+        assert kernel["machine_code"] > 0
+        assert 0 < kernel["registers"] <= 255
+        assert kernel["spill_stores"] == kernel["spill_loads"] == 0
+
+
+@pytest.mark.parametrize("program", PROGRAMS[5 :: 20 if _STEP > 1 else 1], ids=lambda p: p.name)
+def test_array_program_becomes_machine_code(program: Any) -> None:
+    derivative = srcdiff.value_and_grad(program.function, wrt=program.wrt, backend="cuda").compile(*program.at[0])
+
+    found = derivative.resources((8, 0))
+
+    assert found
+    assert all(kernel["machine_code"] > 0 for kernel in found.values())
+
+
+def test_code_names_the_architecture() -> None:
+    def f(x):
+        return np.sum(np.exp(x))
+
+    code = srcdiff.grad(f, backend="cuda").compile(np.ones(3)).ptx((9, 0))
+
+    assert all(".target sm_90" in text for text in code.values())
+
+
+def test_every_function_that_a_kernel_may_call_is_there() -> None:
+    called = {p.spelling.partition("(")[0] for p in PRIMITIVES.values() if p.spelling.startswith("np.")}
+
+    missing = sorted(name for name in called if not hasattr(device_numpy((8, 0)), name.removeprefix("np.")))
+
+    assert missing == ["np.spacing"]
+
+
+def test_without_a_gpu_a_call_says_what_to_do() -> None:
+    if numba_cuda.cuda().is_available():
+        pytest.skip("there is a GPU")
+
+    with pytest.raises(RuntimeError, match="NUMBA_ENABLE_CUDASIM=1"):
+        srcdiff.grad(lambda x: x * x, backend="cuda")(2.0)
+
+
+def test_without_numba_cuda_srcdiff_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+
+    with pytest.raises(ModuleNotFoundError, match=r"install srcdiff\[cuda\]"):
+        srcdiff.grad(lambda x: x * x, backend="cuda")

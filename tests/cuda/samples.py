@@ -1,0 +1,143 @@
+"""Functions of one sample, for batches: each with what a batch of its arguments is, and which have one for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    over: tuple[str, ...]
+    wrt: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+
+_random = np.random.default_rng(3)
+SAMPLES: list[Sample] = []
+
+
+def sample(over: str, wrt: str, *arguments: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def put(function: Callable[..., Any]) -> Callable[..., Any]:
+        SAMPLES.append(Sample(function, arguments, tuple(over.split()), tuple(wrt.split())))
+        return function
+
+    return put
+
+
+@sample("x", "x", _random.normal(size=5))
+def one_number(x):
+    return np.sin(x) * x
+
+
+@sample("x y", "theta x scale", _random.normal(size=12), _random.normal(size=(7, 2)), _random.normal(size=7), 0.3)
+def hidden_layer_by_loops(theta, x, y, scale):
+    h = np.zeros(4)
+    for i in range(4):
+        h[i] = np.tanh(theta[i] * x[0] + theta[4 + i] * x[1] + scale)
+    out = 0.0
+    for i in range(4):
+        out += theta[8 + i] * h[i]
+    return (out - y) ** 2
+
+
+@sample(
+    "x t",
+    "w b v x",
+    _random.normal(size=(3, 2)),
+    _random.normal(size=3),
+    _random.normal(size=3),
+    _random.normal(size=(5, 2)),
+    _random.normal(size=5),
+)
+def hidden_layer_by_products(w, b, v, x, t):
+    h = np.tanh(w @ x + b)
+    return (v @ h - t) ** 2
+
+
+@sample("x0", "p x0", np.array([1.2, 3.0]), _random.uniform(0.2, 1.0, 5))
+def steps_until_the_end(p, x0):
+    x, t = x0, 0.0
+    while t < 1.0:
+        dx = p[0] * x * (1.0 - x / p[1])
+        step = 0.1 / (1.0 + abs(dx))
+        x = x + step * dx
+        t += step
+    return x
+
+
+@sample("y0", "p y0", np.array([1.3]), _random.normal(size=(5, 2)))
+def states_made_anew(p, y0):
+    y = y0
+    for _ in range(8):
+        k1 = np.array([y[1], -p[0] * np.sin(y[0])])
+        y = y + 0.1 * k1
+    return np.sum(y * y)
+
+
+@sample("u0", "c u0", 0.1, _random.normal(size=(3, 6)))
+def swapped_buffers(c, u0):
+    u = u0.copy()
+    v = np.zeros_like(u)
+    for _ in range(3):
+        for i in range(1, len(u) - 1):
+            v[i] = u[i] + c * (u[i - 1] - 2 * u[i] + u[i + 1])
+        u, v = v, u
+    return np.sum(u**2)
+
+
+@sample("x", "x", np.array([1.0, 2.0, 0.3, 0.05]))
+def list_that_grows(x):
+    squares = []
+    y = x
+    while y > 0.1:
+        squares.append(y * y)
+        y = y * 0.5
+    return sum(squares) + x
+
+
+@sample("x n", "x a", _random.uniform(1.0, 2.0, 6), np.array([0, 1, 5, 2, 3, 0]), _random.normal(size=6))
+def ragged_powers(x, n, a):
+    total = 0.0
+    for k in range(n):
+        total += a[k] * x**k
+    return total
+
+
+@sample("x", "x", _random.normal(size=(4, 5)))
+def written_in_place(x):
+    for i in range(1, len(x)):
+        x[i] = x[i] * x[i - 1] + np.exp(-x[i])
+    return x[len(x) - 1]
+
+
+@sample("z", "s0 k sigma", 1.0, 0.9, 0.3, _random.normal(size=(6, 4)))
+def barrier_option(s0, k, sigma, z):
+    s, alive = s0, True
+    for step in range(len(z)):
+        s = s * np.exp(-0.5 * sigma**2 / len(z) + sigma * np.sqrt(1.0 / len(z)) * z[step])
+        if s > 1.5:
+            alive = False
+            break
+    return max(s - k, 0.0) if alive else 0.0
+
+
+@sample("x", "x w", _random.normal(size=(5, 3)).astype(np.float32), _random.normal(size=3).astype(np.float32))
+def single_precision(x, w):
+    total = np.float32(0.0)
+    for i in range(len(w)):
+        total += x[i] * w[i] * w[i]
+    return total
+
+
+@sample("q", "table", _random.normal(size=6), np.array([0, 3, 3, 5, 1]))
+def looked_up(table, q):
+    return table[q] ** 2 + table[0]

@@ -1,0 +1,211 @@
+"""Functions on the GPU, in Numba's simulator: batches and whole-array programs, against the same on `python`."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import cuda
+
+import srcdiff
+from srcdiff.ir.types import Array
+from tests.arrays.programs import PROGRAMS as ARRAY_PROGRAMS
+from tests.arrays.table import GROUPS
+from tests.cuda.samples import SAMPLES, Sample
+from tests.programs import PROGRAMS, Program
+
+
+def leaves(x: Any) -> list[Any]:
+    if isinstance(x, tuple | list):
+        return [leaf for item in x for leaf in leaves(item)]
+    return [] if x is None or isinstance(x, str) else [x]
+
+
+def assert_same(found: Any, expected: Any, *, single: bool = False) -> None:
+    assert len(leaves(found)) == len(leaves(expected))
+    for a, b in zip(leaves(found), leaves(expected), strict=True):
+        assert np.shape(a) == np.shape(b)
+        rtol, atol = (2e-5, 1e-6) if single else (1e-9, 1e-11)  # sums in another order
+        np.testing.assert_allclose(a, b, rtol=rtol, atol=atol)
+
+
+def some(rows: Sequence[Any], step: int) -> Sequence[Any]:
+    """Each so many of the rows; with SRCDIFF_TEST_ALL, all of them."""
+    return rows if "SRCDIFF_TEST_ALL" in os.environ else rows[::step]
+
+
+# ------------------------------------------------------------------------------------------------------------ batches
+
+
+@pytest.mark.parametrize("shared", ["each", "sum"])
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: s.name)
+def test_batch(sample: Sample, shared: str) -> None:
+    given = copy.deepcopy(sample.arguments)
+    derivative = srcdiff.value_and_grad(sample.function, wrt=sample.wrt, backend="cuda")
+    plain = srcdiff.value_and_grad(sample.function, wrt=sample.wrt, backend="python")
+
+    found = srcdiff.batched(derivative, sample.over, shared=shared)(*given)
+
+    single = any(getattr(a, "dtype", None) == np.float32 for a in given)
+    expected = srcdiff.batched(plain, sample.over, shared=shared)(*copy.deepcopy(sample.arguments))
+    assert_same(found, expected, single=single)
+    assert_same(given, sample.arguments)
+    for bar, name in zip(found[1], sample.wrt, strict=True):
+        argument = given[derivative.names.index(name)]
+        assert not isinstance(argument, np.ndarray) or bar.dtype == argument.dtype
+
+
+@pytest.mark.parametrize(("threads", "blocks"), [(1, 1), (3, 2), (8, 5)])
+def test_any_number_of_threads_gives_the_same(threads: int, blocks: int) -> None:
+    sample = next(s for s in SAMPLES if s.function.__name__ == "hidden_layer_by_loops")
+    plain = srcdiff.batched(srcdiff.value_and_grad(sample.function, sample.wrt, backend="python"), sample.over)
+    derivative = srcdiff.value_and_grad(sample.function, sample.wrt, backend="cuda", threads=threads, blocks=blocks)
+
+    found = srcdiff.batched(derivative, sample.over)(*sample.arguments)
+
+    assert_same(found, plain(*sample.arguments))
+
+
+def test_less_memory_means_fewer_threads_and_the_same_numbers() -> None:
+    sample = next(s for s in SAMPLES if s.function.__name__ == "swapped_buffers")
+    plain = srcdiff.batched(srcdiff.value_and_grad(sample.function, sample.wrt, backend="python"), sample.over)
+
+    for limit in (600, 10_000):
+        derivative = srcdiff.value_and_grad(
+            sample.function, sample.wrt, backend="cuda", threads=2, memory_limit=2 * limit
+        )
+        assert_same(srcdiff.batched(derivative, sample.over)(*sample.arguments), plain(*sample.arguments))
+
+
+def test_too_little_memory_is_said_with_the_number() -> None:
+    sample = next(s for s in SAMPLES if s.function.__name__ == "swapped_buffers")
+    derivative = srcdiff.value_and_grad(sample.function, sample.wrt, backend="cuda", threads=2, memory_limit=100)
+
+    with pytest.raises(MemoryError, match=r"needs \d+ bytes .* there are 100"):
+        srcdiff.batched(derivative, sample.over)(*sample.arguments)
+
+
+def test_what_a_thread_raises_the_host_raises() -> None:
+    def checked(x, n):
+        if n < 0:
+            raise ValueError("too small")
+        return x**n
+
+    batch = srcdiff.batched(srcdiff.grad(checked, backend="cuda"))
+
+    assert_same(batch(np.array([1.0, 2.0]), np.array([2, 3])), np.array([2.0, 12.0]))
+    with pytest.raises(ValueError, match="too small"):
+        batch(np.array([1.0, 2.0]), np.array([2, -1]))
+
+
+def test_what_a_thread_cannot_do_is_refused_before_anything_runs() -> None:
+    def solved(a, b):
+        return np.sum(np.linalg.solve(a, b))
+
+    def states_made_anew_until_small(a, b):
+        y = a[0] * b
+        while np.sum(y * y) > 0.5:
+            y = y * 0.9
+        return np.sum(y)
+
+    for function in (solved, states_made_anew_until_small):
+        batch = srcdiff.batched(srcdiff.grad(function, backend="cuda"))
+        with pytest.raises(srcdiff.DifferentiationError, match="SD501"):
+            batch(np.ones((3, 2, 2)), np.ones((3, 2)))
+
+
+# ------------------------------------------------------------------------------------------------- whole-array programs
+
+
+def loss(w, x, y):
+    return np.mean((x @ w - y) ** 2) + 0.5 * np.sum(w**2)
+
+
+def test_arrays_come_back_as_the_kind_they_were_given_as() -> None:
+    random = np.random.default_rng(0)
+    w, x, y = random.normal(size=3), random.normal(size=(5, 3)), random.normal(size=5)
+    gradient = srcdiff.grad(loss, wrt=("w", "x"), backend="cuda")
+    expected = srcdiff.grad(loss, wrt=("w", "x"), backend="python")(w, x, y)
+
+    w_bar, x_bar = gradient(cuda.to_device(w), x, y)
+
+    assert hasattr(w_bar, "copy_to_host")
+    assert isinstance(x_bar, np.ndarray)
+    assert_same((w_bar.copy_to_host(), x_bar), expected)
+
+
+def test_a_stream_is_used() -> None:
+    w, x, y = np.ones(3), np.arange(6.0).reshape(2, 3), np.ones(2)
+
+    found = srcdiff.grad(loss, backend="cuda", stream=cuda.stream())(w, x, y)
+
+    assert_same(found, srcdiff.grad(loss, backend="python")(w, x, y))
+
+
+def test_a_function_that_writes_into_its_arguments_writes_into_them() -> None:
+    def scale(x, out):
+        for i in range(len(x)):
+            out[i] = 2.0 * x[i]
+
+    out = np.zeros(3)
+    srcdiff.differentiable(scale, backend="cuda")(np.arange(3.0), out)
+
+    np.testing.assert_array_equal(out, [0.0, 2.0, 4.0])
+
+
+def test_kernels_and_launches_are_in_the_source() -> None:
+    gradient = srcdiff.grad(loss, backend="cuda").compile(np.ones(3), np.ones((2, 3)), np.ones(2))
+
+    assert "@cuda.jit\ndef loss_grad_1(" in gradient.source
+    assert "loss_grad_1[device.shape(blocks)](" in gradient.source
+
+
+def is_recursive(program: Program) -> bool:
+    return "recurs" in program.name or program.name in ("ackermann_like", "none_as_an_argument")
+
+
+CORPUS = [p for p in PROGRAMS if p.at and not p.single_precision and not is_recursive(p)]
+
+
+@pytest.mark.parametrize("program", some(CORPUS, 4), ids=lambda p: p.name)
+@pytest.mark.filterwarnings("ignore::srcdiff.ZeroGradientWarning", "ignore::RuntimeWarning")
+def test_program_of_the_corpus(program: Program) -> None:
+    compare(program.function, program.wrt, program.at[-1])
+
+
+@pytest.mark.parametrize("program", some(ARRAY_PROGRAMS, 8), ids=lambda p: p.name)
+@pytest.mark.filterwarnings("ignore::srcdiff.ZeroGradientWarning", "ignore::RuntimeWarning")
+def test_array_program(program: Any) -> None:
+    compare(program.function, program.wrt, program.at[0])
+
+
+ROWS = [pytest.param(row, id=f"{group}-{row.name}") for group, rows in GROUPS.items() for row in rows]
+
+
+@pytest.mark.parametrize("row", some(ROWS, 12))
+@pytest.mark.filterwarnings("ignore::srcdiff.ZeroGradientWarning", "ignore::RuntimeWarning")
+def test_array_function(row: Any) -> None:
+    compare(row.function, row.wrt, row.at[0])
+
+
+def compare(function: Callable[..., Any], wrt: Any, arguments: tuple[Any, ...]) -> None:
+    given = copy.deepcopy(arguments)
+    expected = srcdiff.value_and_grad(function, wrt=wrt, backend="python")(*copy.deepcopy(arguments))
+
+    found = srcdiff.value_and_grad(function, wrt=wrt, backend="cuda")(*given)
+
+    single = any(isinstance(a, np.ndarray) and a.dtype == np.float32 for a in leaves(arguments))
+    assert_same(found, expected, single=single)
+    assert_same(given, arguments)
+
+
+def test_kernels_have_the_types_that_they_are_compiled_for() -> None:
+    gradient = srcdiff.grad(loss, backend="cuda").compile(np.ones(3), np.ones((2, 3)), np.ones(2))
+
+    kernels = gradient._on_device().module.kernels
+
+    assert Array("float64", 1) in kernels["loss_grad_1"]
