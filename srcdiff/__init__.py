@@ -13,7 +13,7 @@ from srcdiff.api import (
 from srcdiff.batching import batched
 from srcdiff.benchmark import benchmark
 from srcdiff.diagnostics import DifferentiationError, ZeroGradientWarning
-from srcdiff.inspection import explain
+from srcdiff.inspection import explain, show
 from srcdiff.modes import check, hessian, hvp, jacobian, jvp, vjp
 
 __version__ = "0.1.0"
@@ -34,6 +34,7 @@ __all__ = [
     "hvp",
     "jacobian",
     "jvp",
+    "show",
     "source",
     "stop_gradient",
     "value_and_grad",

@@ -423,6 +423,19 @@ class Derivative:
         on_device: OnDevice = found
         return on_device
 
+    def _repr_html_(self) -> str | None:
+        """The two sources side by side, for a notebook; nothing if that needs arguments that it has not seen yet."""
+        from srcdiff.looking.sides import sides_of
+        from srcdiff.pipeline import follow
+        from srcdiff.source.guess import guessed_arguments
+
+        try:
+            guessed = () if self.latest else tuple(guessed_arguments(self.captured, self.signature).values())
+            request = self.latest.compiled.request if self.latest else self.request(guessed)
+            return sides_of(follow(request, self.backend))._repr_html_()
+        except DifferentiationError:
+            return None
+
     def report(self, *args: Any, **kwargs: Any) -> MemoryReport:
         """Run it, and say how much it keeps for the reverse sweep, by variable and line."""
         specialisation, args = self._with_rooms(args, kwargs)

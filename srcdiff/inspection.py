@@ -1,4 +1,4 @@
-"""What users call to look: `explain`, why a gradient is what it is."""
+"""What users call to look: `explain`, why a gradient is what it is, and `show`, what it is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from srcdiff.source.guess import guesses
 from srcdiff.source.signature import describe_argument
 
 if TYPE_CHECKING:  # the compiler is imported when somebody looks
+    from pathlib import Path
+
     from srcdiff.looking.explanation import Explanation
+    from srcdiff.looking.sides import Sides
 
 
 def explain(f: Callable[..., Any], *args: Any, wrt: Wrt | None = None, **kwargs: Any) -> Explanation:
@@ -39,6 +42,34 @@ def explain(f: Callable[..., Any], *args: Any, wrt: Wrt | None = None, **kwargs:
     names = asked.derivative.names if wrt is None else asked.derivative.wrt
     found = explained(work, names, asked.example, asked.assumed)
     return _measured(found, asked) if asked.example else found
+
+
+def show(
+    f: Callable[..., Any], *args: Any, wrt: Wrt | None = None, html: str | Path | None = None, **kwargs: Any
+) -> Sides:
+    """The source of `f` and of its derivative side by side, with the lines that belong together.
+
+    `f` is a derivative, or a function whose gradient is shown; arguments and `wrt` are those of `explain`, except that
+    `wrt` is the first argument if it is left out. In a terminal it prints with colour, and in a notebook it is a page
+    in which the partners of a line light up; `html` is a file to write that page into.
+
+    >>> def twice(x):
+    ...     return 2.0 * x
+    >>> print(show(twice, 1.0).text())  # doctest: +ELLIPSIS
+    twice                  twice_value_and_grad
+    ...
+    1   def twice(x):      | def twice_value_and_grad(x):
+    ...
+    2       return 2.0 * x |     return 2.0 * x, 2.0
+    """
+    from srcdiff.looking.sides import sides_of
+    from srcdiff.pipeline import follow
+
+    asked = _asked(f, wrt, args, kwargs, every_input=False)
+    sides = sides_of(follow(asked.derivative.request(asked.arguments), asked.derivative.backend))
+    if html is not None:
+        sides.save(html)
+    return sides
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +98,7 @@ def _asked(
         found = guesses(derivative.captured, derivative.signature)
         arguments = tuple(guess.value for guess in found.values())
         assumed = {name: guess.why for name, guess in found.items() if guess.why != "default"}
-    if derivative is not f and wrt is None and every_input:
+    if derivative is not getattr(f, "derivative", f) and wrt is None and every_input:
         pairs = zip(derivative.names, arguments, strict=True)
         derivative.wrt = tuple(n for n, a in pairs if _holds_floats(describe_argument(a, n, derivative.span)))
         derivative.single = False
@@ -75,6 +106,7 @@ def _asked(
 
 
 def _derivative(f: Callable[..., Any], wrt: Wrt | None) -> Derivative:
+    f = getattr(f, "derivative", f)  # of a Hessian times a vector
     if isinstance(f, Derivative) and f.mode != "primal":
         if wrt is None:
             return f

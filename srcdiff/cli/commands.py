@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from srcdiff import __version__
-from srcdiff.cli import bench, cache, check, demo, explain
+from srcdiff.cli import bench, cache, check, demo, explain, show
 from srcdiff.cli.answer import MISUSED, NO, Answer, CommandError
 from srcdiff.diagnostics import DifferentiationError
 
@@ -32,6 +32,12 @@ COMMANDS = (
         "differentiate a small simulation, show the generated code, check it and time it",
         demo.options,
         demo.run,
+    ),
+    Command(
+        "show",
+        "show your function and its derivative side by side, in the terminal or as a page of HTML",
+        show.options,
+        show.run,
     ),
     Command(
         "explain",

@@ -12,7 +12,7 @@ from srcdiff.diagnostics import Span
 from srcdiff.emit import support
 from srcdiff.emit.naming import RESERVED
 from srcdiff.emit.texts import PRINTERS, formatted
-from srcdiff.emit.write import Text, write_function
+from srcdiff.emit.write import Origin, Text, write_function
 from srcdiff.ir.nodes import Function, Raise, Value, walk
 from srcdiff.ir.types import Type
 from srcdiff.rules import special
@@ -33,6 +33,8 @@ class Module:
     """The memory that the last of them takes from its caller."""
     kept_elsewhere: tuple[Span, ...] = ()
     """The places of values that are kept in other memory."""
+    origins: tuple[Origin, ...] = ()
+    """Where each line of the text comes from; not known of a text that was kept for this process by another."""
     kernels: dict[str, tuple[Type, ...]] = field(default_factory=dict)
     """The functions that a GPU runs, with the types of their parameters."""
 
@@ -59,7 +61,7 @@ def write_module(
     ]
     for kernel in kernels or ():
         text = write_function(kernel, parameters=kernel.params, reserved=sorted(reserved), in_thread=True)
-        text.lines.insert(0, "@cuda.jit")
+        text.decorate("@cuda.jit")
         texts.append(text)
     parameters, unpack = _parameters(reading, further)
     if instead:
@@ -92,7 +94,7 @@ def write_kernels(name: str, kernels: Sequence[Function], host: Sequence[Functio
     for kernel in kernels:
         said = doc if kernel.name == name else ""
         text = write_function(kernel, parameters=kernel.params, doc=said, reserved=reserved)
-        text.lines.insert(0, "@cuda.jit")
+        text.decorate("@cuda.jit")
         texts.append(text)
     _put_together(module, texts, has_kernels=True)
     return module
@@ -100,17 +102,20 @@ def write_kernels(name: str, kernels: Sequence[Function], host: Sequence[Functio
 
 def _put_together(module: Module, texts: Sequence[Text], *, has_kernels: bool) -> None:
     lines: list[str] = []
+    origins: list[Origin] = []
     for text in texts:
         module.support |= text.support
         module.objects |= text.objects
         lines += ["", "", *text.lines]
+        origins += [Origin(), Origin(), *text.origins]
     for name in sorted(module.support, reverse=True):
         decorator = ["@cuda.jit(device=True)"] if has_kernels else []
         lines = ["", "", *decorator, *plain_source(support_function(name)), *lines]
-    body = "\n".join(lines)
-    imports = ["import math", ""] if "math." in body else []
+    imports = ["import math", ""] if any("math." in line for line in lines) else []
     others = ["from numba import cuda"] if has_kernels else []
-    module.text = "\n".join([*imports, "import numpy as np", *others, body]) + "\n"
+    lines = [*imports, "import numpy as np", *others, *lines]
+    module.text = "\n".join(lines) + "\n"
+    module.origins = (*(Origin() for _ in lines[len(origins) :]), *origins)
 
 
 def nameable(reading: Reading) -> dict[str, Any]:

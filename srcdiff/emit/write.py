@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from srcdiff.diagnostics import Span
 from srcdiff.emit import texts
 from srcdiff.emit.layout import Layout, lay_out
 from srcdiff.emit.naming import give_names
@@ -49,6 +50,7 @@ from srcdiff.ir.nodes import (
     Transpose,
     Value,
     View,
+    walk,
 )
 from srcdiff.ir.primitives import ATOM, PRIMITIVES
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack
@@ -58,14 +60,29 @@ _UNARY_MINUS = 50
 _COMPARISONS = {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"}
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a generated line comes from."""
+
+    spans: tuple[Span, ...] = ()
+    keeps: bool = False
+    """Whether it has to do with values that are kept for the reverse sweep."""
+
+
 @dataclass(slots=True)
 class Text:
     """The text of a function, with what it needs around it."""
 
     lines: list[str] = field(default_factory=list)
+    origins: list[Origin] = field(default_factory=list)
+    """One for each line."""
     support: set[str] = field(default_factory=set)
     objects: dict[str, Any] = field(default_factory=dict)
     """Names in the text that stand for objects of the user, such as exception classes."""
+
+    def decorate(self, decorator: str) -> None:
+        self.lines.insert(0, decorator)
+        self.origins.insert(0, Origin())
 
 
 def write_function(
@@ -102,12 +119,24 @@ class _Writer:
         """What makes new arrays."""
         self.in_thread = False
         """Whether it is code of a GPU, for whose simulator the axes of a transposed array are a tuple."""
+        stored = [o for o in walk(function.body) if isinstance(o, Alloc | NewStack)]
+        self.kept = {o.out: o.keeps for o in stored if o.keeps is not None}
+        self.own: Span | None = None
+        """The place of the statement that is being written; and that of the branch or loop around it."""
+        self.around: Span | None = None
+        self.stacked: Span | None = None
+        """The place of what is kept on the stack that the statement is about."""
+        self.inside: list[Span] = []
+        """The places of what stands inside the line that is being written."""
+        self.keeps = False
 
     def run(
         self, parameters: Sequence[str | Value], unpack: Sequence[tuple[Value, str]], result: str | None, doc: str
     ) -> Text:
         names = [p if isinstance(p, str) else self.names[p] for p in parameters]
-        self.text.lines.append(f"def {self.function.name}({', '.join(names)}):")
+        self.depth = 0
+        self.line(f"def {self.function.name}({', '.join(names)}):")
+        self.depth = 1
         if doc:
             self.line(f'"""{doc}"""')
         for value, text in unpack:
@@ -124,6 +153,22 @@ class _Writer:
 
     def line(self, text: str) -> None:
         self.text.lines.append("    " * self.depth + text)
+        spans = [*self.inside, *(s for s in (self.stacked, self.own) if s is not None)]
+        if not spans and self.around is not None:
+            spans = [self.around]
+        self.text.origins.append(Origin(tuple(dict.fromkeys(spans)), self.keeps or self.stacked is not None))
+        self.inside, self.keeps = [], False
+
+    def comes_from(self, operation: Operation) -> None:
+        """Note where a part of the line comes from; constants and sizes may come from anywhere."""
+        if isinstance(operation, Const | Dim):
+            return
+        if operation.span is not None:
+            self.inside.append(operation.span)
+        for value in (*operation.uses(), *operation.defines()):
+            if value in self.kept:
+                self.inside.append(self.kept[value])
+                self.keeps = True
 
     # -- expressions -------------------------------------------------------------------------------------------------
 
@@ -138,6 +183,7 @@ class _Writer:
         return self.formula(operation)
 
     def formula(self, operation: Operation) -> tuple[str, int]:
+        self.comes_from(operation)
         match operation:
             case Const():
                 return literal(operation.value, operation.out)
@@ -211,6 +257,7 @@ class _Writer:
 
     def move(self, moves: list[tuple[Value, Value]]) -> None:
         """Assign values to the variables of a branch or a loop, all at once where one reads what another writes."""
+        own, self.own = self.own, None
         pairs = []
         for target, source in moves:
             text, name = self.expression(source), self.names[target]
@@ -221,8 +268,10 @@ class _Writer:
         if clash:
             self.line(f"{', '.join(names)} = {', '.join(p[1] for p in pairs)}")
         else:
+            self.inside, self.keeps = [], False
             for target, source in moves:
                 self.assign_to(self.names[target], source)
+        self.own = own
 
     def read(self, value: Value) -> set[str]:
         """The variables that an expression reads."""
@@ -268,7 +317,18 @@ class _Writer:
         return f"  # {operation.span.text.strip()}"
 
     def statement(self, operation: Operation) -> None:
+        outer = self.own, self.around
+        self.own, self.inside, self.keeps = operation.span, [], False
+        if isinstance(operation, NewStack | Push | Pop):
+            self.stacked = self.kept.get(operation.out if isinstance(operation, NewStack) else operation.stack)
+        if operation.blocks():
+            self.around = operation.span
         self.user_comments(operation)
+        self.write(operation)
+        self.own, self.around, self.stacked = *outer, None
+
+    def write(self, operation: Operation) -> None:
+        self.comes_from(operation)
         match operation:
             case Apply() | Load() | Dim() | Const() | Coordinate():
                 self.assign_formula(self.names[operation.out], operation)
@@ -540,7 +600,12 @@ class _Writer:
         visible = [
             o for o in block.operations if not (o.defines() and all(v in self.layout.inlined for v in o.defines()))
         ]
-        return not visible and all(self.expression(source) == self.names[target] for target, source in moves)
+        if visible:
+            return False
+        noted = list(self.inside), self.keeps
+        idle = all(self.expression(source) == self.names[target] for target, source in moves)
+        self.inside, self.keeps = noted  # what was only looked at is no part of the line
+        return idle
 
     def loop(self, operation: Loop) -> None:
         self.move(list(zip(operation.params, operation.inits, strict=True)))
@@ -553,6 +618,7 @@ class _Writer:
         if operation.leaves:
             stop = operation.body.yields[-1]
             last += [] if self.is_false(stop) else [f"if {self.expression(stop)}:", "    break"]
+            self.inside = []
         if operation.bounds is not None:
             index = operation.index
             name = self.names[index] if index in self.layout.used and index is not None else "_"

@@ -161,7 +161,7 @@ def explained(work: Work, names: Sequence[str], given: Mapping[str, Any], assume
         work.request.wrt,
         tuple(_input(work, name) for name in names),
         tuple(dict.fromkeys(Constant(o.name, str(o.value.type)) for o in reading.outside if is_float(o.value.type))),
-        tuple(_kept(work, given)),
+        tuple(kept_values(work, given)),
         tuple(_repeated(work)),
         tuple(_shared(work)),
         assumed,
@@ -178,7 +178,8 @@ def _input(work: Work, name: str) -> Input:
     return Input(name, type_, found.reaches, found.path, found.cuts)
 
 
-def _kept(work: Work, given: Mapping[str, Any]) -> Iterator[Kept]:
+def kept_values(work: Work, given: Mapping[str, Any]) -> Iterator[Kept]:
+    """What the finished program keeps for its reverse sweep; `given` are example arguments, by name."""
     names = dict(_names(work.reading))
     values = {**{o.name: o.read() for o in work.reading.outside if not o.path}, **given}
     found: list[Kept] = []

@@ -17,6 +17,8 @@ STYLES = {
     "number": "36",
     "comment": "2",
     "function": "34",
+    "adjoint": "33",
+    "kept": "31",
 }
 """What each style is in the codes of ECMA-48."""
 

@@ -1,0 +1,44 @@
+"""`srcdiff show`: a user's function and its derivative side by side, in the terminal or as a page."""
+
+from __future__ import annotations
+
+import argparse
+
+from srcdiff.cli import given
+from srcdiff.cli.answer import Answer, CommandError, working
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    given.add_function(parser)
+    given.add_arguments(parser)
+    given.add_wrt(parser)
+    given.add_mode(parser)
+    parser.add_argument(
+        "--html", metavar="FILE", help="write a page into this file, in which the partners of a line light up"
+    )
+
+
+def run(chosen: argparse.Namespace) -> Answer:
+    """Both sources; with `--json` the generated one, and for each of its lines those that it comes from."""
+    import srcdiff
+
+    asked = given.read(chosen)
+    derivative = given.derivative(chosen, asked.function)
+    with working("differentiating"):
+        sides = srcdiff.show(derivative, *asked.described(), **asked.keywords)
+    if chosen.html is not None:
+        try:
+            sides.save(chosen.html)
+        except OSError as error:
+            raise CommandError(f"{chosen.html} cannot be written: {error.strerror}") from None
+    lines = ["".join(text for _, text in line) for line in sides.generated]
+    places = [[(sides.pieces[piece].file, number) for piece, number in link] for link in sides.links]
+    data = {
+        "function": sides.function,
+        "derivative": sides.derivative,
+        "source": "\n".join([*lines, ""]),
+        "lines": [{"from": [{"file": f, "line": n} for f, n in place]} for place in places],
+        "html": chosen.html,
+        "assumed": asked.assumed,
+    }
+    return Answer(f"{asked.said}{sides if chosen.html is None else f'written: {chosen.html}'}", data)
