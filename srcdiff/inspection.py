@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from srcdiff.api import Derivative, Wrt, stand_in
 from srcdiff.ir.types import is_float
 from srcdiff.source.abstract import Description, leaf_types
-from srcdiff.source.guess import guesses
 from srcdiff.source.signature import describe_argument
 
 if TYPE_CHECKING:  # the compiler is imported when somebody looks
@@ -56,7 +55,7 @@ def show(
     >>> def twice(x):
     ...     return 2.0 * x
     >>> print(show(twice, 1.0).text())  # doctest: +ELLIPSIS
-    twice                  twice_value_and_grad
+    twice                    twice_value_and_grad
     ...
     1   def twice(x):      | def twice_value_and_grad(x):
     ...
@@ -72,8 +71,7 @@ def show(
     return sides
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(NamedTuple):
     """The derivative to look at, and for which arguments: values, or descriptions of them."""
 
     derivative: Derivative
@@ -95,6 +93,8 @@ def _asked(
     elif derivative.latest is not None:
         arguments = tuple(derivative.latest.compiled.request.arguments.values())
     else:
+        from srcdiff.source.guess import guesses
+
         found = guesses(derivative.captured, derivative.signature)
         arguments = tuple(guess.value for guess in found.values())
         assumed = {name: guess.why for name, guess in found.items() if guess.why != "default"}

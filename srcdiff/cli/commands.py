@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -91,7 +92,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         answer = Answer(f"srcdiff {chosen.command}: {error}", {"error": str(error)}, MISUSED)
     except DifferentiationError as error:
         answer = Answer(str(error).strip(), {"error": str(error).strip(), "problems": _problems(error)}, NO)
-    _print(answer, as_json=chosen.json)
+    try:
+        _print(answer, as_json=chosen.json)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads it has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return answer.status
 
 

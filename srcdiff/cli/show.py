@@ -22,6 +22,8 @@ def run(chosen: argparse.Namespace) -> Answer:
     """Both sources; with `--json` the generated one, and for each of its lines those that it comes from."""
     import srcdiff
 
+    if chosen.mode == "primal":
+        raise CommandError("--mode primal is the function itself: there is nothing beside it to show")
     asked = given.read(chosen)
     derivative = given.derivative(chosen, asked.function)
     with working("differentiating"):

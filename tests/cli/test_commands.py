@@ -197,3 +197,28 @@ def test_explain_of_an_unknown_input_is_a_wrong_call(capsys, model):
     status, _, error = call(capsys, "explain", "model.py:loss", "--wrt", "nothing")
     assert status == 2
     assert "`loss` has no argument `nothing`" in error
+
+
+TYPES = "float64[:], float64[:, :], float64[:]"
+
+
+def test_show_prints_both_sources(capsys, model):
+    status, printed, _ = call(capsys, "show", "model.py:loss", "--types", TYPES)
+    assert status == 0
+    assert "def loss(w, x, y, ridge=0.1):" in printed
+    assert "def loss_grad(w, x, y, ridge):" in printed
+
+
+def test_show_writes_a_page(capsys, model):
+    status, printed, _ = call(capsys, "show", "model.py:loss", "--types", TYPES, "--html", "page.html")
+    assert (status, printed.splitlines()[-1]) == (0, "written: page.html")
+    assert Path("page.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert call(capsys, "show", "model.py:loss", "--types", TYPES, "--html", "nowhere/page.html")[0] == 2
+
+
+def test_show_gives_links_to_programs(capsys, model):
+    status, printed, _ = call(capsys, "show", "model.py:loss", "--types", TYPES, "--wrt", "w", "x", "--json")
+    data = json.loads(printed)
+    assert status == 0
+    assert len(data["lines"]) == len(data["source"].splitlines())
+    assert {place["line"] for line in data["lines"] for place in line["from"]} >= {7, 8, 9}
