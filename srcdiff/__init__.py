@@ -13,15 +13,16 @@ from srcdiff.api import (
 from srcdiff.batching import batched
 from srcdiff.benchmark import benchmark
 from srcdiff.diagnostics import DifferentiationError, ZeroGradientWarning
+from srcdiff.export import export
 from srcdiff.inspection import explain, show
 from srcdiff.modes import check, hessian, hvp, jacobian, jvp, vjp
-
-__version__ = "0.1.0"
+from srcdiff.version import __version__
 
 __all__ = [
     "Derivative",
     "DifferentiationError",
     "ZeroGradientWarning",
+    "__version__",
     "batched",
     "benchmark",
     "check",
@@ -29,6 +30,7 @@ __all__ = [
     "custom_rule",
     "differentiable",
     "explain",
+    "export",
     "grad",
     "hessian",
     "hvp",

@@ -651,7 +651,7 @@ class Specialisation:
             parts += _parts(value)
         for a, b in self.apart:
             if shares_memory(parts[a], parts[b]):
-                names = _names_of_parts(self.compiled.reading)
+                names = names_of_parts(self.compiled.reading)
                 pair = f"`{names[a]}` and `{names[b]}`"
                 message = f"{pair} share memory, and `{self.owner.function.__name__}` writes into one of them"
                 raise DifferentiationError([Problem("SD403", message, self.owner.span)])
@@ -712,7 +712,7 @@ def with_written(value: Any, names: Sequence[str], arrays: Sequence[Any]) -> Any
     return dict(zip(names, arrays, strict=True)) if value is None and names else value
 
 
-def _names_of_parts(reading: Reading) -> list[str]:
+def names_of_parts(reading: Reading) -> list[str]:
     """What the user calls each of the values that the arguments are taken apart into."""
 
     def names(x: Abstract, name: str) -> list[str]:

@@ -211,6 +211,22 @@ def _fitted_tangents(derivative: Derivative, args: tuple[Any, ...], tangents: Se
     return tuple(fitted(x, args[k], t, name) for k, (name, x), t in each)
 
 
+def derivative_by_name(f: Function, mode: str, wrt: Wrt = 0, **options: Any) -> Derivative | HessianProduct:
+    """The derivative that a word names: `grad`, `value_and_grad`, `jvp`, `vjp`, `hvp`, or `primal`, none at all."""
+    match mode:
+        case "grad" | "value_and_grad":
+            return Derivative(f, "reverse", wrt, with_value=mode == "value_and_grad", **options)
+        case "jvp":
+            return Derivative(f, "forward", wrt, with_value=True, **options)
+        case "vjp":
+            return Derivative(f, "pullback", wrt, with_value=False, **options)
+        case "hvp":
+            return hvp(f, wrt, **options)
+        case "primal":
+            return Derivative(f, "primal", 0, **options)
+    raise ValueError(f"unknown mode {mode!r}; there are 'grad', 'value_and_grad', 'jvp', 'vjp', 'hvp' and 'primal'")
+
+
 class Jacobian:
     """All derivatives of all results by all numbers of the arguments `wrt`."""
 

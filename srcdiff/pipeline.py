@@ -108,6 +108,17 @@ class Work:
     warnings: list[str] = field(default_factory=list)
     differentiated: Function | None = None
     """The program that the derivative is of."""
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The arguments that are arrays of floats which the function writes into."""
+        return tuple(n for n, _ in _written_arrays(self.reading))
+
+    @property
+    def apart(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of values, counted as the function's parts, that must not share memory."""
+        return _apart(self.reading, _written(self.reading))
+
     decisions: Decisions = field(default_factory=Decisions)
     programs: list[tuple[str, Function]] = field(default_factory=list)
     """The program after each step."""

@@ -16,6 +16,7 @@ ORDER = [
     "cli",
     "__init__",
     "benchmark",
+    "export",
     "batching",
     "modes",
     "inspection",
@@ -37,6 +38,7 @@ ORDER = [
     "library",
     "ir",
     "diagnostics",
+    "version",
 ]
 
 

@@ -20,6 +20,8 @@ class Answer:
     text: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
     status: int = DONE
+    notes: str = ""
+    """What is said beside the answer, where that is for a file or another program."""
 
 
 class CommandError(Exception):

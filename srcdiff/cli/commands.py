@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from srcdiff import __version__
-from srcdiff.cli import bench, cache, check, demo, explain, show
+from srcdiff.cli import bench, cache, check, demo, explain, export, show
 from srcdiff.cli.answer import MISUSED, NO, Answer, CommandError
 from srcdiff.diagnostics import DifferentiationError
 
@@ -47,6 +47,7 @@ COMMANDS = (
         explain.run,
     ),
     Command("check", "compare the derivatives of your function with finite differences", check.options, check.run),
+    Command("export", "write a derivative of your function into a file without srcdiff", export.options, export.run),
     Command(
         "bench",
         "time the gradient of your function beside the function itself and beside two tapes",
@@ -103,7 +104,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _print(answer: Answer, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(answer.data, indent=2))
-    elif answer.text:
+        return
+    print(answer.notes, end="", file=sys.stderr)
+    if answer.text:
         print(answer.text, file=sys.stderr if "error" in answer.data else sys.stdout)
 
 

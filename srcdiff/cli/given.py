@@ -113,24 +113,16 @@ def read(chosen: argparse.Namespace) -> Given:
 
 def derivative(chosen: argparse.Namespace, function: Callable[..., Any], **options: Any) -> Any:
     """The derivative that `--mode` and `--wrt` name; what is a derivative in its file is taken as it is."""
-    import srcdiff
-    from srcdiff.api import Derivative
-    from srcdiff.modes import HessianProduct
+    from srcdiff.modes import derivative_by_name
 
-    if getattr(function, "__srcdiff_derivative__", None) is not None or isinstance(function, HessianProduct):
+    is_own = type(function).__module__.startswith("srcdiff.")
+    if is_own and not hasattr(function, "__srcdiff_function__"):  # that has a decorated function
         if chosen.wrt:
             raise CommandError(f"{chosen.function} is a derivative already: it was made with its own `wrt`")
         return function
     wrt: Any = 0 if not chosen.wrt else chosen.wrt[0] if len(chosen.wrt) == 1 else tuple(chosen.wrt)
     try:
-        match chosen.mode:
-            case "primal":
-                return srcdiff.differentiable(function, **options)
-            case "jvp" | "vjp":
-                mode = "forward" if chosen.mode == "jvp" else "pullback"
-                return Derivative(function, mode, wrt, with_value=mode == "forward", **options)
-            case _:
-                return getattr(srcdiff, chosen.mode)(function, wrt, **options)
+        return derivative_by_name(function, chosen.mode, wrt, **options)
     except ValueError as error:
         raise CommandError(str(error)) from None
 

@@ -39,6 +39,10 @@ def half_right(x):
 
 def refused(x):
     return open(x)
+
+
+gradient = srcdiff.grad(loss, wrt="ridge")
+every = srcdiff.jacobian(loss)
 """
 
 
@@ -156,6 +160,45 @@ def test_function_that_is_refused_has_the_status_one_and_its_problems(capsys, mo
     assert (1, "SD302", "model.py", 27) == (status, problem["code"], Path(problem["file"]).name, problem["line"])
     status, _, error = call(capsys, "check", "model.py:refused")
     assert (status, error[:12]) == (1, "error[SD302]")
+
+
+def test_export_writes_a_file_that_runs(capsys, model):
+    types = ["--types", "float64[:], float64[:, :], float64[:]"]
+    arguments = ["export", "model.py:loss", *types, "--wrt", "w", "ridge", "--mode", "value_and_grad", "--plain"]
+    status, printed, error = call(capsys, *arguments, "-o", "loss_grad.py")
+    assert (0, "loss_grad.py: ", "") == (status, printed[:14], error)
+    names = {"__name__": "loss_grad"}
+    exec(Path("loss_grad.py").read_text(), names)
+    value, (w_bar, _) = names["loss_value_and_grad"]([1.0, 2.0], [[1.0, 1.0]], [2.0])
+    assert (value, list(w_bar)) == (1.5, [2.2, 2.4])
+    assert call(capsys, *arguments)[1] == Path("loss_grad.py").read_text()
+
+
+def test_export_prints_code_alone_and_assumptions_beside_it(capsys, model):
+    status, printed, error = call(capsys, "export", "model.py:loss")
+    assert status == 0
+    assert printed.startswith('"""The gradient of `loss(w, x, y, ridge)` with respect to `w`.')
+    assert "assumed w: float64[:], from how it is used" in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["model.py:loss", "--wrt", "v"], "`loss` has no argument `v`; it has w, x, y, ridge"),
+        (["model.py:gradient", "--wrt", "w"], "is a derivative already"),
+        (["model.py:every", "--example", "np.ones(2), np.ones((3, 2)), np.ones(3)"], "export what it calls"),
+        (["model.py:loss", "-o", "nowhere/loss.py"], "nowhere/loss.py cannot be written: No such file or directory"),
+    ],
+)
+def test_wrong_exports_are_explained(capsys, model, arguments, said):
+    status, _, error = call(capsys, "export", *arguments)
+    assert status == 2
+    assert said in error
+
+
+def test_derivative_of_a_file_is_exported_as_it_is(capsys, model):
+    _, printed, _ = call(capsys, "export", "model.py:gradient", "--types", "float64[:], float64[:, :], float64[:]")
+    assert "with respect to `ridge`" in printed.splitlines()[0]
 
 
 def test_cache_answers_for_programs(capsys, monkeypatch, tmp_path):

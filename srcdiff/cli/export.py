@@ -1,0 +1,39 @@
+"""`srcdiff export`: a derivative as a file that needs no srcdiff."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from srcdiff.cli import given
+from srcdiff.cli.answer import Answer, CommandError, working
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    given.add_function(parser)
+    given.add_arguments(parser)
+    given.add_wrt(parser)
+    given.add_mode(parser)
+    parser.add_argument("--plain", action="store_true", help="code that needs NumPy alone, and no Numba")
+    parser.add_argument("-o", "--output", metavar="FILE", help="where to write it (default: it is printed)")
+
+
+def run(chosen: argparse.Namespace) -> Answer:
+    """Write the file, or print it."""
+    import srcdiff
+
+    asked = given.read(chosen)
+    derivative = given.derivative(chosen, asked.function)
+    with working("writing the derivative"):
+        try:
+            text = srcdiff.export(derivative, None, *asked.arguments, plain=chosen.plain, **asked.keywords)
+        except TypeError as error:
+            raise CommandError(f"{chosen.function}: {error}") from None
+    data = {"file": chosen.output, "assumed": asked.assumed, "text": text}
+    if chosen.output is None:
+        return Answer(text.rstrip("\n"), data, notes=asked.said)
+    try:
+        Path(chosen.output).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"{chosen.output} cannot be written: {error.strerror}") from None
+    return Answer(f"{asked.said}{chosen.output}: {len(text.splitlines())} lines", data)

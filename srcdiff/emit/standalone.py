@@ -1,0 +1,468 @@
+"""A generated module as a file that stands alone: with all that it names, and a function that takes what users have.
+
+def loss_grad(w, scale=2.0):          what users call, with arrays, dictionaries, ... of the types it was written for
+    w = as_array(w, np.float64, 1)
+    return _loss_grad(w, float(scale))
+
+@compiled
+def _loss_grad(w, scale):             what srcdiff wrote
+"""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import re
+import symtable
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from srcdiff.emit import texts
+from srcdiff.emit.module import Module, plain_source
+from srcdiff.ir.nodes import Value
+from srcdiff.ir.types import FLOAT, Array, Scalar
+from srcdiff.source.abstract import Abstract, Description, Items, List, Record, Static, Stored, Tuple
+from srcdiff.source.derivatives import Reading
+from srcdiff.source.signature import holds_list, is_passed, is_rebuilt
+from srcdiff.source.structures import Layout
+
+LARGEST = 10_000
+"""Of an array from outside of the function, as many numbers are written into the file."""
+
+
+class NotExportedError(TypeError):
+    """Something that the generated code refers to cannot be written into a file."""
+
+
+@dataclass(slots=True)
+class Exported:
+    """What there is to write: a generated module, the function it was made of, and how it is to be called."""
+
+    module: Module
+    reading: Reading
+    descriptions: Mapping[str, Description]
+    signature: inspect.Signature
+    mode: str
+    wrt: tuple[str, ...]
+    single: bool
+    with_value: bool
+    has_aux: bool
+    further: Mapping[str, Abstract]
+    """What it takes behind the arguments: tangents, or adjoints of results."""
+    asked_as: Mapping[str, str]
+    """How the caller gives each of these, as an expression."""
+    parameters: Sequence[str]
+    """The parameters for these."""
+    written: Sequence[str]
+    apart: Sequence[tuple[str, str]]
+    """Pairs of arguments that must not share memory."""
+    name: str
+    header: str
+    summary: str
+    decorator: str
+    """How functions are compiled; empty if they are not."""
+    names: set[str] = field(default_factory=set)
+    classes: dict[str, list[str]] = field(default_factory=dict)
+    """The definitions of classes that results are instances of."""
+
+
+def write_standalone(x: Exported) -> str:
+    """The text of the file."""
+    x.names = {*x.module.functions, *x.module.objects, *x.signature.parameters, *x.parameters, "np", "math", "numba"}
+    inner = _free(x, f"_{x.name}")
+    body = re.sub(rf"\bdef {re.escape(x.module.name)}\(", f"def {inner}(", x.module.text)
+    body = re.sub(r"\A(import [^\n]*\n|\n)*", "", body)
+    if x.decorator:
+        body = re.sub(r"^def ", "@compiled\ndef ", body, flags=re.MULTILINE)
+    constants = {o.value: _free(x, o.value.name) for o in x.reading.outside}
+    wrapper, helpers = _wrapper(x, inner, [constants[o.value] for o in x.reading.outside])
+    used = "\n".join([body, *wrapper])
+    defined = [line for name, thing in sorted(x.module.objects.items()) for line in _definition(name, thing, x, used)]
+    defined = [*_shared_by(defined), *defined]
+    classes = [line for lines in x.classes.values() for line in lines]
+    values = [f"{constants[o.value]} = {_literal(o.read(), o.name)}" for o in x.reading.outside]
+    compiled = [f"compiled = {x.decorator}"] if x.decorator else []
+    blocks = ["\n".join(lines).strip("\n") for lines in (compiled + values, classes, defined, helpers) if lines]
+    text = "\n\n\n".join([*blocks, body.strip("\n"), "\n".join(wrapper)])
+    text = f'"""{x.header}"""\n\n{_imports(text)}\n\n{text}\n'
+    _require_complete(text)
+    return text
+
+
+def _free(x: Exported, name: str) -> str:
+    """A name that nothing has yet."""
+    while name in x.names or hasattr(builtins, name):
+        name += "_"
+    x.names.add(name)
+    return name
+
+
+def _imports(text: str) -> str:
+    """What the text needs of other modules."""
+    own = [f"import {m}" for m in ("collections", "dataclasses", "math", "string") if re.search(rf"\b{m}\.", text)]
+    others = ["import numba"] if "numba." in text else []
+    return "\n".join([*own, *([""] if own else []), *others, "import numpy as np"])
+
+
+def _require_complete(text: str) -> None:
+    """Every name in the file is defined in it."""
+    module = symtable.symtable(text, "exported", "exec")
+    known = {s.get_name() for s in module.get_symbols() if s.is_assigned() or s.is_imported()} | set(dir(builtins))
+    known |= {"__name__"}
+
+    def missing(table: symtable.SymbolTable) -> Iterator[str]:
+        for symbol in table.get_symbols():
+            is_outside = symbol.is_global() or (table is module and not symbol.is_assigned())
+            if symbol.is_referenced() and is_outside and symbol.get_name() not in known:
+                yield symbol.get_name()
+        for child in table.get_children():
+            yield from missing(child)
+
+    names = sorted(set(missing(module)))
+    if names:
+        raise NotExportedError(f"the generated code refers to {', '.join(names)}, which cannot be written into a file")
+
+
+# -- objects that the code names -------------------------------------------------------------------------------------
+
+
+def _definition(name: str, thing: Any, x: Exported, body: str) -> list[str]:
+    """The text that makes an object of this name."""
+    if getattr(builtins, name, None) is thing or not re.search(rf"\b{name}\b", body):
+        return []
+    if isinstance(thing, type) and texts.is_formatted(thing):
+        base = thing.__base__
+        assert base is not None
+        return [*_definition(base.__name__, base, x, base.__name__), *_formatted(name, base.__name__)]
+    if thing in texts.PRINTERS:
+        return _printer(name, thing, compiled=bool(x.decorator))
+    if isinstance(thing, type) and hasattr(thing, "_fields"):
+        return ["", "", f"{name} = collections.namedtuple({name!r}, {list(thing._fields)!r})"]
+    return _source_of(name, thing)
+
+
+def _formatted(name: str, base: str) -> list[str]:
+    return f'''
+
+class {name}({base}):
+    """Makes the exception with numbers in its text: compiled code cannot format them, but it can call a class."""
+
+    def __new__(cls, layout, *values):
+        left = (_plain(v) for v in values)
+        return {base}(*(_filled(p, left) for p in ((layout,) if isinstance(layout, str) else layout)))'''.split("\n")
+
+
+def _printer(name: str, function: Callable[..., Any], *, compiled: bool) -> list[str]:
+    lines = ["", "", *plain_source(function)]
+    if compiled:
+        lines += f"""
+
+@numba.extending.overload({name})
+def compiled_{name}(template, *values):
+    def run(template, *values):
+        with numba.objmode():
+            {name}(template, *values)
+
+    return run""".split("\n")
+    return lines
+
+
+def _shared_by(definitions: Sequence[str]) -> list[str]:
+    """The functions that definitions call, in the order in which they call each other."""
+    text = "\n".join(definitions)
+    needed = [texts._plain] if "_plain" in text else []
+    more: list[Callable[..., Any]] = [texts.fields, texts._filled] if "_filled(" in text else []
+    return [line for function in (*needed, *more) for line in ["", "", *plain_source(function)]]
+
+
+def _source_of(name: str, thing: Any) -> list[str]:
+    """The text of a class of the user."""
+    try:
+        lines = textwrap.dedent(inspect.getsource(thing)).rstrip().split("\n")
+    except (OSError, TypeError):
+        raise NotExportedError(f"`{name}` has no source text that could be written into a file") from None
+    return ["", "", *lines]
+
+
+def _literal(value: Any, name: str) -> str:
+    """A number or an array from outside of the function, as it is now."""
+    if isinstance(value, np.ndarray):
+        if value.size > LARGEST:
+            raise NotExportedError(
+                f"`{name}` from outside of the function is an array of {value.size} elements, too many to be written "
+                f"into a file: pass it as an argument"
+            )
+        nested = re.sub(r"\bnan\b", "np.nan", re.sub(r"\binf\b", "np.inf", repr(value.tolist())))
+        return f"np.array({nested}, dtype=np.{value.dtype.name}).reshape({value.shape})"
+    number = re.sub(r"\bnan\b", "np.nan", re.sub(r"\binf\b", "np.inf", repr(float(value))))
+    return f"np.float32({number})" if isinstance(value, np.float32) else number
+
+
+# -- the function that users call ------------------------------------------------------------------------------------
+
+
+def _wrapper(x: Exported, inner: str, constants: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Its lines, and those of what it needs."""
+    taking = _Taking(x)
+    given = [taking.whole(d, n) for n, d in x.descriptions.items() if is_passed(d)]
+    further = [taking.beside(x, value, name) for name, value in x.further.items()]
+    call = f"{inner}({', '.join([*given, *constants, *(f for f in further if f is not None)])})"
+    lines = [f"def {x.name}{_signature(x)}:", f'    """{x.summary}"""', *(f"    {line}" for line in taking.checks)]
+    for a, b in x.apart:
+        lines.append(f"    if np.shares_memory({a}, {b}):")
+        lines.append(f"        raise ValueError('`{a}` and `{b}` share memory, and one of them is written')")
+    result = _free(x, "result")
+    returned = _returned(x, result)
+    if returned == result:
+        lines.append(f"    return {call}")
+    else:
+        lines += [f"    {result} = {call}", f"    return {returned}"]
+    return lines, taking.helpers()
+
+
+def _signature(x: Exported) -> str:
+    """The parameters of the user's function that are not constants here, with the defaults that can be written."""
+    parameters = []
+    for name, parameter in x.signature.parameters.items():
+        if is_passed(x.descriptions[name]):
+            literal = type(parameter.default) in (bool, int, float, str, type(None)) and not x.parameters
+            default = parameter.default if literal else inspect.Parameter.empty
+            parameters.append(parameter.replace(annotation=inspect.Parameter.empty, default=default))
+    last = [p for p in parameters if p.kind in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_POSITIONAL)]
+    kind = inspect.Parameter.KEYWORD_ONLY if last else inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return str(inspect.Signature([*parameters, *(inspect.Parameter(n, kind) for n in x.parameters)]))
+
+
+class _Taking:
+    """Writes what takes an argument apart, and sees to it that it is of the type that the code was written for."""
+
+    def __init__(self, x: Exported) -> None:
+        self.x = x
+        self.checks: list[str] = []
+        self.plain = not x.decorator
+        self.writes = set(x.written) if x.mode == "primal" else set()
+        self.as_array, self.to_write = _free(x, "as_array"), _free(x, "array_to_write")
+        self.needs: set[str] = set()
+
+    def whole(self, d: Description, name: str) -> str:
+        """An argument; arrays keep their names."""
+        made = self.argument(d, name, name)
+        if d.kind == "value" and isinstance(d.detail, Array):
+            self.checks.append(f"{name} = {made}")
+            return name
+        return made
+
+    def argument(self, d: Description, text: str, name: str) -> str:
+        match d.kind:
+            case "value" if isinstance(d.detail, Array):
+                return self.array(d.detail, text, written=text in self.writes)
+            case "value":
+                return self.number(d.detail, text)
+            case "stored":
+                return f"np.array({text}, dtype=np.{d.parts[0].detail.dtype})"
+            case "record":
+                return self.record(d, text)
+            case "tuple":
+                self.require_length(text, len(d.parts), f"{len(d.parts)} parts")
+                parts = [
+                    self.argument(p, f"{text}[{k}]", name) if is_passed(p) else "None" for k, p in enumerate(d.parts)
+                ]
+                return _named(self.x, parts, d.detail)
+        raise NotExportedError(f"the argument `{name}` is of a kind that cannot be exported")
+
+    def record(self, d: Description, text: str) -> str:
+        layout: Layout = d.detail
+        if layout.is_mapping:
+            self.require_length(text, len(d.parts), f"the keys {', '.join(map(repr, layout.names))}")
+        elif not layout.is_dataclass:
+            self.require_length(text, len(d.parts), f"{len(d.parts)} elements")
+        parts = [self.argument(p, layout.part(text, k), text) for k, p in enumerate(d.parts) if is_passed(p)]
+        return _tuple(parts)
+
+    def require_length(self, text: str, count: int, has: str) -> None:
+        message = f"`{text}` has to have {has}"
+        self.checks += [f"if len({text}) != {count}:", f"    raise TypeError({message!r})"]
+
+    def array(self, kind: Array, text: str, *, written: bool = False) -> str:
+        function = self.to_write if written else self.as_array
+        self.needs.add(function)
+        return f"{function}({text}, np.{kind.dtype}, {kind.rank})"
+
+    def number(self, kind: Scalar, text: str) -> str:
+        if kind == FLOAT:
+            return f"np.float64({text})" if self.plain else f"float({text})"
+        return f"np.float32({text})" if kind.dtype == "float32" else text
+
+    def beside(self, x: Exported, value: Abstract, name: str) -> str | None:
+        """A tangent of an argument, or an adjoint of a result; None if there is nothing of it at run time."""
+        if name.endswith("_dot"):
+            of: Abstract = x.reading.arguments[name.removesuffix("_dot")]
+        else:
+            of = x.reading.result if name == "result_bar" else x.reading.arguments[name.removesuffix("_bar")]
+        return None if isinstance(value, Static) else self.like(value, of, x.asked_as.get(name, name))
+
+    def like(self, value: Abstract, of: Abstract, text: str) -> str:
+        """What stands for something like `of`: floats and arrays of these, in tuples."""
+        match value:
+            case Value(type=Array() as kind):
+                return self.array(kind, text)
+            case Value():
+                return self.number(FLOAT, text)
+            case Tuple() if isinstance(of, List | Stored):
+                if isinstance(of, Stored) and of.element.kind != "value":
+                    raise NotExportedError("adjoints of lists of other things than numbers cannot be exported")
+                return _tuple([f"np.array({text}, dtype=float)", *["None"] * (len(value.items) - 1)])
+            case Tuple() if isinstance(of, Tuple | Record | Items):
+                part = of.kind.part if isinstance(of, Record) else "{}[{}]".format
+                each = enumerate(zip(value.items, of.items, strict=True))
+                return _tuple([self.like(v, o, part(text, k)) for k, (v, o) in each])
+        return "None"
+
+    def helpers(self) -> list[str]:
+        lines: list[str] = []
+        if self.as_array in self.needs:
+            lines += _AS_ARRAY.format(name=self.as_array).rstrip("\n").split("\n")
+        if self.to_write in self.needs:
+            lines += [*([""] * 2 if lines else []), *_TO_WRITE.format(name=self.to_write).rstrip("\n").split("\n")]
+        return lines
+
+
+_AS_ARRAY = '''\
+def {name}(x, dtype, rank):
+    """The argument as an array of the type that the code was written for; nothing is lost on the way."""
+    array = np.asarray(x)
+    if array.ndim != rank:
+        raise TypeError(f"an array of {{array.ndim}} axes is given, the code was written for {{rank}}")
+    if array.dtype != dtype:
+        array = array.astype(dtype, casting="safe")
+    return np.ascontiguousarray(array) if rank else array
+'''
+
+_TO_WRITE = '''\
+def {name}(x, dtype, rank):
+    """An array that is written into: it has to be what the code was written for."""
+    if not isinstance(x, np.ndarray) or x.dtype != dtype or x.ndim != rank or not x.flags.c_contiguous:
+        raise TypeError(f"an array of {{dtype.__name__}} with {{rank}} axes, in order, is needed: it is written into")
+    return x
+'''
+
+
+def _named(x: Exported, parts: Sequence[str], kind: type | None) -> str:
+    """A tuple, or an instance of a class of named tuples that is defined in the file."""
+    if kind is None:
+        return _tuple(parts)
+    if x.module.objects.setdefault(kind.__name__, kind) is not kind:
+        raise NotExportedError(f"two classes are called `{kind.__name__}`")
+    return f"{kind.__name__}({', '.join(parts)})"
+
+
+def _tuple(parts: Sequence[str]) -> str:
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+
+# -- what it returns -------------------------------------------------------------------------------------------------
+
+
+def _returned(x: Exported, text: str) -> str:
+    """The result in the form that the user's function has, or its arguments."""
+    shape = x.reading.result
+    if x.mode == "primal":
+        return _listed(x, shape, text)
+    if x.mode == "forward":
+        parts = [_with_written(x, f"{text}[{2 * k}]", f"{text}[{2 * k + 1}]") for k in range(1 + x.with_value)]
+        return ", ".join(parts)
+    alone = not x.with_value and not x.has_aux
+    gradient = text if alone else f"{text}[{int(x.with_value)}]"
+    described = [x.descriptions.get(n, Description("value", FLOAT)) for n in x.wrt]
+    if x.single:
+        bars = _gradient(x, described[0], x.wrt[0], gradient)
+    elif any(is_rebuilt(d) for d in described):
+        each = enumerate(zip(described, x.wrt, strict=True))
+        bars = _tuple([_gradient(x, d, n, f"{gradient}[{k}]") for k, (d, n) in each])
+    else:
+        bars = gradient
+    if alone:
+        return bars
+    if x.with_value:
+        value = _listed(x, shape, f"{text}[0]")
+        return text if (value, bars) == (f"{text}[0]", gradient) else f"{value}, {bars}"
+    assert isinstance(shape, Tuple)
+    rest = _listed(x, shape.items[1], f"{text}[1]")
+    return text if (bars, rest) == (gradient, f"{text}[1]") else f"{bars}, {rest}"
+
+
+def _with_written(x: Exported, text: str, arrays: str) -> str:
+    """What the function returns; where it returns nothing, the arrays that it writes into."""
+    if isinstance(x.reading.result, Static) and x.reading.result.value is None and x.written:
+        return "{" + ", ".join(f"{n!r}: {arrays}[{k}]" for k, n in enumerate(x.written)) + "}"
+    return _listed(x, x.reading.result, text)
+
+
+def _listed(x: Exported, shape: Abstract, text: str) -> str:
+    """A result with its lists, dictionaries and dataclasses."""
+    if not holds_list(shape):
+        return text
+    match shape:
+        case Items():
+            return f"[{', '.join(_listed(x, i, f'{text}[{k}]') for k, i in enumerate(shape.items))}]"
+        case Tuple():
+            return _named(x, [_listed(x, i, f"{text}[{k}]") for k, i in enumerate(shape.items)], shape.kind)
+        case Record():
+            return _made(x, shape.kind, [_listed(x, i, f"{text}[{k}]") for k, i in enumerate(shape.items)])
+        case Stored():
+            length = f"{text}[{len(shape.arrays)}]"
+            columns = [
+                f"{text}[{k}][:{length}].tolist()"
+                if isinstance(array.type, Array)
+                else f"list({text}[{k}][1 : {length} + 1])"
+                for k, array in enumerate(shape.arrays)
+            ]
+            if shape.element.kind == "value":
+                return columns[0]
+            names = [f"e{k}" for k in range(len(columns))]
+            left = iter(names)
+            element = _element(x, shape.element, left)
+            if not columns:
+                return f"[{element} for _ in range({length})]"
+            return f"[{element} for {', '.join(names)}, in zip({', '.join(columns)}, strict=True)]"
+    raise NotExportedError("the result is of a kind that cannot be exported")
+
+
+def _element(x: Exported, d: Description, names: Iterator[str]) -> str:
+    if d.kind == "tuple":
+        return _named(x, [_element(x, p, names) for p in d.parts], d.detail)
+    if d.kind == "record":
+        return _made(x, d.detail, [_element(x, p, names) for p in d.parts])
+    return repr(d.detail[1]) if d.kind == "static" else next(names)
+
+
+def _gradient(x: Exported, d: Description, argument: str, text: str) -> str:
+    """The gradient in the form of its argument."""
+    if d.kind == "stored":
+        return f"{text}[: len({argument})].tolist()"
+    if not is_rebuilt(d):
+        return text
+    if d.kind == "tuple":
+        parts = [_gradient(x, p, f"{argument}[{k}]", f"{text}[{k}]") for k, p in enumerate(d.parts)]
+        return _named(x, parts, d.detail)
+    parts = [_gradient(x, p, d.detail.part(argument, k), f"{text}[{k}]") for k, p in enumerate(d.parts)]
+    return _made(x, d.detail, parts)
+
+
+def _made(x: Exported, layout: Layout, parts: Sequence[str]) -> str:
+    """A dictionary, a list, or an instance of a class that is defined in the file."""
+    if layout.is_mapping:
+        return "{" + ", ".join(f"{n!r}: {p}" for n, p in zip(layout.names, parts, strict=True)) + "}"
+    if not layout.is_dataclass:
+        return f"[{', '.join(parts)}]"
+    name, frozen = layout.kind.__name__, layout.kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    lines = [f"@dataclasses.dataclass({'frozen=True' if frozen else ''})".replace("()", ""), f"class {name}:"]
+    lines += [f"    {n}: object" for n in layout.names] or ["    pass"]
+    before = x.classes.setdefault(name, lines if not x.classes else ["", "", *lines])
+    if [line for line in before if line] != lines:
+        raise NotExportedError(f"two classes are called `{name}`")
+    return f"{name}({', '.join(parts)})"
