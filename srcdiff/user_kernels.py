@@ -28,6 +28,8 @@ from srcdiff.transforms.adjoint_kernels import (
     adding_atomically,
     adjoint_of_kernel,
     conditions_as_formulas,
+    count_turns_over_grid,
+    step_over_grid,
     tangent_of_kernel,
     without_guard,
 )
@@ -270,7 +272,7 @@ def _simplify(work: KernelWork) -> None:
 
 
 def _state_conditions(work: KernelWork) -> None:
-    work.main = conditions_as_formulas(work.main)
+    work.main = count_turns_over_grid(conditions_as_formulas(work.main))
     _simplify(work)
 
 
@@ -300,6 +302,7 @@ def _suit_the_machine(work: KernelWork) -> None:
     if work.bars and work.alone:
         work.main = elements_in_registers(work.main)
         _simplify(work)
+    work.main = step_over_grid(work.main)
 
 
 def _close_guard(work: KernelWork) -> None:
@@ -377,7 +380,7 @@ def _lengths(private: Private) -> Function | None:
 
 STEPS: Sequence[tuple[str, Callable[[KernelWork], None]]] = (
     ("simplify the kernel", _simplify),
-    ("write conditions as formulas", _state_conditions),
+    ("write conditions as formulas, and count the turns of loops over a grid", _state_conditions),
     ("look at what threads do at the same time", _look_at_threads),
     ("open the guard around the kernel", _open_guard),
     ("reverse the kernel", _reverse),

@@ -327,17 +327,11 @@ def _step(loop: Loop, structure: Structure) -> int | None:
     return step if isinstance(step, int) and step != 0 else None
 
 
-def _steps_over_grid(loop: Loop, structure: Structure) -> bool:
-    """Whether the step is a number of threads: of it is known that it is greater than zero."""
-    step = structure.definition.get(loop.bounds[2]) if loop.bounds is not None and loop.counted else None
-    return isinstance(step, Coordinate)
-
-
 def _domain(loops: dict[Loop, str], structure: Structure, names: _Names) -> list[str]:
     """The turns of the loops; a bound that is not affine bounds nothing."""
     counters, found = _counters(loops), []
     for loop, name in loops.items():
-        step = 1 if _steps_over_grid(loop, structure) else _step(loop, structure)
+        step = _step(loop, structure)
         if step is None or loop.bounds is None:
             continue
         start, stop = (affine(b, structure) for b in loop.bounds[:2])

@@ -133,7 +133,7 @@ class Lengths:
         if loop.bounds is None:
             return False
         _, stop, step = (self.size(b) for b in loop.bounds)
-        if step == 1 or isinstance(self.definition.get(loop.bounds[2]), Coordinate):
+        if step == 1:
             return self.is_natural(loop.bounds[0])
         if step != -1:
             return False

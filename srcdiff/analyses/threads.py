@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from srcdiff.analyses.aliasing import Sites, points_to
+from srcdiff.analyses.lengths import Lengths
 from srcdiff.analyses.structure import Structure, structure_of
 from srcdiff.diagnostics import Problem
 from srcdiff.ir.nodes import (
@@ -262,8 +263,8 @@ class _Side:
     constraints: list[str] = field(default_factory=list)
     exact: bool = True
     """Whether all that decides where it comes is in the constraints."""
-    strides: dict[Loop, tuple[str, str]] = field(default_factory=dict)
-    """Loops over the grid, `range(cuda.grid(1), n, cuda.gridsize(1))`, with their counter and their start."""
+    strides: list[tuple[str, str, str]] = field(default_factory=list)
+    """Places that a thread comes to by steps as wide as the grid from its own: the axis, the place, and its own."""
 
     def variable(self, key: object) -> str:
         return self.variables.setdefault(key, f"{self.mark}{len(self.variables)}")
@@ -278,6 +279,7 @@ class Meetings:
         self.structure: Structure = structure_of(function)
         self.sites: dict[Value, Sites] = points_to(function)
         self.differs = differing(function)
+        self.lengths = Lengths(function)
         self.parameters: dict[object, str] = {}
         self.sizes: set[str] = set()
 
@@ -349,10 +351,10 @@ class Meetings:
             if same_block:
                 found.append(f"{b} = {c}")
         differ = threads if same_block else blocks if same_block is False else [*threads, *blocks]
-        for loop, (mine, start) in sides[0].strides.items():
-            if loop in sides[1].strides:
-                other, origin = sides[1].strides[loop]
-                found.append(f"({mine} < {other} or {mine} > {other} or {start} = {origin})")
+        for axis, mine, own in sides[0].strides:
+            for other_axis, other, others_own in sides[1].strides:
+                if axis == other_axis:  # threads come to places of their own
+                    found.append(f"({mine} < {other} or {mine} > {other} or {own} = {others_own})")
         return [*found, f"({' or '.join(differ)})" if differ else "1 = 0"]
 
     def is_empty(self, sides: Sequence[_Side], constraints: list[str]) -> bool:
@@ -425,11 +427,17 @@ class Meetings:
             side.constraints.append(f"{index} {'<' if step > 0 else '>'} {stop}")
             return
         side.exact = False
-        found = [self.structure.definition.get(v) for v in (loop.bounds[0], loop.bounds[2])]
-        spelled = [_SPELLED[o.spelling] if isinstance(o, Coordinate) else ("", "") for o in found]
-        if [what for what, _ in spelled] == ["grid", "S"] and spelled[0][1] == spelled[1][1]:
-            side.strides[loop] = index, start
+        steps = self.over_grid(*loop.bounds[::2])
+        if steps is not None:
+            side.strides.append((steps, index, start))
             side.constraints += [f"{index} >= {start}", f"{index} < {stop}"]
+
+    def over_grid(self, start: Value, step: Value) -> str | None:
+        """The axis along which `start` is the thread's place in a grid that is `step` wide."""
+        found = [self.structure.definition.get(v) for v in (start, step)]
+        spelled = [_SPELLED[o.spelling] if isinstance(o, Coordinate) else ("", "") for o in found]
+        is_grid = [what for what, _ in spelled] == ["grid", "S"] and spelled[0][1] == spelled[1][1]
+        return spelled[0][1] if is_grid else None
 
     # -- elements ----------------------------------------------------------------------------------------------------
 
@@ -519,6 +527,12 @@ class Meetings:
     def formula(self, operation: Apply, side: _Side) -> str | None:
         constants = self.structure.constants
         match operation.primitive, operation.args:
+            case "add", (x, y) if (axis := self.steps_over_grid(x, y)) is not None:
+                place, own = side.variable(operation.out), self.linear(x, side)
+                side.strides.append((axis, place, own))
+                side.constraints.append(f"{place} >= {own}")
+                side.exact = False
+                return place
             case ("add" | "subtract") as name, (x, y):
                 return f"({self.linear(x, side)} {'+' if name == 'add' else '-'} {self.linear(y, side)})"
             case "negative", (x,):
@@ -535,6 +549,15 @@ class Meetings:
                     side.constraints.append(f"{divisor}*{quotient} <= {top} < {divisor}*{quotient} + {divisor}")
                     return quotient if name == "floor_divide" else f"({top} - {divisor}*{quotient})"
         return None
+
+    def steps_over_grid(self, start: Value, way: Value) -> str | None:
+        """The axis, if it is a number of steps over the grid: `turn * cuda.gridsize(1)` for a turn of a loop."""
+        steps = self.structure.definition.get(way)
+        if not isinstance(steps, Apply) or steps.primitive != "multiply":
+            return None
+        loop = self.structure.definition.get(steps.args[0])
+        counts = isinstance(loop, Loop) and loop.index is steps.args[0] and self.lengths.counts_naturals(loop)
+        return self.over_grid(start, steps.args[1]) if counts else None
 
     def first_of_block(self, x: Value, y: Value, side: _Side) -> str | None:
         """`blockIdx.x * blockDim.x`."""

@@ -73,13 +73,6 @@ class Turns:
     def step(self, loop: Loop) -> Any:
         return self.constants.get(loop.bounds[2]) if loop.bounds is not None else None
 
-    def direction(self, loop: Loop) -> int:
-        """One if a loop counts upwards, minus one if it counts downwards, by single steps or by those of a grid."""
-        step = self.step(loop)
-        if loop.bounds is not None and isinstance(self.definition.get(loop.bounds[2]), Coordinate):
-            return 1
-        return step if step in (1, -1) else 0
-
     def define(self, operation: Operation) -> None:
         """Note where values come from, after an operation was replaced."""
         for value in operation.defines():
@@ -151,6 +144,16 @@ class Turns:
             return amount if isinstance(amount, int) and amount >= 0 else None
         return None
 
+    def stride(self, index: Value, loop: Loop) -> tuple[Value, Value] | None:
+        """Start and step of an index that goes through an array in steps as wide as a grid of threads."""
+        match self.definition.get(index):
+            case Apply(primitive="add", args=(start, way)) if self.lengths.is_natural(start):
+                steps = self.definition.get(way)
+                if isinstance(steps, Apply) and steps.primitive == "multiply" and steps.args[0] is loop.index:
+                    is_extent = isinstance(self.definition.get(steps.args[1]), Coordinate)
+                    return (start, steps.args[1]) if is_extent else None
+        return None
+
     def independent(self, loop: Loop) -> bool:
         """Whether the turns may run in any order: each writes elements of its own, or only adds."""
         effects = self.effects((loop,))
@@ -175,6 +178,9 @@ class Turns:
             for x, y in zip(a.indices, b.indices, strict=True):
                 distance = self.distance(x, loop)
                 if distance is not None and distance == self.distance(y, loop):
+                    return True
+                stride = self.stride(x, loop)
+                if stride is not None and stride == self.stride(y, loop):
                     return True
         return turns_are_apart(loop, a, b, self.structure)
 

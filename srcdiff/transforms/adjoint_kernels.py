@@ -44,6 +44,7 @@ from srcdiff.ir.nodes import (
 )
 from srcdiff.ir.types import BOOL, INT, Array, is_float
 from srcdiff.transforms.reverse import Reverse
+from srcdiff.transforms.stacks import stacks_as_arrays
 from srcdiff.transforms.tangent import Tangent, tangent_of
 
 # -- conditions ------------------------------------------------------------------------------------------------------
@@ -102,6 +103,76 @@ def conditions_as_formulas(function: Function) -> Function:
     return changed(function, body=visit(function.body))
 
 
+# -- loops over a grid -----------------------------------------------------------------------------------------------
+
+
+def count_turns_over_grid(function: Function) -> Function:
+    """`for i in range(start, n, cuda.gridsize(1))` as a loop that counts its turns; `i` follows from them."""
+    definition = structure_of(function).definition
+    builder = Builder()
+
+    def visit(block: Block) -> Block:
+        operations: list[Operation] = []
+        for operation in block.operations:
+            operation = operation.rebuilt(visit)
+            over_grid = (
+                isinstance(operation, Loop)
+                and operation.counted
+                and operation.bounds is not None
+                and isinstance(definition.get(operation.bounds[2]), Coordinate)
+            )
+            if over_grid and isinstance(operation, Loop) and operation.bounds is not None:
+                start, _, step = operation.bounds
+                builder.operations = operations
+                length = builder.apply("range_length", *operation.bounds)
+                bounds = (builder.const(0), length, builder.const(1))
+                turn, way = Value(INT, "turn"), Value(INT)
+                first: list[Operation] = []
+                if operation.index is not None:
+                    first = [Apply(way, "multiply", (turn, step)), Apply(operation.index, "add", (start, way))]
+                body = Block((*first, *operation.body.operations), operation.body.yields)
+                operation = replace(operation, index=turn, bounds=bounds, body=body)
+            operations.append(operation)
+        return changed(block, operations=tuple(operations))
+
+    return changed(function, body=visit(function.body))
+
+
+def step_over_grid(function: Function) -> Function:
+    """The opposite, where nothing but `i` follows from the number of the turn."""
+    structure = structure_of(function)
+    uses: dict[Value, int] = {}
+    for operation in walk(function.body):
+        for value in (*operation.uses(), *(y for b in operation.blocks() for y in b.yields)):
+            uses[value] = uses.get(value, 0) + 1
+
+    def stepping(loop: Loop) -> Loop:
+        length = structure.definition.get(loop.bounds[1]) if loop.bounds is not None else None
+        if (
+            not isinstance(length, Apply)
+            or length.primitive != "range_length"
+            or loop.index is None
+            or not loop.counted
+        ):
+            return loop
+        start, _, step = length.args
+        ways = [o for o in loop.body.operations if isinstance(o, Apply) and loop.index in o.args]
+        if len(ways) != 1 or ways[0].primitive != "multiply" or ways[0].args[1] is not step or uses[loop.index] != 1:
+            return loop
+        places = [o for o in loop.body.operations if isinstance(o, Apply) and ways[0].out in o.args]
+        if len(places) != 1 or places[0].args != (start, ways[0].out) or uses[ways[0].out] != 1:
+            return loop
+        rest = tuple(o for o in loop.body.operations if o not in (ways[0], places[0]))
+        bounds = (start, length.args[1], step)
+        return replace(loop, index=places[0].out, bounds=bounds, body=Block(rest, loop.body.yields))
+
+    def visit(block: Block) -> Block:
+        operations = [stepping(o) if isinstance(o, Loop) else o for o in block.operations]
+        return changed(block, operations=tuple(o.rebuilt(visit) for o in operations))
+
+    return changed(function, body=visit(function.body))
+
+
 # -- a guard around all that a kernel does ---------------------------------------------------------------------------
 
 
@@ -145,14 +216,14 @@ def adjoint_of_kernel(
     arrays = [p for p in function.params if isinstance(p.type, Array)]
     given = {p: b for p, b in bars.items() if isinstance(p.type, Array)}
     reverse = Reverse(function, tuple(bars), (), {}, given)
-    missing = [p.name for p in arrays if reverse.active.memory(p) and p not in bars]
+    missing = [p.name for p in arrays if reverse.is_active(p) and p not in bars]
     if missing:
         message = f"`{missing[0]}` carries derivatives from one argument to another, and has no adjoint array"
         raise DifferentiationError([Problem("SD402", message, span, help=f"pass an array of zeros for `{missing[0]}`")])
     both = reverse.run(arrays, name)
     builder = Builder()
     for param, total in zip(bars, both.body.yields[len(arrays) :], strict=True):
-        if not isinstance(param.type, Array):
+        if not isinstance(param.type, Array) and reverse.is_active(param):
             builder.store(bars[param], (builder.const(0),), total, adds=True)
     params = (*function.params, *bars.values())
     written = (*arrays, *bars.values())
@@ -162,6 +233,7 @@ def adjoint_of_kernel(
 
 def tangent_of_kernel(function: Function, dots: dict[Value, Value], name: str, span: Span) -> Function:
     """The kernel that also takes tangents of some parameters, and carries them along."""
+    function = stacks_as_arrays(function)
     tangent = Tangent(function, dots, ())
     for param in function.params:
         if isinstance(param.type, Array) and tangent.varies(param) and param not in dots:

@@ -51,35 +51,11 @@ class _Straighten(Turns):
     def block(self, block: Block) -> Block:
         operations: list[Operation] = []
         for operation in block.operations:
-            if isinstance(operation, Loop) and operation.counted:
-                original = self.original(operation)
-                if (original is not None or self.step(operation) == -1) and self.independent(operation):
-                    operation = (
-                        self.forwards(operation, operations)
-                        if original is None
-                        else replace(operation, bounds=original)
-                    )
+            backwards = isinstance(operation, Loop) and operation.counted and self.step(operation) == -1
+            if backwards and isinstance(operation, Loop) and self.independent(operation):
+                operation = self.forwards(operation, operations)
             operations.append(operation.rebuilt(self.block))
         return changed(block, operations=tuple(operations))
-
-    def original(self, loop: Loop) -> tuple[Value, Value, Value] | None:
-        """The range whose reverse a loop over a grid runs through: from `start + (length - 1) * step` by `-step`."""
-        assert loop.bounds is not None
-        last, back = (self.definition.get(v) for v in (loop.bounds[0], loop.bounds[2]))
-        match back, last:
-            case Apply(primitive="negative", args=(step,)), Apply(primitive="add", args=(start, way)):
-                pass
-            case _:
-                return None
-        turns = self.definition.get(way)
-        if not (isinstance(turns, Apply) and turns.primitive == "multiply" and turns.args[1] is step):
-            return None
-        count = self.definition.get(turns.args[0])
-        length = self.definition.get(count.args[0]) if isinstance(count, Apply) else None
-        is_last = isinstance(count, Apply) and count.primitive == "subtract" and self.constants.get(count.args[1]) == 1
-        if not is_last or not isinstance(length, Apply) or length.primitive != "range_length":
-            return None
-        return (start, length.args[1], step) if length.args[0] is start and length.args[2] is step else None
 
     def forwards(self, loop: Loop, into: list[Operation]) -> Loop:
         """`range(start, stop, -1)` as `range(stop + 1, start + 1)`."""
@@ -144,7 +120,7 @@ class _Fuse(Turns):
         if not b.counted or a.bounds is None or b.bounds is None:
             return False
         alike = all(self.lengths.same(x, y, facts) for x, y in zip(a.bounds, b.bounds, strict=True))
-        return alike and self.direction(a) != 0
+        return alike and self.step(a) in (1, -1)
 
     # -- two loops ---------------------------------------------------------------------------------------------------
 
@@ -238,8 +214,11 @@ class _Fuse(Turns):
         """Whether the turn of the first loop that touches an element is none after that of the second."""
         if x.array is not y.array:
             return False
-        forward = self.direction(first) == 1
+        forward = self.step(first) == 1
         for p, q in zip(x.indices, y.indices, strict=True):
+            stride = self.stride(p, first)
+            if stride is not None and stride == self.stride(q, second):
+                return True
             here, there = self.distance(p, first), self.distance(q, second)
             if here is None or there is None:
                 continue

@@ -126,6 +126,10 @@ class Reverse:
         params = (*self.function.params, *(s for _, s in self.seeds if s is not None))
         return Function(name, params, Block(tuple(operations), (*results, *bars)))
 
+    def is_active(self, param: Value) -> bool:
+        """Whether a derivative by the parameter may be other than zero."""
+        return self.active.memory(param) if isinstance(param.type, Array) else param in self.active
+
     def gradient(self, value: Value, adjoint: Adjoint) -> Value:
         with adjoint.into(adjoint.top):
             if isinstance(value.type, Array):

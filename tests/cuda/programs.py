@@ -501,7 +501,7 @@ def ragged_loop(x, tolerance, y):
         y[i] = v
 
 
-@program(ragged_loop, 2, 4, lambda r: (r.uniform(0.5, 9.0, 6), 1e-3, r.normal(size=6)))
+@program(ragged_loop, 2, 4, lambda r: (r.uniform(0.5, 9.0, 6), 0.01, r.normal(size=6)))
 def ragged(x, tolerance, y):
     i = cuda.grid(1)
     if i < x.shape[0]:
