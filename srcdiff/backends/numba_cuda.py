@@ -252,12 +252,12 @@ def plain(kernel: Any) -> Callable[..., Any]:
 
 
 def numba_type(type_: Type) -> Any:
-    """The type of a kernel's parameter."""
+    """The type of a kernel's parameter; arrays are taken for contiguous."""
     from numba.core import types as kinds
 
     match type_:
         case Array():
-            return kinds.Array(getattr(kinds, "boolean" if type_.dtype == "bool" else type_.dtype), type_.rank, "A")
+            return kinds.Array(getattr(kinds, "boolean" if type_.dtype == "bool" else type_.dtype), type_.rank, "C")
         case Scalar():
             return kinds.boolean if type_.dtype == "bool" else getattr(kinds, type_.dtype)
     raise TypeError(type_)

@@ -56,6 +56,7 @@ from srcdiff.ir.nodes import (
 from srcdiff.ir.types import FLOAT, INT, Array, Stack, is_float
 from srcdiff.transforms.simplify import simplify
 from srcdiff.transforms.threads import Private, private_memory
+from srcdiff.transforms.turned import index_instead_of_turning
 
 BYTES = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "bool": 1}
 
@@ -258,7 +259,7 @@ class _Launch:
         if value in self.inside:
             return self.inside[value]
         operation = self.outline.definition.get(value)
-        if isinstance(operation, Const | Dim | References):
+        if isinstance(operation, Const | Dim | View | Transpose):
             for used in operation.uses():
                 self.bring(used)
             self.build.add(cloned(operation, self.inside))
@@ -552,7 +553,8 @@ class _Launch:
         """The kernel, with memory for its threads, and the host's call of it."""
         params = tuple(self.params)
         arrays = tuple(p for p in params if isinstance(p.type, Array))
-        kernel = simplify(Function(self.name, params, Block(tuple(self.build.operations)), arrays))
+        kernel = Function(self.name, params, Block(tuple(self.build.operations)), arrays)
+        kernel = simplify(index_instead_of_turning(kernel))
         private = private_memory(kernel, thread)
         host, known = self.host, dict(zip(params, self.args, strict=True))
         if private.errors is not None:
@@ -601,8 +603,10 @@ class _Launch:
         host = self.host
         sizes = host.alloc("int64", (host.const(private.reports),), host.const(0), "sizes")
         measure = private.measure
-        args = [known[p] for p in measure.params[:-1]] + [sizes]
-        self.outline.kernels.append(measure)
+        used = {v for o in walk(measure.body) for v in o.uses()}
+        params = [p for p in measure.params[:-1] if p in used]  # others may not be there yet
+        args = [known[p] for p in params] + [sizes]
+        self.outline.kernels.append(replace(measure, params=(*params, measure.params[-1])))
         many = host.const(1)
         if count is not None:
             many, rest = Value(INT, "blocks"), Value(INT)

@@ -74,6 +74,16 @@ def steps_until_the_end(p, x0):
     return x
 
 
+@sample("x", "rate x", 0.5, np.linspace(0.1, 2.0, 6))
+def steps_with_a_shared_number(rate, x):
+    t = 0.0
+    while t < 1.0:
+        step = 0.1 / (1.0 + abs(x))
+        x = x - step * rate * x
+        t += step
+    return x * x
+
+
 @sample("y0", "p y0", np.array([1.3]), _random.normal(size=(5, 2)))
 def states_made_anew(p, y0):
     y = y0
