@@ -122,6 +122,8 @@ class Work:
     decisions: Decisions = field(default_factory=Decisions)
     programs: list[tuple[str, Function]] = field(default_factory=list)
     """The program after each step."""
+    tidy: set[Function] = field(default_factory=set)
+    """What was simplified, and need not be once more if a step changes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,11 +213,18 @@ def _take_steps(work: Work) -> None:
 
 def _simplify(work: Work) -> None:
     by_themselves = [v for n, v in work.reading.intermediates.items() if n in work.request.wrt]
-    work.main = _tidied(work.main, by_themselves)
-    work.callees = tuple(_tidied(c) for c in work.callees)
+    work.main = _tidied(work, work.main, by_themselves)
+    work.callees = tuple(_tidied(work, c) for c in work.callees)
 
 
-def _tidied(function: Function, by_themselves: Sequence[Value] = ()) -> Function:
+def _tidied(work: Work, function: Function, by_themselves: Sequence[Value] = ()) -> Function:
+    if function not in work.tidy:
+        function = _simpler(function, by_themselves)
+        work.tidy.add(function)
+    return function
+
+
+def _simpler(function: Function, by_themselves: Sequence[Value]) -> Function:
     simpler = simplify(function)
     shared = share(simpler, by_themselves)
     return shared if shared is simpler else simplify(shared)

@@ -9,7 +9,7 @@ growing with the loops around it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from srcdiff.analyses.aliasing import Sites
 from srcdiff.analyses.minimum_cut import minimum_cut
@@ -53,8 +53,8 @@ class Plan:
     cost: float
     idle: frozenset[Operation] = frozenset()
     """Branches that have nothing to do in reverse."""
-    lost: tuple[Value, ...] = ()
-    """Values that there is no way to have again: they are kept, or what is computed from them."""
+    lost: dict[Value, float] = field(default_factory=dict)
+    """Values that there is no way to have again, with their costs: they are kept, or what is computed from them."""
 
     @property
     def kept(self) -> list[Value]:
@@ -121,7 +121,7 @@ class Planner:
             option = self.options[value]
             if value in needed:
                 decisions[value] = Decision("keep") if value in kept or option is None else option[0]
-        return Plan(decisions, sum(costs[v] for v in kept), lost=tuple(sources))
+        return Plan(decisions, sum(costs[v] for v in kept), lost={v: costs[v] for v in sources})
 
     def needed(self, sinks: list[Value], edges: dict[Value, list[Value]], kept: set[Value]) -> set[Value]:
         """What is asked for, and what it is had from; nothing is had from what others that are kept stand for."""
@@ -220,7 +220,7 @@ class Planner:
                 continue
             if store.array.array.dtype != value.scalar.dtype:
                 continue
-            if not memory_of(store.array, self.sites) & self.restored and self.still_there.after_store(store):
+            if not memory_of(store.array, self.sites) & self.restored and self.still_there.after(store):
                 return Load(Value(value.type, value.name), store.array, store.indices, span=store.span)
         return None
 
@@ -230,7 +230,7 @@ class Planner:
         memory = memory_of(load.array, self.sites)
         if memory & self.restored:
             return memory <= self.restored and self.restored_in_time(load, memory)
-        return self.still_there.after_load(load)
+        return self.still_there.after(load)
 
     def restored_in_time(self, load: Load, memory: Sites) -> bool:
         """Whether no store stands between the load and the places that ask for it, once the reverse sweep is there.
@@ -259,24 +259,28 @@ class StillThere:
         self.structure, self.sites = structure, sites
         self.stores = [o for o in structure.start if isinstance(o, Store)]
         self.calls = [o for o in structure.start if isinstance(o, Call) and o.writes]
-        self.writes: list[Store | Call] = [*self.stores, *self.calls]
+        self.writes: dict[Value, list[Store | Call]] = {}
+        """Those that may write, by the memory."""
+        for write in (*self.stores, *self.calls):
+            arrays = (write.array,) if isinstance(write, Store) else write.args
+            for site in {s for a in arrays for s in memory_of(a, sites)}:
+                self.writes.setdefault(site, []).append(write)
         self.known: dict[Operation, bool] = {}
         self.has_barriers = any(isinstance(o, Barrier) for o in structure.start)
 
-    def after_load(self, load: Load) -> bool:
-        if load not in self.known:
-            self.known[load] = not any(self.may_overwrite(s, load) for s in self.writes)
-        return self.known[load]
+    def after(self, access: Load | Store) -> bool:
+        if access not in self.known:
+            writes = self.writes_to(access.array)
+            self.known[access] = not any(self.may_overwrite(w, access) for w in writes)
+        return self.known[access]
 
-    def after_store(self, store: Store) -> bool:
-        if store not in self.known:
-            self.known[store] = not any(self.may_overwrite(s, store) for s in self.writes)
-        return self.known[store]
+    def writes_to(self, array: Value) -> Iterable[Store | Call]:
+        """The operations that may write into the array's memory."""
+        return dict.fromkeys(w for site in memory_of(array, self.sites) for w in self.writes.get(site, ()))
 
     def may_overwrite(self, store: Store | Call, access: Load | Store) -> bool:
-        memory = memory_of(access.array, self.sites)
-        arrays = (store.array,) if isinstance(store, Store) else store.args
-        if not any(memory_of(a, self.sites) & memory for a in arrays) or not self.may_follow(store, access):
+        """Whether a write to the same memory comes after the access and meets its element."""
+        if not self.may_follow(store, access):
             return False
         if isinstance(store, Call) or (self.has_barriers and not self.is_private(memory)):
             return True  # behind a barrier, any thread may have stored there

@@ -20,7 +20,7 @@ from srcdiff.ir.types import INT
 
 
 def count_from_zero(function: Function) -> Function:
-    return replace(function, body=_FromZero(function).block(function.body))
+    return changed(function, body=_FromZero(function).block(function.body))
 
 
 class _FromZero:

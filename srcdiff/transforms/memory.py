@@ -59,13 +59,24 @@ class _Tidy:
         self.sites: dict[Value, Sites] = points_to(function)
         self.lengths = Lengths(function)
         self.uses: dict[Value, _Use] = {}
+        self.touched: dict[Value, list[Operation]] = {}
+        self.shared: set[Value] = set()
+        """Arrays that inner blocks yield, or that other references point to."""
         for operation in self.structure.start:
             self.note(operation)
         for block in (function.body, *self.structure.owner):
             for value in block.yields:
                 self.spoil(value)
+        for block in self.structure.owner:
+            self.shared.update(block.yields)
+        for value, memory in self.sites.items():
+            self.shared.update(site for site in memory if site is not value)
 
     def note(self, operation: Operation) -> None:
+        for value in dict.fromkeys(operation.uses()):
+            is_length = isinstance(operation, Dim) or (isinstance(operation, Alloc) and operation.like is value)
+            if isinstance(value.type, Array) and not is_length:
+                self.touched.setdefault(value, []).append(operation)
         if isinstance(operation, Load | Store):
             self.uses.setdefault(operation.array, _Use()).accesses.append(operation)
             return
@@ -210,16 +221,7 @@ class _Tidy:
 
     def touching(self, array: Value) -> list[Operation] | None:
         """The operations that read or write the array, in order; None if it has other names."""
-        found: list[Operation] = []
-        for operation in self.structure.start:
-            if array not in operation.uses() or isinstance(operation, Dim):
-                continue
-            if isinstance(operation, Alloc) and operation.like is array:
-                continue
-            found.append(operation)
-        names = [v for v, sites in self.sites.items() if array in sites]
-        inner = any(array in block.yields for block in self.structure.owner)
-        return None if inner or names != [array] else found
+        return None if array in self.shared else self.touched.get(array, [])
 
     def loops_of(self, operation: Operation) -> list[Loop]:
         return self.structure.loops_around(self.structure.block_of[operation])

@@ -36,6 +36,9 @@ from srcdiff.transforms.shadows import add_shadows, list_storage
 from srcdiff.transforms.snapshots import keep_what_calls_read
 
 
+_MOST_TRIED = 8  # each costs as much as all the rest
+
+
 def protect_arguments(function: Function) -> tuple[Function, dict[Value, Value]]:
     """Arrays from the caller that the program writes are copied first, so that it changes nothing; gives the copies."""
     written = written_sites(function.body, points_to(function))
@@ -201,14 +204,15 @@ class Reverse:
 
     def groups(self, attempt: _Attempt) -> list[frozenset[Value]]:
         """Memory of which loaded values are lost: putting it back may be cheaper than to keep them."""
-        found: list[frozenset[Value]] = []
-        for value in attempt.plan.lost:
+        found: dict[frozenset[Value], float] = {}
+        for value, cost in attempt.plan.lost.items():
             definition = attempt.structure.definition.get(value)
             if isinstance(definition, Load):
                 group = self.connected(memory_of(definition.array, self.sites))
-                if group not in found and not group & (self.lists | self.returned):
-                    found.append(group)
-        return found
+                if not group & (self.lists | self.returned):
+                    found[group] = found.get(group, 0.0) + cost
+        largest = sorted(found, key=lambda group: -found[group])[:_MOST_TRIED]
+        return [group for group in found if group in largest]
 
     def connected(self, group: Sites) -> Sites:
         """All memory that some reference may confuse with this."""

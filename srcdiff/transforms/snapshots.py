@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from srcdiff.analyses.activity import Activity
 from srcdiff.analyses.aliasing import Sites
 from srcdiff.analyses.saved_values import StillThere
 from srcdiff.analyses.structure import structure_of
-from srcdiff.ir.nodes import Block, Copy, Custom, Function, Library, Operation, Value
+from srcdiff.ir.nodes import Block, Copy, Custom, Function, Library, Operation, Value, changed
 from srcdiff.ir.types import Array
 from srcdiff.library.calls import LIBRARY
 from srcdiff.transforms.custom import reads_parameters
@@ -26,12 +25,7 @@ def keep_what_calls_read(function: Function, active: Activity, sites: dict[Value
         return writes.may_follow(write, call)
 
     def overwritten(array: Value, call: Library | Custom) -> bool:
-        memory = sites.get(array, frozenset((array,)))
-        for write in writes.writes:
-            arrays = write.args if hasattr(write, "args") else (write.array,)
-            if any(sites.get(a, frozenset((a,))) & memory for a in arrays) and follows(write, call):
-                return True
-        return False
+        return any(follows(write, call) for write in writes.writes_to(array))
 
     def visit(block: Block) -> Block:
         operations: list[Operation] = []
@@ -41,7 +35,7 @@ def keep_what_calls_read(function: Function, active: Activity, sites: dict[Value
                 operations += copied(operation) if is_active else [operation]
                 continue
             operations.append(operation.rebuilt(visit))
-        return Block(tuple(operations), block.yields)
+        return changed(block, operations=tuple(operations))
 
     def copied(call: Library | Custom) -> list[Operation]:
         before: list[Operation] = []
@@ -60,8 +54,8 @@ def keep_what_calls_read(function: Function, active: Activity, sites: dict[Value
             if isinstance(out.type, Array) and out in read and overwritten(out, call):
                 outs[k] = Value(out.type, out.name)
                 after.append(Copy(out, outs[k], span=call.span))
-        changed = call.replaced(lambda v: known.get(v, v))
-        assert isinstance(changed, Library | Custom)
-        return [*before, replace(changed, outs=tuple(outs)), *after]
+        reading = call.replaced(lambda v: known.get(v, v))
+        assert isinstance(reading, Library | Custom)
+        return [*before, changed(reading, outs=tuple(outs)), *after]
 
-    return replace(function, body=visit(function.body))
+    return changed(function, body=visit(function.body))

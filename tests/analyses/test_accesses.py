@@ -38,7 +38,7 @@ def still_there(function: Callable[..., Any], *arguments: Any) -> dict[str, list
     for operation in walk(main.body):
         if isinstance(operation, Load):
             assert operation.span is not None
-            found.setdefault(operation.span.text.strip(), []).append(answers.after_load(operation))
+            found.setdefault(operation.span.text.strip(), []).append(answers.after(operation))
     return found
 
 
@@ -409,7 +409,7 @@ def test_what_was_stored_is_there_unless_another_store_follows():
     answers = StillThere(structure_of(main), points_to(main))
     stores = [operation for operation in walk(main.body) if isinstance(operation, Store)]
 
-    assert [answers.after_store(store) for store in stores] == [False, True, True]
+    assert [answers.after(store) for store in stores] == [False, True, True]
 
 
 def test_store_never_overwrites_what_a_later_access_touches():

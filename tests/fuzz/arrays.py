@@ -124,8 +124,13 @@ class ArrayWriter(Tools):
     def array_expression(self, shape: Shape, depth: int) -> Expression:
         if not shape:
             return self.expression(min(depth, 1))
-        if depth <= 0:
-            return self.array_leaf(shape)
+        outside, self.inside_array = self.inside_array, True
+        self.budget -= 0.25
+        found = self.array_leaf(shape) if depth <= 0 else self.array_operation(shape, depth)
+        self.inside_array = outside
+        return found
+
+    def array_operation(self, shape: Shape, depth: int) -> Expression:
         options: list[tuple[float, Callable[[Shape, int], Expression]]] = [
             (1.5, lambda s, d: self.array_leaf(s)),
             (5.0, self.array_arithmetic),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import sys
 import time
 from collections import Counter
@@ -92,6 +93,7 @@ def outcomes(
 ) -> Iterator[Outcome]:
     """Outcomes as they come; a worker that dies is a failure of one of the programs it was given."""
     if jobs <= 1:
+        gc.set_threshold(100_000, 20, 50)  # a compilation makes much that lives long; 700 is too often by far
         for seed in seeds:
             if end is not None and time.monotonic() > end:
                 return

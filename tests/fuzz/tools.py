@@ -18,7 +18,7 @@ class Tools:
         random: Random,
         parameters: dict[str, Type],
         result: Type | None,
-        budget: int,
+        budget: float,
         outside: dict[str, Type] | None = None,
         nested: bool = False,
         may_raise: bool = False,
@@ -37,7 +37,8 @@ class Tools:
         self.frozen_groups: set[int] = set()  # lists that are being iterated over
         self.homes: dict[str, int] = dict.fromkeys(parameters, 0)
         self.result = result
-        self.budget = budget
+        self.budget: float = budget
+        self.inside_array = False  # a number that an array is made of
         self.loops: list[Loop] = []
         self.loop_count = 0
         self.groups = 1000 if nested else 0

@@ -136,7 +136,7 @@ class Writer(ArrayWriter):
             options.append((1.6, self.function_call))
         if self.lists() and self.turns <= 16:
             options.append((0.5, self.list_expression))
-        if self.style.whole and self.turns <= 32:
+        if self.style.whole and self.turns <= 32 and not self.inside_array:
             options.append((2.0, self.array_number))
         return self.weighted(options)(depth - 1)  # type: ignore[no-any-return]
 
@@ -244,6 +244,7 @@ class Writer(ArrayWriter):
         """A call of a known function with arguments of its types, some by keyword, defaults left out at times."""
         function = self.variables[name]
         assert isinstance(function, Function)
+        self.budget -= 1  # a call is read in its place, as often as it is written
         count = len(function.parameters)
         if function.optional and self.chance(0.5):
             count -= self.random.randint(1, function.optional)
@@ -1977,7 +1978,7 @@ def written(seed: int, random: Random, points: int) -> Case:
         text += ["", "", *lines]
     parameters = parameters_of(random, known, style)
     may_raise = random.random() < 0.08
-    budget = random.choice((5, 8, 12, 18, 26))
+    budget = random.choice((2, 3, 4, 6, 9, 14))
     body = Writer(random, parameters, Real(), budget, known, may_raise=may_raise, style=style)
     if body.block(100):
         body.write_program_end()
