@@ -109,7 +109,7 @@ def test_nearly_all_points_can_be_compared() -> None:
 
 
 def test_programs_contain_the_whole_language() -> None:
-    found = coverage(range(400))
+    found = coverage(range(1000))
 
     missing = {name for name in LANGUAGE if not found[name]}
     assert missing == set()

@@ -20,6 +20,7 @@ from srcdiff.library.language import (
     each_axis,
     from_places,
     inserted,
+    is_float_type,
     moved,
     ones,
     part,
@@ -326,14 +327,30 @@ def append(arr: Any, values: Any, axis: Any = None) -> Any:
     return concatenate((arr, values), axis)
 
 
-def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 0) -> Any:
+def pad(
+    array: Any,
+    pad_width: Any,
+    mode: Any = "constant",
+    constant_values: Any = 0,
+    end_values: Any = 0,
+    stat_length: Any = None,
+    reflect_type: Any = "even",
+) -> Any:
     array = np.asarray(array)
     widths = each_axis(pad_width, array.ndim)
+    if reflect_type != "even":
+        unsupported("`pad` with odd reflections")
+    if mode == "linear_ramp":
+        return padded_by_ramps(array, widths, each_axis(end_values, array.ndim))
+    if mode == "maximum" or mode == "minimum" or mode == "mean" or mode == "median":
+        return padded_by_statistics(array, widths, each_axis(stat_length, array.ndim), mode)
     shape: Any = ()
     for n, (before, after) in zip(array.shape, widths, strict=True):
         shape = (*shape, before + n + after)
     if mode == "constant":
         return padded_with(array, widths, shape, constant_values)
+    if mode == "empty":
+        return padded_with(array, widths, shape, 0)
     result = np.empty(shape, array.dtype)
     for i in each(shape):
         place: Any = ()
@@ -358,6 +375,52 @@ def padded_with(array: Any, widths: Any, shape: Any, values: Any) -> Any:
             place = (*place, k + before)
         result[place] = array[i]
     return result
+
+
+def padded_along(a: Any, axis: Any, widths: Any, first: Any, last: Any) -> Any:
+    """The array with something before and after it along one axis."""
+    before, after = widths
+    n = a.shape[axis]
+    result = np.empty(replaced(a.shape, axis, before + n + after), a.dtype)
+    part(result, axis, before, before + n)[...] = a
+    part(result, axis, None, before)[...] = first
+    part(result, axis, before + n, None)[...] = last
+    return result
+
+
+def padded_by_ramps(a: Any, widths: Any, ends: Any) -> Any:
+    """Straight lines from the edges to other values, axis by axis."""
+    for axis, (width, (start, stop)) in enumerate(zip(widths, ends, strict=True)):
+        before, after = width
+        column = (-1,) + (1,) * (a.ndim - 1 - axis)
+        rise = np.reshape(np.arange(before) / max(before, 1), column)
+        fall = np.reshape(np.arange(after - 1, -1, -1) / max(after, 1), column)
+        first = start + (part(a, axis, None, 1) - start) * rise
+        last = stop + (part(a, axis, -1, None) - stop) * fall
+        a = padded_along(a, axis, width, first, last)
+    return a
+
+
+def padded_by_statistics(a: Any, widths: Any, lengths: Any, mode: Any) -> Any:
+    """Something that is computed of the elements at each edge, or of all, axis by axis."""
+    if not is_float_type(a.dtype):
+        unsupported("this mode of `pad` for integers")
+    for axis, (width, (first, last)) in enumerate(zip(widths, lengths, strict=True)):
+        n = a.shape[axis]
+        start = a if first is None else part(a, axis, None, min(first, n))
+        end = a if last is None else part(a, axis, max(n - last, 0), None)
+        a = padded_along(a, axis, width, statistic(start, axis, mode), statistic(end, axis, mode))
+    return a
+
+
+def statistic(a: Any, axis: Any, mode: Any) -> Any:
+    if mode == "maximum":
+        return np.max(a, axis=axis, keepdims=True)
+    if mode == "minimum":
+        return np.min(a, axis=axis, keepdims=True)
+    if mode == "mean":
+        return np.mean(a, axis=axis, keepdims=True)
+    return np.median(a, axis=axis, keepdims=True)
 
 
 def continued(k: Any, n: Any, mode: Any) -> Any:
@@ -428,7 +491,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
 
 def squeeze(a: Any, axis: Any = None) -> Any:
     a = np.asarray(a)
-    axes = axes_of_length_one(a.shape) if axis is None else axes_of(axis, a.ndim)
+    axes = axes_of_length_one(a) if axis is None else axes_of(axis, a.ndim)
     for k in backwards(axes):
         if a.shape[k] != 1:
             raise ValueError("cannot select an axis to squeeze out which has size not equal to one")

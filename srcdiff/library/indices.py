@@ -222,7 +222,61 @@ def fill_diagonal(a: Any, val: Any, wrap: Any = False) -> None:
             a[(k,) * a.ndim] = values[k % len(values)]
 
 
+def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
+    """Values go to positions in the flattened array; they begin again where there are too few."""
+    positions, values = np.ravel(np.atleast_1d(ind)), np.copy(np.ravel(np.atleast_1d(v)))
+    n = count(a.shape)
+    if mode == "wrap":
+        positions = positions % n
+    elif mode == "clip":
+        positions = np.minimum(np.maximum(positions, 0), n - 1)
+    check_positions(positions, n)
+    if len(values) > 0:
+        for k in range(len(positions)):
+            a[place_in(a.shape, positions[k] % n)] = values[k % len(values)]
+
+
+def place_in(shape: Any, position: Any) -> Any:
+    """Where the element is that is at a position of the flattened array."""
+    place: Any = ()
+    for n in backwards(shape):
+        place = (position % n, *place)
+        position = position // n
+    return place
+
+
+def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    if where is True:
+        dst[...] = src
+    else:
+        dst[...] = np.where(where, src, dst)
+
+
+def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
+    x = np.asarray(x)
+    n = minlength
+    for k in range(len(x)):
+        if x[k] < 0:
+            raise ValueError("'list' argument must have no negative elements")
+        n = max(n, x[k] + 1)
+    if weights is None:
+        found = np.zeros(n, np.int64)
+        for k in range(len(x)):
+            found[x[k]] += 1
+        return found
+    weights = np.asarray(weights)
+    if len(weights) != len(x):
+        raise ValueError("The weights and list don't have the same length.")
+    result = np.zeros(n)
+    for k in range(len(x)):
+        result[x[k]] += weights[k]
+    return result
+
+
 FUNCTIONS: dict[Any, Any] = {
+    np.put: put,
+    np.copyto: copyto,
+    np.bincount: bincount,
     np.nonzero: nonzero,
     np.flatnonzero: flatnonzero,
     np.argwhere: argwhere,

@@ -62,6 +62,11 @@ def check_positions(positions: Any, size: int) -> None:
             raise IndexError(f"index {position} is out of bounds for axis with size {size}")
 
 
+def axes_of_length_one(a: Any) -> tuple[int, ...]:
+    """The axes of an array that have the length one."""
+    return tuple(k for k, n in enumerate(a.shape) if n == 1)
+
+
 def result_type(*operands: Any) -> Any:
     """The type of what holds all of these."""
     return np.result_type(*operands)
@@ -285,13 +290,6 @@ def each_axis(widths: Any, rank: int) -> tuple[tuple[Any, Any], ...]:
         return (pair,) * rank
     pairs = tuple(w * 2 if len(w) == 1 else w for w in widths)
     return pairs * rank if len(pairs) == 1 else pairs
-
-
-@structural
-def axes_of_length_one(shape: tuple[Any, ...]) -> tuple[int, ...]:
-    if not all(isinstance(n, int) for n in shape):
-        raise ValueError("which axes have length one is not known when the function is compiled: give `axis`")
-    return tuple(k for k, n in enumerate(shape) if n == 1)
 
 
 @structural

@@ -15,6 +15,7 @@ from srcdiff.library.language import (
     has_nan,
     in_order,
     interleaved,
+    is_array,
     only,
     part,
     result_type,
@@ -262,6 +263,72 @@ def between(a: Any, i: Any, lower: Any, upper: Any, last: Any) -> Any:
     return result
 
 
+def quantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: Any = False,
+    method: Any = "linear",
+    keepdims: Any = False,
+) -> Any:
+    if method != "linear":
+        unsupported("`quantile` by another method than linear interpolation")
+    a = np.asarray(a)
+    axes = axes_of(axis, a.ndim)
+    outer, inner = without(a.shape, axes), only(a.shape, axes)
+    lines = np.reshape(np.transpose(a, without(tuple(range(a.ndim)), axes) + axes), (*outer, count(inner)))
+    order = np.argsort(lines)
+    if not is_array(q):
+        return finished(quantiles(lines, order, outer, q), axes, out, keepdims)
+    q = array_like(q)
+    found = np.empty((*q.shape, *outer), result_type(a, np.float32))
+    for k in each(q.shape):
+        found[k] = quantiles(lines, order, outer, q[k])
+    if keepdims or out is not None:
+        unsupported("`quantile` with several fractions, and `keepdims` or `out`")
+    return found
+
+
+def quantiles(lines: Any, order: Any, outer: Any, q: Any) -> Any:
+    """Of each line, what so large a fraction of its elements is below."""
+    n = lines.shape[-1]
+    if not 0 <= q <= 1:
+        raise ValueError("Quantiles must be in the range [0, 1]")
+    at = q * (n - 1)
+    low = int(at)
+    if len(outer) == 0:
+        return beside((), lines, order, low, at - low)
+    result = np.empty(outer, result_type(lines, np.float32))
+    for i in each(outer):
+        result[i] = beside(i, lines, order, low, at - low)
+    return result
+
+
+def beside(i: Any, lines: Any, order: Any, low: Any, rest: Any) -> Any:
+    """Between an element of a line and the next larger one, unless the last in the order is no number."""
+    n = lines.shape[-1]
+    last = lines[(*i, order[(*i, n - 1)])]
+    if has_nan(lines.dtype) and np.isnan(last):
+        return last + 0.0
+    lower = lines[(*i, order[(*i, low)])]
+    if low + 1 == n:
+        return lower + 0.0
+    return lower + (lines[(*i, order[(*i, low + 1)])] - lower) * rest
+
+
+def percentile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: Any = False,
+    method: Any = "linear",
+    keepdims: Any = False,
+) -> Any:
+    return quantile(a, np.true_divide(q, 100), axis, out, overwrite_input, method, keepdims)
+
+
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
     y = np.asarray(y)
     axis = axis_of(axis, y.ndim)
@@ -471,6 +538,8 @@ FUNCTIONS: dict[Any, Any] = {
     np.std: std,
     np.average: average,
     np.median: median,
+    np.quantile: quantile,
+    np.percentile: percentile,
     np.trapezoid: trapezoid,
     np.max: max,
     np.min: min,

@@ -184,7 +184,12 @@ def outer(ufunc: Any, a: Any, b: Any) -> Any:
 METHODS: dict[str, Any] = {"reduce": reduce, "accumulate": accumulate, "outer": outer, "at": at}
 """By the name of the method; the elementwise function is the first argument."""
 
+def divmod(x: Any, y: Any) -> Any:  # noqa: A001 -- NumPy's name
+    return np.floor_divide(x, y), np.mod(x, y)
+
+
 FUNCTIONS: dict[Any, Any] = {
+    np.divmod: divmod,
     np.cumsum: cumsum,
     np.cumprod: cumprod,
     np.diff: diff,

@@ -83,13 +83,13 @@ def horner(p: Any, x: Any, start: Any) -> Any:
 
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     """At one of the points the derivative is that of the piece to the right of it."""
-    if period is not None:
-        raise ValueError("`period` is not supported: map the points into one period first")
     xp, fp = np.asarray(xp), np.asarray(fp)
     if len(xp) != len(fp):
         raise ValueError("fp and xp are not of the same length.")
     if len(xp) == 0:
         raise ValueError("array of sample points is empty")
+    if period is not None:
+        return interp_periodic(x, xp, fp, np.abs(period))
     if not is_array(x):
         return between(x, xp, fp, left, right)
     x = array_like(x)
@@ -97,6 +97,18 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     for i in each(x.shape):
         result[i] = between(x[i], xp, fp, left, right)
     return result
+
+
+def interp_periodic(x: Any, xp: Any, fp: Any, period: Any) -> Any:
+    """All points are brought into one period, and what is next to it is put on both sides."""
+    if period == 0:
+        raise ValueError("period must be a non-zero value")
+    xp = np.asarray(xp % period)
+    order = np.argsort(xp)
+    xp, fp = np.asarray(xp[order]), np.asarray(fp[order])
+    xp = np.concatenate((xp[-1:] - period, xp, xp[:1] + period))
+    fp = np.concatenate((fp[-1:], fp, fp[:1]))
+    return interp(np.mod(x, period), xp, fp)
 
 
 def between(x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:

@@ -30,6 +30,7 @@ METHODS: dict[str, Any] = {
     **{name: getattr(np, name) for name in _NAMED},
     "fill": indices.fill,
     "flatten": building.flatten,
+    "put": indices.put,
     "sort": sorting.sort_in_place,
 }
 """By the name of the method; the array is the first argument."""

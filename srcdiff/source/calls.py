@@ -296,6 +296,8 @@ class Calls(Kernels):
             help_ = f"use `np.{primitive}`"
             self.refuse("SD203", node, f"`math.{target.__name__}` takes numbers, not arrays", help_=help_)
         out, where, dtype = (keywords.pop(n, None) for n in ("out", "where", "dtype"))
+        if out is None and len(args) == PRIMITIVES[primitive].arity + 1:
+            *args, out = args
         if keywords:
             self.refuse("SD304", node, f"`{primitive}` does not take `{next(iter(keywords))}` here")
         kind = self.promoted(target, args, node) if dtype is None else self.dtype_of(dtype, node)
@@ -845,6 +847,7 @@ _HANDLERS: dict[Any, str] = {
     language.agree: "agree",
     language.check_positions: "check_positions",
     language.result_type: "result_type",
+    language.axes_of_length_one: "axes_of_length_one",
     language.from_places: "from_places",
     language.view_from_places: "view_from_places",
     language.ufunc_at: "ufunc_at",
@@ -881,9 +884,9 @@ _LAZY = {
 
 _OPAQUE = frozenset(
     (
-        *("bartlett", "bincount", "blackman", "corrcoef", "delete", "ediff1d", "hamming", "hanning", "histogram", "i0"),
-        *("intersect1d", "isin", "kaiser", "nanargmax", "nanargmin", "nanpercentile", "nanquantile", "percentile"),
-        *("quantile", "setdiff1d", "setxor1d", "union1d", "unwrap"),
+        *("bartlett", "blackman", "corrcoef", "delete", "ediff1d", "hamming", "hanning", "histogram", "i0"),
+        *("intersect1d", "isin", "kaiser", "nanargmax", "nanargmin", "nanpercentile", "nanquantile"),
+        *("setdiff1d", "setxor1d", "union1d", "unwrap"),
     )
 )
 """Functions that give new numbers or arrays of a type and rank that depend on those of their arguments alone."""

@@ -11,9 +11,11 @@ from srcdiff.ir.nodes import Index, Item, Slice, Value
 from srcdiff.ir.types import Array
 from srcdiff.source.abstract import Abstract, Lazy, Size, Static, Tuple
 from srcdiff.source.arrays import Arrays
+from srcdiff.source.shapes import ONE
 from srcdiff.source.whole_arrays import Places
 
 _WHOLE = Slice(None, None, None)
+_PARTS_OF_ONE = {(-1, None, None), *((k, k + 1, None) for k in range(32))}  # `a[-1:]`, `a[k : k + 1]`
 _OPERATORS: dict[Any, type[ast.operator]] = {
     np.add: ast.Add,
     np.subtract: ast.Sub,
@@ -80,6 +82,22 @@ class Language(Arrays):
     def call_check_positions(self, node: ast.AST, positions: Abstract, size: Abstract) -> Abstract:
         self.check_positions(self.lazy(positions, node), self.size_of(size, node))
         return Static(None)
+
+    def call_axes_of_length_one(self, node: ast.AST, a: Abstract) -> Abstract:
+        """Those that are known to be; that the others are not is checked, and the caller reads again, exactly."""
+        array = self.the_array(a, node)
+        found: list[int] = []
+        for axis, key in enumerate(self.keys(array)):
+            guess = key == ONE or (key[0] == "s" and key[2:] in _PARTS_OF_ONE)
+            if guess:
+                found.append(axis)
+            if self.may_be_one(key):
+                self.assumes = not self.exact
+                differs = self.apply("not_equal" if guess else "equal", self.dim(array, axis), self.const(1))
+                said = "has another length than one" if guess else "has length one"
+                text = f"axis {axis} {said}, which is not known when the function is compiled: give `axis`"
+                self.raise_with(differs, ValueError, (text,))
+        return Tuple(tuple(Static(axis) for axis in found))
 
     def call_result_type(self, node: ast.AST, *operands: Abstract) -> Abstract:
         return Static(np.dtype(self.promoted(lambda *x: np.empty(0, np.result_type(*x)), operands, node)))

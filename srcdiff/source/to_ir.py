@@ -438,6 +438,9 @@ class Reader(Derivatives):
         if isinstance(old, List) and isinstance(node.op, ast.Add):
             self.list_extend(node, old, self.expr(node.value))
             return
+        if isinstance(old, Value) and self.is_array(old) and isinstance(node.op, ast.MatMult):
+            self.assign_array(old, self.matrix_product(old, self.expr(node.value), node), node)
+            return
         if isinstance(old, Value) and self.is_array(old):
             self.assign_array(old, self.passing(node.value), node, type(node.op))
             return
@@ -488,6 +491,8 @@ class Reader(Derivatives):
         self.write_element(base, place, self.number(new, node))
 
     def augment_part(self, node: ast.AugAssign, base: Value, items: list[Abstract | Item]) -> None:
+        if isinstance(node.op, ast.MatMult):
+            self.refuse("SD101", node, "`@=` of a part of an array is outside the language", help_="write `a = a @ b`")
         mark = self.mark()
         amount = self.passing(node.value)
         basic = all(isinstance(i, Slice | Index | NewAxis) for i in items)

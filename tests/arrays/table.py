@@ -626,6 +626,9 @@ RESHAPES: list[Row] = [
     row("ravel_fortran", lambda a, w: np.sum(a.ravel(order="F") * w), once((2, 3))),
     row("flatten", lambda a, w: np.sum(a.flatten() * w), every((2, 3)) + once((4,))),
     row("squeeze", lambda a, w: np.sum(np.squeeze(a, axis=1) * w), every((3, 1, 2)) + once((3, 1))),
+    row("squeeze_all", lambda a, w: np.sum(np.squeeze(a) ** 2 * w), once((1, 3, 1)) + once((3, 2)) + once((2, 1))),
+    row("squeeze_all_kept", lambda a, w: np.sum(np.squeeze(np.max(a, 0, keepdims=True)) * w), once((3, 2))),
+    row("squeeze_part", lambda a, w: np.sum(a[:, 1:2].squeeze() ** 2 * w), once((3, 2))),
     row("squeeze_method", lambda a, w: np.sum(a.squeeze(0) * w), once((1, 3))),
     row("squeeze_axes", lambda a, w: np.sum(np.squeeze(a, axis=(0, 2)) * w), once((1, 3, 1))),
     row("squeeze_kept", lambda a, w: np.sum(np.sum(a, axis=1, keepdims=True).squeeze(axis=1) * w), once((3, 2))),
@@ -981,6 +984,39 @@ def where_indices_two(a, w):
     return np.sum(a[i, j] * (1.0 + i + 2.0 * j) * w)
 
 
+def put_values(a, b):
+    c = a * 2.0
+    np.put(c, [0, -1], b)
+    c.put(1, a[0] * a[0])
+    return np.sum(c * c)
+
+
+def put_into_matrix(a, b, i):
+    c = a * 2.0
+    np.put(c.T, i, b)
+    return np.sum(c**3)
+
+
+def copied_to(a, b):
+    c, d = np.zeros(a.shape), a * 1.0
+    np.copyto(c, b)
+    np.copyto(d, b, where=a > 0.0)
+    return np.sum(c * c * d)
+
+
+def multiplied_in_place(a, b):
+    c = a * 1.0
+    c @= b
+    return np.sum(c * c * a)
+
+
+def outputs_by_position(a, b):
+    c = np.empty(a.shape)
+    np.multiply(a, b, c)
+    np.exp(c, c)
+    return np.sum(c * c)
+
+
 CHOICES: list[Row] = [
     row("where", lambda a, b, w: np.sum(np.where(a > b, a, b * b) * w), every((2, 3), (2, 3)) + once((0,), (0,))),
     row(
@@ -1013,6 +1049,11 @@ CHOICES: list[Row] = [
     row(
         "take", lambda a, i, w: np.sum(np.take(a, i) * w), every((4,), integers(3, 0, 3)) + once((2, 3), integers(5, 1))
     ),
+    row("put", put_values, once((4,), (2,))),
+    row("put_matrix", put_into_matrix, once((2, 3), (2,), integers(3, 0, 5)) + once((3, 1), (1,), integers(2, 0, 2))),
+    row("output_by_position", outputs_by_position, once((3,), (3,))),
+    row("copyto", copied_to, once((3,), (3,)) + once((2, 3), (3,))),
+    row("bincount", lambda a, i, w: np.sum(np.bincount(i, a, 5) ** 2 * w), once((4,), integers(1, 0, 3, 1))),
     row("take_axis", lambda a, i, w: np.sum(np.take(a, i, axis=1) * w), every((2, 3), integers(2, 0, 2))),
     row("take_first_axis", lambda a, i, w: np.sum(np.take(a, i, axis=0) * w), once((3, 2), integers(2, 0, 2))),
     row("take_method", lambda a, i, w: np.sum(a.take(i) * w), once((4,), integers(3, 0))),
@@ -1123,6 +1164,11 @@ REDUCTIONS: list[Row] = [
     row("ptp_axis", lambda a, w: np.sum(np.ptp(a, axis=1) * w), every((2, 3))),
     row("median_odd", lambda a: np.median(a) ** 2, every((5,)) + once((1,)) + once((3, 3))),
     row("median_even", lambda a: np.median(a) ** 2, every((4,)) + once((2, 3))),
+    row("quantile", lambda a: np.quantile(a, 0.3) ** 2, every((5,)) + once((1,)) + once((2, 3))),
+    row("quantile_axis", lambda a, w: np.sum(np.quantile(a, 0.8, axis=1) * w), every((2, 3)) + once((2, 4))),
+    row("quantiles", lambda a, w: np.sum(np.quantile(a, [0.1, 0.5, 1.0], axis=0) * w), once((3, 2)) + once((4,))),
+    row("percentile", lambda a: np.percentile(a, 40) ** 2 + a.min(), every((4,))),
+    row("divmod", lambda a, b, w: np.sum(np.divmod(a, b)[1] * np.divmod(a, b)[0] * w), once((4,), 0.7)),
     row("median_axis", lambda a, w: np.sum(np.median(a, axis=1) * w), every((2, 3)) + once((2, 4))),
     row("average", lambda a: np.average(a) ** 2, once((4,)) + once((2, 3))),
     row(
@@ -1197,6 +1243,7 @@ PRODUCTS: list[Row] = [
         lambda a, b, w: np.sum((a @ b) * w),
         every((2, 3), (3, 2)) + once((1, 2), (2, 1)) + once((2, 0), (0, 3)) + once((0, 2), (2, 3)),
     ),
+    row("matmul_in_place", multiplied_in_place, once((2, 2), (2, 2))),
     row("matmul_vector", lambda a, b, w: np.sum((a @ b) * w), every((2, 3), (3,)) + once((1, 1), (1,))),
     row("vector_matmul", lambda a, b, w: np.sum((a @ b) * w), every((3,), (3, 2))),
     row("vector_vector", lambda a, b: (a @ b) ** 2, every((3,), (3,)) + once((0,), (0,)) + once((1,), (1,))),
@@ -1328,6 +1375,11 @@ PRODUCTS: list[Row] = [
         lambda a, b, f, w: np.sum(np.interp(a, b, f, left=-1.0, right=2.0) * w),
         once(array(6, low=-2.2, high=5.1), np.arange(4.0), (4,)),
         wrt=(0, 2, 3),
+    ),
+    row(
+        "interp_periodic",
+        lambda a, b, f, w: np.sum(np.interp(a, b, f, period=2.5) * w),
+        once((5,), np.array([0.1, 0.7, 1.3, 2.2]), (4,)),
     ),
     row(
         "interp_scalar",
@@ -1573,6 +1625,13 @@ BUILDING: list[Row] = [
     row("pad_reflect", lambda a, w: np.sum(np.pad(a, 2, mode="reflect") * w), every((4,)) + once((3, 3))),
     row("pad_symmetric", lambda a, w: np.sum(np.pad(a, ((1, 1), (2, 0)), "symmetric") * w), once((2, 3))),
     row("pad_wrap", lambda a, w: np.sum(np.pad(a, 1, mode="wrap") * w), every((3,)) + once((2, 3))),
+    row("pad_linear_ramp", lambda a, w: np.sum(np.pad(a, (2, 3), "linear_ramp") * w), every((3,)) + once((2, 2))),
+    row("pad_ramp_to", lambda a, w: np.sum(np.pad(a, 2, "linear_ramp", end_values=(0.5, 1)) * w), once((2, 3))),
+    row("pad_maximum", lambda a, w: np.sum(np.pad(a, ((1, 2), (0, 1)), "maximum") * w), once((2, 3)) + once((1, 2))),
+    row("pad_minimum", lambda a, w: np.sum(np.pad(a, 1, "minimum", stat_length=2) * w), every((4,))),
+    row("pad_mean", lambda a, w: np.sum(np.pad(a, (2, 1), "mean") ** 2 * w), every((3,)) + once((2, 3))),
+    row("pad_median", lambda a, w: np.sum(np.pad(a, 1, "median", stat_length=(3, 9)) * w), once((4,)) + once((3, 2))),
+    row("pad_empty", lambda a, w: np.sum(np.pad(a, 1, "empty")[1:-1] * w), once((3,))),
     row("meshgrid", meshgrid_xy, every((3,), (2,))),
     row("meshgrid_ij", meshgrid_ij, once((3,), (2,))),
     row("meshgrid_three", meshgrid_three, once((2,), (3,), (2,))),
