@@ -261,7 +261,8 @@ class StillThere:
         self.calls = [o for o in structure.start if isinstance(o, Call) and o.writes]
         self.writes: dict[Value, list[Store | Call]] = {}
         """Those that may write, by the memory."""
-        for write in (*self.stores, *self.calls):
+        writes: list[Store | Call] = [*self.stores, *self.calls]
+        for write in writes:
             arrays = (write.array,) if isinstance(write, Store) else write.args
             for site in {s for a in arrays for s in memory_of(a, sites)}:
                 self.writes.setdefault(site, []).append(write)

@@ -184,6 +184,7 @@ def outer(ufunc: Any, a: Any, b: Any) -> Any:
 METHODS: dict[str, Any] = {"reduce": reduce, "accumulate": accumulate, "outer": outer, "at": at}
 """By the name of the method; the elementwise function is the first argument."""
 
+
 def divmod(x: Any, y: Any) -> Any:  # noqa: A001 -- NumPy's name
     return np.floor_divide(x, y), np.mod(x, y)
 

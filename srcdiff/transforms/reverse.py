@@ -35,7 +35,6 @@ from srcdiff.transforms.keep import Keeper, save_overwritten
 from srcdiff.transforms.shadows import add_shadows, list_storage
 from srcdiff.transforms.snapshots import keep_what_calls_read
 
-
 _MOST_TRIED = 8  # each costs as much as all the rest
 
 

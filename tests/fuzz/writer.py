@@ -603,7 +603,7 @@ class Writer(ArrayWriter):
             (4.0, self.assign_array),
             (1.0, self.bind_mask),
             (0.6, self.fill_array),
-            (0.6, self.create_arrays),
+            (1.5, self.create_arrays),
         ]
         if self.fixed():
             statements += [(5.0, self.write_part), (2.0, self.step_array), (2.0, self.augment_array)]
@@ -612,7 +612,7 @@ class Writer(ArrayWriter):
         if self.of(unknown_length):
             statements.append((2.0, self.write_unknown))
         if self.of(lambda kind: isinstance(kind, Arrays)):
-            statements += [(1.5, self.append_array), (1.0, self.replace_array), (0.7, self.pop_array)]
+            statements += [(3.0, self.append_array), (2.0, self.replace_array), (2.0, self.pop_array)]
         if not self.nested:
             statements.append((0.5, self.define_array_function))
         return statements
