@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from srcdiff.ir.builder import Builder
-from srcdiff.ir.nodes import Block, Comment, Function, If, Loop, Operation, Value, inner_values
+from srcdiff.ir.nodes import Block, Call, Comment, Function, If, Loop, Operation, Value, changed, inner_values
 
 
 def inline(function: Function, args: list[Value], builder: Builder) -> list[Value]:
@@ -14,6 +14,21 @@ def inline(function: Function, args: list[Value], builder: Builder) -> list[Valu
     for operation in function.body.operations:
         builder.add(cloned(operation, known))
     return [known.get(v, v) for v in function.body.yields]
+
+
+def renamed(function: Function, names: dict[str, str]) -> Function:
+    """The function with other names for itself and for functions that it calls."""
+
+    def visit(block: Block) -> Block:
+        operations = tuple([visited(o).rebuilt(visit) for o in block.operations])
+        return changed(block, operations=operations)
+
+    def visited(operation: Operation) -> Operation:
+        if isinstance(operation, Call):
+            return changed(operation, function=names.get(operation.function, operation.function))
+        return operation
+
+    return changed(function, name=names.get(function.name, function.name), body=visit(function.body))
 
 
 def cloned(operation: Operation, known: dict[Value, Value]) -> Operation:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from srcdiff.diagnostics import DifferentiationError, Refusal
-from srcdiff.ir.clone import inline
+from srcdiff.ir.clone import inline, renamed
 from srcdiff.ir.nodes import Block, Const, Function, Operation, Program, Value, inner_values, walk
 from srcdiff.ir.types import FLOAT, Array, Stack, is_float
 from srcdiff.source.abstract import (
@@ -186,9 +186,11 @@ class Derivatives(Recursion):
             raise Refusal(None) from None
         known = {**dict(pairs), **self.further_values(derived.further, further, node)}
         self.keep_apart(main, derived.written, dict(pairs), node)
-        units = {u.name for u in self.units.values()}
-        self.derived |= {c.name: c for c in derived.callees if c.name not in units}
-        values = inline(derived.main, [known.get(p, p) for p in derived.main.params], self)
+        there = {u.name for u in self.units.values()} | self.derived.keys()
+        # the derivative around this one may have to write functions of the same names, which take more
+        names = {c.name: f"{c.name}_inside" for c in derived.callees if c.name not in there}
+        self.derived |= {names[c.name]: renamed(c, names) for c in derived.callees if c.name in names}
+        values = inline(renamed(derived.main, names), [known.get(p, p) for p in derived.main.params], self)
         return self.assembled(derivation, reading, given, iter(values))
 
     def separated(
