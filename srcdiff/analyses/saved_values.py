@@ -283,7 +283,7 @@ class StillThere:
         """Whether a write to the same memory comes after the access and meets its element."""
         if not self.may_follow(store, access):
             return False
-        if isinstance(store, Call) or (self.has_barriers and not self.is_private(memory)):
+        if isinstance(store, Call) or (self.has_barriers and not self.is_private(memory_of(access.array, self.sites))):
             return True  # behind a barrier, any thread may have stored there
         from srcdiff.analyses.accesses import never_overwrites
 
