@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from srcdiff.api import Derivative, Wrt, names_of_parts, stand_in
 from srcdiff.backends import numba_cpu
 from srcdiff.batching import Batched
-from srcdiff.emit.standalone import Exported, NotExportedError, write_standalone
+from srcdiff.diagnostics import NotExportedError
 from srcdiff.modes import HessianProduct, Jacobian, derivative_by_name
 from srcdiff.source.abstract import Static
 from srcdiff.source.signature import is_passed, type_text
 from srcdiff.source.structures import parts_of
 from srcdiff.version import __version__
+
+if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
+    from srcdiff.emit.standalone import Exported
 
 
 def export(
@@ -36,6 +39,8 @@ def export(
         g = derivative_by_name(g, mode, wrt)
     if isinstance(g, Jacobian | Batched):
         raise NotExportedError(f"{g!r} calls other derivatives in a loop: export what it calls, `grad` or `hvp`")
+    from srcdiff.emit.standalone import write_standalone
+
     derivative: Derivative = g.derivative if isinstance(g, HessianProduct) else g
     work, args = _followed(derivative, arguments, keywords)
     text = write_standalone(_exported(g, derivative, work, args, plain=plain))
@@ -77,6 +82,8 @@ def _has_unit_axes(value: Any) -> bool:
 
 
 def _exported(g: Any, derivative: Derivative, work: Any, args: tuple[Any, ...], *, plain: bool) -> Exported:
+    from srcdiff.emit.standalone import Exported
+
     reading, descriptions = work.reading, work.request.arguments
     if reading.unknown_calls and not plain:
         said = "; ".join(problem.message for problem in reading.unknown_calls)

@@ -1,6 +1,21 @@
 """Used by all stages, imports none: where something stands in the user's source, and what is wrong with it."""
 
-from srcdiff.diagnostics.problem import DifferentiationError, InternalError, Problem, Refusal, ZeroGradientWarning
+from srcdiff.diagnostics.problem import (
+    DifferentiationError,
+    InternalError,
+    NotExportedError,
+    Problem,
+    Refusal,
+    ZeroGradientWarning,
+)
 from srcdiff.diagnostics.span import Span
 
-__all__ = ["DifferentiationError", "InternalError", "Problem", "Refusal", "Span", "ZeroGradientWarning"]
+__all__ = [
+    "DifferentiationError",
+    "InternalError",
+    "NotExportedError",
+    "Problem",
+    "Refusal",
+    "Span",
+    "ZeroGradientWarning",
+]

@@ -47,6 +47,10 @@ class DifferentiationError(Exception):
         return "\n" + head + "\n\n".join(str(p) for p in self.problems)
 
 
+class NotExportedError(TypeError):
+    """A derivative, or something that its code refers to, cannot be written into a file."""
+
+
 class ZeroGradientWarning(UserWarning):
     """A chosen argument cannot reach the result: its gradient is zero, and this says why."""
 

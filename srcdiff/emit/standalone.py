@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from srcdiff.diagnostics import NotExportedError
 from srcdiff.emit import texts
 from srcdiff.emit.module import Module, plain_source
 from srcdiff.ir.nodes import Value
@@ -32,10 +33,6 @@ from srcdiff.source.structures import Layout
 
 LARGEST = 10_000
 """Of an array from outside of the function, as many numbers are written into the file."""
-
-
-class NotExportedError(TypeError):
-    """Something that the generated code refers to cannot be written into a file."""
 
 
 @dataclass(slots=True)
