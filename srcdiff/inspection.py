@@ -126,6 +126,8 @@ def _measured(found: Explanation, asked: _Asked) -> Explanation:
     missing = [k for k in found.kept if k.nbytes is None and k.formula.endswith("turns") and "sizes" not in k.formula]
     if asked.derivative.mode != "reverse" or not missing:
         return found
-    sizes = {k.span: k.nbytes for k in asked.derivative.report(*asked.arguments).kept}
-    kept = [replace(k, nbytes=sizes.get(k.span)) if k in missing else k for k in found.kept]
+    sizes = {(f"kept_{k.variable}", k.span): k.nbytes for k in asked.derivative.report(*asked.arguments).kept}
+    places = [(k.storage, k.span) for k in found.kept]
+    alone = [k for k in missing if places.count((k.storage, k.span)) == 1]  # the report adds up what has the same name
+    kept = [replace(k, nbytes=sizes.get((k.storage, k.span))) if k in alone else k for k in found.kept]
     return replace(found, kept=tuple(kept))

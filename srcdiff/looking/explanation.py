@@ -59,6 +59,8 @@ class Kept:
     """How many bytes, as an expression in the arguments; `turns`, `sizes` and `calls` show only when it runs."""
     nbytes: int | None
     """The same for the arguments that were given."""
+    storage: str
+    """What its memory is called in the generated code, which may add a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +194,7 @@ def kept_values(work: Work, given: Mapping[str, Any]) -> Iterator[Kept]:
                 formula += "" if function is work.main else " * calls"
                 nbytes = size.evaluated(values) if size is not None and given and function is work.main else None
                 variable = _user_name(operation.out.name.removeprefix("kept_"), operation.keeps)
-                found.append(Kept(variable, operation.keeps, formula, nbytes))
+                found.append(Kept(variable, operation.keeps, formula, nbytes, operation.out.name))
     yield from sorted(found, key=lambda k: (k.span.file, k.span.line))
 
 
