@@ -212,3 +212,15 @@ def test_importing_srcdiff_does_not_import_the_compiler_nor_what_looks_at_it():
     program = "import sys, srcdiff; print([m for m in sys.modules if m.startswith(('srcdiff.pip', 'srcdiff.look'))])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def halves(x):
+    total = 1.0
+    for i in range(len(x) // 2):
+        total = np.sin(total * x[i])
+    return total
+
+
+def test_the_formula_is_an_expression_in_python():
+    (kept,) = srcdiff.explain(halves, POINT[:7]).kept
+    assert (kept.formula, eval(kept.formula, {"x": POINT[:7]})) == ("8 * (len(x) // 2)", kept.nbytes)

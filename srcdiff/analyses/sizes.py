@@ -38,8 +38,8 @@ class Size:
     factors: tuple[tuple[str, int], ...]
 
     def __str__(self) -> str:
-        least = PRIMITIVES["multiply"].strength
-        return " * ".join([str(self.each), *(t if s >= least else f"({t})" for t, s in self.factors)])
+        product = PRIMITIVES["multiply"].strength
+        return " * ".join([str(self.each), *(t if s > product else f"({t})" for t, s in self.factors)])
 
     def evaluated(self, names: Mapping[str, Any]) -> int:
         """The number, with these values for the names in it."""
