@@ -1,4 +1,4 @@
-"""Users' own CUDA kernels: `@srcdiff.cuda.kernel` gives a kernel of Numba an adjoint and a tangent.
+"""CUDA kernels: `kernel` gives a kernel of Numba an adjoint and a tangent, `grad` a function that kernels call.
 
     @srcdiff.cuda.kernel
     def scale(a, x, y):
@@ -15,7 +15,11 @@ An adjoint runs the kernel first: its arguments hold afterwards what the kernel 
 argument an array like it, or None if the argument is constant; for a number, an array of one `float64`. What comes in
 is the derivative by what the kernel leaves, what goes out that by what it was given: the adjoints of what the kernel
 reads are added to, those of elements that it overwrites are used up and start again from zero. None for an array that
-carries derivatives from one argument to another is refused.
+carries derivatives from one argument to another is refused. `dots` are tangents, numbers for numbers; afterwards they
+are the tangents of what the kernel leaves.
+
+That threads do not race with each other is the kernel's business. Where a race can be seen, or that not all threads of
+a block come to a barrier, the derivative is refused; what indices in arrays, `y[index[i]] = ...`, are not is not seen.
 """
 
 from __future__ import annotations
@@ -28,9 +32,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from srcdiff.api import Derivative, Wrt
 from srcdiff.backends import numba_cpu, numba_cuda
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
-from srcdiff.ir.types import Array, is_float
+from srcdiff.ir.types import FLOAT, Array, Scalar, is_float
 from srcdiff.source.abstract import Description
 from srcdiff.source.capture import Captured, capture, plain_function
 from srcdiff.source.signature import describe_argument, is_on_device, layout_on_device
@@ -288,3 +293,47 @@ def _layout(array: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
         return array.dtype, array.shape
     dtype, shape, _ = layout_on_device(array)
     return dtype, shape
+
+
+# -- gradients that kernels call -------------------------------------------------------------------------------------
+
+
+def grad(f: Callable[..., Any], wrt: Wrt = 0, *, types: Sequence[Any] | None = None) -> Any:
+    """The gradient of `f`, a function of numbers, as a function that kernels call: `@cuda.jit(device=True)`.
+
+    Its arguments are floats, or integers where `f` counts with them; `types` says so otherwise: `(float, int)`. A tuple
+    `wrt` gives a tuple. What it keeps for the reverse sweep must have a size that is known: loops with constant bounds.
+    """
+    return _device_function(Derivative(f, "reverse", wrt, with_value=False), types)
+
+
+def value_and_grad(f: Callable[..., Any], wrt: Wrt = 0, *, types: Sequence[Any] | None = None) -> Any:
+    """The value of `f` together with its gradient, as a function that kernels call: see `grad`."""
+    return _device_function(Derivative(f, "reverse", wrt, with_value=True), types)
+
+
+def _device_function(derivative: Derivative, types: Sequence[Any] | None) -> Any:
+    from srcdiff.pipeline import Request, for_threads, serial
+    from srcdiff.source.guess import guessed_arguments
+
+    names, captured, wrt = derivative.names, derivative.captured, derivative.wrt
+    given = tuple(guessed_arguments(captured, derivative.signature).values()) if types is None else tuple(types)
+    if len(given) != len(names):
+        raise TypeError(f"there is one type for each of {len(names)} arguments; {len(given)} are given")
+    described: dict[str, Description] = {}
+    for name, kind in zip(names, given, strict=True):
+        scalar = Scalar(np.dtype(kind).name) if isinstance(kind, type | str) else None
+        found = describe_argument(kind, name, derivative.span) if scalar is None else Description("value", scalar)
+        if name in wrt and not is_float(found.detail):
+            found = Description("value", FLOAT)
+        if found.kind != "value" or isinstance(found.detail, Array):
+            message = f"the argument `{name}` is no number: in kernels, functions of numbers are differentiated"
+            raise DifferentiationError([Problem("SD502", message, derivative.span, help="pass its elements")])
+        described[name] = found
+    request = Request(captured, described, wrt, "reverse", derivative.with_value, False, derivative.single)
+    module = for_threads(request)
+    file = f"<srcdiff {module.name} {serial()}>"
+    loaded = numba_cuda.load_kernels(module.text, module.objects, file)
+    function = numba_cuda.cuda().jit(device=True)(loaded[module.name])
+    function.source, function.__srcdiff_derivative__ = module.text, derivative
+    return function

@@ -29,7 +29,7 @@ from srcdiff.emit.module import Module, nameable, write_module
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.clone import without_comments
 from srcdiff.ir.nodes import Block, Function, Loop, Slice, Value
-from srcdiff.ir.types import FLOAT, Array, is_float
+from srcdiff.ir.types import FLOAT, INT, Array, is_float
 from srcdiff.ir.verify import verify
 from srcdiff.source.abstract import Abstract, Description, Items, List, Record, Static, Stored, Tuple, remade
 from srcdiff.source.capture import Captured
@@ -52,6 +52,7 @@ from srcdiff.transforms.simplify import simplify
 from srcdiff.transforms.sink import sink_into_branches
 from srcdiff.transforms.stacks import stacks_as_arrays
 from srcdiff.transforms.tangent import tangent_of, tangents_of_callees
+from srcdiff.transforms.threads import private_memory
 from srcdiff.transforms.zeros import start_from_zeros
 
 
@@ -184,6 +185,23 @@ def follow(request: Request, backend: str, *, any_result: bool = False) -> Work:
         work = _started(replace(request, mode="pullback", with_value=False, has_aux=False, single=False), backend)
     _take_steps(work)
     return work
+
+
+def for_threads(request: Request) -> Module:
+    """The text of a derivative of numbers that a thread of a GPU calls: all that it keeps has a size that is known."""
+    work = follow(request, "python")
+    private = private_memory(work.main, Value(INT))
+    for scratch in private.scratch:
+        name = scratch.param.name.removeprefix("kept_").removesuffix("_of_all")
+        message = f"how much is kept of `{name}` for the reverse sweep, a thread that calls it does not know"
+        help_ = "let loops have constant bounds, or differentiate the kernel that calls it, with `srcdiff.cuda.kernel`"
+        raise DifferentiationError([Problem("SD502", message, _span(work), help=help_)])
+    if private.raised:
+        span = private.raised[0].span
+        raise DifferentiationError([Problem("SD501", "an exception in code that a thread calls", span)])
+    work.main, work.kernels = private.kernel, ()
+    _emit(work)
+    return work.module
 
 
 def _started(request: Request, backend: str) -> Work:

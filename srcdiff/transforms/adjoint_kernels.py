@@ -197,13 +197,18 @@ def without_guard(function: Function) -> tuple[Function, Guard | None]:
     """The kernel for the threads that the guard lets in: they have no other way, so that it need not be reversed."""
     operations = function.body.operations
     *before, last = operations or (Comment(""),)
-    plain = all(isinstance(o, Const | Apply | Dim | Coordinate | Alloc) for o in before)
+    plain = all(isinstance(o, Const | Apply | Dim | Coordinate) or _is_local(o) for o in before)
     if not plain or not isinstance(last, If) or (last.then.operations and last.orelse.operations):
         return function, None
     truth = bool(last.then.operations)
     inside = last.then if truth else last.orelse
     guard = Guard(tuple(before), last.condition, truth)
     return replace(function, body=Block((*before, *inside.operations))), guard
+
+
+def _is_local(operation: Operation) -> bool:
+    """Whether it makes an array of the thread's own: to clear adjoints that are shared takes all threads."""
+    return isinstance(operation, Alloc) and operation.place != "shared"
 
 
 # -- the adjoint -----------------------------------------------------------------------------------------------------

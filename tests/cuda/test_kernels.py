@@ -153,9 +153,12 @@ def test_source_of_the_adjoint() -> None:
 
 @pytest.mark.parametrize("name", ["saxpy", "strided", "squared", "multiplied", "recurrence", "rows", "permuted"])
 def test_adds_at_the_thread_s_own_index_are_plain(name: str) -> None:
-    text = program_named(name).adjoint.source
+    program = next(p for p in PROGRAMS if p.name == name)
 
-    assert {"a_bar", "rate_bar"} >= {line.split("(")[1].split(",")[0] for line in text.splitlines() if "atomic" in line}
+    program.kernel.adjoint[program.launch](*arguments_and_bars(program))
+
+    atomic = [line.partition("(")[2] for line in program.kernel.adjoint.source.splitlines() if "atomic" in line]
+    assert {"a_bar", "rate_bar"} >= {array.partition(",")[0] for array in atomic}
 
 
 def test_source_is_that_of_the_user() -> None:
@@ -263,6 +266,146 @@ def test_three_axes() -> None:
 
     assert x_bar.tolist() == [14.0, 14.0]
     assert y_bar.tolist() == [6.0, 6.0]
+
+
+# -- memory and barriers ---------------------------------------------------------------------------------------------
+
+
+@kernel
+def grown_in_place(y, n):
+    """How much is kept depends on what the kernel writes."""
+    i = cuda.grid(1)
+    if i < y.shape[0]:
+        for _ in range(n):
+            while y[i] < 50.0:
+                y[i] = y[i] * y[i]
+            y[i] = y[i] / 40.0
+
+
+def test_what_measures_does_not_write_into_the_arguments() -> None:
+    y, left, y_bar = np.array([2.0, 3.0, 1.5]), np.array([2.0, 3.0, 1.5]), np.ones(3)
+    grown_in_place[1, 4](left, 2)
+
+    grown_in_place.adjoint[1, 4]((y, 2), (y_bar, None))
+
+    assert y.tolist() == left.tolist()
+    step = 1e-6
+    for k in range(3):
+        ends = []
+        for sign in (step, -step):
+            moved_one = np.array([2.0, 3.0, 1.5])
+            moved_one[k] += sign
+            grown_in_place[1, 4](moved_one, 2)
+            ends.append(moved_one[k])
+        assert y_bar[k] == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-7)  # central differences
+
+
+@kernel
+def shared_behind_guard(x, y):
+    parts = cuda.shared.array(4, float32)
+    i = cuda.grid(1)
+    if i < x.shape[0]:
+        parts[cuda.threadIdx.x] = x[i]
+        y[i] = parts[cuda.threadIdx.x] * parts[cuda.threadIdx.x]
+
+
+def test_all_threads_clear_the_adjoints_that_they_share() -> None:
+    x, x_bar = np.arange(1.0, 6.0), np.zeros(5)
+
+    shared_behind_guard.adjoint[2, 4]((x, np.zeros(5)), (x_bar, np.ones(5)))
+
+    assert x_bar.tolist() == [2.0, 4.0, 6.0, 8.0, 10.0]
+
+
+@kernel
+def barrier_in_some_blocks(x, y):
+    parts = cuda.shared.array(4, float32)
+    t = cuda.threadIdx.x
+    if cuda.blockIdx.x == 1:
+        parts[t] = x[t]
+        cuda.syncthreads()
+        y[t] = parts[3 - t] * x[t]
+
+
+def test_barrier_in_a_branch_that_all_threads_of_a_block_take() -> None:
+    x, x_bar = np.arange(1.0, 5.0), np.zeros(4)
+
+    barrier_in_some_blocks.adjoint[2, 4]((x, np.zeros(4)), (x_bar, np.ones(4)))
+
+    assert x_bar.tolist() == [8.0, 6.0, 4.0, 2.0]
+
+
+# -- gradients that kernels call -------------------------------------------------------------------------------------
+
+
+def potential(r, depth):
+    s = 1.0
+    for _ in range(6):
+        s = s / r
+    return 4.0 * depth * (s * s - s)
+
+
+slope_of_potential = srcdiff.cuda.grad(potential)
+value_and_slopes = srcdiff.cuda.value_and_grad(potential, wrt=("r", "depth"))
+
+
+@cuda.jit
+def energies(r, depth, forces, sums):
+    i = cuda.grid(1)
+    if i < r.shape[0]:
+        forces[i] = -slope_of_potential(r[i], depth)
+        value, (by_r, by_depth) = value_and_slopes(r[i], depth)
+        sums[i] = value + by_r + by_depth
+
+
+@kernel
+def forces_of_potential(r, depth, forces):
+    i = cuda.grid(1)
+    if i < r.shape[0]:
+        forces[i] = -slope_of_potential(r[i], depth)
+
+
+def test_gradient_is_called_in_a_kernel() -> None:
+    r, forces, sums = np.linspace(1.0, 2.0, 5), np.zeros(5), np.zeros(5)
+    on_cpu = srcdiff.value_and_grad(potential, wrt=("r", "depth"), backend="python")
+    expected = [on_cpu(float(x), 0.5) for x in r]
+
+    energies[2, 4](r, 0.5, forces, sums)
+
+    assert_equal([-gradient[0] for _, gradient in expected], forces)
+    assert_equal([value + sum(gradient) for value, gradient in expected], sums)
+
+
+def test_kernel_that_calls_a_gradient_has_an_adjoint() -> None:
+    r, r_bar = np.linspace(1.0, 2.0, 5), np.zeros(5)
+    curvature = srcdiff.hessian(potential, backend="python")
+
+    forces_of_potential.adjoint[2, 4]((r, 0.5, np.zeros(5)), (r_bar, None, np.ones(5)))
+
+    assert_equal([-curvature(float(x), 0.5) for x in r], r_bar)
+
+
+def powered(x, n):
+    p = 1.0
+    for _ in range(n):
+        p = p * math.sin(x)
+    return p
+
+
+def test_gradient_that_keeps_who_knows_how_much_is_refused() -> None:
+    with pytest.raises(srcdiff.DifferentiationError, match="how much is kept of `p`"):
+        srcdiff.cuda.grad(powered)
+
+
+def test_gradient_by_an_array_is_refused_in_kernels() -> None:
+    with pytest.raises(srcdiff.DifferentiationError, match="`x` is no number"):
+        srcdiff.cuda.grad(lambda x: x[0] * x[1])
+
+
+def test_types_of_a_gradient_that_kernels_call() -> None:
+    assert "np.float32" not in srcdiff.cuda.grad(lambda x, n: x * n, types=(float, int)).source
+    with pytest.raises(TypeError, match="one type for each of 2 arguments"):
+        srcdiff.cuda.grad(lambda x, n: x * n, types=(float,))
 
 
 # -- refused ---------------------------------------------------------------------------------------------------------
