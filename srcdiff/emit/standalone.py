@@ -10,6 +10,7 @@ def _loss_grad(w, scale):             what srcdiff wrote
 
 from __future__ import annotations
 
+import ast
 import builtins
 import inspect
 import re
@@ -100,8 +101,9 @@ def _free(x: Exported, name: str) -> str:
 
 def _imports(text: str) -> str:
     """What the text needs of other modules."""
-    own = [f"import {m}" for m in ("collections", "dataclasses", "math", "string") if re.search(rf"\b{m}\.", text)]
-    others = ["import numba"] if "numba." in text else []
+    named = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+    own = [f"import {m}" for m in ("collections", "dataclasses", "math", "string") if m in named]
+    others = ["import numba"] if "numba" in named else []
     return "\n".join([*own, *([""] if own else []), *others, "import numpy as np"])
 
 
