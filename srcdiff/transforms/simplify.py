@@ -237,16 +237,8 @@ def remove_dead(function: Function) -> Function:
     return _Dead(function).run()
 
 
-def _is_seen(operation: Operation) -> bool:
-    """Whether it ends or prints something, or changes a list of arrays, or arrays through a call: others may see it."""
-    match operation:
-        case Raise() | Print() | Comment() | Enlarge() | Barrier():
-            return True
-        case Call():
-            return operation.writes
-        case Push() | Pop():
-            return isinstance(operation.stack.type, Stack) and isinstance(operation.stack.type.element, Array)
-    return False
+def _holds_arrays(stack: Value) -> bool:
+    return isinstance(stack.type, Stack) and isinstance(stack.type.element, Array)
 
 
 class _Dead:
@@ -259,7 +251,7 @@ class _Dead:
         self.definition: dict[Value, Operation] = {}
         self.parent: dict[Operation, Operation | None] = {}
         self.slot: dict[Value, tuple[Loop, int]] = {}
-        self.stores: dict[Value, list[Store | Push]] = {}
+        self.stores: dict[Value, list[Store | Push | Pop]] = {}
         self.work: list[Value] = []
         self.index(function.body, None)
 
@@ -282,12 +274,14 @@ class _Dead:
                         self.stores.setdefault(site, []).append(operation)
                 case Push():
                     self.stores.setdefault(operation.stack, []).append(operation)
+                case Pop() if _holds_arrays(operation.stack):
+                    self.stores.setdefault(operation.stack, []).append(operation)
             for inner in operation.blocks():
                 self.index(inner, operation)
 
     def run(self) -> Function:
         for operation in self.parent:
-            if _is_seen(operation):
+            if self.is_seen(operation):
                 self.keep(operation)
         for param in self.function.written:
             self.need_memory(param)
@@ -298,6 +292,18 @@ class _Dead:
         while self.work:
             self.trace(self.work.pop())
         return changed(self.function, body=self.block(self.function.body))
+
+    def is_seen(self, operation: Operation) -> bool:
+        """Whether it ends or prints something, or changes a list of arrays, or arrays through a call, for others."""
+        match operation:
+            case Raise() | Print() | Comment() | Enlarge() | Barrier():
+                return True
+            case Call():
+                return operation.writes
+            case Push() | Pop():
+                made_here = isinstance(self.definition.get(operation.stack), NewStack)  # who sees it names it
+                return _holds_arrays(operation.stack) and not made_here
+        return False
 
     def need(self, value: Value) -> None:
         if value not in self.live:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 import srcdiff
@@ -47,3 +49,21 @@ def test_what_comes_out_of_an_inner_loop_is_kept_without_all_that_it_made() -> N
 
     assert "h_bar = kept_h_bar" in text
     assert "kept_h_bar[k, t - 1]" in text or "kept_h_bar_1[k, t - 1]" in text
+
+
+def until_it_is_small(x, rate):
+    """Of the array in the middle only numbers are read again."""
+    while np.sum(x * x) > 0.1:
+        middle = x - 0.5 * rate * x
+        a, b = middle
+        x = np.array([a - 0.2 * a * b, b * np.cos(a) * 0.5])
+    return x[0]
+
+
+def test_what_is_put_on_a_stack_is_taken_from_it() -> None:
+    derivative = srcdiff.value_and_grad(until_it_is_small, wrt=("x", "rate"), backend="python")
+    derivative.compile("float64[:]", float)
+
+    put, taken = (set(re.findall(rf"(\w+)\.{word}\(", derivative.source)) for word in ("append", "pop"))
+    assert put == taken
+    srcdiff.check(until_it_is_small, np.array([1.0, 2.0]), 0.1, backend="python")
