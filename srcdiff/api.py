@@ -351,7 +351,7 @@ class Derivative:
             descriptions[name] = floats_for_integers(descriptions[name])
         request = Request(self.captured, descriptions, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
         request.exact, request.rooms, request.batch, request.sums = exact, rooms, batch, sums
-        request.of = self.of if getattr(self.of, "__srcdiff_derivative__", None) is not None else None
+        request.of = getattr(self.of, "__srcdiff_derivative__", None) or getattr(self.of, "__srcdiff_rule__", None)
         request.directions = self.directions
         return request
 
@@ -376,7 +376,12 @@ class Derivative:
     @property
     def __srcdiff_derivative__(self) -> Derivative | None:
         """For who reads a program that calls it."""
-        return None if self.mode == "primal" else self
+        return getattr(self.of, "__srcdiff_derivative__", None) if self.mode == "primal" else self
+
+    @property
+    def __srcdiff_rule__(self) -> CustomRule | None:
+        """The rule that the function has, where this is the function itself."""
+        return getattr(self.of, "__srcdiff_rule__", None) if self.mode == "primal" else None
 
     @property
     def said(self) -> str:
@@ -918,11 +923,11 @@ class Differentiable(Derivative):
 
     def grad(self, wrt: Wrt = 0, *, has_aux: bool = False, **options: Any) -> Derivative:
         """Its gradient: see `srcdiff.grad`."""
-        return grad(self.function, wrt, has_aux=has_aux, **{**self.given, **options})
+        return grad(self.of, wrt, has_aux=has_aux, **{**self.given, **options})
 
     def value_and_grad(self, wrt: Wrt = 0, *, has_aux: bool = False, **options: Any) -> Derivative:
         """Its value and its gradient: see `srcdiff.value_and_grad`."""
-        return value_and_grad(self.function, wrt, has_aux=has_aux, **{**self.given, **options})
+        return value_and_grad(self.of, wrt, has_aux=has_aux, **{**self.given, **options})
 
 
 def _differentiable_again(function: Any, options: dict[str, Any]) -> Differentiable:

@@ -72,7 +72,7 @@ class Request:
     exact: bool = False
     """Whether sizes may be one at run time and stretch."""
     of: Any = None
-    """The derivative of the function that is meant instead of it."""
+    """The derivative of the function, or the function with its rule, that is meant instead of what is written there."""
     directions: int = 1
     """How many tangents of each argument `forward` takes."""
     rooms: bool = False
@@ -210,7 +210,7 @@ def _started(request: Request, backend: str) -> Work:
     work = Work(request, reading, reading.program.main, reading.program.callees)
     work.on_gpu = backend == "cuda"
     work.further = _further(work)
-    if request.of is not None:
+    if hasattr(request.of, "said"):
         work.main = replace(work.main, name=f"{work.main.name}_{request.of.said}")
     if request.mode != "reverse":  # what the user's function writes into its arguments is part of what it does
         work.main = replace(work.main, written=tuple(p for p in work.main.params if isinstance(p.type, Array)))

@@ -914,6 +914,41 @@ def test_declared_rule_is_used(backend: str) -> None:
     assert softplus(0.0) == math.log(2.0)
 
 
+def twice_cube_adjoint(x, out, out_bar):
+    return 2.0 * 3.0 * x * x * out_bar
+
+
+@srcdiff.custom_rule(adjoint=twice_cube_adjoint)
+def cube_with_another_rule(x):
+    return x * x * x
+
+
+@on_both_backends
+def test_function_with_a_rule_is_differentiated_by_it(backend: str) -> None:
+    cube = cube_with_another_rule
+
+    assert srcdiff.grad(cube, backend=backend)(3.0) == 54.0
+    assert srcdiff.jvp(cube, (3.0,), (1.0,), backend=backend) == (27.0, 54.0)
+    assert srcdiff.differentiable(cube, backend=backend).grad()(3.0) == 54.0
+    assert srcdiff.grad(lambda x: srcdiff.grad(cube)(x) * x, backend=backend)(3.0) == 54.0 + 3.0 * 36.0
+
+
+def test_derivative_that_is_compiled_as_a_function_is_differentiated_as_what_it_is() -> None:
+    slope = srcdiff.differentiable(srcdiff.grad(lambda x: x**4), backend="python")
+
+    assert slope(3.0) == 108.0
+    assert slope.grad()(2.0) == 48.0
+    assert srcdiff.grad(slope, backend="python")(2.0) == 48.0
+    assert srcdiff.grad(lambda x: 2.0 * slope(x), backend="python")(2.0) == 96.0
+
+
+@on_both_backends
+def test_numbers_that_are_returned_are_those_of_python(backend: str) -> None:
+    value, (gradient, _) = srcdiff.value_and_grad(lambda p: p[0] * p[1] ** 2, backend=backend)((2.0, 3.0))
+
+    assert [float, float] == [type(value), type(gradient)]
+
+
 def test_declared_rule_gives_none_for_what_has_no_derivative() -> None:
     product = srcdiff.custom_rule(lambda x, n: x * n, adjoint=product_adjoint)
 

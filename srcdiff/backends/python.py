@@ -30,11 +30,11 @@ def load(
 
 
 def quiet(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Division by zero gives infinity or NaN without a warning, as in compiled code."""
+    """Division by zero gives infinity or NaN without a warning, and numbers are Python's, as in compiled code."""
 
     def call(*args: Any) -> Any:
         with np.errstate(all="ignore"):
-            return function(*(_with_numpy_floats(a) for a in args))
+            return _with_python_numbers(function(*(_with_numpy_floats(a) for a in args)))
 
     return call
 
@@ -45,5 +45,14 @@ def _with_numpy_floats(value: Any) -> Any:
         return np.float64(value)
     if isinstance(value, tuple):
         items = [_with_numpy_floats(v) for v in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    return value
+
+
+def _with_python_numbers(value: Any) -> Any:
+    if type(value) in (np.float64, np.int64, np.bool_):
+        return value.item()
+    if isinstance(value, tuple):
+        items = [_with_python_numbers(v) for v in value]
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
     return value

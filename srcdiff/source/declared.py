@@ -34,6 +34,10 @@ class CustomRule:
         return _declared, (findable(self.function), findable(self.adjoint), findable(self.tangent))
 
     @property
+    def __srcdiff_function__(self) -> Callable[..., Any]:
+        return self.function
+
+    @property
     def __srcdiff_rule__(self) -> CustomRule:
         return self
 
