@@ -87,13 +87,13 @@ _kind(
 _kind(
     "SD301",
     "a function has no derivative rule",
-    "declare one with `srcdiff.custom_rule`",
+    "write it in Python, with a rule of its own by `srcdiff.custom_rule` if you know its derivative",
     "import numpy as np\n\ndef f(x):\n    return np.spacing(x) * np.i0(x)\n",
 )
 _kind(
     "SD302",
     "a function is called that srcdiff cannot read",
-    "declare its derivative with `srcdiff.custom_rule`, or write it in Python",
+    "write it in Python, or compute it outside and pass in what it gives",
     "import json\n\ndef f(x):\n    json.JSONEncoder().encode(1.0)\n    return x\n",
 )
 _kind(

@@ -8,7 +8,7 @@ from srcdiff.diagnostics import Problem, Span
 from srcdiff.source.capture import Captured
 
 # syntax                 what the user calls it                    what to write instead
-_REFUSED: dict[type[ast.AST], tuple[str, str, str]] = {
+REFUSED: dict[type[ast.AST], tuple[str, str, str]] = {
     ast.Try: ("SD101", "`try`", "test the condition with `if`"),
     ast.TryStar: ("SD101", "`try`", "test the condition with `if`"),
     ast.With: ("SD101", "`with`", "open the context around the call of the gradient"),
@@ -34,7 +34,7 @@ def refused_syntax(captured: Captured) -> dict[ast.AST, Problem]:
     stack: list[ast.AST] = list(reversed(body))
     while stack:
         node = stack.pop()
-        row = _REFUSED.get(type(node))
+        row = REFUSED.get(type(node))
         if row is not None:
             code, what, instead = row
             problems[node] = Problem(code, f"{what} is outside the language", _span(captured, node, what), help=instead)

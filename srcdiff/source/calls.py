@@ -248,11 +248,13 @@ class Calls(Kernels):
         name = f"{inner}.{name}" if inner and "." not in name and not inner.startswith(("_", "lib")) else name
         if module.startswith("numpy.random") or "numpy.random" in str(type(getattr(target, "__self__", None))):
             self.refuse("SD302", node, f"`{name}` draws random numbers", help_="draw them outside and pass them in")
-        if module.startswith("numpy") or isinstance(target, np.ufunc):
+        if module.startswith("numpy") or getattr(np, name, None) is target:
             if any(isinstance(a, Value) and isinstance(a.type, Array) for a in args):
                 self.refuse("SD303", node, f"`np.{name}` on whole arrays is not differentiated yet")
             self.refuse("SD301", node, f"`np.{name}` has no derivative rule")
-        self.refuse("SD302", node, f"`{name}` has no source that srcdiff can read, and no rule")
+        name = name.removeprefix("builtins.")
+        instead = _INSTEAD.get(target, "") if _hashable(target) else ""
+        self.refuse("SD302", node, f"`{name}` has no source that srcdiff can read, and no rule", help_=instead)
 
     def call_primitive(
         self,
@@ -656,7 +658,7 @@ class Calls(Kernels):
     # -- builtins and array functions --------------------------------------------------------------------------------
 
     def handler(self, target: Any) -> Callable[..., Abstract] | None:
-        name = _HANDLERS.get(target) if _hashable(target) else None
+        name = HANDLERS.get(target) if _hashable(target) else None
         if name is None and getattr(target, "__srcdiff_stop_gradient__", False):
             name = "stop_gradient"
         return None if name is None else getattr(self, f"call_{name}")
@@ -785,7 +787,7 @@ def _scopes(node: ast.FunctionDef | ast.Lambda) -> tuple[frozenset[str], frozens
     return assigned_names(node), nonlocal_names(node)
 
 
-_HANDLERS: dict[Any, str] = {
+HANDLERS: dict[Any, str] = {
     range: "range",
     len: "len",
     enumerate: "enumerate",
@@ -861,6 +863,19 @@ _HANDLERS: dict[Any, str] = {
     repr: "repr",
     format: "format",
 }
+
+_INSTEAD: dict[Any, str] = {
+    sorted: "sort an array with `np.sort`",
+    map: "write a list comprehension",
+    filter: "write a list comprehension with `if`",
+    iter: "write a `for` loop",
+    next: "write a `for` loop, and leave it with `break`",
+    set: "use a tuple or a list",
+    frozenset: "use a tuple or a list",
+    open: "read outside and pass the numbers in",
+    input: "read outside and pass the numbers in",
+}
+"""What to write for functions of Python that are not read."""
 
 _LAZY = {
     "call_where",

@@ -236,7 +236,7 @@ def test_message_of_the_style_guide(tmp_path: Path) -> None:
         "4 |     return np.i0(x)",
         "  |            ^^^^^^^^",
         "  |",
-        "  = help: declare one with `srcdiff.custom_rule`",
+        "  = help: write it in Python, with a rule of its own by `srcdiff.custom_rule` if you know its derivative",
     ]
 
 
