@@ -33,6 +33,7 @@ ORDER = [
     "emit",
     "transforms",
     "analyses",
+    "reference",
     "rules",
     "source",
     "library",

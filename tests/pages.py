@@ -1,0 +1,165 @@
+"""README.md and the pages of docs/ as programs: their blocks are run, and what they show is what comes out.
+
+A page is read like a session: its Python blocks run in order, in one process, and share their names. A block with a
+name (```python model.py) is a file too, for the shell blocks, which run after them if their output is shown. What is
+between `<!-- printed: NAME -->` and `<!-- end -->` is printed from tables.
+
+`python -m tests.pages` writes outputs and tables anew, of all pages or of those that are named, when they have changed
+and are right.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from srcdiff import reference
+from srcdiff.diagnostics.catalogue import CATALOGUE
+from tests.diagnostics.test_catalogue import refusal_of_row
+
+PROJECT = Path(__file__).parent.parent
+PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
+PRINTS = "<!-- prints -->"
+"""Stands before a block that is exactly what the block before it prints."""
+
+_FENCE = re.compile(r"^```(\w*) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_PRINTED = re.compile(r"^<!-- printed: ([\w ]+) -->\n(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A program or a command, the line where it starts, and, where the page shows that, what it prints and where."""
+
+    language: str
+    name: str
+    text: str
+    line: int
+    prints: str | None = None
+    place: tuple[int, int] = (0, 0)
+
+    @property
+    def is_run(self) -> bool:
+        return self.language == "python" or (self.language == "sh" and self.prints is not None)
+
+
+def blocks_of(page: str) -> list[Block]:
+    found: list[Block] = []
+    for fence in _FENCE.finditer(page):
+        language, name, text = fence.groups()
+        if page[: fence.start()].rstrip().endswith(PRINTS):
+            before = found.pop()
+            found.append(Block(before.language, before.name, before.text, before.line, text, fence.span(3)))
+        else:
+            found.append(Block(language, name, text, page.count("\n", 0, fence.start(3)) + 1))
+    return [block for block in found if block.is_run]
+
+
+# The programs of a page, one after the other in one process; what each of them prints, as a list.
+_RUN = """
+import contextlib, io, json, sys
+names, printed = {"__name__": "__main__"}, []
+for file in sys.argv[1:]:
+    with contextlib.redirect_stdout(io.StringIO()) as out, open(file, encoding="utf-8") as text:
+        names["__file__"] = file
+        exec(compile(text.read(), file, "exec"), names)
+    printed.append(out.getvalue())
+print(json.dumps(printed))
+"""
+
+
+def run(page: Path, folder: Path) -> list[tuple[Block, str]]:
+    """What each block of a page prints."""
+    blocks = blocks_of(page.read_text(encoding="utf-8"))
+    programs = [block for block in blocks if block.language == "python"]
+    files = []
+    for k, block in enumerate(programs):  # real files, because srcdiff reads the source of functions
+        file = folder / f"{k}" / (block.name or f"{page.stem.lower()}.py")
+        file.parent.mkdir()
+        file.write_text(block.text, encoding="utf-8")
+        files.append(str(file))
+        if block.name:
+            (folder / block.name).write_text(block.text, encoding="utf-8")
+    printed = dict(zip(programs, json.loads(_output([sys.executable, "-c", _RUN, *files], folder)), strict=True))
+    for block in blocks:
+        if block.language == "sh":
+            printed[block] = _output(["sh", "-e", "-c", block.text], folder)
+    outside = re.compile(rf"{re.escape(str(folder))}{os.sep}(\d+{os.sep})?")
+    return [(block, outside.sub("", printed[block]).strip("\n") + "\n") for block in blocks]
+
+
+def _output(command: list[str], folder: Path) -> str:
+    tools = folder / "bin"
+    tools.mkdir(exist_ok=True)
+    for tool, arguments in (("python", ""), ("srcdiff", "-m srcdiff ")):
+        (tools / tool).write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments}"$@"\n')
+        (tools / tool).chmod(0o755)
+    finished = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(PROJECT), "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert finished.returncode == 0, finished.stderr
+    return finished.stdout
+
+
+# -- tables ----------------------------------------------------------------------------------------------------------
+
+
+def _functions() -> str:
+    return "\n".join(f"### {table.title}\n\n{table.markdown()}" for table in reference.functions())
+
+
+def _errors() -> str:
+    return reference.errors().markdown() + "\n" + "\n".join(_errors_one_by_one())
+
+
+def _errors_one_by_one() -> Iterator[str]:
+    """Each kind of problem with the example that is its test, and what is said about it."""
+    for code, kind in sorted(CATALOGUE.items()):
+        with tempfile.TemporaryDirectory() as folder:
+            message = str(refusal_of_row(code, Path(folder))).replace(f"{folder}{os.sep}", "").strip("\n")
+        arguments = kind.arguments.removesuffix(",")
+        yield (
+            f"### {code}\n\n{kind.title.capitalize()}. What to do: {kind.help}.\n\n```python\n{kind.example}```\n\n"
+            f"`srcdiff.grad(f)({arguments})` says:\n\n```text\n{message}\n```\n"
+        )
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "elementwise": lambda: reference.elementwise().markdown(),
+    "constant": lambda: reference.constant().markdown(),
+    "functions": _functions,
+    "methods": lambda: reference.methods().markdown(),
+    "builtin functions": lambda: reference.builtin_functions().markdown(),
+    "refused syntax": lambda: reference.refused_syntax().markdown(),
+    "errors": _errors,
+}
+
+
+def with_tables(page: str) -> str:
+    """The page with its tables as they are now."""
+    return _PRINTED.sub(lambda region: f"<!-- printed: {region[1]} -->\n\n{TABLES[region[1]]()}\n<!-- end -->", page)
+
+
+def write(pages: list[Path]) -> None:
+    for page in pages:
+        page.write_text(with_tables(page.read_text(encoding="utf-8")), encoding="utf-8")
+        text = page.read_text(encoding="utf-8")
+        with tempfile.TemporaryDirectory() as folder:
+            for block, printed in sorted(run(page, Path(folder)), key=lambda p: p[0].place, reverse=True):
+                if block.prints is not None:
+                    start, end = block.place
+                    text = text[:start] + printed + text[end:]  # the places before it stay where they are
+        page.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write([Path(name) for name in sys.argv[1:]] or PAGES)
