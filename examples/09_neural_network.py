@@ -29,7 +29,7 @@ x = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1) + 0.01 * 
 
 # The gradient with respect to a tuple is a tuple of the same form.
 layers = tuple((random.standard_normal((m, n)) / np.sqrt(m), np.zeros(n)) for m, n in [(2, 16), (16, 16), (16, 3)])
-print(srcdiff.check(loss, layers, x, labels, wrt="layers"))
+print(srcdiff.check(loss, layers, x, labels, wrt="layers", backend="python"))  # once, so not worth compiling
 
 # Adam, in plain NumPy.
 loss_and_gradient = srcdiff.value_and_grad(loss)

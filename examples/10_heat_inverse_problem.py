@@ -30,7 +30,7 @@ measured = simulate(truth, initial, 300)
 
 misfit_and_gradient = srcdiff.value_and_grad(misfit)
 guess = np.zeros(n - 1)  # the logarithm of 1 everywhere
-print(srcdiff.check(misfit, guess, initial, measured, wrt="log_conductivity"))
+print(srcdiff.check(misfit, guess, initial, measured, wrt="log_conductivity", backend="python"))
 
 # Descent with momentum, which forgets where it was going whenever the misfit grows (O'Donoghue and Candes 2015).
 speed = np.zeros(n - 1)
