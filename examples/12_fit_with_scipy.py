@@ -37,14 +37,13 @@ misfit_and_gradient = srcdiff.value_and_grad(misfit)
 by_gradient = minimize(misfit_and_gradient, start, args=(counted,), jac=True, method="BFGS")
 print(f"BFGS:       {by_gradient.nfev:3} gradients, contact, recovery and start {np.exp(by_gradient.x).round(6)}")
 
-# The arguments of `hvp` are those of the function, and the vector last; SciPy has the vector in second place.
-product = srcdiff.hvp(misfit)
+# The Hessian times a vector, in the order that SciPy has the arguments.
 by_curvature = minimize(
     misfit_and_gradient,
     start,
     args=(counted,),
     jac=True,
-    hessp=lambda x, v, counted: product(x, counted, v),
+    hessp=srcdiff.hvp(misfit).hessp,
     method="trust-krylov",
 )
 print(f"trust-krylov: {by_curvature.nfev} gradients, {by_curvature.nhev} products, {np.exp(by_curvature.x).round(6)}")

@@ -915,7 +915,7 @@ class Differentiable(Derivative):
     shown = (*Derivative.shown, "grad", "value_and_grad")
 
     def __reduce__(self) -> Any:
-        return _differentiable_again, (findable(self.function), self.given)
+        return _differentiable_again, (findable(self.of), self.given)
 
     @property
     def __srcdiff_function__(self) -> types.FunctionType:

@@ -7,6 +7,7 @@ import inspect
 import linecache
 import math
 import os
+import pickle
 import subprocess
 import sys
 import traceback
@@ -929,7 +930,8 @@ def test_function_with_a_rule_is_differentiated_by_it(backend: str) -> None:
 
     assert srcdiff.grad(cube, backend=backend)(3.0) == 54.0
     assert srcdiff.jvp(cube, (3.0,), (1.0,), backend=backend) == (27.0, 54.0)
-    assert srcdiff.differentiable(cube, backend=backend).grad()(3.0) == 54.0
+    again = pickle.loads(pickle.dumps(srcdiff.differentiable(cube, backend=backend)))
+    assert again.grad()(3.0) == 54.0
     assert srcdiff.grad(lambda x: srcdiff.grad(cube)(x) * x, backend=backend)(3.0) == 54.0 + 3.0 * 36.0
 
 
