@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from srcdiff.api import Derivative, Wrt, stand_in
 from srcdiff.ir.types import is_float
-from srcdiff.source.abstract import Description, leaf_types
+from srcdiff.source.abstract import Description
 from srcdiff.source.signature import describe_argument
 
 if TYPE_CHECKING:  # the compiler is imported when somebody looks
@@ -115,10 +115,11 @@ def _derivative(f: Callable[..., Any], wrt: Wrt | None) -> Derivative:
 
 
 def _holds_floats(description: Description) -> bool:
-    if description.kind == "stored":
-        return _holds_floats(description.parts[0])
-    types = leaf_types(description) or ()
-    return bool(types) and all(is_float(t) for t in types)
+    """Whether it can be differentiated by as a whole."""
+    if description.kind == "value":
+        return is_float(description.detail)
+    parts = [p for p in description.parts if p.kind != "static"]
+    return description.kind in ("tuple", "record", "stored") and bool(parts) and all(map(_holds_floats, parts))
 
 
 def _measured(found: Explanation, asked: _Asked) -> Explanation:

@@ -705,11 +705,10 @@ def _leaves(x: Abstract, reading: Reading) -> list[Value]:
 
 
 def chosen_values(work: Work, name: str) -> list[Value]:
-    """The floats that an argument or an intermediate number of the function is made of; none if it holds others."""
+    """The floats that an argument or an intermediate number of the function is made of."""
     if name not in work.reading.arguments:
         return [work.reading.intermediates[name]] if name in work.reading.intermediates else []
-    values = _leaves(work.reading.arguments[name], work.reading)
-    return values if all(is_float(v.type) for v in values) else []
+    return [v for v in _leaves(work.reading.arguments[name], work.reading) if is_float(v.type)]
 
 
 def outputs_of(work: Work) -> list[int]:

@@ -224,3 +224,29 @@ def halves(x):
 def test_the_formula_is_an_expression_in_python():
     (kept,) = srcdiff.explain(halves, POINT[:7]).kept
     assert (kept.formula, eval(kept.formula, {"x": POINT[:7]})) == ("8 * (len(x) // 2)", kept.nbytes)
+
+
+def with_parameters(params, x, steps):
+    h = x
+    for _ in range(steps):
+        h = np.tanh(params["w"] * h + params["b"])
+    return np.sum(h) + int(params["shift"])
+
+
+def test_parts_of_a_structure_that_do_not_reach_the_result_are_named():
+    params = {"w": np.ones(50), "b": 0.5, "shift": 0.5, "unused": np.ones(3)}
+    explanation = srcdiff.explain(with_parameters, params, POINT, 3)
+    found = explanation["params"]
+
+    assert found.reaches
+    assert [line.text.strip() for line in found.path] == [
+        'h = np.tanh(params["w"] * h + params["b"])',
+        'return np.sum(h) + int(params["shift"])',
+    ]
+    assert [(p.name, p.cuts[0].kind) for p in found.cut_off] == [
+        ("params['shift']", "integer"),
+        ("params['unused']", "unused"),
+    ]
+    assert {k.formula for k in explanation.kept} == {"8 * steps * len(params['w'])"}
+    assert all(k.nbytes == 8 * 3 * 50 for k in explanation.kept)
+    assert "params['unused']: float64[:] does not reach the result: it is not used" in explanation.text()

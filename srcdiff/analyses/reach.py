@@ -139,7 +139,8 @@ class _Reach:
         self.reads = [n for n in names if isinstance(n.ctx, ast.Load) or n in augmented]
         self.writes = [n for n in names if isinstance(n.ctx, ast.Store) and n not in augmented]
         self.varied = varied_values(self.function, inputs, self.sites)
-        self.active = activity(self.function, inputs, self.results, self.sites)
+        # without what has an adjoint only because a reference may point to it or to something that needs one
+        self.active = activity(self.function, inputs, self.results, self.sites).values & self.varied
         self.matters = influential_values(self.function, self.results, self.sites)
         self.left = {_line(o) for o in operations_of(differentiated.body)}
 
@@ -184,7 +185,7 @@ class _Reach:
         return bool(self.memory(value) & self.varied) if isinstance(value.type, Array) else value in self.varied
 
     def is_active(self, value: Value) -> bool:
-        return self.active.memory(value) if isinstance(value.type, Array) else value in self.active
+        return bool(self.memory(value) & self.active) if isinstance(value.type, Array) else value in self.active
 
     def carries(self, operation: Operation) -> bool:
         match operation:
@@ -195,7 +196,7 @@ class _Reach:
             case Store():
                 return operation.value in self.active and self.is_active(operation.array)
             case Alloc():
-                return operation.out in self.active and operation.fill in self.active.values
+                return operation.out in self.active and operation.fill in self.active
             case Copy() | Library() | Call() | Custom():
                 return any(map(self.is_active, operation.uses())) and any(map(self.is_active, operation.defines()))
         return False
@@ -289,7 +290,10 @@ class _Reach:
                 yield Cut("shape", "only its shape is read", operation.span)
 
     def by_text(self) -> Iterator[Cut]:
-        mentions = [n for n in self.reads if n.id == self.name]
+        mentions: list[ast.expr] = [n for n in self.reads if n.id == self.name]
+        if not self.name.isidentifier():  # a part of an argument
+            nodes = [n for n in ast.walk(self.reading.captured.node) if isinstance(n, ast.Subscript | ast.Attribute)]
+            mentions = [n for n in nodes if ast.unparse(n) == self.name]
         if not mentions:
             yield Cut("unused", "it is not used")
             return

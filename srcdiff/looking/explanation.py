@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.analyses.reach import Cut, reach, reason
+from srcdiff.analyses.reach import Cut, reach, reaches, reason
 from srcdiff.analyses.sizes import Sizes
 from srcdiff.analyses.structure import structure_of
 from srcdiff.diagnostics import Span
@@ -21,7 +21,7 @@ from srcdiff.ir.nodes import Alloc, NewStack, Value, walk
 from srcdiff.ir.types import Array, Stack, is_float
 from srcdiff.looking.terminal import amount, painted, wants_colour
 from srcdiff.pipeline import Work, chosen_values, outputs_of
-from srcdiff.source.abstract import Abstract, List, Tuple
+from srcdiff.source.abstract import Abstract, List, Record, Tuple
 from srcdiff.source.derivatives import Reading
 from srcdiff.source.signature import type_text
 
@@ -38,6 +38,8 @@ class Input:
     """The lines that carry it on to the result."""
     cuts: tuple[Cut, ...]
     """What cuts it off, or a part of what depends on it."""
+    cut_off: tuple[Input, ...] = ()
+    """The parts of a tuple, a dictionary or a dataclass that do not reach the result, where others do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,16 +127,7 @@ class Explanation:
             "line": self.span.line,
             "wrt": list(self.wrt),
             "assumed": dict(self.assumed),
-            "inputs": [
-                {
-                    "name": i.name,
-                    "type": i.type,
-                    "reaches": i.reaches,
-                    "path": [_place(s) for s in i.path],
-                    "cuts": [{"kind": c.kind, "said": c.said, **_place(c.span)} for c in i.cuts],
-                }
-                for i in self.inputs
-            ],
+            "inputs": [_data_of(i) for i in self.inputs],
             "constants": [{"name": c.name, "type": c.type} for c in self.constants],
             "kept": [
                 {"variable": k.variable, "formula": k.formula, "nbytes": k.nbytes, **_place(k.span)} for k in self.kept
@@ -144,6 +137,17 @@ class Explanation:
                 {"before": s.before, "after": s.after, "lines": [_place(line) for line in s.lines]} for s in self.shared
             ],
         }
+
+
+def _data_of(one: Input) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "type": one.type,
+        "reaches": one.reaches,
+        "path": [_place(s) for s in one.path],
+        "cuts": [{"kind": c.kind, "said": c.said, **_place(c.span)} for c in one.cuts],
+        "cut_off": [_data_of(part) for part in one.cut_off],
+    }
 
 
 def _place(span: Span | None) -> dict[str, Any]:
@@ -176,8 +180,15 @@ def _input(work: Work, name: str) -> Input:
     if not values:
         return Input(name, type_, None, (), ())
     assert work.differentiated is not None
-    found = reach(work.reading, work.differentiated, name, values, outputs_of(work))
-    return Input(name, type_, found.reaches, found.path, found.cuts)
+    outputs, program = outputs_of(work), work.differentiated
+    found = reach(work.reading, program, name, values, outputs)
+    parts = [v for v in values if len(values) > 1 and not reaches(program, [v], outputs)] if found.reaches else []
+    cut_off = []
+    for part in parts:
+        place = dict(_names(work.reading))[part]
+        cuts = reach(work.reading, program, place, [part], outputs).cuts
+        cut_off.append(Input(place, str(part.type), False, (), cuts))
+    return Input(name, type_, found.reaches, found.path, found.cuts, tuple(cut_off))
 
 
 def kept_values(work: Work, given: Mapping[str, Any]) -> Iterator[Kept]:
@@ -236,6 +247,9 @@ def _names(reading: Reading) -> Iterator[tuple[Value, str]]:
                 for k, item in enumerate(items):
                     fields = getattr(kind, "_fields", None)
                     yield from parts(item, f"{text}.{fields[k]}" if fields else f"{text}[{k}]")
+            case Record(items=items, kind=layout):
+                for k, item in enumerate(items):
+                    yield from parts(item, layout.part(text, k))
             case List() if x in reading.lists:
                 for array in reading.lists[x].arrays:
                     yield array, text
@@ -307,6 +321,8 @@ class _Text:
             number = self.paint(f"{span.line:>{width + 4}} |", "faint")
             code = span.text.ljust(min(longest, 80)) if notes else span.text
             yield f"{number} {code}" + (f"  {self.paint('<- ' + '; '.join(notes), 'note')}" if notes else "")
+        for part in one.cut_off:
+            yield f"    {part.name}: {part.type} {self.paint(_verdict(part)[1], 'bad')}"
 
     def section(self, title: str, rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
         if not rows and not title.startswith("nothing"):
@@ -392,6 +408,9 @@ def _html(said: Explanation) -> str:
         for span, notes in _excerpt(one):
             note = f'  <span class="note">← {escape("; ".join(notes))}</span>' if notes else ""
             rows.append(f'<span class="faint">{span.line:>5} </span>{escape(span.text)}{note}')
+        for part in one.cut_off:
+            verdict = escape(_verdict(part)[1])
+            rows.append(f'{escape(part.name)}: {escape(part.type)} <span class="bad">{verdict}</span>')
         parts.append(f"<pre>{chr(10).join(rows)}</pre>" if rows else "")
     if said.constants:
         names = ", ".join(f"{c.name} ({c.type})" for c in said.constants)
