@@ -18,6 +18,7 @@ BLOCKS = 1024
 class Device:
     """The GPU, as a derivative uses it: `threads` in a block, `blocks` at most, on a `stream`.
 
+    Kernels run on the stream, copies on that of CUDA itself, which waits for the others, as theirs wait for it.
     `memory_limit` is how many bytes all threads together may have for what each keeps by itself: where more is needed
     for all turns at once there are fewer threads, and each runs more turns, one after the other.
     """
@@ -69,7 +70,7 @@ class Device:
     # -- arrays ------------------------------------------------------------------------------------------------------
 
     def empty(self, shape: Any, dtype: Any = np.float64) -> Any:
-        return numba_cuda.cuda().device_array(shape, dtype, stream=self.stream)
+        return numba_cuda.cuda().device_array(shape, dtype)
 
     def full(self, shape: Any, value: Any, dtype: Any = np.float64) -> Any:
         array = self.empty(shape, dtype)
@@ -98,7 +99,7 @@ class Device:
     def copy(self, array: Any) -> Any:
         out = self.empty_like(array)
         if array.size:
-            out.copy_to_device(array, stream=self.stream) if array.is_c_contiguous() else self.put(array, out)
+            out.copy_to_device(array) if array.is_c_contiguous() else self.put(array, out)
         return out
 
     def view(self, array: Any, key: Any) -> Any:
@@ -116,7 +117,7 @@ class Device:
         shape_of = np.lib.stride_tricks.as_strided(nothing, array.shape, array.strides)
         changed = change(shape_of)
         memory = array.gpu_data.view(changed.ctypes.data - shape_of.ctypes.data)
-        return type(array)(changed.shape, changed.strides, array.dtype, self.stream, memory)
+        return type(array)(changed.shape, changed.strides, array.dtype, 0, memory)
 
     def put(self, source: Any, target: Any) -> None:
         """Copy elements of arrays that are laid out differently."""
@@ -144,7 +145,7 @@ class Device:
         """What the blocks have added up, added up: the second stage of a sum."""
         out = self.empty(1)
         _routines().add_up[1, self.block, self.stream](sums, row, out)
-        return out.copy_to_host(stream=self.stream)[0]
+        return out.copy_to_host()[0]
 
     def matmul(self, a: Any, b: Any) -> Any:
         """The product of matrices and vectors."""
@@ -158,7 +159,7 @@ class Device:
             blocks = (-(-out.shape[0] // tile), -(-out.shape[1] // tile))
             _routines().multiply[blocks, (tile, tile), self.stream](left, right, out)
         if a.ndim == 1 and b.ndim == 1:
-            return out.copy_to_host(stream=self.stream)[0, 0]
+            return out.copy_to_host()[0, 0]
         return out.reshape(out.size) if a.ndim == 1 or b.ndim == 1 else out
 
     def on_host(self, function: Callable[..., Any], *args: Any) -> Any:
@@ -176,7 +177,7 @@ class Device:
             items = [self.array(v) for v in value]
             return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
         if isinstance(value, np.ndarray):
-            return numba_cuda.cuda().to_device(np.ascontiguousarray(value).reshape(value.shape), stream=self.stream)
+            return numba_cuda.cuda().to_device(np.ascontiguousarray(value).reshape(value.shape))
         if is_on_device(value):
             return value if hasattr(value, "copy_to_host") else numba_cuda.cuda().as_cuda_array(value)
         if type(value) is float:
@@ -184,13 +185,7 @@ class Device:
         return value
 
     def host_array(self, value: Any) -> Any:
-        return value.copy_to_host(stream=self.stream) if hasattr(value, "copy_to_host") else value
-
-    def synchronize(self) -> None:
-        if self.stream:
-            self.stream.synchronize()
-        else:
-            numba_cuda.cuda().synchronize()
+        return value.copy_to_host() if hasattr(value, "copy_to_host") else value
 
 
 def as_given(result: Any, example: Any, device: Device) -> Any:

@@ -112,33 +112,31 @@ def _sinc(x: Any) -> Any:
 
 
 def _angle(x: Any) -> Any:
-    return math.pi if x < 0.0 else 0.0 if x >= 0.0 else x
+    if x != x:
+        return x
+    return math.pi if math.copysign(1.0, x) < 0.0 else 0.0
 
 
 def _rint(x: Any) -> Any:
+    if not abs(x) < 4503599627370496.0:
+        return x
     whole = math.floor(x)
     rest = x - whole
     if rest > 0.5 or (rest == 0.5 and whole % 2 == 1):
         whole += 1
-    return math.copysign(float(whole), x) if abs(x) < 4503599627370496.0 else x
+    return math.copysign(float(whole), x)
 
 
 def _floor(x: Any) -> Any:
-    return (
-        x
-        if abs(x) >= 4503599627370496.0 or x != x
-        else math.copysign(float(math.floor(x)), x)
-        if x == 0
-        else float(math.floor(x))
-    )
+    return float(math.floor(x)) if abs(x) < 4503599627370496.0 else x
 
 
 def _ceil(x: Any) -> Any:
-    return x if abs(x) >= 4503599627370496.0 or x != x else float(math.ceil(x))
+    return float(math.ceil(x)) if abs(x) < 4503599627370496.0 else x
 
 
 def _trunc(x: Any) -> Any:
-    return x if abs(x) >= 4503599627370496.0 or x != x else float(math.trunc(x))
+    return float(math.trunc(x)) if abs(x) < 4503599627370496.0 else x
 
 
 def _isfinite(x: Any) -> Any:

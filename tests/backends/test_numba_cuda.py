@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -63,6 +66,27 @@ def test_every_function_that_a_kernel_may_call_is_there() -> None:
     missing = sorted(name for name in called if not hasattr(device_numpy((8, 0)), name.removeprefix("np.")))
 
     assert missing == ["np.spacing"]
+
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.7, -3.7, 1e300, -1e300, 1e-300, 5e15, -5e15]
+SPECIAL += [math.inf, -math.inf, math.nan, 0.3, 8.0]
+
+
+@pytest.mark.parametrize("function", numba_cuda._DEVICE_FUNCTIONS, ids=lambda f: f.__name__.strip("_"))
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_function_of_a_thread_is_numpys(function: Callable[..., Any]) -> None:
+    """Run as Python, whose `math` raises where that of a GPU answers with infinity or NaN."""
+    name = function.__name__.strip("_")
+    values: list[Any] = [0, 1, -1, 5, -6, 12, 18] if name in ("gcd", "lcm") else [np.float64(x) for x in SPECIAL]
+    for arguments in itertools.product(values, repeat=function.__code__.co_argcount):
+        try:
+            found = function(*arguments)
+        except (OverflowError, ValueError):
+            continue
+
+        expected = getattr(np, name)(*arguments)
+
+        np.testing.assert_allclose(float(found), float(expected), rtol=1e-15, err_msg=f"{name}{arguments}")
 
 
 def test_without_a_gpu_a_call_says_what_to_do() -> None:
