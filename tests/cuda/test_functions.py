@@ -209,3 +209,27 @@ def test_kernels_have_the_types_that_they_are_compiled_for() -> None:
     kernels = gradient._on_device().module.kernels
 
     assert Array("float64", 1) in kernels["loss_grad_1"]
+
+
+def test_every_mode_runs_on_the_gpu() -> None:
+    random = np.random.default_rng(2)
+    w, x, v = random.normal(size=3), random.normal(size=(4, 3)), random.normal(size=3)
+
+    def f(w, x):
+        return np.sum(np.tanh(x @ w) ** 2)
+
+    def scaled(x, w):
+        return np.exp(x) * w
+
+    def found(backend: str) -> list[Any]:
+        value, pullback = srcdiff.vjp(scaled, v, w, backend=backend)
+        return [
+            srcdiff.jvp(f, (w, x), (v, None), backend=backend),
+            srcdiff.hvp(f, backend=backend)(w, x, v),
+            srcdiff.jacobian(scaled, backend=backend)(v, w),
+            srcdiff.hessian(f, backend=backend)(w, x),
+            value,
+            pullback(np.ones(3)),
+        ]
+
+    assert_same(found("cuda"), found("python"))

@@ -19,7 +19,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=2000, help="how many programs")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many processes")
-    parser.add_argument("--backend", choices=("python", "numba"), default="python")
+    parser.add_argument("--backend", choices=("python", "numba", "cuda"), default="python")
     parser.add_argument("--seconds", type=float, default=None, help="stop after this time")
     parser.add_argument("--most", type=int, default=10, help="how many failures to shrink and print")
     parser.add_argument("--refusals", type=int, default=4, help="how many refusals to shrink and print")

@@ -30,7 +30,7 @@ from tests.numerical import Derivative, Line, clone, derivative, numbers_in, siz
 Differentiate = Callable[..., Callable[..., Any]]
 
 #: A program is expected to take milliseconds; this long is a failure of its own.
-SECONDS = {"python": 15.0, "numba": 300.0}
+SECONDS = {"python": 15.0, "numba": 300.0, "cuda": 300.0}
 
 #: How far a value may be from the plain function's, relative: the same operations, perhaps in another order.
 VALUE_TOLERANCE = {False: 1e-9, True: 1e-3}
