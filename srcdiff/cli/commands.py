@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from srcdiff import __version__
-from srcdiff.cli import bench, cache, check, demo, explain, export, show
+from srcdiff.cli import bench, cache, check, demo, explain, export, rules, show
 from srcdiff.cli.answer import MISUSED, NO, Answer, CommandError
 from srcdiff.diagnostics import DifferentiationError
 
@@ -54,6 +54,7 @@ COMMANDS = (
         bench.options,
         bench.run,
     ),
+    Command("rules", "list everything that is supported, from the compiler's own tables", rules.options, rules.run),
     Command(
         "cache", "say where compiled gradients are kept and how many there are, or clear it", cache.options, cache.run
     ),

@@ -201,6 +201,28 @@ def test_derivative_of_a_file_is_exported_as_it_is(capsys, model):
     assert "with respect to `ridge`" in printed.splitlines()[0]
 
 
+def test_rules_come_from_the_tables(capsys):
+    status, printed, _ = call(capsys, "rules")
+    assert status == 0
+    for row in ("np.divide, np.true_divide", "x: 1.0 / y; y: -out / y", "np.cumsum", "math.lgamma", "async with"):
+        assert row in printed
+
+
+def test_rules_of_a_word(capsys):
+    status, printed, _ = call(capsys, "rules", "log")
+    assert (0, ["np.log, math.log  x: 1.0 / x; at x = 0: x_bar = inf"]) == (status, printed.splitlines()[2:3])
+    status, printed, _ = call(capsys, "rules", "np.sort", "--json")
+    assert (0, [["Sorting"], ["np.sort"]]) == (
+        status,
+        [
+            [t["title"] for t in json.loads(printed)["tables"]],
+            [row[0] for row in json.loads(printed)["tables"][0]["rows"]],
+        ],
+    )
+    status, printed, _ = call(capsys, "rules", "frobnicate")
+    assert (1, "nothing that is supported is called 'frobnicate'\n") == (status, printed)
+
+
 def test_cache_answers_for_programs(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("SRCDIFF_CACHE_DIR", str(tmp_path / "cache"))
     status, printed, _ = call(capsys, "cache", "--json")
