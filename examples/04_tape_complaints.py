@@ -160,6 +160,7 @@ def scaled(x):
 
 
 scaled_bar = srcdiff.grad(scaled)
+assert "scale" in str(srcdiff.explain(scaled, 3.0)), "what is read from outside is not named"
 report("a number from outside", scaled_bar(3.0), 12.0)
 scale = 5.0
 report("  and when it has changed", scaled_bar(3.0), 30.0)
@@ -197,6 +198,32 @@ def masked(w, x):
 
 
 report("masking by multiplication", srcdiff.grad(masked)(w, np.array([0.0, 1.0, 0.0])), [0.0, 1.0, 0.0])
+
+# -- second derivatives by nesting, to any order: a gradient is a function, and has a gradient
+
+
+def fifth_power(x):
+    return x**5
+
+
+def sine(x):
+    return math.sin(x)
+
+
+report("the second derivative of the sine", srcdiff.grad(srcdiff.grad(sine))(2.0), -math.sin(2.0))
+report("the third of a power", srcdiff.grad(srcdiff.grad(srcdiff.grad(fifth_power)))(2.0), 60.0 * 2.0**2)
+
+# -- Hessians, and their products with a vector, without the matrix
+
+
+def rosenbrock(x):
+    return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+
+
+point = np.array([1.0, 2.0, 3.0])
+second = [[402.0, -400.0, 0.0], [-400.0, 3802.0, -800.0], [0.0, -800.0, 200.0]]
+report("the Hessian of Rosenbrock's function", srcdiff.hessian(rosenbrock)(point).tolist(), second)
+report("  times a vector", srcdiff.hvp(rosenbrock)(point, np.array([0.0, 0.0, 1.0])), [0.0, -800.0, 200.0])
 
 # -- persistent tapes: a derivative is a function, it holds nothing, call it as often as you like
 
