@@ -171,9 +171,20 @@ class _Outline:
                         return False
         return True
 
-    def is_alone(self, store: Store, loop: Loop, accesses: Sequence[Load | Store], own: set[Value]) -> bool:
-        """Whether no other turn touches what an access touches."""
-        return all(self.turns.turns_apart(loop, store, other, own, sums=False) for other in accesses)
+    def accesses(self, loop: Loop) -> list[Load | Store]:
+        """Those to memory that is not of one turn."""
+        inside = walk(loop.body)
+        made = {v for o in inside for v in o.defines()}
+        return [o for o in inside if isinstance(o, Load | Store) and not self.turns.memory(o.array) <= made]
+
+    def meeting(self, loop: Loop) -> set[Store]:
+        """The additions to elements that another turn may touch."""
+        accesses, made = self.accesses(loop), {v for o in walk(loop.body) for v in o.defines()}
+
+        def is_alone(store: Store) -> bool:
+            return all(self.turns.turns_apart(loop, store, other, made, sums=False) for other in accesses)
+
+        return {o for o in accesses if isinstance(o, Store) and o.adds and not is_alone(o)}
 
     # -- loops that do nothing but other loops -----------------------------------------------------------------------
 
@@ -184,8 +195,10 @@ class _Outline:
         *before, inner = [o for o in loop.body.operations if not isinstance(o, Const)] or loop.body.operations
         if not isinstance(inner, Loop) or not all(isinstance(o, Dim | Apply | References) for o in before):
             return [loop]
-        if inner.bounds is None or not self.is_independent(inner) or self.adds_for_all_turns(loop):
+        if inner.bounds is None or not self.is_independent(inner):
             return [loop]
+        if self.adds_for_all_turns(loop) or self.meeting(inner):
+            return [loop]  # in turns of their own they add up without others in the way
         if tuple(loop.body.yields) != inner.outs or inner.inits != loop.params:
             return [loop]
         inside = {v for o in loop.body.operations for v in o.defines()} | set(loop.inner())
@@ -210,7 +223,6 @@ class _Outline:
     def changing(self, loop: Loop) -> set[Value]:
         """Values that may be others in every turn, and new arrays."""
         found = set(loop.inner())
-        inner: set[Loop] = set()
         size = -1
         while size != len(found):
             size = len(found)
@@ -219,9 +231,8 @@ class _Outline:
                     case Const() | Coordinate():
                         continue
                     case Loop():
-                        inner.add(operation)
-                        if found & {*operation.uses()}:
-                            found |= set(operation.inner())
+                        if operation.index is not None and found & set(operation.bounds or ()):
+                            found.add(operation.index)
                         found |= {*operation.params, *operation.defines()}
                     case Apply() | Dim() | View() | Transpose() | Reshape() if not found & set(operation.uses()):
                         continue
@@ -401,18 +412,16 @@ class _Launch:
     def targets(self) -> tuple[set[Store], list[Value]]:
         """The additions that have to be atomic, and the arrays that each thread adds to in one of its own instead."""
         outline, loop, memory = self.outline, self.loop, self.outline.turns.memory
-        inside = walk(loop.body)
-        made = {v for o in inside for v in o.defines()}
-        accesses = [o for o in inside if isinstance(o, Load | Store) and not memory(o.array) <= made]
-        adding = [o for o in accesses if isinstance(o, Store) and o.adds]
+        made = {v for o in walk(loop.body) for v in o.defines()}
+        accesses = outline.accesses(loop)
         if loop in outline.known_independent:
             shared = outline.known_independent[loop]
-            meeting = {o for o in adding if memory(o.array) & shared}
+            meeting = {o for o in accesses if isinstance(o, Store) and o.adds and memory(o.array) & shared}
             if any(not memory(o.array) <= shared for o in meeting):
                 message = "an array that is either shared by all elements of a batch or made for one, on the GPU"
                 raise DifferentiationError([Problem("SD501", message, loop.span, help="copy the shared one first")])
         else:
-            meeting = {o for o in adding if not outline.is_alone(o, loop, accesses, made)}
+            meeting = outline.meeting(loop)
         changing = outline.changing(loop)
         own: list[Value] = []
         for store in meeting:
