@@ -124,11 +124,12 @@ def _parameters(function: Any, skipped: int = 0) -> str:
 
 
 def methods() -> Table:
-    """The methods that arrays, lists, and elementwise functions have."""
+    """The methods that arrays, lists, dictionaries, and elementwise functions have."""
     arrays = sorted({*METHODS, *_read("array", np.ndarray)})
     rows = (
         ("arrays", arrays),
         ("lists", _read("list", list)),
+        ("dictionaries", _read("dictionary", dict)),
         ("elementwise functions (`np.add.reduce`)", sorted(UFUNC_METHODS)),
     )
     return Table("Methods", ("of", "methods"), _listed(rows))

@@ -236,6 +236,19 @@ def test_exceptions_have_their_numbers_in_them(tmp_path, capsys):
     assert capsys.readouterr().out == "9.00 of 8\n11.50 of 8\n"
 
 
+def with_parts(x):
+    if x > 1.0:
+        raise ValueError(f"{x:.1f}", 3, f"{2.0 * x}")
+    return x * x
+
+
+def test_exceptions_have_several_arguments(tmp_path):
+    module = exported(srcdiff.grad(with_parts), tmp_path / "exported_parts.py", 0.5, plain=True)
+    with pytest.raises(ValueError, match=r"1\.5") as caught:
+        module.with_parts_grad(1.5)
+    assert caught.value.args == ("1.5", 3, "3.0")
+
+
 def test_dataclasses_are_defined_in_the_file(tmp_path):
     module = exported(srcdiff.grad(of_dataclass), tmp_path / "exported_class.py", Params(W, 2.0), W, plain=True)
     found = module.of_dataclass_grad(Params(W, 2.0), W)

@@ -86,7 +86,8 @@ def write_standalone(x: Exported) -> str:
     compiled = [f"compiled = {x.decorator}"] if x.decorator else []
     blocks = ["\n".join(lines).strip("\n") for lines in (compiled + values, classes, defined, helpers) if lines]
     text = "\n\n\n".join([*blocks, body.strip("\n"), "\n".join(wrapper)])
-    text = f'"""{x.header}"""\n\n{_imports(text)}\n\n{text}\n'
+    apart = "\n\n" if compiled or values else "\n\n\n"
+    text = f'"""{x.header}"""\n\n{_imports(text)}{apart}{text}\n'
     _require_complete(text)
     return text
 
@@ -136,7 +137,8 @@ def _definition(name: str, thing: Any, x: Exported, body: str) -> list[str]:
     if isinstance(thing, type) and texts.is_formatted(thing):
         base = thing.__base__
         assert base is not None
-        return [*_definition(base.__name__, base, x, base.__name__), *_formatted(name, base.__name__)]
+        by_parts = f"raise {name}((" in body
+        return [*_definition(base.__name__, base, x, base.__name__), *_formatted(name, base.__name__, by_parts)]
     if thing in texts.PRINTERS:
         return _printer(name, thing, compiled=bool(x.decorator))
     if isinstance(thing, type) and hasattr(thing, "_fields"):
@@ -144,15 +146,16 @@ def _definition(name: str, thing: Any, x: Exported, body: str) -> list[str]:
     return _source_of(name, thing)
 
 
-def _formatted(name: str, base: str) -> list[str]:
-    return f'''
-
-class {name}({base}):
-    """Makes the exception with numbers in its text: compiled code cannot format them, but it can call a class."""
-
-    def __new__(cls, layout, *values):
-        left = (_plain(v) for v in values)
-        return {base}(*(_filled(p, left) for p in ((layout,) if isinstance(layout, str) else layout)))'''.split("\n")
+def _formatted(name: str, base: str, by_parts: bool) -> list[str]:
+    """The class; one exception may have several arguments, some of them texts with numbers in them."""
+    if by_parts:
+        parts = "_filled(part, left) for part in ((layout,) if isinstance(layout, str) else layout)"
+        body = ["        left = map(_plain, values)", f"        return {base}(*({parts}))"]
+    else:
+        body = [f"        return {base}(layout.format(*map(_plain, values)))"]
+    said = "Makes the exception with numbers in its text: compiled code cannot format them, but it can call a class."
+    head = ["", "", f"class {name}({base}):", f'    """{said}"""', "", "    def __new__(cls, layout, *values):"]
+    return [*head, *body]
 
 
 def _printer(name: str, function: Callable[..., Any], *, compiled: bool) -> list[str]:
