@@ -24,10 +24,10 @@ def run(chosen: argparse.Namespace) -> Answer:
 
     asked = given.read(chosen)
     wrt = tuple(chosen.wrt or (0,))
-    with working("measuring"):
+    with working("measuring"), given.running(asked):
         measured = srcdiff.benchmark(asked.function, *asked.arguments, wrt=wrt, seconds=chosen.seconds)
     rows = [
         {**dataclasses.asdict(row), "ratio": measured.ratio(row), "kept": measured.kept(row)} for row in measured.rows
     ]
     data = {"function": measured.function, "wrt": measured.wrt, "noisy": measured.noisy, "rows": rows}
-    return Answer(str(measured), data)
+    return Answer(f"{asked.said}{measured}", {**data, "assumed": asked.assumed})

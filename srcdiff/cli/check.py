@@ -23,7 +23,7 @@ def run(chosen: argparse.Namespace) -> Answer:
     asked = given.read(chosen)
     wrt = tuple(chosen.wrt) if chosen.wrt else None
     try:
-        with working("checking"):
+        with working("checking"), given.running(asked):
             report = srcdiff.check(
                 asked.function, *asked.arguments, wrt=wrt, order=chosen.order, backend=chosen.backend
             )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import difflib
 import inspect
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,6 +110,22 @@ def read(chosen: argparse.Namespace) -> Given:
     arguments = signature.bind_partial()
     arguments.arguments.update({name: given[name] for name in signature.parameters})
     return Given(function, arguments.args, arguments.kwargs, False, assumed)
+
+
+@contextlib.contextmanager
+def running(asked: Given) -> Iterator[None]:
+    """Says of what the function raises at its arguments that it is the function, or the arguments."""
+    from srcdiff.diagnostics import DifferentiationError, InternalError
+
+    if asked.keywords:
+        raise CommandError(f"{', '.join(asked.keywords)} can only be passed by name, which this command does not do")
+    try:
+        yield
+    except (DifferentiationError, InternalError, AssertionError):
+        raise
+    except Exception as error:
+        where = "at the example" if asked.is_example else "at numbers that stand for the types; give an --example"
+        raise CommandError(f"{type(error).__name__}: {error}, {where}") from error
 
 
 def derivative(chosen: argparse.Namespace, function: Callable[..., Any], **options: Any) -> Any:

@@ -41,6 +41,10 @@ def refused(x):
     return open(x)
 
 
+def by_name(x, *, y):
+    return x * y
+
+
 gradient = srcdiff.grad(loss, wrt="ridge")
 every = srcdiff.jacobian(loss)
 """
@@ -103,6 +107,8 @@ def test_a_command_that_does_not_exist_is_refused(capsys):
         (["model.py:annotated", "--types", "float64[:], vector, int"], "'vector' is no type that is known"),
         (["model.py:annotated", "--types", "float64[:", "--json"], '"error": "--types'),
         (["model.py:loss", "--types", "float", "--example", "1.0"], "give one of them"),
+        (["model.py:loss", "--example", "np.ones(2), np.ones((3, 3)), 1.0", "--backend", "python"], "at the example"),
+        (["model.py:by_name", "--backend", "python"], "y can only be passed by name"),
     ],
 )
 def test_wrong_calls_are_explained(capsys, model, arguments, said):
