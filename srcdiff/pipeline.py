@@ -47,6 +47,7 @@ from srcdiff.transforms.recursion import adjoints_of_callees, refuse_shared_memo
 from srcdiff.transforms.registers import elements_in_registers
 from srcdiff.transforms.reverse import Reverse, gradient_of, protect_arguments
 from srcdiff.transforms.rooms import Room, with_rooms
+from srcdiff.transforms.scratch import make_scratch_once
 from srcdiff.transforms.share import share
 from srcdiff.transforms.simplify import simplify
 from srcdiff.transforms.sink import sink_into_branches
@@ -273,6 +274,8 @@ def _gather(work: Work) -> None:
 
 
 def _suit_the_machine(work: Work) -> None:
+    work.main = make_scratch_once(work.main)
+    work.callees = tuple(make_scratch_once(c) for c in work.callees)
     work.main = count_from_zero(elements_in_registers(work.main))
     work.callees = tuple(count_from_zero(elements_in_registers(c)) for c in work.callees)
     _simplify(work)

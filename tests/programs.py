@@ -4331,3 +4331,112 @@ def waves_in_nested_loops(a, c, turns):
 
 
 program(waves_in_nested_loops, at=[(np.array([0.7, 0.3, -1.2]), 0.4, t) for t in (0, 1, 2)])
+
+
+def array_handed_on_under_two_names(a, turns):
+    """What a turn makes is handed on twice: both names are the same array in the next turn, until one is replaced."""
+    x, y = a * 1.0, a * 2.0
+    for t in range(turns):
+        new = x * y + 0.1
+        if t % 2 == 0:
+            new[0] = y[0] * 3.0
+        x = new
+        y = new
+        x[1] = x[1] * 0.5
+    return np.sum(x * y)
+
+
+program(array_handed_on_under_two_names, at=[(np.array([0.7, 0.3, -1.2]), t) for t in (0, 1, 2, 3)])
+
+
+def arrays_of_two_turns_ago(a, turns):
+    """The last two arrays are at hand in every turn, and both afterwards."""
+    x, before = a * 1.0, a * a
+    total = 0.0
+    for t in range(turns):
+        new = np.empty(len(a))
+        for i in range(len(a)):
+            new[i] = x[i] * before[len(a) - 1 - i] + 0.3
+        total += new[0] * before[1]
+        before = x
+        x = new
+    return total + np.sum(x * x) + np.sum(before)
+
+
+program(arrays_of_two_turns_ago, at=[(np.array([0.7, 0.3, -1.2]), t) for t in (0, 1, 2, 3)])
+
+
+def first_array_used_after_the_loop(a, turns):
+    """What the loop starts from is used again behind it."""
+    first = a * a
+    x = first
+    for t in range(turns):
+        x = x * a + 0.2
+    first[0] = first[0] * 2.0
+    return np.sum(x * first)
+
+
+program(first_array_used_after_the_loop, at=[(np.array([0.7, 0.3, -1.2]), t) for t in (0, 1, 3)])
+
+
+def views_handed_on(a, turns):
+    """A turn hands on a part of what it has made, which is shorter in every turn."""
+    x = a * 1.5
+    for t in range(turns):
+        new = x * x + 0.1
+        new[0] *= 2.0
+        x = new[1:]
+    return np.sum(x * x)
+
+
+program(views_handed_on, at=[(np.array([0.7, 0.3, -1.2, 0.4, 0.9]), t) for t in (0, 1, 3, 5)])
+
+
+def arrays_made_before_an_inner_loop(a, turns):
+    """An inner loop starts from what the outer turn has made, and the outer one goes on from where it ends."""
+    x = a * 1.0
+    total = 0.0
+    for s in range(turns):
+        scratch = np.zeros(len(a))
+        y = x * a
+        for t in range(s):
+            for i in range(1, len(a)):
+                scratch[i] += y[i - 1] * x[i]
+            y = y * scratch + 0.1
+        total += scratch[len(a) - 1] * y[0]
+        x = y
+    return total + np.sum(x)
+
+
+program(arrays_made_before_an_inner_loop, at=[(np.array([0.7, 0.3, -1.2, 0.4]), t) for t in (0, 1, 2, 4)])
+
+
+def scratch_of_other_lengths(a, turns):
+    """Scratch of a turn is as long as the turn is late, and is looked at by a view."""
+    total = 0.0
+    for t in range(turns):
+        scratch = np.zeros(t + 1)
+        other = np.ones(len(a))
+        part = other[1:]
+        for i in range(t):
+            scratch[i] += a[i % len(a)] * a[0]
+            part[0] *= a[i % len(a)]
+        total += np.sum(scratch * scratch) + other[1]
+    return total
+
+
+program(scratch_of_other_lengths, at=[(np.array([0.7, 0.3, -1.2]), t) for t in (0, 1, 2, 5)])
+
+
+def array_replaced_in_some_turns(a, turns):
+    """Whether a turn hands on a new array depends on what is in the old one."""
+    x = a * 1.0
+    for t in range(turns):
+        if x[0] > 0.2:
+            x = x * x
+        else:
+            x[0] = x[0] + 0.3
+    return np.sum(x * x)
+
+
+program(array_replaced_in_some_turns, at=[(np.array([0.9, 0.3, -1.2]), t) for t in (0, 1, 4, 7)])

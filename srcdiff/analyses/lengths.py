@@ -16,13 +16,17 @@ from srcdiff.ir.nodes import (
     Dim,
     Function,
     If,
+    Index,
     Library,
     Loop,
+    NewAxis,
     Operation,
     Raise,
     Reshape,
+    Slice,
     Transpose,
     Value,
+    View,
     walk,
 )
 from srcdiff.ir.types import INT, Array
@@ -59,6 +63,8 @@ class Lengths:
                 return self.of(source, axis)
             case Transpose(array=source, axes=axes):
                 return self.of(source, axes[axis])
+            case View() as view if (source_axis := _axis_seen(view, axis)) is not None:
+                return self.of(view.array, source_axis)
             case Library() as call:
                 return self.of_result(call, array, axis)
             case Loop() as loop if array in loop.outs:
@@ -159,6 +165,18 @@ class Lengths:
     def same(self, a: Value, b: Value, facts: Iterable[Pair] = ()) -> bool:
         first, second = self.size(a), self.size(b)
         return bool(first == second or _standing_for(first, facts) == _standing_for(second, facts))
+
+
+def _axis_seen(view: View, axis: int) -> int | None:
+    """The axis of the array that an axis of a view goes along, all of it."""
+    source = 0
+    for item in view.items:
+        if not isinstance(item, Index):
+            if axis == 0:
+                return source if isinstance(item, Slice) and not item.parts() else None
+            axis -= 1
+        source += not isinstance(item, NewAxis)
+    return source + axis
 
 
 def _standing_for(size: Any, facts: Iterable[Pair]) -> Any:

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from srcdiff.analyses.activity import Activity
+from srcdiff.analyses.lengths import Lengths
 from srcdiff.analyses.saved_values import Formula, Plan
 from srcdiff.analyses.structure import Structure
 from srcdiff.diagnostics import DifferentiationError, InternalError, Problem
@@ -37,6 +38,7 @@ from srcdiff.ir.nodes import (
     Comment,
     Copy,
     Custom,
+    Function,
     Grow,
     If,
     Index,
@@ -126,6 +128,9 @@ class Adjoint:
         """The adjoints of intermediate values that were asked for."""
         self.copies: dict[Call, list[tuple[Value, Value]]] = {}
         """Branches that have nothing to do in reverse, found by the first run."""
+        self.handed_back: frozenset[Value] = lists
+        """Memory of which loops carry the adjoints backwards: that of lists, and of what every turn makes anew."""
+        self.lengths = Lengths(Function("", (), structure.top))
         self.uses: dict[Value, int] = {}
         self.top = Mirror(structure.top, None)
 
@@ -367,16 +372,32 @@ class Adjoint:
             self.builder.add(Alloc(out, (), zero, array))
         elif isinstance(definition, Alloc) and definition.like is None:
             self.builder.add(Alloc(out, tuple(self.value(s, at) for s in definition.shape), zero))
+        elif (shape := self.known_shape(array)) is not None:
+            self.builder.add(Alloc(out, shape, zero))
         elif isinstance(definition, Alloc | Copy):
             model = definition.like if isinstance(definition, Alloc) else definition.array
             assert model is not None
             self.builder.add(Alloc(out, (), zero, self.value(model, at)))
         elif isinstance(definition, Library):
-            shape = tuple(self.length(array, axis, at) for axis in range(array.array.rank))
-            self.builder.add(Alloc(out, shape, zero))
+            self.builder.add(Alloc(out, tuple(self.length(array, k, at) for k in range(array.array.rank)), zero))
         else:
             self.builder.add(Alloc(out, (), zero, self.value(array, at)))
         return out
+
+    def known_shape(self, array: Value) -> tuple[Value, ...] | None:
+        """The lengths of an array in terms of what is known at top level, if they are."""
+        found: list[Value] = []
+        for axis in range(array.array.rank):
+            match self.lengths.of(array, axis):
+                case int(size):
+                    found.append(self.builder.const(size))
+                case Value() as size if self.is_home(self.top, size):
+                    found.append(size)
+                case (Value() as source, int(place)) if self.is_home(self.top, source):
+                    found.append(self.builder.dim(source, place))
+                case _:
+                    return None
+        return tuple(found)
 
     def length(self, array: Value, axis: int, at: Mirror) -> Value:
         """The length of an axis, from where the array has it, so that the array itself need not be had again."""
@@ -663,7 +684,7 @@ class Adjoint:
     def carries_adjoint(self, operation: Loop, k: int) -> bool:
         param = operation.params[k]
         if isinstance(param.type, Array):
-            return self.belongs_to_list(param) and self.active.memory(param)
+            return bool(self.active.sites.get(param, frozenset()) & self.handed_back) and self.active.memory(param)
         return param in self.active or operation.outs[k] in self.active
 
     def next_adjoint(self, operation: Loop, k: int, inner: Mirror) -> Value:

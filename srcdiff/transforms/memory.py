@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from srcdiff.analyses.accesses import never_meets
 from srcdiff.analyses.aliasing import Sites, points_to
 from srcdiff.analyses.lengths import Lengths
+from srcdiff.analyses.ownership import LastSeen
 from srcdiff.analyses.structure import Structure, structure_of
 from srcdiff.ir.nodes import (
     Alloc,
@@ -61,16 +62,16 @@ class _Tidy:
         self.uses: dict[Value, _Use] = {}
         self.touched: dict[Value, list[Operation]] = {}
         self.shared: set[Value] = set()
-        """Arrays that inner blocks yield, or that other references point to."""
+        """Arrays that inner blocks yield, or that other references point to, but for what a loop hands on."""
         for operation in self.structure.start:
             self.note(operation)
         for block in (function.body, *self.structure.owner):
             for value in block.yields:
                 self.spoil(value)
         for block in self.structure.owner:
-            self.shared.update(block.yields)
+            self.shared.update(v for v in block.yields if self.structure.home.get(v) is not block)
         for value, memory in self.sites.items():
-            self.shared.update(site for site in memory if site is not value)
+            self.shared.update(s for s in memory if s is not value and not self.is_handed_on(value, s))
 
     def note(self, operation: Operation) -> None:
         for value in dict.fromkeys(operation.uses()):
@@ -139,10 +140,10 @@ class _Tidy:
 
     def without_dead_stores(self) -> Function:
         dead: set[Operation] = set()
-        for operation in self.structure.start:
-            use = self.own(operation)
-            if use is None:
-                continue
+        own = [self.own(operation) for operation in self.structure.start]
+        seen = LastSeen(self.function)
+        given = [self.uses[p] for p in self.structure.slot if p in self.uses and seen.is_left_behind(p)]
+        for use in (*(u for u in own if u is not None), *(u for u in given if u.plain)):
             loads = [a for a in use.accesses if isinstance(a, Load)]
             sums = [a for a in use.accesses if isinstance(a, Store) and a.adds]
             for store in use.accesses:
@@ -220,8 +221,13 @@ class _Tidy:
         changed[array] = replace(array, fill=None)
 
     def touching(self, array: Value) -> list[Operation] | None:
-        """The operations that read or write the array, in order; None if it has other names."""
+        """The operations that read or write the array, in order; None if it has other names, but in later turns."""
         return None if array in self.shared else self.touched.get(array, [])
+
+    def is_handed_on(self, name: Value, array: Value) -> bool:
+        """Whether a name is what a loop hands on, of what a turn makes."""
+        loop = self.structure.owner.get(self.structure.home.get(array, self.structure.top))
+        return isinstance(loop, Loop) and (name in loop.params or name in loop.outs)
 
     def loops_of(self, operation: Operation) -> list[Loop]:
         return self.structure.loops_around(self.structure.block_of[operation])

@@ -10,6 +10,7 @@ from typing import Any
 from srcdiff.analyses.activity import Activity, activity
 from srcdiff.analyses.aliasing import Sites, points_to, written_sites
 from srcdiff.analyses.decisions import Decisions
+from srcdiff.analyses.ownership import owned_memory
 from srcdiff.analyses.saved_values import Plan, Planner, StillThere, memory_of
 from srcdiff.analyses.structure import Structure, structure_of
 from srcdiff.diagnostics import DifferentiationError, Problem
@@ -102,7 +103,8 @@ class Reverse:
             self.sites = points_to(function)
             self.active = activity(function, self.wrt, outputs, self.sites)
         self.lists = list_storage(function, self.sites)
-        self.function, self.twins = add_shadows(function, self.active, self.given)
+        self.handed_back = self.lists | (frozenset() if self.given else owned_memory(function))
+        self.function, self.twins = add_shadows(function, self.active, self.given, self.handed_back)
         self.sites = points_to(self.function)
         self.active = Activity(self.active.values | set(self.twins.values()), self.sites)
 
@@ -146,6 +148,7 @@ class Reverse:
         lifted = {} if keeper is None else keeper.lifted
         adjoint = Adjoint(structure, self.active, self.twins, self.lists, restores, plan, storage, self.callees, lifted)
         adjoint.wanted = set(self.wrt)
+        adjoint.handed_back = self.handed_back
         return adjoint
 
     # -- which memory the reverse sweep puts back --------------------------------------------------------------------

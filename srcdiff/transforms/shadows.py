@@ -50,23 +50,27 @@ def list_storage(function: Function, sites: dict[Value, Sites]) -> Sites:
     return frozenset(found)
 
 
-def add_shadows(function: Function, active: Activity, given: dict[Value, Value]) -> tuple[Function, dict[Value, Value]]:
-    """The function with twins, and the twin of each reference that has one; some parameters' adjoints are given."""
-    adder = _Adder(function, active, given)
+def add_shadows(
+    function: Function, active: Activity, given: dict[Value, Value], handed_back: Sites
+) -> tuple[Function, dict[Value, Value]]:
+    """The function with twins, and the twin of each reference that has one; some parameters' adjoints are given.
+
+    Memory of which the adjoints are handed backwards needs no twins.
+    """
+    adder = _Adder(function, active, given, handed_back)
     return adder.run(), adder.twins
 
 
 class _Adder:
-    def __init__(self, function: Function, active: Activity, given: dict[Value, Value]) -> None:
-        self.function, self.active, self.given = function, active, given
-        self.lists = list_storage(function, active.sites)
+    def __init__(self, function: Function, active: Activity, given: dict[Value, Value], handed_back: Sites) -> None:
+        self.function, self.active, self.given, self.handed_back = function, active, given, handed_back
         self.twins: dict[Value, Value] = {}
 
     def chosen(self, value: Value) -> bool:
         """Whether the reference is one that a twin follows."""
         if not isinstance(value.type, Array | Stack) or not self.active.memory(value):
             return False
-        return not (self.active.sites.get(value, frozenset()) & self.lists)
+        return not (self.active.sites.get(value, frozenset()) & self.handed_back)
 
     def run(self) -> Function:
         need: set[Value] = set()

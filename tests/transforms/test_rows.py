@@ -47,8 +47,18 @@ def test_arrays_of_which_number_or_length_is_not_known_are_on_a_stack(name: str)
 def test_what_comes_out_of_an_inner_loop_is_kept_without_all_that_it_made() -> None:
     text = generated("arrays_made_anew_in_nested_loops")
 
-    assert "h_bar = kept_h_bar" in text
-    assert "kept_h_bar[k, t - 1]" in text or "kept_h_bar_1[k, t - 1]" in text
+    assert "h_1 = kept_h[k, t - 1]" in text
+
+
+def test_adjoints_of_what_every_turn_makes_anew_are_handed_back() -> None:
+    text = generated("arrays_made_anew_in_nested_loops")
+
+    assert "kept_h_bar" not in text
+    assert "h_bar_2, h_bar_1 = h_bar_1, h_bar_2" in text
+
+
+def test_adjoints_of_what_has_two_names_are_kept_in_one_place() -> None:
+    assert "kept_x_bar" in generated("array_handed_on_under_two_names")
 
 
 def until_it_is_small(x, rate):

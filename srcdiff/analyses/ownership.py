@@ -1,0 +1,144 @@
+"""Arrays that loops make anew and hand on, and that have one name at a time: their adjoints are handed back likewise.
+
+for t in range(n):                           for t in range(n - 1, -1, -1):
+    y = np.zeros(m)                              x_bar = np.zeros(m)
+    ...  # y from x                              ...  # x_bar from y_bar
+    x = y                                        y_bar = x_bar
+
+So the adjoints need as much memory as one turn has, not as all of them have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from srcdiff.analyses.aliasing import Apart, Sites, points_to
+from srcdiff.analyses.structure import Structure, made_anew, structure_of
+from srcdiff.ir.nodes import Alloc, Block, Copy, Dim, Function, Library, Load, Loop, Operation, References, Store, Value
+from srcdiff.ir.types import is_float
+
+
+def owned_memory(function: Function) -> Sites:
+    """The memory of such arrays."""
+    return _Ownership(function).owned()
+
+
+class _Ownership:
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.sites: dict[Value, Sites] = points_to(function)
+        self.structure: Structure = structure_of(function)
+        self.uses: dict[Value, list[Operation]] = {}
+        self.yields: dict[Value, list[Block]] = {}
+        for operation in self.structure.start:
+            for value in operation.uses():
+                self.uses.setdefault(value, []).append(operation)
+            for block in operation.blocks():
+                for value in block.yields:
+                    self.yields.setdefault(value, []).append(block)
+
+    def owned(self) -> Sites:
+        found: set[Value] = set()
+        for operation in self.structure.start:
+            if isinstance(operation, Loop):
+                for param, following in zip(operation.params, operation.body.yields, strict=False):
+                    memory = self.sites.get(param, frozenset())
+                    if memory and is_float(param.type) and not memory <= found and made_anew(following, self.structure):
+                        group = self.connected(memory)
+                        if self.is_owned(group):
+                            found |= group
+        return frozenset(found)
+
+    def connected(self, group: Sites) -> Sites:
+        """All memory that some reference may confuse with this."""
+        size = 0
+        while size != len(group):
+            size = len(group)
+            for sites in self.sites.values():
+                if sites & group:
+                    group |= sites
+        return group
+
+    def is_owned(self, group: Sites) -> bool:
+        names = [v for v, sites in self.sites.items() if sites & group]
+        returned = set(self.function.body.yields)
+        return not any(v in returned or not self.is_plain(v) or not self.moves_once(v) for v in names)
+
+    def is_plain(self, value: Value) -> bool:
+        """Whether a name is that of a new array or a view, or what a loop that counts its turns hands on."""
+        definition = self.structure.definition.get(value)
+        if isinstance(definition, Loop):
+            return definition.counted
+        return isinstance(definition, Alloc | Copy | Library | References)
+
+    def moves_once(self, value: Value) -> bool:
+        """Whether a loop gets it, or hands it on, at most once, and nobody uses it under this name afterwards."""
+        users, blocks = self.users(value), self.yields.get(value, [])
+        definition = self.structure.definition.get(value)
+        kinds = (Load, Store, Dim, Copy, Library, References, Alloc)
+        loops = [u for u in users if isinstance(u, Loop)]
+        if any(not isinstance(u, (*kinds, Loop)) for u in users) or len(loops) + len(blocks) > 1:
+            return False
+        if isinstance(definition, References):
+            return not loops and not blocks
+        home = self.structure.home[value]
+        if blocks:
+            owner = self.structure.owner[home]
+            return blocks == [home] and isinstance(owner, Loop) and owner.body is home and owner.counted
+        for loop in loops:
+            if self.structure.block_of[loop] is not home or loop.inits.count(value) != 1:
+                return False
+            if any(self.structure.start[u] > self.structure.start[loop] for u in users):
+                return False
+        return True
+
+    def users(self, value: Value) -> list[Operation]:
+        """What uses it, or a view of it."""
+        found = list(self.uses.get(value, ()))
+        for operation in found:
+            if isinstance(operation, References):
+                found += self.uses.get(operation.out, ())
+                if operation.out in self.yields:
+                    found.append(self.structure.owner[self.yields[operation.out][0]])
+        return found
+
+
+class LastSeen:
+    """Which arrays that a turn of a loop gets are not seen again after the turn, by any name."""
+
+    def __init__(self, function: Function) -> None:
+        self.sites: dict[Value, Sites] = points_to(function)
+        self.structure: Structure = structure_of(function)
+        self.apart = Apart(function, self.sites)
+        self.latest: dict[Value, int] = {}
+        """The last place where a reference is used."""
+        for operation in self.structure.start:
+            self.note(operation.uses(), self.structure.start[operation])
+        self.note(function.body.yields, 10**9)
+        for block, owner in self.structure.owner.items():
+            self.note(block.yields, self.structure.end[owner])
+
+    def note(self, values: Iterable[Value], place: int) -> None:
+        for value in values:
+            if value in self.sites:
+                self.latest[value] = max(place, self.latest.get(value, 0))
+
+    def is_left_behind(self, param: Value) -> bool:
+        structure, (loop, _) = self.structure, self.structure.slot[param]
+        memory = self.sites.get(param, frozenset())
+        around = structure.loops_around(structure.block_of[loop])
+        for site in memory:
+            made = structure.definition.get(site)
+            if made is None or structure.loops_around(structure.block_of[made])[: len(around)] != around:
+                return False
+        names = [v for v, sites in self.sites.items() if sites & memory and not self.apart.different(v, param)]
+        return not any(self.is_seen(name, loop) for name in (param, *names))
+
+    def is_seen(self, name: Value, loop: Loop) -> bool:
+        """Whether a turn hands on what a name stands for, or it is from before the loop and used after its start."""
+        structure = self.structure
+        if loop in structure.loops_around(structure.home.get(name, structure.top)):
+            return name in loop.body.yields
+        definition = structure.definition.get(name)
+        is_older = definition is None or structure.start[definition] < structure.start[loop]
+        return is_older and self.latest.get(name, 0) > structure.start[loop]
