@@ -36,6 +36,7 @@ from srcdiff.source.capture import Captured
 from srcdiff.source.derivatives import Reading
 from srcdiff.source.to_ir import mark_writing_calls, read
 from srcdiff.transforms.batch import for_each
+from srcdiff.transforms.contract import contract
 from srcdiff.transforms.custom import rules_share_no_memory
 from srcdiff.transforms.from_zero import count_from_zero
 from srcdiff.transforms.fuse import fuse, straighten
@@ -249,9 +250,20 @@ def _simpler(function: Function, by_themselves: Sequence[Value]) -> Function:
     return shared if shared is simpler else simplify(shared)
 
 
+def _share_loops(work: Work) -> None:
+    _fuse(work)
+    _tidy(work)
+
+
 def _fuse(work: Work) -> None:
     work.main = fuse(work.main, work.decisions)
     work.callees = tuple(fuse(c) for c in work.callees)
+    _simplify(work)
+
+
+def _tidy(work: Work) -> None:
+    work.main = contract(tidy_memory(work.main))
+    work.callees = tuple(contract(tidy_memory(c)) for c in work.callees)
     _simplify(work)
 
 
@@ -260,9 +272,7 @@ def _straighten(work: Work) -> None:
     work.main = straighten(work.main)
     work.callees = tuple(straighten(c) for c in work.callees)
     _fuse(work)
-    work.main = tidy_memory(work.main)
-    work.callees = tuple(tidy_memory(c) for c in work.callees)
-    _simplify(work)
+    _tidy(work)
 
 
 def _gather(work: Work) -> None:
@@ -505,7 +515,7 @@ def _emit(work: Work) -> None:
 
 STEPS: Sequence[tuple[str, Callable[[Work], None]]] = (
     ("simplify the program", _simplify),
-    ("let loops share a body", _fuse),
+    ("let loops share a body", _share_loops),
     ("compute inside a branch what only it differentiates", _sink),
     ("reverse the program", _reverse),
     ("pull adjoints back", _pull_back),

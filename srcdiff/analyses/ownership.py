@@ -83,7 +83,7 @@ class _Ownership:
             return not loops and not blocks
         home = self.structure.home[value]
         if blocks:
-            owner = self.structure.owner[home]
+            owner = self.structure.owner.get(home)
             return blocks == [home] and isinstance(owner, Loop) and owner.body is home and owner.counted
         for loop in loops:
             if self.structure.block_of[loop] is not home or loop.inits.count(value) != 1:

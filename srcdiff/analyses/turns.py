@@ -109,7 +109,7 @@ class Turns:
                 found.raises = True
             case Print() | Call() | Push() | Pop() | Peek() | NewStack() | Grow():
                 found.pinned = True
-            case Loop() if not operation.counted:
+            case Loop() if operation.bounds is None:
                 found.pinned = True
 
     def recurs(self, loop: Loop, effects: Effects) -> bool:

@@ -567,7 +567,8 @@ class _Writer:
                 self.line(f"{top} = 0")
             case Push():
                 self.text.support.add("grown")
-                self.line(f"{name} = grown({name}, {top})")
+                self.line(f"if {top} == {name}.shape[0]:")  # a call at every turn would count references, too
+                self.line(f"    {name} = grown({name}, {top})")
                 self.line(f"{name}[{top}] = {self.expression(operation.value)}")
                 self.line(f"{top} += 1")
             case Pop():

@@ -1,0 +1,76 @@
+"""Arrays of which every turn of a loop sees its own part only need room for one part.
+
+kept = np.empty((n, m))                      kept = np.empty(m)
+for p in range(n):                           for p in range(n):
+    for t in range(m):                           for t in range(m):
+        kept[p, t] = x                               kept[t] = x
+        x = f(x)                  =>                 x = f(x)
+    for t in range(m - 1, -1, -1):               for t in range(m - 1, -1, -1):
+        x_bar *= df(kept[p, t])                      x_bar *= df(kept[t])
+
+Values that one sweep keeps for the other are such arrays, once the sweeps share a loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from srcdiff.analyses.structure import structure_of
+from srcdiff.ir.nodes import Alloc, Block, Function, Load, Loop, Operation, Store, Value, changed
+from srcdiff.ir.types import Array
+
+
+def contract(function: Function) -> Function:
+    """Leave out the axes along which an outer loop goes."""
+    contraction = _Contraction(function)
+    axes = {o.out: axis for o in contraction.structure.start for axis in contraction.needless(o) if isinstance(o, Alloc)}
+    return _without(function, axes) if axes else function
+
+
+class _Contraction:
+    def __init__(self, function: Function) -> None:
+        self.structure = structure_of(function)
+        self.accesses: dict[Value, list[Load | Store]] = {}
+        self.known_otherwise = {v for b in (function.body, *self.structure.owner) for v in b.yields}
+        for operation in self.structure.start:
+            if isinstance(operation, Load | Store):
+                self.accesses.setdefault(operation.array, []).append(operation)
+            else:
+                self.known_otherwise |= set(operation.uses())
+
+    def needless(self, operation: Operation) -> list[int]:
+        """The first axis along which nothing is handed from turn to turn of a loop, if there is one."""
+        if not isinstance(operation, Alloc) or operation.fill is not None or operation.like is not None:
+            return []
+        accesses = self.accesses.get(operation.out, [])
+        if operation.out in self.known_otherwise or not accesses or operation.out.array.rank < 2:
+            return []
+        for axis in range(operation.out.array.rank):
+            indices = {a.indices[axis] for a in accesses}
+            loop = self.structure.definition.get(next(iter(indices)))
+            if len(indices) == 1 and isinstance(loop, Loop) and indices == {loop.index}:
+                if self.structure.block_of[loop] is self.structure.block_of[operation]:
+                    return [axis]
+        return []
+
+
+def _without(function: Function, axes: dict[Value, int]) -> Function:
+    arrays = {a: Value(Array(a.array.dtype, a.array.rank - 1), a.name) for a in axes}
+
+    def rest(parts: tuple[Value, ...], axis: int) -> tuple[Value, ...]:
+        return (*parts[:axis], *parts[axis + 1 :])
+
+    def visit(block: Block) -> Block:
+        operations: list[Operation] = []
+        for operation in block.operations:
+            match operation:
+                case Alloc() if operation.out in axes:
+                    out = operation.out
+                    operation = replace(operation, out=arrays[out], shape=rest(operation.shape, axes[out]))
+                case Load() | Store() if operation.array in axes:
+                    array = operation.array
+                    operation = replace(operation, array=arrays[array], indices=rest(operation.indices, axes[array]))
+            operations.append(operation.rebuilt(visit))
+        return changed(block, operations=tuple(operations))
+
+    return replace(function, body=visit(function.body))
