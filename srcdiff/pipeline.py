@@ -262,8 +262,8 @@ def _fuse(work: Work) -> None:
 
 
 def _tidy(work: Work) -> None:
-    work.main = contract(tidy_memory(work.main))
-    work.callees = tuple(contract(tidy_memory(c)) for c in work.callees)
+    work.main = tidy_memory(work.main)
+    work.callees = tuple(tidy_memory(c) for c in work.callees)
     _simplify(work)
 
 
@@ -273,6 +273,8 @@ def _straighten(work: Work) -> None:
     work.callees = tuple(straighten(c) for c in work.callees)
     _fuse(work)
     _tidy(work)
+    work.main = contract(work.main)  # not before: what the sweeps hand each other must stay
+    work.callees = tuple(contract(c) for c in work.callees)
 
 
 def _gather(work: Work) -> None:

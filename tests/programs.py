@@ -4439,4 +4439,31 @@ def array_replaced_in_some_turns(a, turns):
     return np.sum(x * x)
 
 
-program(array_replaced_in_some_turns, at=[(np.array([0.9, 0.3, -1.2]), t) for t in (0, 1, 4, 7)])
+program(array_replaced_in_some_turns, at=[(np.array([0.9, 0.3, -1.2]), t) for t in (0, 1, 3, 4)])
+
+
+def paths_that_end_early(a, noise, barrier):
+    """Paths that do not need each other, each left early or not: what one keeps, the next one writes over."""
+    paths, steps = noise.shape
+    total = 0.0
+    for p in range(paths):
+        price = a
+        alive = True
+        for t in range(steps):
+            price *= np.exp(a * noise[p, t])
+            if price < barrier:
+                alive = False
+                break
+        if alive:
+            total += price * price
+    return total * a
+
+
+program(
+    paths_that_end_early,
+    at=[
+        (1.2, np.array([[0.3, -0.4, 0.2], [-0.5, -0.6, 0.4], [0.1, 0.2, -0.3]]), 0.6),
+        (1.2, np.zeros((0, 3)), 0.6),
+        (1.2, np.zeros((2, 0)), 0.6),
+    ],
+)

@@ -23,7 +23,9 @@ from srcdiff.ir.types import Array
 def contract(function: Function) -> Function:
     """Leave out the axes along which an outer loop goes."""
     contraction = _Contraction(function)
-    axes = {o.out: axis for o in contraction.structure.start for axis in contraction.needless(o) if isinstance(o, Alloc)}
+    axes = {
+        o.out: axis for o in contraction.structure.start for axis in contraction.needless(o) if isinstance(o, Alloc)
+    }
     return _without(function, axes) if axes else function
 
 
@@ -48,9 +50,10 @@ class _Contraction:
         for axis in range(operation.out.array.rank):
             indices = {a.indices[axis] for a in accesses}
             loop = self.structure.definition.get(next(iter(indices)))
-            if len(indices) == 1 and isinstance(loop, Loop) and indices == {loop.index}:
-                if self.structure.block_of[loop] is self.structure.block_of[operation]:
-                    return [axis]
+            if not isinstance(loop, Loop) or indices != {loop.index}:
+                continue
+            if self.structure.block_of[loop] is self.structure.block_of[operation]:
+                return [axis]
         return []
 
 

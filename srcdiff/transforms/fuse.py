@@ -7,8 +7,9 @@
         total += z[i] * z[i]
 
 Two loops over the same range become one if no element is used by the second before the first has it, or changed by the
-second while the first still needs it. What stands between them goes before both where it can. That `z` needs no array
-any more is then found by sharing (a load of what was just stored) and by removing what nobody reads.
+second while the first still needs it. What stands between them goes before both where it can; a sum of the second loop
+that starts from something late starts from zero, and gets it afterwards. That `z` needs no array any more is then found
+by sharing (a load of what was just stored) and by removing what nobody reads.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from srcdiff.ir.nodes import (
     Alloc,
     Apply,
     Block,
+    Const,
     Copy,
     Function,
     Library,
@@ -36,6 +38,7 @@ from srcdiff.ir.nodes import (
     substituted,
     walk,
 )
+from srcdiff.ir.types import FLOAT
 
 
 def fuse(function: Function, decisions: Decisions | None = None) -> Function:
@@ -152,13 +155,28 @@ class _Fuse(Turns):
             after.append(operation)
             late |= set(operation.defines())
             self.merge(stays, effects)
+        second, zeros, sums = self.sums_from_zero(second, late)
+        effects_second = self.effects((second,))
         if effects_second.uses & late or self.conflict(effects_second, stays):
             return None
         if raising and self.visible(effects_first):
             return None
         if not self.in_step(first, second, effects_first, effects_second):
             return None
-        return [*operations[:k], *before, self.one(first, second), *after, *operations[n + 1 :]]
+        for operation in (*zeros, *sums):
+            self.define(operation)
+        return [*operations[:k], *before, *zeros, self.one(first, second), *after, *sums, *operations[n + 1 :]]
+
+    def sums_from_zero(self, loop: Loop, late: set[Value]) -> tuple[Loop, list[Operation], list[Operation]]:
+        """The loop with sums that start from zero where what they start from is late, and is added behind the loop."""
+        inits, outs = list(loop.inits), list(loop.outs)
+        zeros, sums = list[Operation](), list[Operation]()
+        for k, start in enumerate(loop.inits):
+            if start in late and start.type == FLOAT and self.is_sum(loop, k):
+                inits[k], outs[k] = Value(FLOAT), Value(FLOAT, loop.outs[k].name)
+                zeros.append(Const(inits[k], 0.0, span=loop.span))
+                sums.append(Apply(loop.outs[k], "add", (start, outs[k]), span=loop.span))
+        return replace(loop, inits=tuple(inits), outs=tuple(outs)) if sums else loop, zeros, sums
 
     def visible(self, effects: Effects) -> bool:
         """Whether memory that came from outside is written: an exception must come after it, not before."""
