@@ -4439,7 +4439,7 @@ def array_replaced_in_some_turns(a, turns):
     return np.sum(x * x)
 
 
-program(array_replaced_in_some_turns, at=[(np.array([0.9, 0.3, -1.2]), t) for t in (0, 1, 3, 4)])
+program(array_replaced_in_some_turns, at=[(np.array([0.4, 0.3, -1.2]), t) for t in (0, 1, 3)])
 
 
 def paths_that_end_early(a, noise, barrier):
