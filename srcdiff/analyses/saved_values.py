@@ -245,6 +245,8 @@ class Planner:
             for operation in block.operations:
                 if structure.start[operation] <= position <= structure.end[operation]:
                     last = max(last, structure.end[operation])
+        if any(start < structure.start[b] <= last for b in self.still_there.barriers_for(memory)):
+            return False  # behind a barrier, it is not known which of their stores other threads have undone already
         stores = [(s, (s.array,)) for s in self.stores] + [(c, c.args) for c in self.still_there.calls]
         return not any(
             start < structure.start[s] <= last and any(memory_of(a, self.sites) & memory for a in arrays)
@@ -267,7 +269,7 @@ class StillThere:
             for site in {s for a in arrays for s in memory_of(a, sites)}:
                 self.writes.setdefault(site, []).append(write)
         self.known: dict[Operation, bool] = {}
-        self.has_barriers = any(isinstance(o, Barrier) for o in structure.start)
+        self.barriers = [o for o in structure.start if isinstance(o, Barrier)]
 
     def after(self, access: Load | Store) -> bool:
         if access not in self.known:
@@ -283,16 +285,17 @@ class StillThere:
         """Whether a write to the same memory comes after the access and meets its element."""
         if not self.may_follow(store, access):
             return False
-        if isinstance(store, Call) or (self.has_barriers and not self.is_private(memory_of(access.array, self.sites))):
+        if isinstance(store, Call) or self.barriers_for(memory_of(access.array, self.sites)):
             return True  # behind a barrier, any thread may have stored there
         from srcdiff.analyses.accesses import never_overwrites
 
         return not never_overwrites(store, access, self.structure)
 
-    def is_private(self, memory: Sites) -> bool:
-        """Whether no other thread can touch the memory."""
+    def barriers_for(self, memory: Sites) -> list[Barrier]:
+        """The barriers behind which other threads may have touched the memory: none if it is the thread's own."""
         made = [self.structure.definition.get(site) for site in memory]
-        return all(isinstance(o, Alloc | Copy) and getattr(o, "place", "") != "shared" for o in made)
+        own = all(isinstance(o, Alloc | Copy) and getattr(o, "place", "") != "shared" for o in made)
+        return [] if own else self.barriers
 
     def may_follow(self, store: Operation, access: Operation) -> bool:
         """Whether the store may run after the access: it stands behind it, or a loop comes round to it."""

@@ -401,6 +401,28 @@ def heat_in_place(u, steps):
         cuda.syncthreads()
 
 
+def exchange_loop(x, rate, steps):
+    for _ in range(steps):
+        before = x.copy()
+        for i in range(4):
+            x[i] = math.sin(before[3 - i] * rate)
+
+
+@program(exchange_loop, 1, 4, lambda r: (r.normal(size=4), 1.3, 4))
+def exchange(x, rate, steps):
+    """What is read before a barrier is needed behind it, where its place is written."""
+    state = cuda.shared.array(4, float64)
+    t = cuda.threadIdx.x
+    state[t] = x[t]
+    cuda.syncthreads()
+    for _ in range(steps):
+        v = state[3 - t] * rate
+        cuda.syncthreads()
+        state[t] = math.sin(v)
+        cuda.syncthreads()
+    x[t] = state[t]
+
+
 # -- atomic adds -----------------------------------------------------------------------------------------------------
 
 
