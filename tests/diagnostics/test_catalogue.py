@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import linecache
 import pickle
 import re
@@ -17,7 +18,10 @@ import srcdiff
 from srcdiff.diagnostics import InternalError, Problem, Span
 from srcdiff.diagnostics.catalogue import CATALOGUE
 
-CODES = sorted(CATALOGUE)
+#: What concerns the GPU needs the package for it.
+CODES = sorted(
+    code for code, kind in CATALOGUE.items() if kind.backend != "cuda" or importlib.util.find_spec("numba_cuda")
+)
 
 #: A function made by `eval` has no file, so that there is no line to show.
 WITHOUT_A_PLACE = {"SD103"}
