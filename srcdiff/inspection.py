@@ -48,9 +48,10 @@ def show(
 ) -> Sides:
     """The source of `f` and of its derivative side by side, with the lines that belong together.
 
-    `f` is a derivative, or a function whose gradient is shown; arguments and `wrt` are those of `explain`, except that
-    `wrt` is the first argument if it is left out. In a terminal it prints with colour, and in a notebook it is a page
-    in which the partners of a line light up; `html` is a file to write that page into.
+    `f` is a derivative, or a function whose gradient is shown, or its pullback if it returns no float; arguments and
+    `wrt` are those of `explain`, except that `wrt` is the first argument if it is left out. In a terminal it prints
+    with colour, and in a notebook it is a page in which the partners of a line light up; `html` is a file to write
+    that page into.
 
     >>> def twice(x):
     ...     return 2.0 * x
@@ -65,7 +66,8 @@ def show(
     from srcdiff.pipeline import follow
 
     asked = _asked(f, wrt, args, kwargs, every_input=False)
-    sides = sides_of(follow(asked.derivative.request(asked.arguments), asked.derivative.backend))
+    request, is_made_here = asked.derivative.request(asked.arguments), asked.derivative is not f
+    sides = sides_of(follow(request, asked.derivative.backend, any_result=is_made_here))
     if html is not None:
         sides.save(html)
     return sides

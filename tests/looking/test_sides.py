@@ -158,3 +158,13 @@ def test_a_derivative_that_cannot_be_written_is_no_page():
 
 def test_the_page_is_the_same_every_time():
     assert srcdiff.show(logistic).html() == srcdiff.show(logistic).html()
+
+
+def pair(x):
+    return x * x, np.sin(x)
+
+
+def test_of_a_function_that_returns_no_float_the_pullback_is_shown():
+    assert srcdiff.show(pair, 2.0).derivative == "pair_pullback"
+    with pytest.raises(srcdiff.DifferentiationError):
+        srcdiff.show(srcdiff.grad(pair), 2.0)
