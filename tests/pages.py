@@ -1,13 +1,14 @@
 """README.md and the pages of docs/ as programs: their blocks are run, and what they show is what comes out.
 
-A page is read like a session: its Python blocks run in order, in one process, and share their names. A block with a
-name (```python model.py) is a file too, for the shell blocks, which run after them if their output is shown. What is
+A page is read like a session: its Python blocks run in order and share their names. A block with a name
+(```python model.py) is a file too, for the shell blocks, which run after them if their output is shown. What is
 between `<!-- printed: NAME -->` and `<!-- end -->` is printed from tables.
 
 `python -m tests.pages` writes outputs and tables anew, of all pages or of those that are named, when they have changed
 and are right.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -20,6 +21,7 @@ from pathlib import Path
 
 from srcdiff import reference
 from srcdiff.diagnostics.catalogue import CATALOGUE
+from tests import session
 from tests.diagnostics.test_catalogue import refusal_of_row
 
 PROJECT = Path(__file__).parent.parent
@@ -59,19 +61,6 @@ def blocks_of(page: str) -> list[Block]:
     return [block for block in found if block.is_run]
 
 
-# The programs of a page, one after the other in one process; what each of them prints, as a list.
-_RUN = """
-import contextlib, io, json, sys
-names, printed = {"__name__": "__main__"}, []
-for file in sys.argv[1:]:
-    with contextlib.redirect_stdout(io.StringIO()) as out, open(file, encoding="utf-8") as text:
-        names["__file__"] = file
-        exec(compile(text.read(), file, "exec"), names)
-    printed.append(out.getvalue())
-print(json.dumps(printed))
-"""
-
-
 def run(page: Path, folder: Path) -> list[tuple[Block, str]]:
     """What each block of a page prints."""
     blocks = blocks_of(page.read_text(encoding="utf-8"))
@@ -84,12 +73,21 @@ def run(page: Path, folder: Path) -> list[tuple[Block, str]]:
         files.append(str(file))
         if block.name:
             (folder / block.name).write_text(block.text, encoding="utf-8")
-    printed = dict(zip(programs, json.loads(_output([sys.executable, "-c", _RUN, *files], folder)), strict=True))
+    printed = dict(zip(programs, _printed_by(files, folder), strict=True))
     for block in blocks:
         if block.language == "sh":
             printed[block] = _output(["sh", "-e", "-c", block.text], folder)
     outside = re.compile(rf"{re.escape(str(folder))}{os.sep}(\d+{os.sep})?")
     return [(block, outside.sub("", printed[block]).strip("\n") + "\n") for block in blocks]
+
+
+def _printed_by(files: list[str], folder: Path) -> list[str]:
+    """What programs print: in this process, which has imported Numba already, unless they say how that is done."""
+    if any("NUMBA_" in Path(file).read_text(encoding="utf-8") for file in files):
+        printed: list[str] = json.loads(_output([sys.executable, "-m", "tests.session", *files], folder))
+        return printed
+    with contextlib.chdir(folder):
+        return session.printed_by(files)
 
 
 def _output(command: list[str], folder: Path) -> str:
