@@ -950,7 +950,7 @@ def source(f: Callable[..., Any], *args: Any, wrt: Wrt = 0, mode: str = "reverse
     """The generated code as text, for example arguments (or types); without any, types are guessed from the code."""
     if mode not in ("reverse", "forward", "pullback", "primal"):
         raise ValueError(f"unknown mode {mode!r}; there are 'reverse', 'forward', 'pullback' and 'primal'")
-    derivative = Derivative(f, mode, wrt, with_value=with_value, backend="python")
+    derivative = Derivative(f, mode, wrt, with_value=with_value and mode != "pullback", backend="python")
     if args:
         derivative.compile(*args)
     return derivative.source

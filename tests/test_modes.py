@@ -565,3 +565,16 @@ def test_a_batch_says_what_does_not_fit() -> None:
         gradient(np.ones((5, 3)), np.ones(4))
     with pytest.raises(TypeError, match="`k` is no array"):
         gradient(np.ones((5, 3)), 1.0)
+
+
+def test_source_shows_every_mode() -> None:
+    def doubled(x):
+        return 2.0 * x
+
+    heads = {
+        "primal": "doubled(x)",
+        "forward": "doubled_tangent(x, x_dot)",
+        "pullback": "doubled_pullback(x, result_bar)",
+    }
+    for mode, head in heads.items():
+        assert f"def {head}:" in srcdiff.source(doubled, np.ones(3), mode=mode)
