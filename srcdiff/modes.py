@@ -14,6 +14,7 @@ from srcdiff.api import Derivative, Wrt, chosen_names, described, grad, has_floa
 from srcdiff.check import Report, compare
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array
+from srcdiff.library import derivatives
 from srcdiff.source.abstract import Abstract, Tuple
 from srcdiff.source.capture import findable
 from srcdiff.source.structures import layout_of, parts_of, place_of, remade
@@ -367,6 +368,10 @@ def hessian(
     """The second derivatives of `f`, a function that returns one float, by forward mode over reverse mode."""
     gradient = grad(f, wrt, backend=backend, **options)
     return Jacobian(gradient, wrt, "forward", directions, backend, options)
+
+
+for _name in ("hvp", "hessian", "jacobian", "vjp"):  # what they mean inside of a function that is read
+    globals()[_name].__srcdiff_inside__ = (getattr(derivatives, _name), grad, jvp)
 
 
 # -- checking --------------------------------------------------------------------------------------------------------

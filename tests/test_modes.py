@@ -145,25 +145,88 @@ def test_a_tangent_of_another_shape_is_refused() -> None:
 
 # ------------------------------------------------------------------------------------------- derivatives of derivatives
 
-SAMPLE = [*PROGRAMS, *ARRAY_PROGRAMS] if os.environ.get("SRCDIFF_TEST_ALL") else [*PROGRAMS, *ARRAY_PROGRAMS][::4]
+CORPUS = [*PROGRAMS, *ARRAY_PROGRAMS]
+SAMPLE = CORPUS if os.environ.get("SRCDIFF_TEST_ALL") else CORPUS[::16]
+
+#: The derivative in a given direction, as a function of so many arguments and the tangents.
+ALONG: dict[int, Callable[..., Any]] = {
+    1: lambda f: lambda a, v: srcdiff.jvp(f, (a,), v)[1],
+    2: lambda f: lambda a, b, v: srcdiff.jvp(f, (a, b), v)[1],
+    3: lambda f: lambda a, b, c, v: srcdiff.jvp(f, (a, b, c), v)[1],
+    4: lambda f: lambda a, b, c, d, v: srcdiff.jvp(f, (a, b, c, d), v)[1],
+    5: lambda f: lambda a, b, c, d, e, v: srcdiff.jvp(f, (a, b, c, d, e), v)[1],
+    6: lambda f: lambda a, b, c, d, e, g, v: srcdiff.jvp(f, (a, b, c, d, e, g), v)[1],
+    7: lambda f: lambda a, b, c, d, e, g, h, v: srcdiff.jvp(f, (a, b, c, d, e, g, h), v)[1],
+    8: lambda f: lambda a, b, c, d, e, g, h, i, v: srcdiff.jvp(f, (a, b, c, d, e, g, h, i), v)[1],
+}
+
+
+def holds_list(value: Any) -> bool:
+    return isinstance(value, list) or (isinstance(value, tuple) and any(map(holds_list, value)))
+
+
+class Directions:
+    """Random directions for the arguments of a program at a point, and what comes of them."""
+
+    def __init__(self, program: Program | Row, arguments: tuple[Any, ...]) -> None:
+        random = np.random.default_rng(11)
+        self.program, self.arguments, self.wrt = program, arguments, program.wrt
+        self.first, self.second, self.third = (
+            tuple(direction(arguments[k], random) for k in self.wrt) for _ in range(3)
+        )
+
+    def tangents(self, dots: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(dots[self.wrt.index(k)] if k in self.wrt else None for k in range(len(self.arguments)))
+
+    def forward_over(self, derivative: Any, *further: Any, by: Any) -> Any:
+        arguments = (*clone(self.arguments), *further)
+        tangents = (*self.tangents(by), *(None for _ in further))
+        return quietly(lambda: srcdiff.jvp(derivative, arguments, tangents, backend="python")[1])
+
+    def reverse_over(self, derivative: Any, *further: Any, by: Any) -> Any:
+        arguments = (*clone(self.arguments), *further)
+        return quietly(lambda: srcdiff.vjp(derivative, *arguments, wrt=self.wrt, backend="python")[1](by))
+
+    def require_equal(self, *pairs: tuple[Any, Any]) -> None:
+        """That the sums of products are all the same."""
+        (expected, scale), *others = [along(*pair) for pair in pairs]
+        for found, _ in others:
+            assert abs(found - expected) <= AGREE[self.program.single_precision] * max(1.0, scale), self.arguments
+
+
+@pytest.mark.parametrize("program", CORPUS, ids=lambda program: program.name)
+def test_second_derivatives_agree(program: Program | Row, capsys: pytest.CaptureFixture[str]) -> None:
+    """Forward over reverse, reverse over reverse and reverse over forward: the Hessian between two directions."""
+    gradient = srcdiff.grad(program.function, wrt=program.wrt, backend="python")
+    tangent = ALONG[len(program.at[0])](program.function)
+    of_tangent = srcdiff.grad(tangent, wrt=program.wrt, backend="python")
+    for arguments in program.at[:2]:
+        given = Directions(program, arguments)
+
+        forward = given.forward_over(gradient, by=given.first)
+        backward = given.reverse_over(gradient, by=given.second)
+        pairs = [(forward, given.second), (backward, given.first)]
+        if not holds_list(arguments):  # inside of a function, `jvp` takes no tangents of lists
+            mixed = quietly(of_tangent, *clone(arguments), given.tangents(given.first))
+            pairs.append((mixed, given.second))
+
+        given.require_equal(*pairs)
 
 
 @pytest.mark.parametrize("program", SAMPLE, ids=lambda program: program.name)
-def test_second_derivatives_agree(program: Program | Row, capsys: pytest.CaptureFixture[str]) -> None:
-    """Forward over reverse and reverse over reverse give the same number for the Hessian between two directions."""
-    random = np.random.default_rng(11)
-    gradient = srcdiff.grad(program.function, wrt=program.wrt, backend="python")
-    for arguments in program.at[:2]:
-        first, second = (tuple(direction(arguments[k], random) for k in program.wrt) for _ in range(2))
-        tangents = [first[program.wrt.index(k)] if k in program.wrt else None for k in range(len(arguments))]
+def test_third_derivatives_agree(program: Program | Row, capsys: pytest.CaptureFixture[str]) -> None:
+    """Forward over reverse over forward, and reverse over reverse over forward."""
+    if holds_list(program.at[0]):
+        pytest.skip("inside of a function, `jvp` takes no tangents of lists")
+    given = Directions(program, program.at[0])
+    tangent = ALONG[len(program.at[0])](program.function)
+    second = srcdiff.grad(tangent, wrt=program.wrt, backend="python")
+    direction = given.tangents(given.first)
 
-        _, forward = quietly(lambda: srcdiff.jvp(gradient, clone(arguments), tangents, backend="python"))  # noqa: B023
-        _, pullback = quietly(lambda: srcdiff.vjp(gradient, *clone(arguments), wrt=program.wrt, backend="python"))  # noqa: B023
-        backward = quietly(pullback, second)
+    forward = given.forward_over(second, direction, by=given.second)
+    backward = given.reverse_over(second, direction, by=given.third)
 
-        found, scale = along(forward, second)
-        expected, _ = along(backward, first)
-        assert abs(found - expected) <= AGREE[program.single_precision] * max(1.0, scale), arguments
+    given.require_equal((forward, given.third), (backward, given.second))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -264,6 +327,118 @@ def directional(x, v):
     """A tangent inside: `jvp` of a function of two results."""
     value, tangent = srcdiff.jvp(lambda y: y * np.sin(y), (x,), (v,))
     return np.sum(value * tangent)
+
+
+def likelihood(w, x, y, ridge):
+    """Minus the logarithm of the likelihood of labels 0 and 1."""
+    z = x @ w
+    return np.sum(np.log1p(np.exp(-np.abs(z))) + np.maximum(z, 0.0) - y * z) + ridge * np.sum(w * w)
+
+
+def most_likely(x, y, ridge):
+    """Newton's method on a likelihood; how the result depends on the data."""
+    w = np.zeros(2)
+    for _ in range(4):
+        slope, bend = srcdiff.grad(likelihood)(w, x, y, ridge), srcdiff.hessian(likelihood)(w, x, y, ridge)
+        w = w - np.linalg.solve(bend, slope)
+    return w[0] * w[1] + np.sum(w**3)
+
+
+def saddle(a):
+    """The largest of the smallest: descent inside of ascent, both by gradients (Pearlmutter and Siskind 2008)."""
+
+    def smallest(x):
+        y = 0.5
+        for _ in range(3):
+            y = y - 0.1 * srcdiff.grad(lambda z: x * x * a - 2.0 * x * z + 3.0 * z * z - x**3 * z)(y)
+        return x * x * a - 2.0 * x * y + 3.0 * y * y - x**3 * y
+
+    x = 0.4
+    for _ in range(3):
+        x = x + 0.1 * srcdiff.grad(smallest)(x)
+    return x * smallest(x)
+
+
+def lands_at(charge):
+    """A particle falls through the field of two charges until it is below the axis; where, to second order."""
+    x, y, u, v = 0.0, 8.0, 0.75, 0.0
+
+    def potential(p, q):
+        return 1.0 / np.sqrt(p * p + (q - charge) ** 2) + 1.0 / np.sqrt((p - 10.0) ** 2 + (q + charge - 10.0) ** 2)
+
+    step = 0.1
+    while y + step * v > 0.0:
+        p_bar, q_bar = srcdiff.grad(potential, (0, 1))(x, y)
+        x, y = x + step * u, y + step * v
+        u, v = u - step * p_bar, v - step * q_bar
+    return x - u * y / v
+
+
+def decayed(rates):
+    """An ODE solver that chooses its steps: of two orders, with a `while` loop."""
+    t, y, h = 0.0, 1.0, 0.2
+    while t < 1.0:
+        h = min(h, 1.0 - t)
+        k1 = -rates[0] * y + np.sin(rates[1] * t)
+        k2 = -rates[0] * (y + h * k1) + np.sin(rates[1] * (t + h))
+        error = abs(0.5 * h * (k2 - k1))
+        if error < 0.05:
+            t, y = t + h, y + 0.5 * h * (k1 + k2)
+        h = h * 1.3 if error < 0.01 else h * 0.6
+    return y * y
+
+
+def quartic(x, k=1.5):
+    return np.sum(np.sin(x) * x[::-1] ** 2) * k + x[0] ** 4
+
+
+def two_rows(x, k):
+    return np.array([x[0] * x[1] * k, np.sin(x[2]) * x[0]])
+
+
+def cubes_and_doubles(x):
+    return np.sum(x**3), x * 2.0
+
+
+def pulled_back(x):
+    value, pullback = srcdiff.vjp(two_rows, x, 2.0)
+    x_bar, k_bar = pullback(value * value)
+    return np.sum(x_bar * x) + k_bar
+
+
+def pulled_back_pair(x):
+    value, pullback = srcdiff.vjp(cubes_and_doubles, x, wrt=0)
+    return np.sum(pullback((x[0], x)) ** 2) + value[0]
+
+
+def two_products(x, v):
+    of_x, of_k = srcdiff.hvp(quartic, wrt=(0, 1))(x, 1.5, (v, 0.3))
+    return np.sum(of_x) + of_k
+
+
+def test_newtons_method_on_a_likelihood_is_differentiated() -> None:
+    x = np.array([[0.5, 1.0], [1.5, -1.0], [-1.0, 0.5], [2.0, 2.0]])
+
+    srcdiff.check(most_likely, x, np.array([1.0, 0.0, 0.0, 1.0]), 0.1, wrt=2, backend="python")
+
+
+def test_a_saddle_point_by_nested_descents_is_differentiated() -> None:
+    srcdiff.check(saddle, 1.3, backend="python", order=2)
+
+
+def test_a_particle_is_steered_by_newtons_method() -> None:
+    srcdiff.check(lands_at, 0.3, backend="python", order=2)
+    first = srcdiff.grad(lambda c: lands_at(c) ** 2, backend="python")
+    second = srcdiff.grad(first, backend="python")
+    charge = 0.3
+    for _ in range(3):
+        charge -= first(charge) / second(charge)
+    assert abs(first(charge)) < 1e-3 * abs(first(0.3))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_hessian_of_a_solver_that_chooses_its_steps(backend: str) -> None:
+    srcdiff.check(decayed, np.array([0.7, 1.9]), backend=backend, order=2)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -422,6 +597,14 @@ NASTY: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (of_a_tuple, ((np.array([0.3, 0.5]), 1.2),)),
     (of_a_list, ([1.0, 2.0],)),
     (lambda x: srcdiff.grad(srcdiff.grad(lambda y: y**4 * x))(x), (1.3,)),
+    (lambda x, v: np.sum(srcdiff.hvp(quartic)(x, v) ** 2), (0.2 * SCALE, np.array([1.0, 0.3, -0.2]))),
+    (two_products, (0.2 * SCALE, np.array([1.0, 0.3, -0.2]))),
+    (lambda x: np.sum(srcdiff.hessian(quartic)(x) ** 2), (0.2 * SCALE,)),
+    (lambda x: srcdiff.hessian(lambda y: y**4)(x) * x, (0.7,)),
+    (lambda x: np.sum(srcdiff.jacobian(two_rows)(x, 2.0) ** 2), (0.2 * SCALE,)),
+    (lambda x, k: np.sum(srcdiff.jacobian(two_rows, wrt="k")(x, k) * x[:2]), (0.2 * SCALE, 1.3)),
+    (pulled_back, (0.2 * SCALE,)),
+    (pulled_back_pair, (0.2 * SCALE,)),
 ]
 
 

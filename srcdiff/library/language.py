@@ -90,6 +90,16 @@ def ufunc_at(ufunc: Any, a: Any, indices: Any, b: Any = 1) -> None:
     ufunc.at(a, indices, b)
 
 
+def positions_of(function: Any, wrt: Any) -> Any:
+    """Which arguments of a function are named, by position."""
+    raise NotImplementedError  # it is known where derivatives are read
+
+
+def float_positions(items: tuple[Any, ...]) -> tuple[int, ...]:
+    """Which items hold floats."""
+    raise NotImplementedError  # it is known where derivatives are read
+
+
 def structural(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that only moves things about in tuples: it runs while the program is read."""
 
@@ -154,6 +164,22 @@ def inserted(items: tuple[Any, ...], position: int, item: Any) -> tuple[Any, ...
     """The items with one more before a position; -1 stands for the end."""
     position = position % (len(items) + 1)
     return (*items[:position], item, *items[position:])
+
+
+@structural
+def placed(count: int, positions: Any, items: Any) -> tuple[Any, ...]:
+    """So many items: one at a position, or some at several, and None elsewhere."""
+    found: list[Any] = [None] * count
+    for position, item in zip(positions, items, strict=True) if isinstance(positions, tuple) else [(positions, items)]:
+        found[position] = item
+    return tuple(found)
+
+
+@structural
+def exchanged(items: tuple[Any, ...], positions: tuple[int, ...], others: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The items with others at some positions."""
+    found = dict(zip(positions, others, strict=True))
+    return tuple(found.get(k, item) for k, item in enumerate(items))
 
 
 @structural

@@ -208,6 +208,10 @@ class Calls(Kernels):
         maker = getattr(target, "__srcdiff_maker__", None)
         if maker is not None:
             return self.make_derivative(maker, args, keywords, node)
+        inside = getattr(target, "__srcdiff_inside__", None)
+        if inside is not None:
+            function, *given = inside
+            return self.call_plain(function, [*map(Static, given), *args], keywords, node)
         tangents = getattr(target, "__srcdiff_tangents__", None)
         if tangents is not None:
             return self.call_tangent(tangents, args, keywords, node)
@@ -853,6 +857,8 @@ HANDLERS: dict[Any, str] = {
     language.from_places: "from_places",
     language.view_from_places: "view_from_places",
     language.ufunc_at: "ufunc_at",
+    language.positions_of: "positions_of",
+    language.float_positions: "float_positions",
     np.ndarray: "empty",
     np.astype: "astype",
     np.round: "round_array",

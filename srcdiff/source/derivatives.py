@@ -107,6 +107,27 @@ class Derivatives(Recursion):
         derivative = Transformed(maker(names, chosen), function)
         return self.call_derivative(derivative, [*primals, *(tangents[k] for k in chosen)], {}, node)
 
+    def call_positions_of(self, node: ast.AST, function: Abstract, wrt: Abstract) -> Abstract:
+        _, names = self.parameters(function, node)
+        chosen = self.plain_option(wrt, node)
+        try:
+            each = chosen if isinstance(chosen, tuple) else (chosen,)
+            found = [k if isinstance(k, int) else names.index(k) for k in each]
+        except ValueError:
+            self.refuse("SD304", node, f"{chosen!r} is no argument of the function")
+        return Tuple(tuple(map(Static, found))) if isinstance(chosen, tuple) else Static(found[0])
+
+    def call_float_positions(self, node: ast.AST, items: Abstract) -> Abstract:
+        assert isinstance(items, Tuple)
+        found = [k for k, x in enumerate(items.items) if self.has_floats(x)]
+        return Tuple(tuple(map(Static, found)))
+
+    def has_floats(self, x: Abstract) -> bool:
+        """Whether it is, or holds, something to differentiate by."""
+        if isinstance(x, Group):
+            return any(self.has_floats(i) for i in x.items)
+        return self.holds_floats(x)
+
     def plain_option(self, x: Abstract, node: ast.AST) -> Any:
         if isinstance(x, Tuple):
             return tuple(self.plain_option(i, node) for i in x.items)
