@@ -36,6 +36,7 @@ from srcdiff.source.abstract import (
     Record,
     Size,
     Static,
+    Stored,
     Transformed,
     Tuple,
     arrays_in,
@@ -502,7 +503,10 @@ class Calls(Kernels):
 
     def enter(self, function: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
         """Read the function's body in its own frame; what it returns is the value of the call."""
-        identity = (function, tuple(loosened(describe(x)) for x in bound.values()))
+        # a list of unknown length is like any other with such elements, one of known length gets shorter with each call
+        contents = {n: self.names[list_key(x)] if isinstance(x, List) else x for n, x in bound.items()}
+        given = [c if isinstance(c, Stored) else bound[n] for n, c in contents.items()]
+        identity = (function, tuple(loosened(describe(x)) for x in given))
         if identity in self.recursive:
             return self.call_recursive(function, frame, bound, node)
         if identity in self.active_calls:

@@ -297,5 +297,5 @@ class Recursion(Calls):
 
 
 _TAKEN = {"np", "math", "grown", *dir(builtins), *(row.support for row in PRIMITIVES.values() if row.support)}
-_DERIVED = ("_adjoint", "_tangent")
+_DERIVED = ("_adjoint", "_tangent", "_adjoint_inside", "_tangent_inside")
 _LISTS = "let it return the numbers, or write into an array"

@@ -91,3 +91,27 @@ def test_recursive_function_that_writes_gets_arrays_that_share_no_memory() -> No
     x = np.array([0.3, 0.4, 0.5])
     assert "share memory" in refusal(twice, x)
     np.testing.assert_allclose(srcdiff.grad(apart, backend="python")(x), 3 * np.cos(x))
+
+
+def test_recursion_over_lists_that_get_shorter_is_refused_and_ends() -> None:
+    def quick(items):
+        if len(items) <= 1:
+            return items
+        low = [v for v in items[1:] if v < items[0]]
+        high = [v for v in items[1:] if v >= items[0]]
+        return quick(low) + quick(high)
+
+    assert (
+        refusal(lambda items: quick(items)[0], [0.3, 0.1, 0.7]) == "the recursive function `quick` must return numbers"
+    )
+
+
+def test_a_derivative_inside_and_one_around_it_write_functions_of_their_own() -> None:
+    dots = (0.3, None)
+
+    def power(x, n):
+        return x if n == 0 else x * power(x, n - 1)
+
+    tangent = srcdiff.grad(lambda x, n: srcdiff.jvp(power, (x, n), dots)[1], backend="python")
+
+    assert srcdiff.vjp(tangent, 0.8, 3, wrt=0, backend="python")[1](1.0) == pytest.approx(0.3 * 24.0 * 0.8)
