@@ -87,7 +87,7 @@ class Derivative:
         derivative = getattr(function, "__srcdiff_derivative__", None)
         plain = plain_function(function) if derivative is None else derivative.function
         if plain is None:
-            raise TypeError(f"{function!r} is not a Python function")
+            raise TypeError(f"{function!r} is not a Python function; write one that calls what it calls, or a lambda")
         self.function: types.FunctionType = plain
         self.mode, self.with_value, self.has_aux, self.backend, self.options = (
             mode,

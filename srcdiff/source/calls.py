@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import inspect
 import math
+import sys
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -259,6 +260,10 @@ class Calls(Kernels):
             self.refuse("SD301", node, f"`np.{name}` has no derivative rule")
         name = name.removeprefix("builtins.")
         instead = _INSTEAD.get(target, "") if _hashable(target) else ""
+        if isinstance(target, type) and module.partition(".")[0] not in sys.stdlib_module_names:
+            instead = "make it a dataclass, or use a named tuple"
+        if isinstance(target, functools.partial):
+            name, instead = "functools.partial", "call the function itself, with all of its arguments"
         self.refuse("SD302", node, f"`{name}` has no source that srcdiff can read, and no rule", help_=instead)
 
     def call_primitive(

@@ -658,7 +658,7 @@ class Expressions(Environment):
             case Static(value=type() as owner) if node.attr in vars(owner):
                 return self.lift(getattr(owner, node.attr), vars(owner), node.attr, (), node)
             case Static() if not isinstance(base.value, str):
-                self.refuse("SD203", node, f"{self.said(base)} has no attribute that srcdiff reads")
+                self.refuse("SD203", node, f"{self.said(base)} has no attribute that srcdiff reads", help_=_OBJECTS)
             case Record(kind=layout) if layout.is_dataclass:
                 return self.dataclass_attribute(base, node)
             case Tuple(kind=kind) if kind is not None and node.attr in kind._fields:  # type: ignore[attr-defined]
@@ -971,6 +971,7 @@ def _never_raises(operation: Operation) -> bool:
 CHANGED = "dictionaries are read, not changed: this is outside the language"
 INSTEAD = "make another, `{**old, key: value}`, or use separate variables"
 
+_OBJECTS = "make its class a dataclass, or read what you need outside and pass it in"
 _OUTSIDE = "pass it as an argument, or take the numbers out of it before the function"
 
 _TAKEN_LAZILY = {"sum", "mean", "prod", "max", "min", "var", "std", "any", "all", "argmax", "argmin", "dot", "cumsum"}
