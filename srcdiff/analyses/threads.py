@@ -173,6 +173,8 @@ class _Races:
         self.sites: dict[Value, Sites] = points_to(function)
         self.meetings = Meetings(function, spread)
         self.interval: dict[Operation, tuple[int, ...]] = {}
+        self.rounds: list[tuple[Loop, set[Operation], set[Operation]]] = []
+        """Loops with barriers, with what stands behind the last of them, and in front of the first."""
         self.count = 0
         self.number(function.body, (0,))
 
@@ -187,6 +189,11 @@ class _Races:
                     now = (self.count,)
                 case If():
                     now = tuple({*self.number(operation.then, now), *self.number(operation.orelse, now)})
+                case Loop() if any(isinstance(o, Barrier) for o in walk(operation.body)):
+                    before, now = now, self.number(operation.body, now)
+                    inside = [o for o in walk(operation.body) if o in self.interval]
+                    last = {o for o in inside if set(self.interval[o]) & set(now)}
+                    self.rounds.append((operation, last, {o for o in inside if set(self.interval[o]) & set(before)}))
                 case _:
                     for inner in operation.blocks():
                         now = self.number(inner, now)
@@ -228,7 +235,9 @@ class _Races:
         what = "add to" if isinstance(other, Store) else "read"
         line = f" in line {other.span.line}" if other.span is not None else ""
         message = f"this stores to an element of `{name}` that other threads {what}{line} at the same time"
-        return Problem("SD502", message, store.span, notes=self.notes(), help="put a `cuda.syncthreads()` between them")
+        is_shared = all(isinstance(self.structure.definition.get(s), Alloc) for s in self.sites.get(store.array, ()))
+        help_ = "put a `cuda.syncthreads()` between them" + ("" if is_shared else ", or write into another array")
+        return Problem("SD502", message, store.span, notes=self.notes(), help=help_)
 
     def notes(self) -> tuple[str, ...]:
         spread = [c for c in SPREAD if c in self.meetings.spread]
@@ -236,6 +245,17 @@ class _Races:
 
     def surely(self, a: Access, b: Access) -> bool:
         """Whether two threads certainly meet: those of different blocks at any time, others between two barriers."""
+        return self.in_one_turn(a, b) or any(
+            self.meetings.surely(x, y, same_block=True, same_turn=self.loops_around(x, loop), next_turn=loop)
+            for loop, last, first in self.rounds
+            for x, y in ((a, b), (b, a))
+            if x in last and y in first and self.loops_with_barriers(x) == self.loops_with_barriers(y)
+        )
+
+    def loops_around(self, access: Access, loop: Loop) -> list[Loop]:
+        return [x for x in self.loops_with_barriers(access) if x is not loop]
+
+    def in_one_turn(self, a: Access, b: Access) -> bool:
         shared = any(
             isinstance(self.structure.definition.get(s), Alloc) for x in (a, b) for s in self.sites.get(x.array, ())
         )
@@ -297,11 +317,25 @@ class Meetings:
         block = None if not isinstance(self.structure.definition.get(bases[0]), Alloc) else True
         return self.is_empty(sides, [*self.apart(sides, block), *self.equal(*indices)])
 
-    def surely(self, a: Access, b: Access, *, same_block: bool, same_turn: Sequence[Loop] = ()) -> bool:
+    def surely(
+        self,
+        a: Access,
+        b: Access,
+        *,
+        same_block: bool,
+        same_turn: Sequence[Loop] = (),
+        next_turn: Loop | None = None,
+    ) -> bool:
         """Whether two threads, of one block or not, meet for some sizes, and all is known about when they come."""
         sides = _Side("a"), _Side("b")
         for loop in same_turn:
             sides[1].variables[loop.index] = sides[0].variable(loop.index)
+        if next_turn is not None:
+            step = self.structure.constants.get(next_turn.bounds[2]) if next_turn.bounds is not None else None
+            if not isinstance(step, int):
+                return False
+            here, there = (side.variable(next_turn.index) for side in sides)
+            sides[1].constraints.append(f"{there} = {here} + {step}")
         bases, indices = [], []
         for side, access in zip(sides, (a, b), strict=True):
             self.place(access, side)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import cuda, float32
+from numba import cuda, float32, float64
 
 import srcdiff
 from srcdiff.cuda import kernel
@@ -448,6 +448,18 @@ def no_barrier(x, y):
 
 
 @kernel
+def no_barrier_before_next_turn(x, y):
+    parts = cuda.shared.array(4, float32)
+    t = cuda.threadIdx.x
+    total = 0.0
+    for k in range(2):
+        parts[t] = x[t] * k
+        cuda.syncthreads()
+        total += parts[3 - t]
+    y[t] = total
+
+
+@kernel
 def left_before_barrier(x, y):
     i = cuda.grid(1)
     if i >= x.shape[0]:
@@ -497,6 +509,7 @@ def returning(x, y):
         (neighbours, "y[i] = y[i - 1] * x[i]", "that other threads read in line"),
         (plain_sum, "y[0] += x[i]", "different threads store to the same element of `y`"),
         (no_barrier, "parts[t] = x[t]", "that other threads read in line"),
+        (no_barrier_before_next_turn, "parts[t] = x[t] * k", "that other threads read in line"),
         (left_before_barrier, "cuda.syncthreads()", "not all threads may come to this"),
         (barrier_in_loop, "cuda.syncthreads()", "not all threads may come to this"),
         (largest, "cuda.atomic.max(y, 0, x[i])", "`cuda.atomic.max` cannot be reversed"),
@@ -514,6 +527,27 @@ def test_refused_with_line_and_reason(refused: Any, line: str, words: str) -> No
 
     assert line in str(caught.value)
     assert words in str(caught.value)
+
+
+@kernel
+def two_buffers(x, n):
+    parts = cuda.shared.array((2, 4), float64)
+    t = cuda.threadIdx.x
+    parts[0, t] = x[t]
+    cuda.syncthreads()
+    for k in range(n):
+        parts[(k + 1) % 2, t] = parts[k % 2, 3 - t] * parts[k % 2, t]
+        cuda.syncthreads()
+    x[t] = parts[n % 2, t]
+
+
+def test_buffers_that_take_turns_are_no_race() -> None:
+    x, x_bar = np.array([1.0, 2.0, 3.0, 4.0]), np.ones(4)
+
+    two_buffers.adjoint[1, 4]((x, 2), (x_bar, None))
+
+    assert x.tolist() == [16.0, 36.0, 36.0, 16.0]
+    assert x_bar.tolist() == [64.0, 72.0, 48.0, 16.0]
 
 
 def test_one_thread_races_with_nobody() -> None:
