@@ -134,7 +134,7 @@ LANGUAGE = [*SYNTAX.split(), *(f"call {name}" for name in (CALLED + WHOLE).split
 
 
 def test_a_planted_wrong_derivative_is_found_and_shrunk() -> None:
-    outcomes = (check(write_case(seed), "python", with_wrong_sine) for seed in range(100))
+    outcomes = (check(write_case(seed), "python", with_wrong_sine) for seed in range(3, 100))
     failed = next(outcome for outcome in outcomes if outcome.kind == "failed")
 
     smallest, last = shrunk(failed, "python", seconds=90.0, differentiate=with_wrong_sine)
