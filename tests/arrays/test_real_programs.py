@@ -40,8 +40,8 @@ def slopes(program: Row, k: int) -> list[Slope]:
 
 
 def _on_backends() -> list[Any]:
-    """Every program on `python`; every third on `numba` too, which compiles: with SRCDIFF_TEST_ALL, all of them."""
-    step = 1 if "SRCDIFF_TEST_ALL" in os.environ else 3
+    """Every program on `python`; every sixth on `numba` too, which compiles: with SRCDIFF_TEST_ALL, all of them."""
+    step = 1 if "SRCDIFF_TEST_ALL" in os.environ else 6
     found = [pytest.param(p, "python", id=f"{p.name}-python") for p in PROGRAMS]
     return found + [pytest.param(p, "numba", id=f"{p.name}-numba") for p in PROGRAMS[::step]]
 

@@ -41,7 +41,7 @@ def test_batch_becomes_machine_code_without_spills(sample: Sample, cc: tuple[int
         assert kernel["spill_stores"] == kernel["spill_loads"] == 0
 
 
-@pytest.mark.parametrize("program", PROGRAMS[5 :: 20 if _STEP > 1 else 1], ids=lambda p: p.name)
+@pytest.mark.parametrize("program", PROGRAMS[5 :: 40 if _STEP > 1 else 1], ids=lambda p: p.name)
 def test_array_program_becomes_machine_code(program: Any) -> None:
     derivative = srcdiff.value_and_grad(program.function, wrt=program.wrt, backend="cuda").compile(*program.at[0])
 
