@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 def printed_by(files: Sequence[str]) -> list[str]:
     names: dict[str, Any] = {"__name__": "__main__"}
     printed = []
+    os.environ["COLUMNS"] = "160"  # of the terminal that the pages show, whatever this one has
     for file in files:
         names["__file__"] = file
         with contextlib.redirect_stdout(io.StringIO()) as out:
