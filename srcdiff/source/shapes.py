@@ -36,6 +36,11 @@ class Doubt:
     born: int
 
 
+def may_meet(first: frozenset[Hashable], second: frozenset[Hashable]) -> bool:
+    """Whether memory of these origins may be the same."""
+    return bool(first & second) or ANYTHING in first or ANYTHING in second
+
+
 class Shapes(Builder):
     """Writes operations on arrays, and remembers sizes and origins."""
 
@@ -174,8 +179,7 @@ class Shapes(Builder):
         for new, other in ((a, b), (b, a)):
             if new in self.new and (other in self.given or self.born.get(other, _NEVER) < self.born[new]):
                 return True
-        first, second = self.origins_of(a), self.origins_of(b)
-        return not (first & second or ANYTHING in first or ANYTHING in second)
+        return not may_meet(self.origins_of(a), self.origins_of(b))
 
     def same_part(self, a: Value, b: Value) -> bool:
         """Whether two references are to the same elements, index by index."""

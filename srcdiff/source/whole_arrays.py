@@ -22,7 +22,7 @@ from srcdiff.ir.types import BOOL, FLOAT, FLOAT32, INT, Array, Scalar, is_float
 from srcdiff.source.abstract import Abstract, Items, Lazy, List, Size, Static, Tuple
 from srcdiff.source.builtin_functions import Builtins
 from srcdiff.source.environment import NeverReturns, list_key
-from srcdiff.source.shapes import ANYTHING, ONE
+from srcdiff.source.shapes import ONE, may_meet
 
 Places = tuple[Value, ...]
 _WIDE = ("float64", "float32", "int64", "int32", "bool")
@@ -389,7 +389,7 @@ class WholeArrays(Builtins):
     def store(self, array: Value, indices: Places, value: Value, adds: bool = False) -> None:
         base, origins = self.base(array), self.origins_of(array)
         made = self.born[base] if base in self.new else 0  # what was made later has nothing to do with it
-        if any(origins & (d.array | d.copied | {ANYTHING}) for d in self.doubts if made <= d.born):
+        if any(may_meet(origins, d.array | d.copied) for d in self.doubts if made <= d.born):
             self.refuse("SD303", None, _MAY_BE_A_COPY, help_="copy the array before that: `.copy()`")
         super().store(array, indices, value, adds)
 

@@ -190,6 +190,15 @@ def one_function_with_two_constants(x, w):
     return x[0] * a[0] + x[1] * b[0]
 
 
+def last_block_reshaped(x):
+    blocks = x.reshape(2, 3, 1)
+    for block in blocks:
+        pass
+    row = block.reshape(1, 3)
+    blocks[1, :, 0] *= 0.5
+    return np.sum(row * row)
+
+
 RIGHT = [
     (prefix_sums, (X,)),
     (name_bound_in_the_first_turn, (X,)),
@@ -219,6 +228,7 @@ REFUSED = [
     (diagonal_view, (X,)),
     (weights_along_axes_out_of_order, (np.arange(18.0).reshape(2, 3, 3),)),
     (masked_maximum, (X,)),
+    (last_block_reshaped, (X,)),
 ]
 
 
