@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib.resources
 import importlib.util
 import math
 import re
@@ -293,6 +294,23 @@ def _as_if_there(cc: tuple[int, int]) -> Iterator[None]:
         dispatcher.get_current_device = found
 
 
+def _reshaping(code: str, cc: tuple[int, int]) -> list[bytes]:
+    """The function that `reshape` calls in a kernel, if it is called: Numba links it when a kernel is launched."""
+    if "numba_attempt_nocopy_reshape" not in code:
+        return []
+    from cuda.bindings import nvrtc
+
+    source = (importlib.resources.files("numba.cuda") / "reshape_funcs.cu").read_bytes()
+    options = [f"--gpu-architecture=compute_{cc[0]}{cc[1]}".encode(), b"--relocatable-device-code=true"]
+    _, program = nvrtc.nvrtcCreateProgram(source, b"reshape_funcs.cu", 0, [], [])
+    nvrtc.nvrtcCompileProgram(program, len(options), options)
+    _, size = nvrtc.nvrtcGetPTXSize(program)
+    compiled = bytearray(size)
+    nvrtc.nvrtcGetPTX(program, compiled)
+    nvrtc.nvrtcDestroyProgram(program)
+    return [bytes(compiled)]
+
+
 def resources(code: str, cc: tuple[int, int]) -> dict[str, int]:
     """What machine code made of it takes of a thread: registers, bytes of local and of shared memory, and spills."""
     from cuda.bindings import nvjitlink
@@ -300,8 +318,8 @@ def resources(code: str, cc: tuple[int, int]) -> dict[str, int]:
     options = [f"-arch=sm_{cc[0]}{cc[1]}", "-verbose"]
     handle = nvjitlink.create(len(options), options)
     try:
-        data = code.encode()
-        nvjitlink.add_data(handle, nvjitlink.InputType.PTX, data, len(data), "kernel")
+        for part in (code.encode(), *_reshaping(code, cc)):
+            nvjitlink.add_data(handle, nvjitlink.InputType.PTX, part, len(part), "kernel")
         nvjitlink.complete(handle)
         size = nvjitlink.get_info_log_size(handle)
         log = bytearray(size)

@@ -564,6 +564,7 @@ class _Launch:
         arrays = tuple(p for p in params if isinstance(p.type, Array))
         kernel = Function(self.name, params, Block(tuple(self.build.operations)), arrays)
         kernel = simplify(index_instead_of_turning(kernel))
+        refuse_reshaping(kernel)
         private = private_memory(kernel, thread)
         host, known = self.host, dict(zip(params, self.args, strict=True))
         if private.errors is not None:
@@ -648,6 +649,17 @@ class _Launch:
             again = Raise(raised.exception, parts, span=raised.span)
             condition = host.apply("equal", code, host.const(number))
             host.branch(condition, Block((again,)), Block(), ())
+
+
+def refuse_reshaping(kernel: Function) -> None:
+    """What still is reshaped is one of several arrays; Numba would have to know that each of them is contiguous."""
+    message = "which array an array of another shape belongs to is not known before code runs on the GPU"
+    for operation in walk(kernel.body):
+        if isinstance(operation, Reshape):
+            problem = Problem(
+                "SD501", message, operation.span, help="copy what has been reshaped: `.reshape(...).copy()`"
+            )
+            raise DifferentiationError([problem])
 
 
 def _atomic(operation: Operation, atomic: set[Store]) -> Operation:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import srcdiff
+import srcdiff.cuda
 from srcdiff.backends import numba_cuda
 from srcdiff.backends.numba_cuda import device_numpy
 from srcdiff.ir.primitives import PRIMITIVES
@@ -22,6 +23,8 @@ pytest.importorskip("numba_cuda", reason="srcdiff[cuda] is not installed")
 pytest.importorskip("cuda.bindings.nvjitlink", reason="the linker of CUDA is not installed")
 if numba_cuda.is_simulated():
     pytest.skip("the simulator compiles nothing", allow_module_level=True)
+
+from numba import cuda
 
 _STEP = 1 if "SRCDIFF_TEST_ALL" in os.environ else 4
 
@@ -39,6 +42,27 @@ def test_batch_becomes_machine_code_without_spills(sample: Sample, cc: tuple[int
         assert kernel["machine_code"] > 0
         assert 0 < kernel["registers"] <= 255
         assert kernel["spill_stores"] == kernel["spill_loads"] == 0
+
+
+@srcdiff.cuda.kernel
+def products_of_pairs(x, y):
+    i = cuda.grid(1)
+    pairs = x.reshape(y.shape[0], 2)
+    if i < y.shape[0]:
+        y[i] = pairs[i, 0] * pairs[i, 1]
+
+
+@pytest.mark.parametrize("cc", [(8, 0), (9, 0)])
+def test_what_a_thread_reshapes_becomes_machine_code(cc: tuple[int, int]) -> None:
+    sample = next(s for s in SAMPLES if s.name == "in_other_shapes")
+    derivative = srcdiff.value_and_grad(sample.function, wrt=sample.wrt, backend="cuda")
+    batch = srcdiff.batched(derivative, sample.over).compile(*sample.arguments)
+    args, bars = (np.ones(8), np.ones(4)), (np.ones(8), np.ones(4))
+
+    assert all(kernel["machine_code"] > 0 for kernel in batch.resources(cc).values())
+    assert "reshape" not in "".join(batch.ptx(cc).values())
+    assert products_of_pairs.resources(args, cc=cc)["machine_code"] > 0
+    assert products_of_pairs.adjoint.resources(args, bars, cc=cc, launch=(1, 4))["machine_code"] > 0
 
 
 @pytest.mark.parametrize("program", PROGRAMS[5 :: 40 if _STEP > 1 else 1], ids=lambda p: p.name)

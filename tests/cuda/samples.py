@@ -151,3 +151,13 @@ def single_precision(x, w):
 @sample("q", "table", _random.normal(size=6), np.array([0, 3, 3, 5, 1]))
 def looked_up(table, q):
     return table[q] ** 2 + table[0]
+
+
+@sample("x k", "w x", _random.normal(size=6), _random.normal(size=(5, 6)), np.array([1, 0, -1, 1, 0]))
+def in_other_shapes(w, x, k):
+    r = x.reshape(2, 3)
+    z = np.tanh(w.reshape(3, 2).T * r).copy().ravel()
+    for i in range(1, len(z)):
+        z[i] = z[i] * z[i - 1] + r[k, -1]
+    u = np.transpose(z.reshape(1, 2, 3), (2, 0, 1))
+    return np.sum(u * u) + r[k][-2] * np.sum(u[::2, None, :, 1:])
