@@ -87,6 +87,8 @@ class Batched:
             name = self.of.names[k]
             if not (isinstance(given[k], np.ndarray) or is_on_device(given[k])) or len(given[k].shape) == 0:
                 raise TypeError(f"`{name}` is no array, so that it has no element for each call: name others in `over`")
+            if given[k].dtype.kind not in "biuf":
+                raise TypeError(f"`{name}` is an array of {given[k].dtype}, not of numbers: name others in `over`")
             lengths.setdefault(len(given[k]), name)
         if len(lengths) != 1:
             said = ", ".join(f"`{name}` has {n}" for n, name in lengths.items())

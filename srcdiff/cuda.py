@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from srcdiff.analyses.threads import Spread
 from srcdiff.api import Derivative, Wrt
 from srcdiff.backends import numba_cpu, numba_cuda
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
@@ -170,14 +171,24 @@ class Derived:
             mark: tuple(n for n, x in zip(self.of.names, group, strict=True) if x is not None)
             for mark, group in zip(self.marks(), groups[1:], strict=True)
         }
-        spread = None if shape is None else spread_of(shape)
-        key = (tuple(described.values()), tuple(chosen.items()), spread)
+        types = (tuple(described.values()), tuple(chosen.items()))
+        spreads: Sequence[Spread | None] = [None] if shape is None else spreads_of(shape)
         with numba_cpu.ONE_AT_A_TIME:
-            found = self.known.get(key)
-            if found is None or not found.is_current():
-                found = compile_kernel(self.of.captured, described, chosen, spread)
-                self.known[key] = found
-            self.latest = found
+            for spread in spreads:
+                found = self.known.get((types, spread))
+                if found is not None and found.is_current():
+                    self.latest = found
+                    return found
+            for spread in spreads:
+                try:
+                    found = compile_kernel(self.of.captured, described, chosen, spread)
+                except DifferentiationError:
+                    if spread is spreads[-1]:
+                        raise
+                    continue
+                self.known[types, spread] = self.latest = found
+                break
+        assert found is not None
         return found
 
     def guessed(self, described: dict[str, Description]) -> list[Sequence[Any]]:
@@ -247,11 +258,13 @@ class AdjointTangentKernel(Derived):
         return f"<tangent of the adjoint of {self.of!r}>"
 
 
-def spread_of(shape: Any) -> frozenset[str]:
-    """The coordinates along which a launch has more than one block or thread."""
+def spreads_of(shape: Any) -> list[Spread]:
+    """What is known of a launch; then, for kernels that need to know, with how many threads its blocks have."""
     extents = [(x,) if isinstance(x, int | np.integer) else tuple(x) for x in shape[:2]]
     names = zip(("blockIdx", "threadIdx"), extents, strict=False)
-    return frozenset(f"{what}.{axis}" for what, found in names for axis, n in zip("xyz", found, strict=False) if n != 1)
+    found = frozenset(f"{what}.{axis}" for what, some in names for axis, n in zip("xyz", some, strict=False) if n != 1)
+    x, y, z = (int(n) for n in (*extents[-1], 1, 1)[:3])
+    return [Spread(found), Spread(found, (x, y, z))]
 
 
 def _check_group(

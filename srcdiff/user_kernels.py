@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from srcdiff.analyses.aliasing import points_to, written_sites
-from srcdiff.analyses.threads import SPREAD, problems_of_threads
+from srcdiff.analyses.threads import SPREAD, Spread, problems_of_threads
 from srcdiff.backends import numba_cuda, python
 from srcdiff.backends.device import Device
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
@@ -38,7 +38,7 @@ from srcdiff.transforms.memory import tidy_memory, without_dead_stores
 from srcdiff.transforms.registers import elements_in_registers
 from srcdiff.transforms.share import share
 from srcdiff.transforms.simplify import simplify
-from srcdiff.transforms.threads import Private, private_memory, refuse_in_threads
+from srcdiff.transforms.threads import ROOM, Private, Scratch, private_memory, refuse_in_threads
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class KernelWork:
     captured: Captured
     reading: Reading
     main: Function
-    spread: frozenset[str]
+    spread: Spread
     """The coordinates along which the launch has more than one thread or block."""
     bars: dict[Value, Value] = field(default_factory=dict)
     """The adjoints of parameters that are given."""
@@ -73,7 +73,7 @@ def compile_kernel(
     captured: Captured,
     arguments: dict[str, Description],
     chosen: dict[str, tuple[str, ...]],
-    spread: frozenset[str] | None,
+    spread: Spread | None,
 ) -> CompiledKernel:
     """A derivative of the kernel; `chosen` are the arguments that have each kind of what stands beside them.
 
@@ -115,7 +115,8 @@ class CompiledKernel:
         self.stored = written_sites(work.main.body, sites)
         self.stored_by_measure: set[Value] = set()
         if self.private.measure is not None:
-            self.stored_by_measure = written_sites(self.private.measure.body, points_to(self.private.measure))
+            measuring = self.private.measure.kernel
+            self.stored_by_measure = written_sites(measuring.body, points_to(measuring))
         self._names: dict[str, Any] | None = None
 
     def is_current(self) -> bool:
@@ -156,16 +157,29 @@ class CompiledKernel:
         for extents in shape[:2]:
             for extent in (extents,) if isinstance(extents, int | np.integer) else extents:
                 threads *= int(extent)
-        known, measured = iter(self.known_lengths(passed)), self.measured_lengths(shape, passed, device)
+        measured = self.measured_lengths(shape, passed, device, threads)
+        return self.arrays(self.private.scratch, self.private.kernel.name, passed, measured, device, threads)
+
+    def arrays(
+        self,
+        scratch: Sequence[Scratch],
+        kernel: str,
+        passed: dict[Value, Any],
+        measured: Mapping[int, int],
+        device: Device,
+        threads: int,
+    ) -> dict[Value, Any]:
+        """Arrays of all threads for a kernel, by the formulas of their lengths and by what has been measured."""
+        known = iter(self.known_lengths(kernel, passed))
         shapes: dict[Value, tuple[int, ...]] = {}
-        for scratch in self.private.scratch:
-            lengths = [measured[n] if isinstance(n, int) else int(next(known)) for n in scratch.lengths]
-            shapes[scratch.param] = (*(max(1, n) for n in lengths), threads)
+        for one in scratch:
+            lengths = [measured[n] if isinstance(n, int) else int(next(known)) for n in one.lengths]
+            shapes[one.param] = (*(max(1, n) for n in lengths), threads)
         self.refuse_too_much(shapes, device, threads)
         return {param: device.empty(s, np.dtype(param.array.dtype)) for param, s in shapes.items()}
 
-    def known_lengths(self, passed: dict[Value, Any]) -> tuple[int, ...]:
-        name = f"{self.work.main.name}_lengths"
+    def known_lengths(self, kernel: str, passed: dict[Value, Any]) -> tuple[int, ...]:
+        name = f"{kernel}_lengths"
         if f"def {name}(" not in self.text:
             return ()
         extra = {s.param for s in self.private.scratch}
@@ -174,18 +188,27 @@ class CompiledKernel:
         found: tuple[int, ...] = host[name](*(passed[p] for p in params))
         return found
 
-    def measured_lengths(self, shape: tuple[Any, ...], passed: dict[Value, Any], device: Device) -> list[int]:
+    def measured_lengths(
+        self, shape: tuple[Any, ...], passed: dict[Value, Any], device: Device, threads: int
+    ) -> dict[int, int]:
         """Lengths that the kernel finds out for itself, running on copies of what it writes."""
         measure = self.private.measure
         if measure is None:
-            return []
-        sizes = device.zeros(self.private.reports, np.int64)
-        copies = {p: device.copy(device.array(passed[p])) for p in self.stored_by_measure if p in passed}
-        values = {**passed, **copies, measure.params[-1]: sizes}
-        if self.private.errors is not None:
-            values[self.private.errors] = device.zeros(1, np.int64)
-        self.names[measure.name][shape](*(values[p] for p in measure.params))
-        return [int(n) for n in device.host_array(sizes)]
+            return {}
+        sizes = device.zeros(measure.count, np.int64)
+        rooms = dict.fromkeys(measure.guessed, ROOM)
+        while True:
+            copies = {p: device.copy(device.array(passed[p])) for p in self.stored_by_measure if p in passed}
+            values = {**passed, **copies, measure.sizes: sizes}
+            values |= self.arrays(measure.scratch, measure.kernel.name, passed, rooms, device, threads)
+            if self.private.errors is not None:
+                values[self.private.errors] = device.zeros(1, np.int64)
+            self.names[measure.kernel.name][shape](*(values[p] for p in measure.kernel.params))
+            found = {n: int(size) for n, size in enumerate(device.host_array(sizes))}
+            lacking = {n: 2 * found[n] for n, room in rooms.items() if found[n] > room}
+            if not lacking:
+                return found
+            rooms |= lacking
 
     def refuse_too_much(self, shapes: dict[Value, tuple[int, ...]], device: Device, threads: int) -> None:
         needed = sum(int(np.prod(s)) * np.dtype(p.array.dtype).itemsize for p, s in shapes.items())
@@ -247,10 +270,10 @@ def _beside(value: Value, what: str) -> Value:
     return Value(type_, f"{value.name}_{what}")
 
 
-def _axes_spoken_of(kernel: Function) -> frozenset[str]:
+def _axes_spoken_of(kernel: Function) -> Spread:
     said = " ".join(o.spelling for o in walk(kernel.body) if isinstance(o, Coordinate))
     axes = {"x", *(a for k, a in ((2, "y"), (3, "z")) if f"({k})" in said or f".{a}" in said)}
-    return frozenset(c for c in SPREAD if c[-1] in axes)
+    return Spread(frozenset(c for c in SPREAD if c[-1] in axes))
 
 
 # -- steps -----------------------------------------------------------------------------------------------------------
@@ -329,7 +352,7 @@ def _place_memory(work: KernelWork) -> None:
     work.main = work.private.kernel
 
 
-def _number_of_thread(builder: Builder, spread: frozenset[str]) -> Value:
+def _number_of_thread(builder: Builder, spread: Spread) -> Value:
     """The number of a thread among all of the launch."""
 
     def coordinate(spelling: str) -> Value:
@@ -341,7 +364,7 @@ def _number_of_thread(builder: Builder, spread: frozenset[str]) -> Value:
         return coordinate("cuda.grid(1)")
     number = builder.const(0)
     for index, extent in (("blockIdx", "gridDim"), ("threadIdx", "blockDim")):
-        for axis in reversed([c[-1] for c in SPREAD if c in spread and c.startswith(index)]):
+        for axis in reversed([c[-1] for c in spread if c.startswith(index)]):
             number = builder.apply("multiply", number, coordinate(f"cuda.{extent}.{axis}"))
             number = builder.apply("add", number, coordinate(f"cuda.{index}.{axis}"))
     number.name = "thread"
@@ -351,21 +374,27 @@ def _number_of_thread(builder: Builder, spread: frozenset[str]) -> Value:
 def _emit(work: KernelWork) -> None:
     private = work.private
     assert private is not None
-    lengths = _lengths(private)
-    kernels = [private.kernel] if private.measure is None else [private.measure, private.kernel]
+    measure = private.measure
+    lengths = [_lengths(private, private.kernel, private.scratch, private.definition)]
+    kernels = [private.kernel]
+    if measure is not None:
+        kernels.insert(0, measure.kernel)
+        lengths.insert(0, _lengths(private, measure.kernel, measure.scratch, measure.definition))
     doc = first_line_about(work.reading)
-    work.module = write_kernels(work.main.name, kernels, [] if lengths is None else [lengths], doc)
+    work.module = write_kernels(work.main.name, kernels, [f for f in lengths if f is not None], doc)
 
 
-def _lengths(private: Private) -> Function | None:
-    """The function that computes on the host the lengths that have a formula."""
-    wanted = [n for s in private.scratch for n in s.lengths if isinstance(n, Value)]
+def _lengths(
+    private: Private, kernel: Function, scratch: Sequence[Scratch], definition: dict[Value, Operation]
+) -> Function | None:
+    """The function that computes on the host the lengths of a kernel's arrays that have a formula."""
+    wanted = [n for s in scratch for n in s.lengths if isinstance(n, Value)]
     if not wanted:
         return None
     operations: dict[Operation, None] = {}
 
     def need(value: Value) -> None:
-        operation = private.definition.get(value)
+        operation = definition.get(value)
         if operation is not None and operation not in operations:
             for used in operation.uses():
                 need(used)
@@ -373,9 +402,9 @@ def _lengths(private: Private) -> Function | None:
 
     for value in wanted:
         need(value)
-    scratch = {s.param for s in private.scratch}
-    params = tuple(p for p in private.kernel.params if p not in scratch and p is not private.errors)
-    return Function(f"{private.kernel.name}_lengths", params, Block(tuple(operations), tuple(wanted)))
+    own = {s.param for s in private.scratch}
+    params = tuple(p for p in private.kernel.params if p not in own and p is not private.errors)
+    return Function(f"{kernel.name}_lengths", params, Block(tuple(operations), tuple(wanted)))
 
 
 STEPS: Sequence[tuple[str, Callable[[KernelWork], None]]] = (

@@ -11,7 +11,7 @@ and blocks in order have their `s` at least `D` apart, so that all of it is line
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from srcdiff.analyses.aliasing import Sites, points_to
@@ -46,6 +46,22 @@ Access = Load | Store
 
 SPREAD = tuple(f"{what}.{axis}" for what in ("blockIdx", "threadIdx") for axis in "xyz")
 """The coordinates along which a launch may have more than one block or thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """What is known of launches: the coordinates along which there is more than one block or thread."""
+
+    coordinates: frozenset[str]
+    block: tuple[int, int, int] | None = None
+    """How many threads a block has along each axis, if it is looked at for such blocks alone."""
+
+    def __contains__(self, coordinate: object) -> bool:
+        return coordinate in self.coordinates
+
+    def __iter__(self) -> Iterator[str]:
+        return (c for c in SPREAD if c in self.coordinates)
+
 
 _COMPARED = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "="}
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!="}
@@ -141,7 +157,7 @@ def ends_of(loop: Loop) -> list[Value]:
 # -- problems --------------------------------------------------------------------------------------------------------
 
 
-def problems_of_threads(function: Function, spread: frozenset[str]) -> list[Problem]:
+def problems_of_threads(function: Function, spread: Spread) -> list[Problem]:
     """Barriers that not all threads of a block come to, and races, as far as they can be seen."""
     return [*_divided_barriers(function), *_Races(function, spread).problems()]
 
@@ -168,7 +184,7 @@ def _divided_barriers(function: Function) -> list[Problem]:
 class _Races:
     """Stores of one thread that another thread meets for certain, with no barrier between."""
 
-    def __init__(self, function: Function, spread: frozenset[str]) -> None:
+    def __init__(self, function: Function, spread: Spread) -> None:
         self.structure: Structure = structure_of(function)
         self.sites: dict[Value, Sites] = points_to(function)
         self.meetings = Meetings(function, spread)
@@ -240,8 +256,7 @@ class _Races:
         return Problem("SD502", message, store.span, notes=self.notes(), help=help_)
 
     def notes(self) -> tuple[str, ...]:
-        spread = [c for c in SPREAD if c in self.meetings.spread]
-        return (f"the launch has more than one of {', '.join(f'`{c}`' for c in spread)}",)
+        return (f"the launch has more than one of {', '.join(f'`{c}`' for c in self.meetings.spread)}",)
 
     def surely(self, a: Access, b: Access) -> bool:
         """Whether two threads certainly meet: those of different blocks at any time, others between two barriers."""
@@ -293,7 +308,7 @@ class _Side:
 class Meetings:
     """Whether accesses of different threads touch the same element."""
 
-    def __init__(self, function: Function, spread: frozenset[str]) -> None:
+    def __init__(self, function: Function, spread: Spread) -> None:
         self.spread = spread
         """The coordinates along which there is more than one thread or block."""
         self.structure: Structure = structure_of(function)
@@ -366,6 +381,9 @@ class Meetings:
             found += [f"0 <= {t} < {block}", f"0 <= {b} < {grid}", f"0 <= {s}", f"{s} + {block} <= {size}"]
             if f"threadIdx.{axis}" not in self.spread:
                 found.append(f"{block} = 1")
+            elif self.spread.block is not None:
+                extent = self.spread.block["xyz".index(axis)]
+                found += [f"{block} = {extent}", f"{s} = {extent}*{b}"]
             if f"blockIdx.{axis}" not in self.spread:
                 found += [f"{grid} = 1", f"{s} = 0"]
         return found

@@ -358,8 +358,7 @@ class _Writer:
                 self.text.support.add("block_sum")
                 self.assign(operation.out, f"block_sum({self.expression(operation.value)})")
             case Enlarge():
-                parts = ", ".join(self.expression(v) for v in operation.uses())
-                self.line(f"cuda.atomic.max({parts})")
+                self.enlarge(operation)
             case View() if self.arrays != "np" and any(isinstance(i, NewAxis) for i in operation.items):
                 items = ", ".join(self.item(i) for i in operation.items)
                 self.assign(operation.out, f"{self.arrays}.view({self.names_of(operation.array)}, np.s_[{items}])")
@@ -505,6 +504,13 @@ class _Writer:
         names = [f"a{k}" for k in range(len(args))]
         text = LIBRARY[operation.function].spelling.format(*names)
         return f"{self.arrays}.on_host(lambda {', '.join(names)}: {text}, {', '.join(args)})"
+
+    def enlarge(self, operation: Enlarge) -> None:
+        value = self.expression(operation.value)
+        self.line(f"cuda.atomic.max({self.names[operation.array]}, {self.expression(operation.index)}, {value})")
+        if operation.room is not None:
+            self.line(f"if {value} > {self.expression(operation.room)}:")
+            self.line("    return")
 
     def raise_(self, operation: Raise) -> None:
         if operation.errors is not None:

@@ -173,17 +173,20 @@ class BlockSum(Operation):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Enlarge(Operation):
-    """`array[index] = max(array[index], value)`, whatever other threads do at the same time."""
+    """`array[index] = max(array[index], value)`, whatever other threads do; with less `room`, the thread ends here."""
 
     array: Value
     index: Value
     value: Value
+    room: Value | None = None
 
     def uses(self) -> tuple[Value, ...]:
-        return (self.array, self.index, self.value)
+        needed = (self.array, self.index, self.value)
+        return needed if self.room is None else (*needed, self.room)
 
     def replaced(self, by: Substitution) -> Operation:
-        return changed(self, array=by(self.array), index=by(self.index), value=by(self.value))
+        room = None if self.room is None else by(self.room)
+        return changed(self, array=by(self.array), index=by(self.index), value=by(self.value), room=room)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -101,6 +101,10 @@ class Kernels(Optionals):
     def device_local_array(self, node: ast.AST, shape: Abstract, dtype: Abstract) -> Abstract:
         return self.device_array("local", shape, dtype, node)
 
+    def device_const_array_like(self, node: ast.AST, ary: Abstract) -> Abstract:
+        """An array from outside that nobody writes into: which memory it is in makes no difference."""
+        return ary
+
     def device_array(self, place: str, shape: Abstract, dtype: Abstract, node: ast.AST) -> Abstract:
         """An array of constant size; it stands at the start of the kernel, because it is there from the start."""
         sizes = shape.items if isinstance(shape, Tuple) else (shape,)

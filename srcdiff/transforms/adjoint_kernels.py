@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 from srcdiff.analyses.aliasing import Sites, points_to
 from srcdiff.analyses.structure import structure_of
-from srcdiff.analyses.threads import Meetings, is_private
+from srcdiff.analyses.threads import Meetings, Spread, is_private
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
@@ -214,9 +214,7 @@ def _is_local(operation: Operation) -> bool:
 # -- the adjoint -----------------------------------------------------------------------------------------------------
 
 
-def adjoint_of_kernel(
-    function: Function, bars: dict[Value, Value], spread: frozenset[str], name: str, span: Span
-) -> Function:
+def adjoint_of_kernel(function: Function, bars: dict[Value, Value], spread: Spread, name: str, span: Span) -> Function:
     """The kernel that also takes the adjoints `bars` of some parameters; a number has an array of one element."""
     arrays = [p for p in function.params if isinstance(p.type, Array)]
     given = {p: b for p, b in bars.items() if isinstance(p.type, Array)}
@@ -247,7 +245,7 @@ def tangent_of_kernel(function: Function, dots: dict[Value, Value], name: str, s
     return tangent_of(function, dots, name, ())
 
 
-def _with_shared_shadows(function: Function, spread: frozenset[str]) -> Function:
+def _with_shared_shadows(function: Function, spread: Spread) -> Function:
     """The adjoints of an array that threads share are shared too; the threads set them to zero together, and wait."""
     made = {o.out: o for o in walk(function.body) if isinstance(o, Alloc)}
     builder = Builder()
@@ -271,7 +269,7 @@ def _with_shared_shadows(function: Function, spread: frozenset[str]) -> Function
     return replace(function, body=visit(function.body))
 
 
-def _clear_together(builder: Builder, array: Value, sizes: Sequence[int], spread: frozenset[str]) -> None:
+def _clear_together(builder: Builder, array: Value, sizes: Sequence[int], spread: Spread) -> None:
     """`for k in range(thread, size, threads): array[k] = 0.0`, and wait for all."""
     thread: Value | None = None
     threads: Value | None = None
@@ -304,7 +302,7 @@ def _coordinate(builder: Builder, spelling: str) -> Value:
 # -- adding at the same time -----------------------------------------------------------------------------------------
 
 
-def adding_atomically(function: Function, spread: frozenset[str]) -> Function:
+def adding_atomically(function: Function, spread: Spread) -> Function:
     """Adds to memory that threads share are atomic, all of them or none, unless each thread has elements of its own."""
     structure, sites = structure_of(function), points_to(function)
     meetings = Meetings(function, spread)

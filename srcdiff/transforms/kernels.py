@@ -53,9 +53,9 @@ from srcdiff.ir.nodes import (
     inner_values,
     walk,
 )
-from srcdiff.ir.types import FLOAT, INT, Array, Stack, is_float
+from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Stack, is_float
 from srcdiff.transforms.simplify import simplify
-from srcdiff.transforms.threads import Private, private_memory
+from srcdiff.transforms.threads import ROOM, Private, Scratch, private_memory
 from srcdiff.transforms.turned import index_instead_of_turning
 
 BYTES = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "bool": 1}
@@ -569,62 +569,108 @@ class _Launch:
         host, known = self.host, dict(zip(params, self.args, strict=True))
         if private.errors is not None:
             known[private.errors] = host.alloc("int64", (host.const(1),), host.const(0), "errors")
-        sizes = self.measured(private, known, blocks, count)
-        threads, shapes = Value(INT, "threads"), []
-        bytes_each = host.const(0)
-        for scratch in private.scratch:
-            shape = []
-            for length in scratch.lengths:
-                if isinstance(length, int):
-                    assert sizes is not None
-                    shape.append(host.load(sizes, (host.const(length),)))
-                else:
-                    shape.append(self.on_host(length, private.definition, known))
-            shapes.append(shape)
-            amount = host.const(BYTES[scratch.param.array.dtype])
-            for size in shape:
-                amount = host.apply("multiply", amount, size)
-            bytes_each = host.apply("add", bytes_each, amount)
-        if count is not None:
-            host.add(Library((blocks, threads), "device.grid", (count, bytes_each)))
-        else:
-            host.add(Const(threads, 1))
+        sizes = self.measured(private, known, count)
+        shapes = [self.shape(scratch, sizes, private.definition, known) for scratch in private.scratch]
+        threads = self.threads(private.scratch, shapes, count, blocks)
         args = list(self.args)
         for make in self.before_launch:
             make()
         if private.errors is not None:
             args.append(known[private.errors])
-        for scratch, shape in zip(private.scratch, shapes, strict=True):
-            args.append(host.alloc(scratch.param.array.dtype, (*shape, threads), None, scratch.param.name))
-        alone = count is None
-        function = private.kernel
-        self.outline.kernels.append(function)
-        host.add(
-            Call(
-                (), function.name, tuple(args), writes=True, blocks_of_threads=blocks, alone=alone, span=self.loop.span
-            )
-        )
+        args += self.scratch(private.scratch, shapes, threads)
+        self.outline.kernels.append(private.kernel)
+        self.call(private.kernel, args, blocks, count)
         self.raise_what_threads_raised(private, known)
 
-    def measured(self, private: Private, known: dict[Value, Value], blocks: Value, count: Value | None) -> Value | None:
-        """Run what reports sizes; gives the array with them."""
-        if private.measure is None:
-            return None
+    def shape(
+        self,
+        scratch: Scratch,
+        sizes: Mapping[int, Value],
+        definition: dict[Value, Operation],
+        known: dict[Value, Value],
+    ) -> list[Value]:
+        """How much of an array of all threads each has."""
+        return [sizes[n] if isinstance(n, int) else self.on_host(n, definition, known) for n in scratch.lengths]
+
+    def threads(
+        self, scratch: Sequence[Scratch], shapes: Sequence[Sequence[Value]], count: Value | None, blocks: Value
+    ) -> Value:
+        """As many as there is memory for."""
         host = self.host
-        sizes = host.alloc("int64", (host.const(private.reports),), host.const(0), "sizes")
-        measure = private.measure
-        used = {v for o in walk(measure.body) for v in o.uses()}
-        params = [p for p in measure.params[:-1] if p in used]  # others may not be there yet
-        args = [known[p] for p in params] + [sizes]
-        self.outline.kernels.append(replace(measure, params=(*params, measure.params[-1])))
-        many = host.const(1)
+        bytes_each = host.const(0)
+        for one, shape in zip(scratch, shapes, strict=True):
+            amount = host.const(BYTES[one.param.array.dtype])
+            for size in shape:
+                amount = host.apply("multiply", amount, size)
+            bytes_each = host.apply("add", bytes_each, amount)
+        threads = Value(INT, "threads")
         if count is not None:
-            many, rest = Value(INT, "blocks"), Value(INT)
-            host.add(Library((many, rest), "device.grid", (count, host.const(0))))
-        call = Call((), measure.name, tuple(args), writes=True, blocks_of_threads=many, alone=count is None)
-        host.add(replace(call, span=self.loop.span))
-        self.raise_what_threads_raised(private, known)
-        return sizes
+            host.add(Library((blocks, threads), "device.grid", (count, bytes_each)))
+        else:
+            host.add(Const(threads, 1))
+        return threads
+
+    def scratch(self, scratch: Sequence[Scratch], shapes: Sequence[Sequence[Value]], threads: Value) -> list[Value]:
+        return [
+            self.host.alloc(one.param.array.dtype, (*shape, threads), None, one.param.name)
+            for one, shape in zip(scratch, shapes, strict=True)
+        ]
+
+    def call(self, kernel: Function, args: Sequence[Value], blocks: Value, count: Value | None) -> None:
+        call = Call((), kernel.name, tuple(args), writes=True, blocks_of_threads=blocks, alone=count is None)
+        self.host.add(replace(call, span=self.loop.span))
+
+    def measured(self, private: Private, known: dict[Value, Value], count: Value | None) -> dict[int, Value]:
+        """Run what reports sizes; gives them by the places where it does."""
+        measure = private.measure
+        if measure is None:
+            return {}
+        host = self.host
+        sizes = host.alloc("int64", (host.const(measure.count),), host.const(0), "sizes")
+        used = {v for o in walk(measure.kernel.body) for v in o.uses()}
+        params = [p for p in measure.kernel.params if p in used]  # others may not be there yet
+        self.outline.kernels.append(replace(measure.kernel, params=tuple(params)))
+        given = {**known, measure.sizes: sizes}
+        formulas = {n for s in measure.scratch for n in s.lengths if isinstance(n, Value)}
+        for length in formulas:
+            self.on_host(length, measure.definition, known)
+
+        def run(rooms: Mapping[int, Value]) -> None:
+            shapes = [self.shape(s, rooms, measure.definition, known) for s in measure.scratch]
+            blocks = Value(INT, "blocks") if count is not None else host.const(1)
+            threads = self.threads(measure.scratch, shapes, count, blocks)
+            arrays = self.scratch(measure.scratch, shapes, threads)
+            arguments = {**given, **dict(zip((s.param for s in measure.scratch), arrays, strict=True))}
+            self.call(measure.kernel, [arguments[p] for p in params], blocks, count)
+            self.raise_what_threads_raised(private, known)
+
+        if measure.guessed:
+            self.until_there_is_room(measure.guessed, sizes, run)
+        else:
+            run({})
+        places = {n for s in private.scratch for n in s.lengths if isinstance(n, int)}
+        return {n: host.load(sizes, (host.const(n),)) for n in sorted(places)}
+
+    def until_there_is_room(
+        self, places: Sequence[int], sizes: Value, run: Callable[[Mapping[int, Value]], None]
+    ) -> None:
+        """Run it again, with twice the room that it lacked, until it has not lacked any."""
+        host = self.host
+        rooms = {n: Value(INT, "room") for n in places}
+        lacking = Value(BOOL, "lacking")
+        first = (*(host.const(ROOM) for _ in places), host.const(True))
+        with host.block() as operations:
+            run(rooms)
+            following, more = [], host.const(False)
+            for n, room in rooms.items():
+                needed = host.load(sizes, (host.const(n),), "needed")
+                is_more = host.apply("greater", needed, room)
+                following.append(host.apply("where", is_more, host.apply("multiply", host.const(2), needed), room))
+                more = host.apply("logical_or", more, is_more)
+        params = (*rooms.values(), lacking)
+        body = Block(tuple(operations), (*following, more))
+        outs = tuple(Value(p.type, p.name) for p in params)
+        host.add(Loop(None, None, params, first, Block((), (lacking,)), body, outs, span=self.loop.span))
 
     def on_host(self, value: Value, definition: dict[Value, Operation], known: dict[Value, Value]) -> Value:
         """A size of the kernel, computed by the host."""

@@ -19,8 +19,9 @@ from srcdiff.ir.types import INT, Scalar, Stack
 _ROOM = 64  # for how many numbers a stack has room when it starts
 
 
-def stacks_as_arrays(function: Function) -> Function:
-    lowering = _Lowering()
+def stacks_as_arrays(function: Function, room: int = _ROOM) -> Function:
+    """With stacks that start as arrays of so many numbers."""
+    lowering = _Lowering(room)
     return replace(function, body=lowering.block(function.body, ()))
 
 
@@ -29,8 +30,8 @@ def _is_of_numbers(value: Value) -> bool:
 
 
 class _Lowering:
-    def __init__(self) -> None:
-        self.builder = Builder()
+    def __init__(self, room: int) -> None:
+        self.builder, self.room = Builder(), room
         self.now: dict[Value, tuple[Value, Value]] = {}
         """For each stack the array and the number of elements, at the place that is being written."""
 
@@ -56,7 +57,7 @@ class _Lowering:
             case NewStack() if _is_of_numbers(operation.out):
                 assert isinstance(operation.out.type, Stack)
                 dtype = operation.out.type.element.dtype
-                array = build.alloc(dtype, (build.const(_ROOM),), None, operation.out.name)
+                array = build.alloc(dtype, (build.const(self.room),), None, operation.out.name)
                 self.now[operation.out] = (array, build.const(0))
             case Push() if operation.stack in self.now:
                 array, top = self.now[operation.stack]

@@ -6,20 +6,24 @@ kept = grown(kept, k)                        (it is large enough from the start)
 
 How large the larger ones have to be, the host finds out: from the formulas of the sizes, if they are made of numbers
 and lengths that it knows, else by a kernel that runs as much of the program as they depend on and reports the largest.
+Where that takes memory that is as little known, it is given some: a thread that needs more says so and ends, and the
+host runs it again with more.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from srcdiff.analyses.aliasing import Sites, points_to
-from srcdiff.diagnostics import DifferentiationError, Problem
+from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
     Alloc,
     Apply,
+    Barrier,
     Block,
     Call,
     Comment,
@@ -33,10 +37,10 @@ from srcdiff.ir.nodes import (
     Index,
     Item,
     Library,
+    Load,
     Loop,
     Operation,
     Peek,
-    Pop,
     Print,
     Push,
     Raise,
@@ -56,6 +60,9 @@ LOCAL_BYTES = 16 * 1024
 """How much of an array a thread has by itself; larger ones are parts of an array of all threads."""
 
 
+ROOM = 16
+"""How long arrays are at first that are needed to find out how long arrays are."""
+
 Length = Value | int
 """A value of the kernel that the host can compute too, or the place where the kernel that measures reports it."""
 
@@ -69,15 +76,32 @@ class Scratch:
 
 
 @dataclass(frozen=True, slots=True)
+class Measure:
+    """A kernel that reports how long arrays are."""
+
+    kernel: Function
+    sizes: Value
+    """The parameter for the array in which it does."""
+    count: int
+    """How many lengths it reports: first those that it is run for, then those of its own scratch."""
+    scratch: tuple[Scratch, ...]
+    definition: dict[Value, Operation]
+    """How formulas of its own scratch are computed."""
+
+    @property
+    def guessed(self) -> list[int]:
+        """The places of lengths that it reports of its own scratch."""
+        return sorted({n for s in self.scratch for n in s.lengths if isinstance(n, int)})
+
+
+@dataclass(frozen=True, slots=True)
 class Private:
     """A kernel whose threads have their memory."""
 
     kernel: Function
     scratch: tuple[Scratch, ...] = ()
-    measure: Function | None = None
-    """Reports the lengths that have no formula into an array that is its last parameter."""
-    reports: int = 0
-    """How many they are."""
+    measure: Measure | None = None
+    """Reports the lengths that have no formula."""
     errors: Value | None = None
     """The parameter for the array in which threads say what they would have raised."""
     raised: tuple[Raise, ...] = ()
@@ -88,13 +112,22 @@ class Private:
 
 def refuse_in_threads(function: Function) -> None:
     """What a thread of a GPU cannot do."""
-    problems = []
-    for operation in walk(function.body):
-        what = _impossible(operation)
-        if what is not None:
-            problems.append(Problem("SD501", f"{what[0]} in code that runs on the GPU", operation.span, help=what[1]))
+    problems = _problems(function.body, None)
     if problems:
         raise DifferentiationError(list(dict.fromkeys(problems)))
+
+
+def _problems(block: Block, around: Span | None) -> list[Problem]:
+    """Those of a block; what has no line of its own has that of the loop or branch around it."""
+    found = []
+    for operation in block.operations:
+        span = operation.span or around
+        what = _impossible(operation)
+        if what is not None:
+            found.append(Problem("SD501", f"{what[0]} in code that runs on the GPU", span, help=what[1]))
+        for inner in operation.blocks():
+            found += _problems(inner, span)
+    return found
 
 
 def _impossible(operation: Operation) -> tuple[str, str] | None:
@@ -103,7 +136,13 @@ def _impossible(operation: Operation) -> tuple[str, str] | None:
             return f"`{operation.function}` of whole arrays", "write it as loops, or call it outside of the loop"
         case Call() if operation.blocks_of_threads is None:
             return "a recursive function", "write it as a loop"
-        case Push(value=Value(type=Array())) | Pop(out=Value(type=Array())) | Peek():
+        case Push(stack=stack, value=Value(type=Array())) if stack.name.startswith("kept_"):
+            name = stack.name.removeprefix("kept_").removesuffix("_bar")
+            help_ = (
+                f"make the array before the loop and write into it, `{name}[:] = ...`, instead of giving it a name anew"
+            )
+            return f"which array `{name}` was in each turn is kept for the reverse sweep,", help_
+        case Push(value=Value(type=Array())) | Peek():
             return "a list of arrays", "use an array with one more axis"
         case Print() if any(isinstance(p, Formatted) for p in operation.parts):
             return "a formatted text", "print the numbers by themselves"
@@ -115,12 +154,12 @@ def private_memory(kernel: Function, thread: Value, *, measures_on_copies: bool 
 
     What measures leaves arrays from outside alone, unless it is to be given copies of them.
     """
-    kernel = stacks_as_arrays(kernel)
+    kernel = stacks_as_arrays(kernel, room=0)
     refuse_in_threads(kernel)
     kernel, errors, raised = _with_errors(kernel)
     memory = _Memory(kernel, thread, measures_on_copies)
     placed, measure = memory.run(), memory.measure()
-    return Private(placed, tuple(memory.scratch), measure, memory.count, errors, raised, memory.definition)
+    return Private(placed, tuple(memory.scratch), measure, errors, raised, memory.definition)
 
 
 def _with_errors(kernel: Function) -> tuple[Function, Value | None, tuple[Raise, ...]]:
@@ -145,6 +184,16 @@ def _with_errors(kernel: Function) -> tuple[Function, Value | None, tuple[Raise,
 
 def one_more(value: Value) -> Callable[[Builder], Value]:
     return lambda build: build.apply("add", value, build.const(1))
+
+
+def length_before(operation: Alloc | Copy, axis: int) -> Callable[[Builder], Value]:
+    """The length of a new array, from what it is made of."""
+    match operation:
+        case Alloc(like=None, shape=shape):
+            return lambda build: shape[axis]
+        case Alloc(like=Value() as array) | Copy(array=array):
+            return lambda build: build.dim(array, axis)
+    raise AssertionError(operation)
 
 
 class _Slots:
@@ -188,8 +237,17 @@ class _Slots:
 class _Memory:
     """Puts the arrays of a kernel where they are."""
 
-    def __init__(self, kernel: Function, thread: Value, measures_on_copies: bool = False) -> None:
+    def __init__(
+        self,
+        kernel: Function,
+        thread: Value,
+        measures_on_copies: bool = False,
+        sizes: Value | None = None,
+        first: int = 0,
+    ) -> None:
         self.measures_on_copies = measures_on_copies
+        self.sizes = sizes
+        """Of a kernel that measures, the array where it reports also what it needs itself."""
         slots = _Slots(kernel)
         self.kernel, self.thread = replace(kernel, body=slots.block(kernel.body)), thread
         self.numbers = slots.numbers
@@ -198,18 +256,24 @@ class _Memory:
         self.constants = {o.out: o.value for o in inside if isinstance(o, Const)}
         self.definition = {v: o for o in inside for v in o.defines()}
         self.arrays: dict[Value, Value] = {}
-        """What stands for arrays: their parts of larger ones."""
+        """What stands for arrays, their parts of larger ones, and for lengths of arrays that have room to grow."""
         self.scratch: list[Scratch] = []
         self.aside = Builder()
         """Formulas that only the host computes."""
         self.reports: dict[Operation, list[tuple[int, Callable[[Builder], Value]]]] = {}
         """Operations behind which a length is known that is reported: the place for it, and what writes it."""
-        self.count = 0
+        self.count = first
+        self.rooms: dict[int, tuple[Value, int]] = {}
+        """For each place where a length is reported, an axis that is so long."""
         self.grown: dict[Value, int] = {}
         """Storage of lists, with the place where its length is reported."""
         for operation in inside:
             if isinstance(operation, Grow):
                 self.note_growth(operation)
+        for operation in inside:
+            if isinstance(operation, Alloc | Copy) and operation.out in self.grown:
+                place = self.grown[operation.out]
+                self.reports.setdefault(operation, []).append((place, length_before(operation, 0)))
 
     def note_growth(self, operation: Grow) -> None:
         """Storage that is one list's under two names gets one length."""
@@ -241,8 +305,11 @@ class _Memory:
                     self.alloc(operation, written, build)
                 case Copy():
                     self.copy(operation, written, build)
+                case Dim(out=out, axis=axis) if (made := self.made_to_grow(written)) is not None:
+                    self.arrays[out] = self.placed(length_before(made, axis), build)
                 case Grow():
                     self.arrays[operation.out] = operation.array
+                    self.end_without_room(written, build)
                 case _:
                     build.add(operation.rebuilt(self.block))
         return Block(tuple(build.operations), tuple(self.resolve(y) for y in block.yields))
@@ -252,6 +319,12 @@ class _Memory:
             value = self.arrays[value]
         return value
 
+    def made_to_grow(self, asks: Operation) -> Alloc | Copy | None:
+        """What makes the array whose length is asked for, if it has room for more elements from the start."""
+        assert isinstance(asks, Dim)
+        made = self.definition.get(asks.array)
+        return made if isinstance(made, Alloc | Copy) and made.out in self.grown else None
+
     def alloc(self, operation: Alloc, written: Operation, build: Builder) -> None:
         out = self.place(operation.out, written, build)
         if operation.fill is not None:
@@ -260,7 +333,7 @@ class _Memory:
 
     def copy(self, operation: Copy, written: Operation, build: Builder) -> None:
         source, out = operation.array, self.place(operation.out, written, build)
-        build.each_element(out, lambda at: build.store(out, at, build.load(source, at)))
+        build.each_element(source, lambda at: build.store(out, at, build.load(source, at)))
 
     def place(self, out: Value, written: Operation, build: Builder) -> Value:
         """Write where the array is."""
@@ -273,7 +346,7 @@ class _Memory:
             build.add(Alloc(out, given, place="local", span=written.span))
             return out
         lengths = [s if isinstance(s, int) else self.known(s, axis, written) for axis, s in enumerate(shape)]
-        items: list[Item] = [Slice(None, s if isinstance(s, Value) else None, None) for s in shape]
+        items: list[Item] = [Slice(None, self.resolve(s) if isinstance(s, Value) else None, None) for s in shape]
         if number is not None:
             slots = self.report()
             lengths.insert(0, slots)
@@ -282,15 +355,36 @@ class _Memory:
         name = f"{out.name.strip('%') or 'array'}_of_all"
         param = Value(Array(out.array.dtype, len(lengths) + 1), name)
         self.scratch.append(Scratch(param, tuple(lengths)))
+        for axis, length in enumerate(lengths):
+            if isinstance(length, int):
+                self.rooms.setdefault(length, (param, axis))
+        self.end_without_room(written, build)
         self.arrays[out] = build.view(param, (*items, Index(self.thread)), out.name)
         return self.arrays[out]
+
+    def end_without_room(self, written: Operation, build: Builder) -> None:
+        """A kernel that measures does not know how much memory it needs, either."""
+        if self.sizes is None:
+            return
+        for place, write in self.reports.get(written, ()):
+            needed = self.placed(write, build)
+            room = build.dim(*self.rooms[place])
+            build.add(Enlarge(self.sizes, build.const(place), needed, room, span=written.span))
+
+    def placed(self, write: Callable[[Builder], Value], build: Builder) -> Value:
+        """A formula, with the arrays in it where they are."""
+        with build.block() as operations:
+            value = write(build)
+        for operation in operations:
+            build.add(operation.replaced(self.resolve))
+        return self.resolve(value)
 
     # -- lengths -----------------------------------------------------------------------------------------------------
 
     def shape(self, operation: Operation, build: Builder) -> list[Length]:
         """The lengths of a new array; of the storage of a list, the place where it is reported."""
         match operation:
-            case Alloc(out=out) if out in self.grown:
+            case Alloc(out=out) | Copy(out=out) if out in self.grown:
                 return [self.grown[out]]
             case Alloc(like=None, shape=shape):
                 return list(shape)
@@ -322,16 +416,8 @@ class _Memory:
         if formula is not None:
             return formula
         place = self.report()
-
-        def write(build: Builder) -> Value:
-            match operation:
-                case Alloc(like=None, shape=shape):
-                    return shape[axis]
-                case Alloc(like=Value() as array) | Copy(array=array):
-                    return build.dim(array, axis)
-            raise AssertionError(operation)
-
-        self.reports.setdefault(operation, []).append((place, write))
+        assert isinstance(operation, Alloc | Copy)
+        self.reports.setdefault(operation, []).append((place, length_before(operation, axis)))
         return place
 
     def formula(self, size: Value) -> Value | None:
@@ -362,7 +448,7 @@ class _Memory:
 
     # -- reporting ---------------------------------------------------------------------------------------------------
 
-    def measure(self) -> Function | None:
+    def measure(self) -> Measure | None:
         """As much of the kernel as says how long arrays without formulas have to be."""
         if not self.reports:
             return None
@@ -370,26 +456,40 @@ class _Memory:
         params = (*self.kernel.params, sizes)
         body = self.reporting(self.kernel.body, sizes)
         slim = remove_dead(Function(f"{self.kernel.name}_sizes", params, body))
-        memory = _Memory(slim, self.thread)
+        memory = _Memory(slim, self.thread, sizes=sizes, first=self.count)
         placed = memory.run()
-        if memory.scratch:
-            span = next((o.span for o in self.reports), None)
-            message = "how large an array gets depends on what is in another one, on the GPU"
-            raise DifferentiationError([Problem("SD501", message, span, help="give arrays a size that is known")])
-        return placed
+        if memory.scratch and any(isinstance(o, Barrier) for o in walk(slim.body)):
+            self.refuse_to_measure(
+                "how large an array gets depends on what is in another one, in a kernel with barriers"
+            )
+        if any(isinstance(o, Load) and self.sites_outside(o.array) & self.stored for o in walk(slim.body)):
+            self.refuse_to_measure("how large an array gets depends on what the loop itself has written, on the GPU")
+        return Measure(placed, sizes, memory.count, tuple(memory.scratch), memory.definition)
+
+    def refuse_to_measure(self, message: str) -> None:
+        span = next((o.span for o in self.reports if o.span is not None), None)
+        raise DifferentiationError([Problem("SD501", message, span, help="give arrays a size that is known")])
 
     def reporting(self, block: Block, sizes: Value) -> Block:
         build = Builder()
         for operation in block.operations:
             if self.measures_on_copies and isinstance(operation, Comment) and operation.text == "reverse sweep":
                 break  # what is kept is kept by then
-            if self.measures_on_copies or not self.writes_outside(operation):
-                build.add(operation.rebuilt(lambda inner: self.reporting(inner, sizes)))
             build.span = operation.span
             for place, write in self.reports.get(operation, ()):
                 build.add(Enlarge(sizes, build.const(place), write(build), span=operation.span))
+            if self.measures_on_copies or not self.writes_outside(operation):
+                build.add(operation.rebuilt(lambda inner: self.reporting(inner, sizes)))
         return Block(tuple(build.operations), block.yields)
 
     def writes_outside(self, operation: Operation) -> bool:
-        given = frozenset(self.kernel.params)
-        return isinstance(operation, Store) and bool(self.sites.get(operation.array, frozenset()) & given)
+        return isinstance(operation, Store) and bool(self.sites_outside(operation.array))
+
+    def sites_outside(self, array: Value) -> Sites:
+        return self.sites.get(array, frozenset()) & frozenset(self.kernel.params)
+
+    @functools.cached_property
+    def stored(self) -> Sites:
+        """Arrays from outside that the kernel stores to, and that what measures leaves alone."""
+        stores = [] if self.measures_on_copies else [o for o in walk(self.kernel.body) if isinstance(o, Store)]
+        return frozenset(site for o in stores for site in self.sites_outside(o.array))

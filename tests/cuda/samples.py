@@ -161,3 +161,27 @@ def in_other_shapes(w, x, k):
         z[i] = z[i] * z[i - 1] + r[k, -1]
     u = np.transpose(z.reshape(1, 2, 3), (2, 0, 1))
     return np.sum(u * u) + r[k][-2] * np.sum(u[::2, None, :, 1:])
+
+
+@sample("a b", "a b", 1.0 + _random.random((4, 3)), _random.random((4, 2)))
+def steps_and_lengths_by_contents(a, b):
+    """How much is kept depends on what is in arrays that are as long as others say."""
+    passed = [x for x in a if x > 1.2]
+    y = b.copy()
+    steps = 0
+    while np.sum(y * y) < 40.0 + len(passed):
+        y[:] = y * y + a[steps % len(a)]
+        passed.append(y[0])
+        steps += 1
+    return sum(passed) * np.sum(y)
+
+
+@sample("x n", "x", _random.uniform(0.5, 1.0, 5), np.array([0, 30, 3, 1, 2]))
+def list_with_contents_that_may_grow(x, n):
+    items = [x, 2.0 * x, 0.5]
+    for k in range(n):
+        if k % 2 == 0:
+            items.append(items[-1] * x)
+        else:
+            items[0] = items[0] * items[-1]
+    return items[0] * items[-1] + sum(items)
