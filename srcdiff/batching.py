@@ -42,6 +42,7 @@ class Batched:
         mapped = [k for k, n in enumerate(self.of.names) if n in self.over]
         count = self.length(given, mapped)
         if self.of.backend == "cuda":
+            given = tuple(_widened(a) if k in mapped else a for k, a in enumerate(given))
             return self.specialised(given, mapped)(given)
         first = tuple(_element(a, 0) if k in mapped else a for k, a in enumerate(given))
         result = self.of.run(first)  # the first of the batch, which says how large the results are
@@ -63,7 +64,16 @@ class Batched:
         self.loop(specialisation.function, places, len(values), leaves)(count, *values, *outs)
         whole = iter(out.reshape(count, *np.shape(leaf)) for out, (_, leaf) in zip(outs, leaves, strict=True))
         whole_result = _like(result, whole)
-        return specialisation.with_gradients(whole_result, self.added_up) if self.sums else whole_result
+        if self.of.mode != "reverse":
+            return whole_result
+        as_given = specialisation.with_gradients(whole_result, lambda bars: self.typed(bars, given))
+        return specialisation.with_gradients(as_given, self.added_up) if self.sums else as_given
+
+    def typed(self, gradients: list[Any], given: Sequence[Any]) -> list[Any]:
+        """Gradients by numbers, each with the type of the array that the numbers are in."""
+        arrays = {n: a for n, a in zip(self.of.names, given, strict=True) if n in self.over}
+        pairs = zip(self.of.wrt, gradients, strict=True)
+        return [g.astype(arrays[n].dtype, copy=False) if n in arrays and g is not None else g for n, g in pairs]
 
     def added_up(self, gradients: list[Any]) -> list[Any]:
         """The gradients of arguments that the calls share, added up."""
@@ -160,6 +170,12 @@ def _loaded(text: str, inner: Callable[..., Any], compiled: bool, parallel: bool
 
 def _element(array: Any, k: int) -> Any:
     return array[k] if array.ndim > 1 else array[k].item() if array.dtype != np.float32 else array[k]
+
+
+def _widened(array: Any) -> Any:
+    """Integers of a batch as Python has them, where 0 - 1 is -1."""
+    narrow = isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind in "iu"
+    return array.astype(np.int64, copy=False) if narrow else array
 
 
 def element_of(array: Any) -> Any:

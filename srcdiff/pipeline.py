@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,7 @@ from srcdiff.transforms.memory import tidy_memory
 from srcdiff.transforms.products import products_as_loops
 from srcdiff.transforms.recursion import adjoints_of_callees, refuse_shared_memory
 from srcdiff.transforms.registers import elements_in_registers
-from srcdiff.transforms.reverse import Reverse, gradient_of, protect_arguments
+from srcdiff.transforms.reverse import Reverse, copied_first, gradient_of, protect_arguments
 from srcdiff.transforms.rooms import Room, with_rooms
 from srcdiff.transforms.scratch import make_scratch_once
 from srcdiff.transforms.share import share
@@ -313,8 +313,10 @@ def _reverse(work: Work) -> None:
     name = _free_name(work, f"{work.main.name}_{'value_and_grad' if request.with_value else 'grad'}")
     keep_results = request.with_value or request.has_aux
     work.added_to = _added_to(work)
+    mixed = {p for sites in points_to(work.main).values() if len(sites) > 1 for p in sites if p in work.added_to}
+    main, _ = copied_first(work.main, mixed)  # what is added to atomically, and what is not, are different arrays
     work.main = gradient_of(
-        work.main,
+        main,
         wrt,
         output,
         with_results=keep_results,
@@ -484,15 +486,24 @@ def _for_each(work: Work) -> None:
     if not request.batch:
         return
     mapped = [v for n in request.batch for v in _leaves(work.reading.arguments[n], work.reading)]
+    chosen = [(n, v) for n in request.wrt for v in _chosen(work, n)] if request.mode == "reverse" else []
+    results = len(work.main.body.yields) - len(chosen)
     summed = []
     if request.sums:
-        results = len(work.main.body.yields) - sum(len(_chosen(work, n)) for n in request.wrt)
-        names = [n for n in request.wrt for _ in _chosen(work, n)]
-        values = enumerate(work.main.body.yields[results:])
-        summed = [results + k for k, v in values if names[k] not in request.batch and not isinstance(v.type, Array)]
-    main = products_as_loops(work.main)
+        pairs = enumerate(zip(chosen, work.main.body.yields[results:], strict=True), results)
+        summed = [k for k, ((n, _), bar) in pairs if n not in request.batch and not isinstance(bar.type, Array)]
+    types = {results + k: v for k, (n, v) in enumerate(chosen) if n in request.batch}
+    main = _with_types_of(products_as_loops(work.main), types)
     batch = for_each(main, mapped, tuple(work.added_to.values()), summed, _span(work))
     work.main, work.whole, work.independent = batch.function, batch.whole, {batch.loop: batch.shared}
+
+
+def _with_types_of(main: Function, chosen: Mapping[int, Value]) -> Function:
+    """The function with results that have the types of these values: elements of an array of gradients."""
+    builder, yields = Builder(), list(main.body.yields)
+    for k, value in chosen.items():
+        yields[k] = builder.cast(yields[k], value.type)
+    return replace(main, body=Block((*main.body.operations, *builder.operations), tuple(yields)))
 
 
 def _make_kernels(work: Work) -> None:

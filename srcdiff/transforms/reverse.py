@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,15 +41,18 @@ _MOST_TRIED = 8  # each costs as much as all the rest
 
 def protect_arguments(function: Function) -> tuple[Function, dict[Value, Value]]:
     """Arrays from the caller that the program writes are copied first, so that it changes nothing; gives the copies."""
-    written = written_sites(function.body, points_to(function))
-    copies: list[Operation] = []
-    known: dict[Value, Value] = {}
-    for param in function.params:
-        if param in written:
-            known[param] = Value(param.type, param.name)
-            copies.append(Copy(known[param], param))
-    body = substituted(function.body, lambda v: known.get(v, v)) if copies else function.body
-    return replace(function, body=Block((*copies, *body.operations), body.yields), written=()), known
+    function, copies = copied_first(function, written_sites(function.body, points_to(function)))
+    return replace(function, written=()), copies
+
+
+def copied_first(function: Function, arrays: Collection[Value]) -> tuple[Function, dict[Value, Value]]:
+    """The function with copies of parameters in their place; gives the copies."""
+    known = {p: Value(p.type, p.name) for p in function.params if p in arrays}
+    if not known:
+        return function, known
+    copies = [Copy(copy, param) for param, copy in known.items()]
+    body = substituted(function.body, lambda v: known.get(v, v))
+    return replace(function, body=Block((*copies, *body.operations), body.yields)), known
 
 
 def count_turns(block: Block) -> Block:

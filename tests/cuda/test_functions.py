@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -57,6 +58,54 @@ def test_batch(sample: Sample, shared: str) -> None:
     for bar, name in zip(found[1], sample.wrt, strict=True):
         argument = given[derivative.names.index(name)]
         assert not isinstance(argument, np.ndarray) or bar.dtype == argument.dtype
+
+
+def strided(a: Any) -> Any:
+    whole = np.zeros((2 * len(a), *a.shape[1:]), a.dtype)
+    whole[::2] = a
+    return whole[::2]
+
+
+LAYOUTS: dict[str, Callable[[Any], Any]] = {
+    "one sample": lambda a: a[:1],
+    "columns first": np.asfortranarray,
+    "strided": strided,
+    "backwards": lambda a: a[::-1],
+    "on the device": cuda.to_device,
+    "single precision": lambda a: a.astype(np.float32) if a.dtype == np.float64 else a,
+    "narrow integers": lambda a: a.astype(np.int8) if a.dtype == np.int64 else a,
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("name", ["ragged_powers", "in_other_shapes"])
+def test_batch_however_its_arrays_lie_in_memory(name: str, layout: Callable[[Any], Any]) -> None:
+    sample = next(s for s in SAMPLES if s.name == name)
+    derivative = srcdiff.value_and_grad(sample.function, sample.wrt, backend="cuda")
+    plain = srcdiff.value_and_grad(sample.function, sample.wrt, backend="python")
+    names = derivative.names
+    given = tuple(layout(a) if n in sample.over else a for n, a in zip(names, sample.arguments, strict=True))
+
+    value, gradients = srcdiff.batched(derivative, sample.over)(*given)
+
+    on_host = tuple(a.copy_to_host() if hasattr(a, "copy_to_host") else a for a in given)
+    expected = srcdiff.batched(plain, sample.over)(*on_host)
+    found = tuple(g.copy_to_host() if hasattr(g, "copy_to_host") else g for g in (value, *gradients))
+    assert_same(found, (expected[0], *expected[1]), single=any(a.dtype == np.float32 for a in on_host))
+    for bar, wrt in zip(gradients, sample.wrt, strict=True):
+        argument = given[names.index(wrt)]
+        assert bar.dtype == argument.dtype
+        assert type(bar) is type(argument) or wrt not in sample.over
+
+
+def test_batch_without_samples_is_refused() -> None:
+    with pytest.raises(ValueError, match="the batch is empty"):
+        srcdiff.batched(srcdiff.grad(lambda x: x * x, backend="cuda"))(np.zeros(0))
+
+
+def test_batch_of_what_is_no_number_is_refused() -> None:
+    with pytest.raises(TypeError, match="`x` is an array of object"):
+        srcdiff.batched(srcdiff.grad(lambda x: x * x, backend="cuda"))(np.array([1.0, None]))
 
 
 @pytest.mark.parametrize(("threads", "blocks"), [(1, 1), (3, 2), (8, 5)])
@@ -175,6 +224,59 @@ CORPUS = [p for p in PROGRAMS if p.at and not p.single_precision and not is_recu
 @pytest.mark.filterwarnings("ignore::srcdiff.ZeroGradientWarning", "ignore::RuntimeWarning")
 def test_program_of_the_corpus(program: Program) -> None:
     compare(program.function, program.wrt, program.at[-1])
+
+
+def as_samples(program: Program) -> tuple[tuple[int, ...], list[tuple[Any, ...]]]:
+    """Which arguments can be a sample's own, and three samples: points of the program that differ in these alone."""
+    first = program.at[0]
+    own = tuple(k for k, x in enumerate(first) if isinstance(x, float | int | np.ndarray))
+    kinds = [(type(first[k]), np.shape(first[k])) for k in own]
+    full = [x for x in program.at if len(x) == len(first)]
+    alike = [x for x in full if [(type(x[k]), np.shape(x[k])) for k in own] == kinds]
+    samples = [tuple(x[k] if k in own else v for k, v in enumerate(first)) for x in alike]
+    return own, [*samples, first, first][:3]
+
+
+def takes_any_number_of_arguments(program: Program) -> bool:
+    return bool(program.function.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS))
+
+
+OF_ONE_SAMPLE = [p for p in PROGRAMS if p.at and p.wrt and as_samples(p)[0] and not takes_any_number_of_arguments(p)]
+
+
+@pytest.mark.parametrize("shared", ["each", "sum"])
+@pytest.mark.parametrize("program", some(OF_ONE_SAMPLE, 9), ids=lambda p: p.name)
+@pytest.mark.filterwarnings("ignore::srcdiff.ZeroGradientWarning", "ignore::RuntimeWarning")
+def test_program_of_the_corpus_for_each_sample(program: Program, shared: str) -> None:
+    """Right, or refused for what a thread cannot do."""
+    own, samples = as_samples(program)
+    over = own if shared == "each" else own[:1]
+    if shared == "sum":
+        samples = [
+            tuple(x if k in over else v for k, (x, v) in enumerate(zip(s, samples[0], strict=True))) for s in samples
+        ]
+    plain = srcdiff.value_and_grad(program.function, program.wrt, backend="python")
+    expected = [plain(*copy.deepcopy(s)) for s in samples]
+    stacked = tuple(np.stack(values) if k in over else values[0] for k, values in enumerate(zip(*samples, strict=True)))
+    derivative = srcdiff.value_and_grad(program.function, program.wrt, backend="cuda", threads=2, blocks=1)
+    batch = srcdiff.batched(derivative, over, shared=shared)
+
+    try:
+        value, gradients = batch(*stacked)
+    except srcdiff.DifferentiationError as error:
+        if any(p.code != "SD501" for p in error.problems):
+            raise
+        pytest.skip(error.problems[0].message)
+
+    single = program.single_precision
+    values = [np.stack(x) for x in zip(*(leaves(e[0]) for e in expected), strict=True)]
+    assert_same(leaves(value), values, single=single)
+    for k, bar in zip(program.wrt, gradients, strict=True):
+        each = [leaves(e[1][program.wrt.index(k)]) for e in expected]
+        wanted = [np.stack(x) for x in zip(*each, strict=True)]
+        if shared == "sum" and k not in over:
+            wanted = [np.sum(x, axis=0) for x in wanted]
+        assert_same(leaves(bar), wanted, single=single)
 
 
 @pytest.mark.parametrize("program", some(ARRAY_PROGRAMS, 8), ids=lambda p: p.name)
