@@ -21,7 +21,6 @@ from srcdiff.source.abstract import (
     Choice,
     Closure,
     Description,
-    DeviceName,
     Enumerate,
     Group,
     Items,
@@ -167,8 +166,6 @@ class Environment(Shapes):
                 return {"int64": "an integer", "bool": "a truth value"}.get(x.scalar.dtype, "a float")
             case Static(value=None):
                 return "`None`"
-            case Static(value=DeviceName(name=name)):
-                return f"`cuda.{name}`"
             case Static():
                 return f"a {type(x.value).__name__}"
             case Tuple():

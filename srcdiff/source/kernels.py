@@ -53,6 +53,11 @@ class Kernels(Optionals):
             return self.coordinate(f"cuda.{name}")
         return Static(DeviceName(name))
 
+    def said(self, x: Abstract) -> str:
+        if isinstance(x, Static) and isinstance(x.value, DeviceName):
+            return f"`cuda.{x.value.name}`"
+        return super().said(x)
+
     def coordinate(self, spelling: str) -> Value:
         if spelling not in self.coordinates:
             out = Value(INT)
