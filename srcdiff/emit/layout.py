@@ -25,7 +25,12 @@ from srcdiff.ir.nodes import (
 from srcdiff.ir.types import INT
 
 _LONGEST = 16  # operations in one expression; longer ones get a name in between
+_LONGEST_SUM = 6  # the same, for a sum that more is added to
 _LONGEST_TWICE = 3  # the same, for what is written more than once
+
+
+_SUMS = ("add", "subtract")
+_DERIVATIVES = ("_bar", "_dot")
 
 
 @dataclass(slots=True)
@@ -58,6 +63,8 @@ class _Inline:
         self.function, self.layout = function, layout
         self.sites: dict[Value, Sites] = points_to(function)
         self.uses: dict[Value, int] = {}
+        self.operations: tuple[Operation, ...] = ()
+        """Those of the block that is being laid out."""
         self.definition = {v: o for o in walk(function.body) for v in o.defines()}
 
     def run(self) -> None:
@@ -74,7 +81,7 @@ class _Inline:
             self.uses[value] = self.uses.get(value, 0) + 1
 
     def block(self, block: Block) -> None:
-        operations = block.operations
+        operations = self.operations = block.operations
         users: dict[Value, list[int]] = {}
         for k, operation in enumerate(operations):
             for value in operation.uses():
@@ -105,7 +112,8 @@ class _Inline:
         for out, k in sorted(chosen.items(), key=lambda item: item[1]):
             operation = operations[k]
             size[out] = 1 + sum(size.get(v, 0) for v in operation.uses() if v in self.layout.inlined)
-            if size[out] <= (_LONGEST if self.uses[out] == 1 else _LONGEST_TWICE):
+            longest = _LONGEST if self.uses[out] == 1 else _LONGEST_TWICE
+            if size[out] <= (_LONGEST_SUM if out.name else longest):
                 self.layout.inlined[out] = operation
 
     def unchanged(self, load: Load, written: list[set[Value] | None]) -> bool:
@@ -126,12 +134,23 @@ class _Inline:
         return found
 
     def may_stand_inside(self, operation: Operation, users: dict[Value, list[int]]) -> bool:
-        if not isinstance(operation, Apply | Load) or operation.out.name:
+        if not isinstance(operation, Apply | Load) or (operation.out.name and not self.is_added_to(operation, users)):
             return False
         here, everywhere = len(users.get(operation.out, ())), self.uses.get(operation.out, 0)
         if here != everywhere or here == 0:
             return False
         return here == 1 or (isinstance(operation, Load) and here <= 4)
+
+    def is_added_to(self, operation: Apply | Load, users: dict[Value, list[int]]) -> bool:
+        """Whether a derivative is one that more is added to, under the same name: `x_bar = x_bar + s + t`."""
+        out = operation.out
+        if not isinstance(operation, Apply) or operation.primitive not in _SUMS or not out.name.endswith(_DERIVATIVES):
+            return False
+        following = [self.operations[k] for k in users.get(out, ()) if k < len(self.operations)]
+        return any(
+            isinstance(o, Apply) and o.primitive in _SUMS and o.args[0] is out and o.out.name == out.name
+            for o in following
+        )
 
     def is_size(self, operation: Operation) -> bool:
         """The length of an axis, or a variable plus a constant: as short as a name, and the same everywhere."""

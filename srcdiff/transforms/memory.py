@@ -9,6 +9,7 @@ for i in range(n):                           for i in range(n):
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 from srcdiff.analyses.accesses import never_meets
@@ -22,13 +23,19 @@ from srcdiff.ir.nodes import (
     Block,
     Comment,
     Const,
+    Copy,
     Dim,
     Function,
+    If,
     Load,
     Loop,
     Operation,
+    Reshape,
     Store,
+    Transpose,
     Value,
+    View,
+    changed,
 )
 from srcdiff.ir.types import Array, element_type
 
@@ -36,7 +43,8 @@ from srcdiff.ir.types import Array, element_type
 def tidy_memory(function: Function) -> Function:
     function = _Tidy(function).storing_once()
     function = _Tidy(function).without_dead_stores()
-    return _Tidy(function).starting_by_assignment()
+    function = _Tidy(function).starting_by_assignment()
+    return _Tidy(function).giving_back_what_is_there()
 
 
 def without_dead_stores(function: Function) -> Function:
@@ -75,8 +83,7 @@ class _Tidy:
 
     def note(self, operation: Operation) -> None:
         for value in dict.fromkeys(operation.uses()):
-            is_length = isinstance(operation, Dim) or (isinstance(operation, Alloc) and operation.like is value)
-            if isinstance(value.type, Array) and not is_length:
+            if isinstance(value.type, Array) and not self.asks_for_lengths(operation, value):
                 self.touched.setdefault(value, []).append(operation)
         if isinstance(operation, Load | Store):
             self.uses.setdefault(operation.array, _Use()).accesses.append(operation)
@@ -151,7 +158,36 @@ class _Tidy:
                     readers: list[Load | Store] = [*loads, *sums]
                     if not any(self.may_follow(r, store) for r in readers):
                         dead.add(store)
+        last = self.last_read()
+        dead |= {o for o in self.structure.start if isinstance(o, Store) and self.is_never_read_again(o, last)}
         return self.without(dead) if dead else self.function
+
+    def last_read(self) -> dict[Value, float]:
+        """Where in the text memory is read for the last time, or that it is given back."""
+        found: dict[Value, float] = {}
+        for value in (*self.function.body.yields, *self.function.params):
+            found |= dict.fromkeys(self.sites.get(value, ()), math.inf)
+        for operation, place in self.structure.start.items():
+            if isinstance(operation, Store | Loop | If | View | Transpose | Reshape):
+                continue
+            for value in operation.uses():
+                if isinstance(value.type, Array) and not self.asks_for_lengths(operation, value):
+                    for site in self.sites.get(value, ()):
+                        found[site] = max(found.get(site, place), place)
+        return found
+
+    def is_never_read_again(self, store: Store, last: dict[Value, float]) -> bool:
+        """Whether its memory is read only before it, and before all the loops around it."""
+        around = self.structure.loops_around(self.structure.block_of[store])
+        place = self.structure.start[around[0] if around else store]
+        sites = self.sites.get(store.array, frozenset())
+        return bool(sites) and all(self.is_made_here(s) and last.get(s, place) <= place for s in sites)
+
+    def is_made_here(self, site: Value) -> bool:
+        return isinstance(self.structure.definition.get(site), Alloc | Copy)
+
+    def asks_for_lengths(self, operation: Operation, array: Value) -> bool:
+        return isinstance(operation, Dim) or (isinstance(operation, Alloc) and operation.like is array)
 
     def may_follow(self, later: Load | Store, store: Store) -> bool:
         """Whether an access may come after the store and meet what it wrote."""
@@ -253,3 +289,63 @@ class _Tidy:
 
     def is_length(self, stop: Value, array: Alloc, axis: int) -> bool:
         return bool(self.lengths.size(stop) == self.lengths.of(array.out, axis))
+
+    # -- copies for the caller ---------------------------------------------------------------------------------------
+
+    def giving_back_what_is_there(self) -> Function:
+        """An array that only a copy is returned of can be returned itself."""
+        yields = list(self.function.body.yields)
+        for k, value in enumerate(yields):
+            source = self.copied_from(value)
+            if source is not None and self.is_left_to(source, [v for v in yields if v is not value]):
+                source.name = source.name or value.name
+                yields[k] = source
+        return changed(self.function, body=changed(self.function.body, yields=tuple(yields)))
+
+    def copied_from(self, value: Value) -> Value | None:
+        """The array whose elements are all that is ever stored in an array, and its lengths."""
+        made = self.structure.definition.get(value)
+        touched = self.touched.get(value, [])
+        if not isinstance(made, Alloc) or made.fill is not None or len(touched) != 1 or value in self.shared:
+            return None
+        store = touched[0]
+        if not isinstance(store, Store) or store.adds or not self.covers(store, made):
+            return None
+        load = self.structure.definition.get(store.value)
+        if not isinstance(load, Load) or load.indices != store.indices or load.array.type != value.type:
+            return None
+        source, top = load.array, self.structure.top
+        if self.structure.block_of[made] is not top or self.structure.home.get(source) is not top:
+            return None
+        alike = all(self.lengths.of(source, a) == self.lengths.of(value, a) for a in range(value.array.rank))
+        is_last = not self.is_written_from(self.loops_of(store)[0], source)
+        return source if alike and is_last and self.is_whole(source, set()) else None
+
+    def is_written_from(self, place: Operation, array: Value) -> bool:
+        """Whether anything may be written into an array in an operation or after it."""
+        start, memory = self.structure.start[place], self.sites.get(array, frozenset())
+        later = [o for o, when in self.structure.start.items() if when >= start]
+        writing = [o for o in later if not isinstance(o, Load | Dim | Loop | If | Alloc | Copy)]
+        return any(self.sites.get(v, frozenset()) & memory for o in writing for v in o.uses())
+
+    def is_whole(self, array: Value, seen: set[Value]) -> bool:
+        """Whether it is an array that was made here, by whatever ways, and not a part of one."""
+        if array in seen:
+            return True
+        seen.add(array)
+        match self.structure.definition.get(array):
+            case Alloc() | Copy():
+                return True
+            case Loop() as loop:
+                k = (loop.params if array in loop.params else loop.outs).index(array)
+                return self.is_whole(loop.inits[k], seen) and self.is_whole(loop.body.yields[k], seen)
+            case If() as branch:
+                k = branch.outs.index(array)
+                return self.is_whole(branch.then.yields[k], seen) and self.is_whole(branch.orelse.yields[k], seen)
+        return False
+
+    def is_left_to(self, array: Value, others: list[Value]) -> bool:
+        """Whether no other result has its memory, which belongs to nobody else."""
+        memory = self.sites.get(array, frozenset())
+        taken = {s for v in (*others, *self.function.params) for s in self.sites.get(v, ())}
+        return all(self.is_made_here(s) for s in memory) and not memory & taken

@@ -1,4 +1,7 @@
-"""Compute once what is computed twice: equal operations on equal values, where nothing was written in between."""
+"""Compute once what is computed twice: equal operations on equal values, where nothing was written in between.
+
+What an element holds already is not stored again.
+"""
 
 from __future__ import annotations
 
@@ -66,6 +69,8 @@ class _Share:
                     self.known[out] = same
                     continue
                 known[key] = out
+            if self.is_there(operation, loads):
+                continue
             written = self.written(operation)
             if written is None:
                 loads = {}
@@ -75,6 +80,12 @@ class _Share:
                 self.found_again(operation, loads)
             operations.append(operation.rebuilt(partial(self.block, values=values, loads=loads)))
         return changed(block, operations=tuple(operations), yields=tuple([self.resolve(v) for v in block.yields]))
+
+    def is_there(self, operation: Operation, loads: dict[Key, Value]) -> bool:
+        """Whether it stores what the element holds."""
+        if not isinstance(operation, Store) or operation.adds:
+            return False
+        return loads.get((operation.array, operation.indices)) is operation.value
 
     def found_again(self, store: Store, loads: dict[Key, Value]) -> None:
         """What was stored need not be loaded."""

@@ -40,13 +40,14 @@ from srcdiff.ir.nodes import (
 )
 from srcdiff.ir.types import INT, Array, Stack
 from srcdiff.library.calls import LIBRARY
+from srcdiff.transforms.counters import count_in_step
 
 
 def simplify(function: Function) -> Function:
     """Until nothing changes: drop what is dead, then forward what is only passed on."""
     while True:
         living = remove_dead(function)
-        function = _Forward().function(living)
+        function = count_in_step(_Forward().function(living))
         if function is living:
             return function
 
