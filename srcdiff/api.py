@@ -51,7 +51,7 @@ _BACKENDS = ("numba", "python", "cuda")
 _GPU_OPTIONS = ("threads", "blocks", "memory_limit", "stream")
 _ARRAY = np.ndarray
 _PLAIN = frozenset({float, int, bool})
-_COMPARED = frozenset({float, int, bool, str})
+_COMPARED = frozenset({float, int, bool, str, tuple})
 _NUMBERS = (bool, int, float, np.number)
 
 

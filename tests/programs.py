@@ -4467,3 +4467,136 @@ program(
         (1.2, np.zeros((2, 0)), 0.6),
     ],
 )
+
+
+def counters_in_step(a, n):
+    """Counters that go in step with each other and with a `for`, forwards, backwards, and used after it."""
+    up, also, down, twice = 2, 2, n, 0
+    total = 0.0
+    for i in range(n):
+        total += a[up - 2] * a[also % len(a)] * total + a[down - 1] * a[twice % len(a)]
+        up += 1
+        down -= 1
+        also += 1
+        twice += 2
+    for i in range(n - 1, -1, -1):
+        down += 1
+        up -= 1
+        total += a[up - 2] * math.sin(total) + a[down - 1]
+    return total * (1.0 + up + 0.1 * down - also + 0.01 * twice)
+
+
+program(counters_in_step, at=[(np.array([0.4, 0.3, -1.2, 0.9]), n) for n in (4, 1, 0)])
+
+
+def counters_that_fall_out_of_step(x, n):
+    """Counters that start together, but do not go on in every turn; and a loop that is left between them."""
+    every, some, k = 0, 0, 0
+    total = x
+    while k < n:
+        k += 1
+        every += 1
+        if total * x < 0.3:
+            continue
+        some += 1
+        total = math.sin(total) + 0.1 * some * x
+        if every > 4 and total > 0.2:
+            break
+    return total * (every + 0.5 * some) + x * k
+
+
+program(counters_that_fall_out_of_step, at=[(0.8, 7), (0.4, 3), (-0.7, 2), (0.8, 0)])
+
+
+def buffer_filled_and_returned(a, n):
+    """A copy that is changed and swapped with another array: what is returned may be either of the two."""
+    u = a.copy()
+    v = np.zeros_like(a)
+    for t in range(n):
+        for i in range(len(a)):
+            v[i] = u[i] * u[-1 - i] + 0.1 * t
+        u, v = v, u
+    a[0] = u[1] * a[0]
+    return a[0] + u[0] * u[2] - v[1]
+
+
+program(buffer_filled_and_returned, at=[(np.array([0.4, 0.3, -1.2]), n) for n in (0, 1, 4)])
+
+
+def names_bound_inside_comprehensions(x):
+    """`:=` inside a comprehension binds in the function around it, also where `any` stops early."""
+    total, w = 0.0, 0.0
+    sums = [total := total + v for v in (x, 2.0 * x, 3.0 * x)]
+    if any((w := x * k) > 0.5 for k in range(5)):
+        total += w * w
+    squares = [y * y for k in range(4) if (y := x - 0.2 * k) > 0.0]
+    return sums[2] * sums[0] + total + sum(squares) * y
+
+
+program(names_bound_inside_comprehensions, at=[(0.3,), (0.05,), (0.71,)])
+
+
+def generators_with_keywords(a):
+    """What stands after a generator is not lost: where a sum or a product starts."""
+    return sum((v * v for v in a), start=2.0) * math.prod((v for v in a), start=3.0) + sum((v for v in a), a[0])
+
+
+program(generators_with_keywords, at=[(np.array([0.4, 0.3, -1.2]),)])
+
+
+def expressions_put_into_a_list(a):
+    """An expression of arrays is computed when it is put into a list or a named tuple, not when it is read."""
+    held = [a, a]
+    held[0] = a * 2.0
+    pair = Particle(a, a)
+    pair = pair._replace(position=a * 3.0)
+    a[0] = 5.0 * a[1]
+    return np.sum(held[0] * held[1]) + np.sum(pair.position) * pair.velocity[0]
+
+
+program(expressions_put_into_a_list, at=[(np.array([0.4, 0.3, -1.2]),)])
+
+
+def tuple_beside_an_array(a, n):
+    """`zip` of a tuple with what has a length of its own."""
+    total = 0.0
+    for weight, value, k in zip((0.5, 2.0, 3.0), a, range(n)):
+        total += weight * value * value * (k + 1)
+    for (p, q), r in zip(zip((1.0, 2.0), [total, total * total]), (3.0, a[0])):
+        total += p * q * r
+    return total
+
+
+program(
+    tuple_beside_an_array, at=[(np.array([0.4, 0.3]), 4), (np.array([0.4, 0.3, 0.1, 0.9]), 2), (np.array([0.7]), 0)]
+)
+
+WEIGHTS = [(-1, 0.5), (0, -1.0), (1, 0.75)]
+CONSTANTS = {"g": 9.81, "n": 2, "table": np.array([0.3, -0.4]), "shape": math.sin}
+
+
+def structures_from_outside(a):
+    """Lists and dictionaries of the module are read as they are."""
+    total = sum(w * a[1 + k] ** CONSTANTS["n"] for k, w in WEIGHTS)
+    for k in range(len(WEIGHTS)):
+        total += CONSTANTS["g"] * a[WEIGHTS[k][0]] * CONSTANTS["table"][k % 2]
+    return CONSTANTS["shape"](total)
+
+
+program(structures_from_outside, at=[(np.array([0.4, 0.3, -1.2]),)])
+
+
+def recursion_with_names_of_its_own(a, n):
+    """A nested recursive function whose parameter has the name of a variable around it."""
+
+    def run(u, k):
+        if k == 0:
+            return 0.0
+        u[0] *= u[1]
+        return u[0] + run(u, k - 1)
+
+    u = a * 1.0
+    return run(u, n) + np.sum(u)
+
+
+program(recursion_with_names_of_its_own, at=[(np.array([0.4, 0.3, -1.2]), n) for n in (0, 1, 3)])

@@ -116,7 +116,7 @@ class Builder:
                 value = _FOLDABLE[primitive](*known)
             except (ArithmeticError, ValueError):
                 return None
-            if is_float(type_) and not math.isfinite(value):
+            if (is_float(type_) and not math.isfinite(value)) or (type_ == INT and not -(2**63) <= value < 2**63):
                 return None
             return self.const(value, type_)
         if primitive == "float" and args[0].type == FLOAT:

@@ -135,16 +135,19 @@ class Calls(Kernels):
             return generator
         read = self.argument if self.takes_apart(function) else self.lazily
         args = list(self.elements(node.args, read))
-        keywords: dict[str, Abstract] = {}
+        return self.call_with(function, args, self.keywords(node, read), node)
+
+    def keywords(self, node: ast.Call, read: Callable[[ast.expr], Abstract]) -> dict[str, Abstract]:
+        found: dict[str, Abstract] = {}
         for keyword in node.keywords:
             if keyword.arg is not None:
-                keywords[keyword.arg] = read(keyword.value)
+                found[keyword.arg] = read(keyword.value)
                 continue
             more = self.expr(keyword.value)
             if not (isinstance(more, Record) and more.kind.is_mapping):
                 self.refuse("SD102", node, f"`**` of {self.said(more)} is outside the language")
-            keywords |= {str(name): x for name, x in zip(more.kind.names, more.items, strict=True)}
-        return self.call_with(function, args, keywords, node)
+            found |= {str(name): x for name, x in zip(more.kind.names, more.items, strict=True)}
+        return found
 
     def takes_apart(self, function: Abstract) -> bool:
         """Whether the function takes arrays in lists element by element."""
@@ -718,12 +721,16 @@ class Calls(Kernels):
             code = "SD303" if kind == "array" else "SD102"
             if kind == "dictionary" and hasattr(dict, method.name):
                 self.refuse(code, node, CHANGED, help_=INSTEAD)
+            if kind == "tuple" and hasattr(list, method.name):
+                message = "a tuple, or a list from outside the function, cannot be changed"
+                self.refuse(code, node, message, help_="make a list of it first: `list(...)`")
             self.refuse(code, node, f"the {kind} method `{method.name}` is not differentiated yet")
         return self.handled(function, method.name, node, owner, *args, **keywords)
 
     def tuple__replace(self, node: ast.AST, owner: Tuple, **fields: Abstract) -> Abstract:
         assert owner.kind is not None
         names: tuple[str, ...] = owner.kind._fields  # type: ignore[attr-defined]
+        fields = {n: self.forced(x) for n, x in fields.items()}
         return Tuple(tuple(fields.get(n, x) for n, x in zip(names, owner.items, strict=True)), owner.kind)
 
     def dictionary_keys(self, node: ast.AST, owner: Record) -> Abstract:
@@ -759,10 +766,17 @@ class Calls(Kernels):
             generator = node.args[0]
             if isinstance(generator, ast.GeneratorExp):
                 return self.first_that(generator, function.value is any)
-        if len(node.args) >= 1 and isinstance(node.args[0], ast.GeneratorExp):
-            rest = list(self.elements(node.args[1:]))
-            return self.call_with(function, [self.comprehension(node.args[0]), *rest], {}, node)
+        if len(node.args) >= 1 and isinstance(node.args[0], ast.GeneratorExp) and _uses_up(function):
+            rest, keywords = list(self.elements(node.args[1:])), self.keywords(node, self.expr)
+            return self.call_with(function, [self.comprehension(node.args[0]), *rest], keywords, node)
         return None
+
+
+def _uses_up(function: Abstract) -> bool:
+    """Whether a function goes through what it is given at once: other iterators, and users' functions, may not."""
+    if not isinstance(function, Static) or not isinstance(function.value, types.BuiltinFunctionType | type):
+        return False
+    return function.value not in (enumerate, zip, reversed, map, filter, iter)
 
 
 class _Defaults(dict[str, Any]):

@@ -150,6 +150,8 @@ class Environment(Shapes):
         if isinstance(x, Value):
             return x
         if isinstance(x, Static) and isinstance(x.value, bool | int | float):
+            if isinstance(x.value, int) and not -(2**63) <= x.value < 2**63:
+                self.refuse("SD203", node, "an integer that needs more than 64 bits", help_="write it as a float")
             return self.const(x.value)
         if isinstance(x, Optional):
             return self.value(self.present(x), node)

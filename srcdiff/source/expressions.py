@@ -6,7 +6,8 @@ import ast
 import builtins
 import operator
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -33,6 +34,7 @@ from srcdiff.source.abstract import (
     Abstract,
     Closure,
     DeviceName,
+    Enumerate,
     Group,
     Items,
     Iteration,
@@ -43,9 +45,11 @@ from srcdiff.source.abstract import (
     Poison,
     Range,
     Record,
+    Reversed,
     Static,
     Stored,
     Tuple,
+    Zip,
     describe,
     is_device_module,
     join,
@@ -55,7 +59,8 @@ from srcdiff.source.abstract import (
 )
 from srcdiff.source.capture import outside_variable, read_variable
 from srcdiff.source.environment import Environment, Frame, NeverReturns, list_key
-from srcdiff.source.structures import Layout
+from srcdiff.source.scopes import is_only_use
+from srcdiff.source.structures import Layout, layout_of
 
 _BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Add: ("add", operator.add),
@@ -93,15 +98,41 @@ class Outside:
     __slots__ = ("name", "path", "place", "value")
 
     def __init__(
-        self, place: Mapping[str, Any] | types.CellType, name: str, path: tuple[int, ...], value: Value
+        self, place: Mapping[str, Any] | types.CellType, name: str, path: tuple[Any, ...], value: Value
     ) -> None:
         self.place, self.name, self.path, self.value = place, name, path, value
 
     def read(self) -> Any:
         found = read_variable(self.place, self.name)
         for step in self.path:
-            found = found[step]
+            found = getattr(found, step) if is_dataclass(found) else found[step]
         return found
+
+
+class Made(Mapping[str, Any]):
+    """How a tuple, a list, a dictionary or a dataclass outside is made now, to compare with how it was."""
+
+    def __init__(self, place: Mapping[str, Any] | types.CellType, name: str) -> None:
+        self.place, self.name = place, name
+
+    def __getitem__(self, name: str) -> Any:
+        return self.of(read_variable(self.place, self.name))
+
+    def of(self, value: Any) -> Any:
+        """Its class and what it names, with its parts; of numbers that are read at every call, only the type."""
+        layout = layout_of(value)
+        if isinstance(value, tuple) or layout is not None:
+            names, parts = (len(value), value) if layout is None else (layout.names, layout.taken_apart(value))
+            return (type(value), names, *map(self.of, parts))
+        if isinstance(value, np.ndarray):
+            return (np.ndarray, value.dtype, value.ndim)
+        return type(value) if isinstance(value, float | np.floating) else (type(value), value)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((self.name,))
+
+    def __len__(self) -> int:
+        return 1
 
 
 class Expressions(Environment):
@@ -184,6 +215,9 @@ class Expressions(Environment):
                 if isinstance(found, Poison | Maybe) or found is MISSING:
                     found = self.checked(found, node.id, node)
                     self.names[key] = found
+                if isinstance(found, Enumerate | Zip | Reversed) and not is_only_use(frame.node, node):
+                    message = f"`{node.id}` is an iterator, which can be gone through only once"
+                    self.refuse("SD102", node, message, help_="make a list of it: `list(...)`")
                 return found
             if frame.captured is not None:
                 return self.outside_name(frame.captured.function, node)
@@ -201,13 +235,15 @@ class Expressions(Environment):
         return self.lift(value, *place, (), node)
 
     def lift(
-        self, value: Any, place: Mapping[str, Any] | types.CellType, name: str, path: tuple[int, ...], node: ast.AST
+        self, value: Any, place: Mapping[str, Any] | types.CellType, name: str, path: tuple[Any, ...], node: ast.AST
     ) -> Abstract:
-        """Something that stands outside: numbers and arrays become inputs, the rest is compiled in and guarded."""
-        if isinstance(value, tuple):
-            kind = type(value) if hasattr(value, "_fields") else None
-            self.guards.append((place, name, read_variable(place, name)))
-            return Tuple(tuple(self.lift(v, place, name, (*path, k), node) for k, v in enumerate(value)), kind)
+        """Something that stands outside: numbers and arrays become inputs, the rest is compiled in and guarded.
+
+        What holds others is taken as it is made at this call, and cannot be changed.
+        """
+        layout = None if self.frame.library else layout_of(value)
+        if isinstance(value, tuple) or layout is not None:
+            return self.lift_parts(value, layout, place, name, path, node)
         if isinstance(value, np.integer | np.bool_):
             value = value.item()
         if isinstance(value, float | np.floating | np.ndarray):
@@ -215,12 +251,34 @@ class Expressions(Environment):
         if isinstance(value, complex | list | dict | set | np.generic):
             what = type(value).__name__
             self.refuse("SD201", node, f"`{name}` from outside the function is a {what}", help_=_OUTSIDE)
-        if not isinstance(value, types.ModuleType) and place is not builtins.__dict__:
+        if not path and not isinstance(value, types.ModuleType) and place is not builtins.__dict__:
             self.guards.append((place, name, value))
         return Static(value)
 
+    def lift_parts(
+        self,
+        value: Any,
+        layout: Layout | None,
+        place: Mapping[str, Any] | types.CellType,
+        name: str,
+        path: tuple[Any, ...],
+        node: ast.AST,
+    ) -> Abstract:
+        names = range(len(value)) if layout is None else layout.names
+        if len(names) > _MANY:
+            message = f"`{name}` from outside the function has {len(names)} elements, each of them an input"
+            self.refuse("SD201", node, message, help_="make it an array: `np.array(...)`")
+        if not path:
+            whole = Made(place, name)
+            self.guards.append((whole, name, whole[name]))
+        parts = list(value) if layout is None else layout.taken_apart(value)
+        items = tuple(self.lift(v, place, name, (*path, k), node) for k, v in zip(names, parts, strict=True))
+        if layout is None or layout.kind is list:
+            return Tuple(items, type(value) if hasattr(value, "_fields") else None)
+        return Record(items, layout)
+
     def input_from_outside(
-        self, value: Any, place: Mapping[str, Any] | types.CellType, name: str, path: tuple[int, ...], node: ast.AST
+        self, value: Any, place: Mapping[str, Any] | types.CellType, name: str, path: tuple[Any, ...], node: ast.AST
     ) -> Value:
         for known in self.outside:
             if known.place is place and known.name == name and known.path == path:
@@ -948,7 +1006,11 @@ class Expressions(Environment):
         return self.call(node)
 
     def expr_GeneratorExp(self, node: ast.GeneratorExp) -> Abstract:
-        return self.comprehension(node)
+        """One that a builtin function goes through at once is a list; any other computes its elements later."""
+        if self.frame.library:
+            return self.comprehension(node)
+        message = "a generator that is not used up where it stands"
+        self.refuse("SD102", node, message, help_="write a list: `[... for ...]`")
 
     @staticmethod
     def range_of(start: Abstract, stop: Abstract, step: Abstract) -> Range:
@@ -972,6 +1034,7 @@ CHANGED = "dictionaries are read, not changed: this is outside the language"
 INSTEAD = "make another, `{**old, key: value}`, or use separate variables"
 
 _OBJECTS = "make its class a dataclass, or read what you need outside and pass it in"
+_MANY = 100  # elements of what is read from outside
 _OUTSIDE = "pass it as an argument, or take the numbers out of it before the function"
 
 _TAKEN_LAZILY = {"sum", "mean", "prod", "max", "min", "var", "std", "any", "all", "argmax", "argmin", "dot", "cumsum"}

@@ -42,7 +42,7 @@ from srcdiff.source.abstract import (
 )
 from srcdiff.source.calls import Calls
 from srcdiff.source.environment import LISTS, Frame, Key, NeverReturns, UnknownResult, handles, list_key, mentioned
-from srcdiff.source.scopes import nonlocal_names
+from srcdiff.source.scopes import free_names, nonlocal_names
 
 
 @dataclass(slots=True)
@@ -158,7 +158,7 @@ class Recursion(Calls):
         return dict(sorted({**found, **lists}.items()))
 
     def free_names(self, node: ast.AST, parent: Frame | None) -> Iterator[tuple[Key, bool]]:
-        read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        read = set(free_names(node))
         inner = [n for n in ast.walk(node) if isinstance(n, ast.FunctionDef | ast.Lambda)]
         assigned = frozenset().union(*(nonlocal_names(n) for n in inner))
         while parent is not None:

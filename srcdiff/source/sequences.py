@@ -493,18 +493,29 @@ class Sequences(Expressions):
 
         return Iteration(length, element)
 
+    def known_length(self, x: Iteration | tuple[Abstract, ...]) -> int | None:
+        if not isinstance(x, Iteration):
+            return len(x)
+        found = x.length.value if isinstance(x.length, Static) else self.constants.get(self.value(x.length))
+        return found if isinstance(found, int) else None
+
+    def stored_iteration(self, items: tuple[Abstract, ...], node: ast.AST) -> Iteration:
+        """Elements that are all known, to be gone through beside something whose length is not."""
+        if not items or not self.of_numbers(Items(items)):
+            self.refuse("SD205", node, "`zip` of a tuple with something of unknown length")
+        return self.as_iteration(self.new_list(items))
+
     def zip_iteration(self, x: Zip, node: ast.AST) -> Iteration | tuple[Abstract, ...]:
         inner = [self.iteration(i, node) for i in x.of]
-        if any(not isinstance(i, Iteration) for i in inner):
-            limit = min(len(i) for i in inner if not isinstance(i, Iteration))
+        limits = [self.known_length(i) for i in inner]
+        if any(not isinstance(i, Iteration) for i in inner) and None not in limits:
+            limit = min(k for k in limits if k is not None)
             columns = [
                 tuple(i.element(Static(k)) for k in range(limit)) if isinstance(i, Iteration) else i[:limit]
                 for i in inner
             ]
-            if any(isinstance(i, Iteration) for i in inner):
-                self.refuse("SD205", node, "`zip` of a tuple with something of unknown length")
             return tuple(Tuple(row) for row in zip(*columns, strict=True))
-        parts = [i for i in inner if isinstance(i, Iteration)]
+        parts = [i if isinstance(i, Iteration) else self.stored_iteration(i, node) for i in inner]
         if not parts:
             return ()
         lengths = [i.length for i in parts]

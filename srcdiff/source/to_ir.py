@@ -407,7 +407,7 @@ class Reader(Derivatives):
         self.write_position(base, self.expr(target.slice), value, target)
 
     def write_position(self, base: List, position: Abstract, value: Abstract, target: ast.AST) -> None:
-        contents = self.names[list_key(base)]
+        contents, value = self.names[list_key(base)], self.forced(value)
         if isinstance(contents, Items) and isinstance(position, Static):
             items = list(contents.items)
             if not -len(items) <= position.value < len(items):
@@ -772,7 +772,8 @@ class Reader(Derivatives):
         outer = self.frame
         first = self.expr(node.generators[0].iter)
         lambda_node = ast.Lambda(args=_NO_ARGUMENTS, body=node.elt)
-        self.frame = Frame(None, lambda_node, outer.file, outer.name, outer, names, library=outer.library)
+        walrus = assigned_names(node)
+        self.frame = Frame(None, lambda_node, outer.file, outer.name, outer, names, walrus, outer.library)
         try:
             self.generate(node, 0, handle, first)
         finally:
@@ -796,7 +797,8 @@ class Reader(Derivatives):
         outer = self.frame
         names = assigned_names(generator.target) | {"%found"}
         lambda_node = ast.Lambda(args=_NO_ARGUMENTS, body=node.elt)
-        self.frame = Frame(None, lambda_node, outer.file, outer.name, outer, names, library=outer.library)
+        walrus = assigned_names(node)
+        self.frame = Frame(None, lambda_node, outer.file, outer.name, outer, names, walrus, outer.library)
         try:
             self.statement_Assign(statements[0])  # type: ignore[arg-type]
             self.statement_For(statements[1])  # type: ignore[arg-type]

@@ -1,0 +1,113 @@
+"""Iterators and generators: what Python computes later or only once is not taken for a list."""
+
+# Written as users write.
+# ruff: noqa: B905, RUF007
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import srcdiff
+
+A = np.array([0.4, 0.3, -1.2])
+
+
+def twice(values):
+    return sum(values) + sum(values)
+
+
+def passed_on(a):
+    return twice(v for v in a)
+
+
+def held(a):
+    squares = (v * v for v in a)
+    a[0] = 7.0
+    return sum(squares)
+
+
+def gone_through_while_it_changes(a):
+    total = 0.0
+    for v in (a[k] * a[0] for k in range(3)):
+        total += v
+        a[0] = total
+    return total
+
+
+def zipped_twice(a):
+    pairs = zip(a, a[1:])
+    total = 0.0
+    for u, v in pairs:
+        total += u * v
+    for u, v in pairs:
+        total += 100.0 * u * v
+    return total
+
+
+def reversed_in_a_loop(a):
+    backwards = reversed(a)
+    total = 0.0
+    for k in range(2):
+        for v in backwards:
+            total += v * (k + 1)
+    return total
+
+
+@pytest.mark.parametrize("function", [passed_on, held, gone_through_while_it_changes, zipped_twice, reversed_in_a_loop])
+def test_what_could_be_gone_through_at_another_time_is_refused(function: Any) -> None:
+    with pytest.raises(srcdiff.DifferentiationError, match=r"SD102.*(generator|iterator)"):
+        srcdiff.grad(function, backend="python")(A)
+
+
+def zipped_once(a):
+    pairs = zip(a, a[1:])
+    total = 1.0
+    for u, v in pairs:
+        total *= u + v
+    return total
+
+
+def test_an_iterator_that_is_gone_through_once_may_have_a_name() -> None:
+    srcdiff.check(zipped_once, A, backend="python")
+
+
+def test_an_integer_of_more_than_64_bits_is_refused() -> None:
+    with pytest.raises(srcdiff.DifferentiationError, match="64 bits"):
+        srcdiff.grad(lambda x: x * 10**25 / 1e25, backend="python")(0.3)
+
+
+TABLE: list[Any] = [0.1, 0.2]
+SETTINGS: dict[str, Any] = {"steps": 2, "rate": 0.5}
+
+
+def with_structures_from_outside(x):
+    for _ in range(SETTINGS["steps"]):
+        x = x * x + SETTINGS["rate"] * TABLE[-1]
+    return x * len(TABLE)
+
+
+def test_structures_from_outside_are_those_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    derivative = srcdiff.value_and_grad(with_structures_from_outside, backend="python")
+
+    for change in (
+        lambda: None,
+        lambda: monkeypatch.setitem(SETTINGS, "rate", 0.7),
+        lambda: monkeypatch.setitem(SETTINGS, "steps", 3),
+        lambda: monkeypatch.setitem(globals(), "TABLE", [0.1, 3]),
+        lambda: TABLE.append(0.4),
+    ):
+        change()
+        value, _ = derivative(0.3)
+        assert value == pytest.approx(with_structures_from_outside(0.3), rel=1e-14)
+
+
+def test_structures_from_outside_cannot_be_changed() -> None:
+    def grows(x):
+        TABLE.append(x)
+        return x
+
+    with pytest.raises(srcdiff.DifferentiationError, match="cannot be changed"):
+        srcdiff.grad(grows, backend="python")(0.3)
