@@ -20,7 +20,7 @@ import numpy as np
 from srcdiff.diagnostics.catalogue import CATALOGUE
 from srcdiff.ir.primitives import PRIMITIVES, Primitive
 from srcdiff.library import building, indices, linear_algebra, products, reductions, scans, signals, sorting
-from srcdiff.library.table import METHODS, UFUNC_METHODS
+from srcdiff.library.table import METHODS, STANDARD, UFUNC_METHODS
 from srcdiff.rules import RULES
 from srcdiff.rules.table import Edge, Rule
 from srcdiff.source.accepted import REFUSED
@@ -151,7 +151,7 @@ def builtin_functions() -> Table:
     """The functions of Python that can be called, beside those of whole arrays."""
     handled = {f.__name__ for f in HANDLERS if getattr(f, "__module__", "") == "builtins"}
     named = {n.partition(".")[2] for row in PRIMITIVES.values() for n in row.names if n.startswith("builtins.")}
-    of_math = {f"math.{f.__name__}" for f in HANDLERS if getattr(f, "__module__", "") == "math"}
+    of_math = {f"math.{f.__name__}" for f in (*HANDLERS, *STANDARD) if getattr(f, "__module__", "") == "math"}
     of_math |= {n for row in PRIMITIVES.values() for n in _known(row) if n.startswith("math.")}
     rows = (("Python", sorted(handled | named | {"print"})), ("`math`", sorted(of_math)))
     return Table("Functions of Python", ("of", "functions"), _listed(rows))

@@ -146,6 +146,95 @@ def integer_argument(x, n):
 program(integer_argument, at=[(1.3, 4), (0.7, 5)])
 
 
+# --------------------------------------------------------------------------------------------- Python's own library
+
+
+def numbers_written_as_texts(x):
+    """`float` and `int` of a constant text are constants."""
+    best = float("inf")
+    for k in range(5):
+        best = min(best, (x - 0.15 * k) ** 2)
+    return best + x * int("12") + int("ff", 16) * max(float("-inf"), x) if best == best else float("nan")
+
+
+program(numbers_written_as_texts, at=[(0.4,), (2.0,)])
+
+
+def text_that_is_no_number(x, n):
+    """A text that is no number raises where it is read."""
+    if n > 0:
+        return x * float("much")
+    return x
+
+
+program(text_that_is_no_number, at=[(0.4, 0)], exact=[(1.0,)], raises=[((0.4, 1), ValueError)])
+
+
+def whole_number_functions(x, n, k):
+    """Factorials, choices, roots and divisors of whole numbers are whole numbers."""
+    total = x * math.factorial(n) + x**2 * math.comb(n, k) + math.perm(n, k) / x + math.perm(n) * x
+    total += math.isqrt(n * n + k) * x + math.gcd(n, k, 12) * x * x + math.lcm(n + 1, 4, 6) * x + math.gcd() * x
+    return total + math.gcd(-n) * x + math.factorial(5) * x
+
+
+program(
+    whole_number_functions,
+    at=[(0.3, 7, 3), (0.3, 0, 0), (0.3, 3, 7), (0.3, 20, 10)],
+    raises=[((0.3, -1, 2), ValueError), ((0.3, 4, -1), ValueError)],
+)
+
+
+def integers_of_more_than_64_bits(x):
+    """A constant that is too large for 64 bits is a float beside a float."""
+    return (x * 10**30 if x < 10**40 else x) / math.factorial(25) + x * (math.factorial(25) // math.factorial(23))
+
+
+program(integers_of_more_than_64_bits, at=[(0.3,)])
+
+
+def fractions_and_exponents(x):
+    """The parts of a number are straight lines in it, piece by piece."""
+    fraction, whole = math.modf(13.0 * x)
+    mantissa, exponent = math.frexp(37.0 * x)
+    return fraction**2 * whole + mantissa**2 * exponent + math.ulp(x) + math.modf(-x)[0] * math.frexp(0.01 * x)[0]
+
+
+program(fractions_and_exponents, at=[(0.3,), (-0.7,), (1e3 + 0.123,)])
+
+
+def nearest_remainder(x, y):
+    """The remainder of the nearest multiple, below or above."""
+    return math.remainder(x, y) ** 2 + math.remainder(-x, y) * x + math.remainder(x, math.inf) * math.fmod(x, y)
+
+
+program(nearest_remainder, at=[(7.3, 2.1), (6.9, 2.1), (-7.3, 2.1), (7.3, -2.5), (0.4, 2.0)])
+
+
+def distances_of_points(p, q):
+    """`math.dist` of arrays and of what is written here, and `math.hypot` of as many numbers as there are."""
+    total = math.dist(p, q) ** 3 + math.dist([p[0], 1.0], [q[0], 2.0]) + math.dist((p[0],), (5.0,)) + math.dist(p, p)
+    return total + math.hypot(p[0], q[0], p[1], q[1]) + math.hypot(p[0]) + math.hypot()
+
+
+program(
+    distances_of_points,
+    at=[(np.array([0.3, 0.4, -1.2]), np.array([0.1, 0.2, 0.9]))],
+    raises=[((np.array([0.3, 0.4, -1.2]), np.array([0.1, 0.2])), ValueError)],
+)
+
+
+def close_numbers(x, y):
+    """Whether numbers are close has no derivative; what it decides has."""
+    if math.isclose(x, y, rel_tol=0.1):
+        return x * x
+    if math.isclose(x, y, abs_tol=0.5) or math.isclose(x, math.inf):
+        return x * y
+    return y * y
+
+
+program(close_numbers, at=[(1.0, 1.02), (1.0, 1.3), (1.0, 2.0)])
+
+
 # ------------------------------------------------------------------------------------------------------- expressions
 
 

@@ -6,7 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.library import building, indices, linear_algebra, products, reductions, scans, signals, sorting
+from srcdiff.library import (
+    building,
+    indices,
+    linear_algebra,
+    mathematics,
+    products,
+    reductions,
+    scans,
+    signals,
+    sorting,
+)
 
 FUNCTIONS: dict[Any, Any] = {
     **reductions.FUNCTIONS,
@@ -19,6 +29,9 @@ FUNCTIONS: dict[Any, Any] = {
     **signals.FUNCTIONS,
 }
 """By the function of NumPy."""
+
+STANDARD: dict[Any, Any] = mathematics.FUNCTIONS
+"""By the function of Python's own library."""
 
 _NAMED = (
     *("all", "any", "argmax", "argmin", "argsort", "astype", "choose", "clip", "compress", "cumprod", "cumsum"),

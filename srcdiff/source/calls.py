@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import dataclasses
 import functools
 import inspect
@@ -22,7 +23,7 @@ from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_float, is_supported_dtype
 from srcdiff.library import language
 from srcdiff.library.calls import LibraryCall, opaque
-from srcdiff.library.table import FUNCTIONS, METHODS, UFUNC_METHODS
+from srcdiff.library.table import FUNCTIONS, METHODS, STANDARD, UFUNC_METHODS
 from srcdiff.source.abstract import (
     Abstract,
     Choice,
@@ -205,6 +206,8 @@ class Calls(Kernels):
                 keywords = {n: self.forced(a) for n, a in keywords.items()}
                 self.settle()
             return self.call_plain(library, args, keywords, node)
+        if _hashable(target) and target in STANDARD:
+            return self.call_standard(target, args, keywords, node)
         if isinstance(target, LibraryCall):
             return self.library_call(target, args, node)
         structure = getattr(target, "__srcdiff_structural__", None)
@@ -269,6 +272,17 @@ class Calls(Kernels):
             name, instead = "functools.partial", "call the function itself, with all of its arguments"
         self.refuse("SD302", node, f"`{name}` has no source that srcdiff can read, and no rule", help_=instead)
 
+    def call_standard(
+        self, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+    ) -> Abstract:
+        """A function of Python's own library; of constants it is a constant."""
+        if not keywords and all(isinstance(a, Static) for a in args):
+            with contextlib.suppress(TypeError, ValueError, ArithmeticError):
+                result = target(*(a.value for a in args if isinstance(a, Static)))
+                if isinstance(result, bool | int | float):
+                    return Static(result)
+        return self.call_plain(STANDARD[target], args, keywords, node)
+
     def call_primitive(
         self,
         primitive: str,
@@ -284,13 +298,18 @@ class Calls(Kernels):
             self.refuse("SD304", node, f"`{primitive}` takes no keyword arguments here")
         if primitive == "power" and len(args) == 3:
             self.refuse("SD304", node, "`pow` with a modulus is outside the language")
+        if primitive in ("int", "float") and args and isinstance(args[0], Static) and isinstance(args[0].value, str):
+            return self.number_in_text({"int": int, "float": float}[primitive], args, node)
         if len(args) != row.arity:
             if primitive == "log" and len(args) == 2:
                 top, bottom = (self.call_primitive("log", [a], {}, node) for a in args)
                 return self.binary(ast.Div, top, bottom, node)
-            if primitive == "hypot" and len(args) > 2:
-                first = self.call_primitive("hypot", args[:2], {}, node)
-                return self.call_primitive("hypot", [first, *args[2:]], {}, node)
+            if primitive in _OF_ANY_NUMBER and len(args) < 2:
+                size, nothing = _OF_ANY_NUMBER[primitive]
+                return self.call_primitive(size, args, {}, node) if args else Static(nothing)
+            if primitive in _OF_ANY_NUMBER:
+                first = self.call_primitive(primitive, args[:2], {}, node)
+                return self.call_primitive(primitive, [first, *args[2:]], {}, node)
             self.refuse("SD304", node, f"`{primitive}` takes {row.arity} arguments, {len(args)} are given")
         if primitive == "power":
             return self.binary(ast.Pow, args[0], args[1], node)
@@ -302,6 +321,17 @@ class Calls(Kernels):
         if primitive in ("int", "float", "bool"):
             return self.cast(values[0], {"int": INT, "float": FLOAT, "bool": BOOL}[primitive])
         return self.apply(primitive, *values)
+
+    def number_in_text(self, kind: type, args: list[Abstract], node: ast.AST) -> Abstract:
+        """`float("inf")`, `int("ff", 16)`."""
+        if not all(isinstance(a, Static) for a in args):
+            self.refuse("SD205", node, "this must be known when the function is compiled")
+        try:
+            return Static(kind(*(a.value for a in args if isinstance(a, Static))))
+        except ValueError as error:
+            self.raise_always(ValueError, str(error))
+        except TypeError as error:
+            self.refuse("SD203", node, str(error))
 
     def primitive_on_arrays(
         self, primitive: str, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST, target: Any
@@ -892,6 +922,9 @@ HANDLERS: dict[Any, str] = {
     repr: "repr",
     format: "format",
 }
+
+_OF_ANY_NUMBER: dict[str, tuple[str, Any]] = {"hypot": ("fabs", 0.0), "gcd": ("absolute", 0), "lcm": ("absolute", 1)}
+"""Functions of as many numbers as are given: what they are of one of them, and of none."""
 
 _INSTEAD: dict[Any, str] = {
     sorted: "sort an array with `np.sort`",

@@ -347,7 +347,7 @@ class Expressions(Environment):
             return Tuple(left.items * right.value)
         if isinstance(left, List) or isinstance(right, List):
             return self.list_operator(op, left, right, node)
-        a, b = self.number(left, node), self.number(right, node)
+        a, b = self.numbers(left, right, node)
         bitwise = op in (ast.BitAnd, ast.BitOr, ast.BitXor)
         if not (bitwise and a.type == BOOL and b.type == BOOL):
             a, b = self.plain_number(a), self.plain_number(b)
@@ -358,6 +358,17 @@ class Expressions(Environment):
         if (bitwise or op in (ast.LShift, ast.RShift)) and (is_float(a.type) or is_float(b.type)):
             self.refuse("SD203", node, "this operator needs integers", help_="convert with `int(...)`")
         return self.apply(primitive, a, b)
+
+    def numbers(self, left: Abstract, right: Abstract, node: ast.AST) -> tuple[Value, Value]:
+        """Two scalars; an integer constant of more than 64 bits is a float beside a float, as Python takes it."""
+        for large, other in ((left, right), (right, left)):
+            if isinstance(large, Static) and isinstance(large.value, int) and not -(2**63) <= large.value < 2**63:
+                beside = self.number(other, node)
+                if not is_float(beside.type):
+                    self.refuse("SD203", node, "integers have 64 bits here, this one has more", help_="use a float")
+                as_float = self.const(float(large.value))
+                return (as_float, beside) if large is left else (beside, as_float)
+        return self.number(left, node), self.number(right, node)
 
     def plain_number(self, value: Value) -> Value:
         """A truth value in arithmetic is 0 or 1."""
@@ -571,7 +582,7 @@ class Expressions(Environment):
             return self.elementwise((left, right), lambda v: self.compare(op, v[0], v[1], node), "bool", node)
         if isinstance(left, Tuple) and isinstance(right, Tuple) and isinstance(op, ast.Eq | ast.NotEq):
             return self.equal_tuples(op, left, right, node)
-        return self.apply(primitive, self.number(left, node), self.number(right, node))
+        return self.apply(primitive, *self.numbers(left, right, node))
 
     def identical(self, left: Abstract, right: Abstract, negated: bool, node: ast.AST) -> Abstract:
         """`is`, where it can be decided: constants, functions, lists, truth values."""
