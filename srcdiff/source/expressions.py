@@ -364,10 +364,9 @@ class Expressions(Environment):
         for large, other in ((left, right), (right, left)):
             if isinstance(large, Static) and isinstance(large.value, int) and not -(2**63) <= large.value < 2**63:
                 beside = self.number(other, node)
-                if not is_float(beside.type):
-                    self.refuse("SD203", node, "integers have 64 bits here, this one has more", help_="use a float")
-                as_float = self.const(float(large.value))
-                return (as_float, beside) if large is left else (beside, as_float)
+                if is_float(beside.type):
+                    as_float = self.const(float(large.value))
+                    return (as_float, beside) if large is left else (beside, as_float)
         return self.number(left, node), self.number(right, node)
 
     def plain_number(self, value: Value) -> Value:

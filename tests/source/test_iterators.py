@@ -74,9 +74,9 @@ def test_an_iterator_that_is_gone_through_once_may_have_a_name() -> None:
     srcdiff.check(zipped_once, A, backend="python")
 
 
-def test_an_integer_of_more_than_64_bits_is_refused() -> None:
+def test_an_integer_of_more_than_64_bits_is_refused_beside_another() -> None:
     with pytest.raises(srcdiff.DifferentiationError, match="64 bits"):
-        srcdiff.grad(lambda x: x * 10**25 / 1e25, backend="python")(0.3)
+        srcdiff.grad(lambda x, n: x * (n * 10**25) / 1e25, backend="python")(0.3, 2)
 
 
 TABLE: list[Any] = [0.1, 0.2]
