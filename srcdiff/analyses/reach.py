@@ -47,7 +47,7 @@ _CUTS: dict[str, tuple[str, str]] = {
     "signbit": ("sign", "`signbit`"),
     "copysign": ("sign", "`copysign`, of which it is the sign"),
     "stop_gradient": ("stop_gradient", "`stop_gradient`"),
-    **dict.fromkeys(("less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "isclose"), _COMPARISON),
+    **dict.fromkeys(("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"), _COMPARISON),
     **dict.fromkeys(("isnan", "isinf", "isfinite", "isposinf", "isneginf"), _COMPARISON),
 }
 """Of primitives that a derivative does not pass: what kind of cut they are, and how that is said."""

@@ -156,15 +156,6 @@ def _signbit(x: Any) -> Any:
     return math.copysign(1.0, x) < 0.0
 
 
-def _isclose(x: Any, y: Any) -> Any:
-    return x == y or (abs(x - y) <= 1e-8 + 1e-5 * abs(y) and abs(y) < math.inf)
-
-
-def _nan_to_num(x: Any) -> Any:
-    largest = 1.7976931348623157e308
-    return 0.0 if x != x else largest if x == math.inf else -largest if x == -math.inf else x
-
-
 def _logical_xor(x: Any, y: Any) -> Any:
     return bool(x) != bool(y)
 
@@ -185,7 +176,7 @@ def _lcm(x: Any, y: Any) -> Any:
 
 _DEVICE_FUNCTIONS = (
     _sign, _maximum, _minimum, _fmax, _fmin, _square, _reciprocal, _cbrt, _exp2, _logaddexp, _logaddexp2, _sinc, _angle,
-    _rint, _floor, _ceil, _trunc, _isfinite, _isposinf, _isneginf, _signbit, _isclose, _nan_to_num, _logical_xor, _gcd,
+    _rint, _floor, _ceil, _trunc, _isfinite, _isposinf, _isneginf, _signbit, _logical_xor, _gcd,
     _lcm,
 )  # fmt: skip
 _FROM_MATH = {

@@ -109,7 +109,6 @@ _function("minimum",         2, "same",                                         
 _function("fmax",            2, "same",                                                                cheap=True)
 _function("fmin",            2, "same",                                                                cheap=True)
 _function("heaviside",       2, "float64", "heaviside",       "np.heaviside",             cheap=True, support=True)
-_function("nan_to_num",      1, "float64", "np.nan_to_num",   spelling="np.nan_to_num(np.float64({0}))", cheap=True)
 
 # -- whole numbers and remainders
 _function("floor",           1, "same",                                                                cheap=True)
@@ -174,7 +173,6 @@ _function("isinf",           1, "bool",    "np.isinf",        "math.isinf",     
 _function("isfinite",        1, "bool",    "np.isfinite",     "math.isfinite",                         cheap=True)
 _function("isposinf",        1, "bool",                                                                cheap=True)
 _function("isneginf",        1, "bool",                                                                cheap=True)
-_function("isclose",         2, "bool",                                                                cheap=True)
 _function("signbit",         1, "bool",                                                                cheap=True)
 _function("nextafter",       2, "float",   "np.nextafter",    "math.nextafter",                        cheap=True)
 _function("spacing",         1, "float",                                                               cheap=True)

@@ -20,6 +20,7 @@ from srcdiff.library.language import (
     each_axis,
     from_places,
     inserted,
+    is_array,
     is_float_type,
     moved,
     ones,
@@ -35,6 +36,7 @@ from srcdiff.library.language import (
     zeros,
 )
 from srcdiff.library.language import at_axis as at
+from srcdiff.library.reductions import flat_place
 from srcdiff.library.reductions import sum as total_of
 
 # -- numbers ---------------------------------------------------------------------------------------------------------
@@ -98,9 +100,16 @@ def linspace(
     endpoint: Any = True,
     retstep: Any = False,
     dtype: Any = None,
+    axis: Any = 0,
 ) -> Any:
+    start = np.asarray(start) if is_array(start) else start
+    stop = np.asarray(stop) if is_array(stop) else stop
     intervals = num - 1 if endpoint else num
     step = (stop - start) / max(intervals, 1)
+    if is_array(start) or is_array(stop):
+        lines = stacked_lines(start, step, num, stop if endpoint else None, float if dtype is None else dtype)
+        lines = np.moveaxis(lines, 0, axis)
+        return (lines, step) if retstep else lines
     result = np.empty(num, float if dtype is None else dtype)
     for i in range(num):
         result[i] = start + i * step
@@ -108,6 +117,54 @@ def linspace(
         result[num - 1] = stop
     if retstep:
         return result, step
+    return result
+
+
+def stacked_lines(start: Any, step: Any, num: Any, stop: Any, dtype: Any) -> Any:
+    """Numbers from a start on, for arrays of starts and steps, along a new first axis; the last one may be given."""
+    step = np.asarray(step)
+    result = np.empty((num, *step.shape), dtype)
+    for k in range(num):
+        result[k] = start + k * step
+    if stop is not None and num > 1:
+        result[num - 1] = stop
+    return result
+
+
+def logspace(
+    start: Any, stop: Any, num: Any = 50, endpoint: Any = True, base: Any = 10.0, dtype: Any = None, axis: Any = 0
+) -> Any:
+    powers = np.power(base, linspace(start, stop, num, endpoint, False, None, axis))
+    return powers if dtype is None else np.astype(powers, dtype)
+
+
+def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: Any = True, dtype: Any = None) -> Any:
+    if is_array(start) or is_array(stop):
+        unsupported("`geomspace` between arrays")
+    if start == 0 or stop == 0:
+        raise ValueError("Geometric sequence cannot include zero")
+    powers = start * np.power(stop / start, linspace(0.0, 1.0, num, endpoint))
+    return powers if dtype is None else np.astype(powers, dtype)
+
+
+def fromfunction(function: Any, shape: Any, *, dtype: Any = float) -> Any:
+    places = indices(as_tuple(shape), dtype)
+    return function(*tuple([places[k] for k in range(len(as_tuple(shape)))]))
+
+
+def fromiter(iter: Any, dtype: Any, count: Any = -1) -> Any:  # noqa: A002 -- NumPy's name
+    found = np.array(iter, dtype)
+    return found if count == -1 else np.copy(found[:count])
+
+
+def resize(a: Any, new_shape: Any) -> Any:
+    """The elements in a row, again and again, until the shape is full."""
+    a = np.ravel(np.atleast_1d(a))
+    shape = as_tuple(new_shape)
+    result = np.zeros(shape, a.dtype)
+    if len(a) > 0:
+        for i in each(shape):
+            result[i] = a[flat_place(i, shape) % len(a)]
     return result
 
 
@@ -148,6 +205,10 @@ def meshgrid(*xi: Any, indexing: Any = "xy", sparse: Any = False, copy: Any = Tr
 
 def indices(dimensions: Any, dtype: Any = int, sparse: Any = False) -> Any:
     shape = tuple(dimensions)
+    if sparse:
+        return tuple(
+            [np.reshape(np.arange(n, dtype=dtype), replaced(ones(len(shape)), k, n)) for k, n in enumerate(shape)]
+        )
     result = np.empty((len(shape), *shape), dtype)
     for axis in upto(len(shape)):
         for i in each(shape):
@@ -323,6 +384,97 @@ def largest_rank(arrays: Any) -> Any:
     return array_like(arrays).ndim
 
 
+def rows_joined(*items: Any) -> Any:
+    """`np.r_`: numbers and arrays one behind the other along the first axis."""
+    arrays: Any = ()
+    for a in items:
+        arrays = (*arrays, atleast_1d(a))
+    return joined(arrays, 0)
+
+
+def columns_joined(*items: Any) -> Any:
+    """`np.c_`: vectors are columns; what has more axes is joined along the last one."""
+    arrays: Any = ()
+    for a in items:
+        a = atleast_1d(a)
+        arrays = (*arrays, np.expand_dims(a, 1) if a.ndim == 1 else a)
+    return joined(arrays, arrays[0].ndim - 1)
+
+
+def dense_grid(*ranges: Any) -> Any:
+    """`np.mgrid`."""
+    return ranges[0] if len(ranges) == 1 else stack(meshgrid(*ranges, indexing="ij"))
+
+
+def open_grid(*ranges: Any) -> Any:
+    """`np.ogrid`."""
+    return ranges[0] if len(ranges) == 1 else meshgrid(*ranges, indexing="ij", sparse=True)
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+    a = np.asarray(arr)
+    if axis is None:
+        a, axis = np.ravel(a), 0
+    axis = axis_of(axis, a.ndim)
+    n = a.shape[axis]
+    values = array_like(values)
+    values = np.full((1,), values[()]) if values.ndim == 0 else np.asarray(values)
+    values = np.reshape(values, ones(a.ndim - values.ndim) + values.shape) if values.ndim < a.ndim else values
+    if is_array(obj):
+        return inserted_at(a, np.asarray(obj), values, axis)
+    if not -n <= obj <= n:
+        raise IndexError(f"index {obj} is out of bounds for axis {axis} with size {n}")
+    place = obj + n if obj < 0 else obj
+    values = np.moveaxis(values, 0, axis)
+    count = values.shape[axis]
+    result = np.empty(replaced(a.shape, axis, n + count), a.dtype)
+    part(result, axis, None, place)[...] = part(a, axis, None, place)
+    part(result, axis, place, place + count)[...] = values
+    part(result, axis, place + count, None)[...] = part(a, axis, place, None)
+    return result
+
+
+def inserted_at(a: Any, positions: Any, values: Any, axis: Any) -> Any:
+    """The array with a value before each of several positions."""
+    if positions.dtype == np.bool_:
+        positions = np.nonzero(positions)[0]
+    n, count = a.shape[axis], len(positions)
+    for k in range(count):
+        if not -n <= positions[k] <= n:
+            raise IndexError("an index is out of bounds for the axis")
+    positions = np.asarray(np.where(positions < 0, positions + n, positions))
+    order = np.argsort(positions)
+    is_new = np.zeros(n + count, np.bool_)
+    places = np.empty(count, np.int64)
+    for k in range(count):
+        places[order[k]] = positions[order[k]] + k
+        is_new[places[order[k]]] = True
+    rest = np.nonzero(~is_new)[0]
+    values = np.broadcast_to(values, replaced(a.shape, axis, count))
+    result = np.empty(replaced(a.shape, axis, n + count), a.dtype)
+    for i in each(a.shape):
+        result[replaced(i, axis, rest[i[axis]])] = a[i]
+    for i in each(replaced(a.shape, axis, count)):
+        result[replaced(i, axis, places[i[axis]])] = values[i]
+    return result
+
+
+def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
+    a = np.asarray(arr)
+    if axis is None:
+        a, axis = np.ravel(a), 0
+    axis = axis_of(axis, a.ndim)
+    n = a.shape[axis]
+    if not is_array(obj) and not isinstance(obj, slice):
+        if not -n <= obj < n:
+            raise IndexError(f"index {obj} is out of bounds for axis {axis} with size {n}")
+        place = obj + n if obj < 0 else obj
+        return joined((part(a, axis, None, place), part(a, axis, place + 1, None)), axis)
+    stays = np.ones(n, np.bool_)
+    stays[np.asarray(obj) if is_array(obj) else obj] = False
+    return at(a, axis, np.nonzero(stays)[0])
+
+
 def append(arr: Any, values: Any, axis: Any = None) -> Any:
     return concatenate((arr, values), axis)
 
@@ -487,6 +639,50 @@ def swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
 def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     a = np.asarray(a)
     return np.transpose(a, moved(a.ndim, source, destination))
+
+
+def rollaxis(a: Any, axis: Any, start: Any = 0) -> Any:
+    a = np.asarray(a)
+    axis = axis_of(axis, a.ndim)
+    start = start + a.ndim if start < 0 else start
+    return moveaxis(a, axis, start - 1 if axis < start else start)
+
+
+def matrix_transpose(x: Any) -> Any:
+    return swapaxes(x, -1, -2)
+
+
+def broadcast_arrays(*args: Any) -> Any:
+    shapes: Any = ()
+    for a in args:
+        shapes = (*shapes, np.shape(a))
+    shape = np.broadcast_shapes(*shapes)
+    found: Any = ()
+    for a in args:
+        found = (*found, np.broadcast_to(a, shape))
+    return found
+
+
+def sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> Any:
+    """For each place of a window its elements, along new axes at the end."""
+    x = np.asarray(x)
+    lengths = as_tuple(window_shape)
+    axes = tuple(range(x.ndim)) if axis is None else tuple([axis_of(k, x.ndim) for k in as_tuple(axis)])
+    if len(axes) != len(lengths):
+        raise ValueError("Must provide matching length window_shape and axis")
+    shape = x.shape
+    for k, n in zip(axes, lengths, strict=True):
+        if n > shape[k]:
+            raise ValueError("window shape cannot be larger than input array shape")
+        shape = replaced(shape, k, shape[k] - n + 1)
+
+    def element(*place: Any) -> Any:
+        start = place[: x.ndim]
+        for k, offset in zip(axes, place[x.ndim :], strict=True):
+            start = replaced(start, k, start[k] + offset)
+        return x[start]
+
+    return view_from_places(x, shape + lengths, element)
 
 
 def squeeze(a: Any, axis: Any = None) -> Any:
@@ -667,6 +863,10 @@ FUNCTIONS: dict[Any, Any] = {
     np.triu_indices: triu_indices,
     np.arange: arange,
     np.linspace: linspace,
+    np.logspace: logspace,
+    np.geomspace: geomspace,
+    np.fromfunction: fromfunction,
+    np.fromiter: fromiter,
     np.vander: vander,
     np.meshgrid: meshgrid,
     np.indices: indices,
@@ -678,12 +878,20 @@ FUNCTIONS: dict[Any, Any] = {
     np.column_stack: column_stack,
     np.block: block,
     np.append: append,
+    np.insert: insert,
+    np.delete: delete,
+    np.resize: resize,
     np.pad: pad,
     np.diagonal: diagonal,
     np.diag: diag,
     np.diagflat: diagflat,
     np.swapaxes: swapaxes,
     np.moveaxis: moveaxis,
+    np.rollaxis: rollaxis,
+    np.matrix_transpose: matrix_transpose,
+    np.linalg.matrix_transpose: matrix_transpose,
+    np.broadcast_arrays: broadcast_arrays,
+    np.lib.stride_tricks.sliding_window_view: sliding_window_view,
     np.squeeze: squeeze,
     np.atleast_1d: atleast_1d,
     np.atleast_2d: atleast_2d,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from srcdiff.library.language import (
+    agree,
     array_like,
     as_tuple,
     at_axis,
@@ -14,10 +15,11 @@ from srcdiff.library.language import (
     backwards,
     check_positions,
     each,
+    is_function,
     replaced,
     unsupported,
 )
-from srcdiff.library.reductions import count, written
+from srcdiff.library.reductions import count, flat_place, written
 
 
 def nonzero(a: Any) -> Any:
@@ -90,6 +92,11 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     return written(at_axis(a, axis_of(axis, a.ndim), np.nonzero(condition)[0]), out)
 
 
+def compressed(a: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    """The method of arrays."""
+    return compress(condition, a, axis, out)
+
+
 def extract(condition: Any, arr: Any) -> Any:
     return compress(np.ravel(condition), arr)
 
@@ -101,6 +108,30 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     result = default
     for condition, choice in backwards(tuple(zip(conditions, choices, strict=True))):
         result = np.where(condition, choice, result)
+    return result
+
+
+def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any) -> Any:
+    """Each function gets the elements where its condition holds, all at once; one more is for where none does."""
+    x = np.asarray(x)
+    if not isinstance(condlist, tuple | list):
+        condlist = (condlist,)
+    conditions, functions = tuple(condlist), tuple(funclist)
+    if len(functions) == len(conditions) + 1:
+        some = conditions[0]
+        for condition in conditions[1:]:
+            some = some | condition
+        conditions = (*conditions, ~some)
+    if len(functions) != len(conditions):
+        raise ValueError("there must be one function for each condition, or one more")
+    result = np.zeros(x.shape, x.dtype)
+    for condition, function in zip(conditions, functions, strict=True):
+        if is_function(function):
+            found = np.asarray(x[condition])
+            if len(found) > 0:
+                result[condition] = function(found, *args)
+        else:
+            result[condition] = function
     return result
 
 
@@ -199,6 +230,20 @@ def ix_(*args: Any) -> Any:
     return tuple(found)
 
 
+def tril_indices_from(arr: Any, k: Any = 0) -> Any:
+    return np.tril_indices(arr.shape[0], k, arr.shape[1])
+
+
+def triu_indices_from(arr: Any, k: Any = 0) -> Any:
+    return np.triu_indices(arr.shape[0], k, arr.shape[1])
+
+
+def diag_indices_from(arr: Any) -> Any:
+    for n in arr.shape[1:]:
+        agree(n, arr.shape[0], "All dimensions of input must be of equal length")
+    return np.diag_indices(arr.shape[0], arr.ndim)
+
+
 def others(k: Any, rank: Any) -> Any:
     """All axes but one."""
     return tuple([axis for axis in range(rank) if axis != k])
@@ -252,6 +297,60 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
         dst[...] = np.where(where, src, dst)
 
 
+def place(arr: Any, mask: Any, vals: Any) -> None:
+    """Where the mask holds, one value after the other; they begin again where there are too few."""
+    values = np.copy(np.ravel(np.atleast_1d(vals)))
+    holds = np.reshape(mask, arr.shape)
+    k = 0
+    for i in each(arr.shape):
+        if holds[i]:
+            if len(values) == 0:
+                raise ValueError("Cannot insert from an empty array!")
+            arr[i] = values[k % len(values)]
+            k += 1
+
+
+def putmask(a: Any, mask: Any, values: Any) -> None:
+    """Where the mask holds, the value that is there when they are repeated to the size of the array."""
+    values = np.copy(np.ravel(np.atleast_1d(values)))
+    holds = np.reshape(mask, a.shape)
+    if len(values) > 0:
+        for i in each(a.shape):
+            if holds[i]:
+                a[i] = values[flat_place(i, a.shape) % len(values)]
+
+
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
+    if axis is None:
+        unsupported("`put_along_axis` without an axis")
+    indices = np.asarray(indices)
+    axis = axis_of(axis, arr.ndim)
+    check_positions(indices, arr.shape[axis])
+    shape = np.broadcast_shapes(replaced(arr.shape, axis, indices.shape[axis]), indices.shape)
+    indices = np.broadcast_to(indices, shape)
+    values = np.copy(np.broadcast_to(values, shape))
+    for k in each(shape):
+        arr[replaced(k, axis, indices[k])] = values[k]
+
+
+def isin(element: Any, test_elements: Any, assume_unique: Any = False, invert: Any = False) -> Any:
+    element, others = array_like(element), np.ravel(np.atleast_1d(test_elements))
+    if element.ndim == 0:
+        return is_among(element[()], others) != invert
+    result = np.empty(element.shape, np.bool_)
+    for i in each(element.shape):
+        result[i] = is_among(element[i], others) != invert
+    return result
+
+
+def is_among(x: Any, others: Any) -> Any:
+    found = False
+    for k in range(len(others)):
+        if others[k] == x:
+            found = True
+    return found
+
+
 def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
     x = np.asarray(x)
     n = minlength
@@ -275,6 +374,10 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
 
 FUNCTIONS: dict[Any, Any] = {
     np.put: put,
+    np.place: place,
+    np.putmask: putmask,
+    np.put_along_axis: put_along_axis,
+    np.isin: isin,
     np.copyto: copyto,
     np.bincount: bincount,
     np.nonzero: nonzero,
@@ -285,6 +388,7 @@ FUNCTIONS: dict[Any, Any] = {
     np.compress: compress,
     np.extract: extract,
     np.select: select,
+    np.piecewise: piecewise,
     np.choose: choose,
     np.clip: clip,
     np.searchsorted: searchsorted,
@@ -292,5 +396,8 @@ FUNCTIONS: dict[Any, Any] = {
     np.unravel_index: unravel_index,
     np.ravel_multi_index: ravel_multi_index,
     np.ix_: ix_,
+    np.tril_indices_from: tril_indices_from,
+    np.triu_indices_from: triu_indices_from,
+    np.diag_indices_from: diag_indices_from,
     np.fill_diagonal: fill_diagonal,
 }

@@ -29,6 +29,11 @@ def is_array(x: Any) -> bool:
     return np.ndim(x) > 0
 
 
+def is_function(x: Any) -> bool:
+    """Whether something can be called."""
+    return callable(x)
+
+
 def array_like(x: Any) -> Any:
     """The array; lists and numbers become arrays."""
     return np.asarray(x)
@@ -328,6 +333,12 @@ def unsupported(what: str) -> None:
 def has_nan(dtype: Any) -> bool:
     """Whether numbers of this type may be no numbers."""
     return bool(np.dtype(dtype).kind == "f")
+
+
+@structural
+def largest(dtype: Any) -> float:
+    """The largest number of a type of floats."""
+    return float(np.finfo(dtype).max)
 
 
 @structural

@@ -9,6 +9,7 @@ import numpy as np
 from srcdiff.library import calls
 from srcdiff.library.language import (
     array_like,
+    as_tuple,
     axes_moved_last,
     axes_of,
     common_shape,
@@ -18,10 +19,18 @@ from srcdiff.library.language import (
     is_array,
     last_of,
     last_two_swapped,
+    only,
     stretched,
+    unsupported,
+    without,
 )
 from srcdiff.library.products import matmul, of_one_type
-from srcdiff.library.reductions import finished
+from srcdiff.library.reductions import count, finished, root, written
+
+SlogdetResult: Any = type(np.linalg.slogdet(np.eye(1)))
+EighResult: Any = type(np.linalg.eigh(np.eye(1)))
+SVDResult: Any = type(np.linalg.svd(np.eye(1)))
+QRResult: Any = type(np.linalg.qr(np.eye(1)))
 
 
 def floats(a: Any) -> Any:
@@ -86,12 +95,12 @@ def det(a: Any) -> Any:
 def slogdet(a: Any) -> Any:
     a = floats(a)
     if a.ndim == 2:
-        return calls.log_determinant(a)
+        return SlogdetResult(*calls.log_determinant(a))
     shape = first_of(a.shape, -2)
     signs, logarithms = np.empty(shape, a.dtype), np.empty(shape, a.dtype)
     for i in each(shape):
         signs[i], logarithms[i] = calls.log_determinant(a[i])
-    return signs, logarithms
+    return SlogdetResult(signs, logarithms)
 
 
 def matrix_power(a: Any, n: Any) -> Any:
@@ -113,13 +122,17 @@ def matrix_power(a: Any, n: Any) -> Any:
     return result
 
 
-def multi_dot(arrays: Any, out: Any = None) -> Any:
+def multi_dot(arrays: Any, *, out: Any = None) -> Any:
+    return written(product_of_all(arrays), out)
+
+
+def product_of_all(arrays: Any) -> Any:
     """From the right if the last is a vector, else from the left; of three matrices, as is cheaper."""
     first, last = arrays[0], arrays[-1]
     if len(arrays) == 2:
         return matmul(first, last)
     if last.ndim == 1:
-        return multi_dot([*arrays[:-2], matmul(arrays[-2], last)])
+        return product_of_all([*arrays[:-2], matmul(arrays[-2], last)])
     if len(arrays) == 3 and first.ndim == 2:
         middle = arrays[1]
         rows, inner = first.shape
@@ -127,7 +140,7 @@ def multi_dot(arrays: Any, out: Any = None) -> Any:
         if rows * outer * (inner + columns) > inner * columns * (outer + rows):
             return matmul(first, matmul(middle, last))
         return matmul(matmul(first, middle), last)
-    return multi_dot([matmul(first, arrays[1]), *arrays[2:]])
+    return product_of_all([matmul(first, arrays[1]), *arrays[2:]])
 
 
 # ------------------------------------------------------------------------------------------------------- decompositions
@@ -145,11 +158,11 @@ def eigh(a: Any, UPLO: Any = "L") -> Any:  # noqa: N803
     if UPLO != "L" and UPLO != "l":
         a = transposed(a)
     if a.ndim == 2:
-        return calls.eigenvectors(a)
+        return EighResult(*calls.eigenvectors(a))
     values, vectors = np.empty(first_of(a.shape, -1), a.dtype), np.empty(a.shape, a.dtype)
     for i in each(first_of(a.shape, -2)):
         values[i], vectors[i] = calls.eigenvectors(a[i])
-    return values, vectors
+    return EighResult(values, vectors)
 
 
 def eigvalsh(a: Any, UPLO: Any = "L") -> Any:  # noqa: N803
@@ -160,13 +173,13 @@ def eigvalsh(a: Any, UPLO: Any = "L") -> Any:  # noqa: N803
 def svd(a: Any, full_matrices: Any = True, compute_uv: Any = True, hermitian: Any = False) -> Any:
     """The vectors beyond the values of a matrix that is not square are any that complete the others."""
     if hermitian:
-        raise ValueError("`hermitian` is not supported: use np.linalg.eigh")
+        unsupported("`svd` with `hermitian`, which is `np.linalg.eigh`,")
     a = floats(a)
     if a.ndim == 2:
         if compute_uv and full_matrices:
-            return calls.all_singular_vectors(a)
+            return SVDResult(*calls.all_singular_vectors(a))
         u, s, vt = calls.singular_values(a)
-        return (u, s, vt) if compute_uv else s
+        return SVDResult(u, s, vt) if compute_uv else s
     shape, rows, columns = first_of(a.shape, -2), a.shape[a.ndim - 2], a.shape[a.ndim - 1]
     k = min(rows, columns)
     values = np.empty((*shape, k), a.dtype)
@@ -174,11 +187,11 @@ def svd(a: Any, full_matrices: Any = True, compute_uv: Any = True, hermitian: An
         left, right = np.empty((*shape, rows, rows), a.dtype), np.empty((*shape, columns, columns), a.dtype)
         for i in each(shape):
             left[i], values[i], right[i] = calls.all_singular_vectors(a[i])
-        return left, values, right
+        return SVDResult(left, values, right)
     left, right = np.empty((*shape, rows, k), a.dtype), np.empty((*shape, k, columns), a.dtype)
     for i in each(shape):
         left[i], values[i], right[i] = calls.singular_values(a[i])
-    return (left, values, right) if compute_uv else values
+    return SVDResult(left, values, right) if compute_uv else values
 
 
 def svdvals(x: Any) -> Any:
@@ -187,17 +200,17 @@ def svdvals(x: Any) -> Any:
 
 def qr(a: Any, mode: Any = "reduced") -> Any:
     if mode != "reduced" and mode != "r":
-        raise ValueError("`qr` is differentiated in the mode 'reduced' and in the mode 'r'")
+        unsupported("`qr` in another mode than 'reduced' and 'r'")
     a = floats(a)
     if a.ndim == 2:
         q, r = calls.orthogonal_triangular(a)
-        return r if mode == "r" else (q, r)
+        return r if mode == "r" else QRResult(q, r)
     shape, rows, columns = first_of(a.shape, -2), a.shape[a.ndim - 2], a.shape[a.ndim - 1]
     k = min(rows, columns)
     q, r = np.empty((*shape, rows, k), a.dtype), np.empty((*shape, k, columns), a.dtype)
     for i in each(shape):
         q[i], r[i] = calls.orthogonal_triangular(a[i])
-    return r if mode == "r" else (q, r)
+    return r if mode == "r" else QRResult(q, r)
 
 
 # -------------------------------------------------------------------------------------------------------- least squares
@@ -205,7 +218,7 @@ def qr(a: Any, mode: Any = "reduced") -> Any:
 
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     if rcond is not None:
-        raise ValueError("`rcond` must be None")
+        unsupported("`lstsq` with `rcond`")
     a, b = of_one_type(floats(a), floats(b))
     columns = b[:, None] if b.ndim == 1 else b
     solution = calls.least_squares(a, columns)
@@ -214,10 +227,10 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     return solution, calls.residuals(a, columns), calls.rank(a), svd(a, False, False)
 
 
-def pinv(a: Any, rcond: Any = None) -> Any:
+def pinv(a: Any, rcond: Any = None, hermitian: Any = False, *, rtol: Any = None) -> Any:
     """As long as the rank stays the same."""
-    if rcond is not None:
-        raise ValueError("`rcond` must be None")
+    if rcond is not None or rtol is not None or hermitian:
+        unsupported("`pinv` with `rcond`, `rtol` or `hermitian`")
     a = floats(a)
     if a.ndim == 2:
         return calls.pseudo_inverse(a)
@@ -231,7 +244,51 @@ def matrix_rank(A: Any) -> Any:  # noqa: N803
     return calls.rank(floats(A))
 
 
+def tensorinv(a: Any, ind: Any = 2) -> Any:
+    a = np.asarray(a)
+    if ind <= 0:
+        raise ValueError("Invalid ind argument.")
+    rows, columns = first_of(a.shape, ind), last_of(a.shape, a.ndim - ind)
+    return np.reshape(inv(np.reshape(a, (count(rows), count(columns)))), columns + rows)
+
+
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+    a, b = np.asarray(a), np.asarray(b)
+    if axes is not None:
+        a = np.transpose(a, axes_moved_last(a.ndim, as_tuple(axes)))
+    shape = last_of(a.shape, a.ndim - b.ndim)
+    return np.reshape(solve(np.reshape(a, (count(b.shape), count(shape))), np.ravel(b)), shape)
+
+
 # ---------------------------------------------------------------------------------------------------------------- norms
+
+
+def cond(x: Any, p: Any = None) -> Any:
+    """How much a matrix may enlarge errors: its norm times that of its inverse, or by its singular values."""
+    x = floats(x)
+    if p is None or p == 2 or p == -2:
+        values = svd(x, False, False)
+        first, last = values[..., 0], values[..., -1]
+        return last / first if p == -2 else first / last
+    return norm(x, p, (-2, -1)) * norm(inv(x), p, (-2, -1))
+
+
+def norm_of_vectors(x: Any, *, axis: Any = None, keepdims: Any = False, ord: Any = 2) -> Any:  # noqa: A002
+    """`np.linalg.vector_norm`: of all elements, or along axes."""
+    x = np.asarray(x)
+    axes = axes_of(axis, x.ndim)
+    if ord == 2:
+        return length(x, axes, keepdims)
+    if len(axes) == 1:
+        return vector_norm(x, ord, axes, keepdims)
+    last = np.transpose(x, axes_moved_last(x.ndim, axes))
+    lines = np.reshape(last, (*without(x.shape, axes), count(only(x.shape, axes))))
+    return finished(vector_norm(lines, ord, -1, False), axes, None, keepdims)
+
+
+def norm_of_matrices(x: Any, *, keepdims: Any = False, ord: Any = "fro") -> Any:  # noqa: A002
+    """`np.linalg.matrix_norm`."""
+    return norm(x, ord, (-2, -1), keepdims)
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:  # noqa: A002
@@ -249,17 +306,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
 
 def length(x: Any, axis: Any, keepdims: Any) -> Any:
     """The square root of the sum of squares, with a derivative of zero at zero."""
-    squares = np.sum(x * x, axis=axis, keepdims=keepdims)
-    if not is_array(squares):
-        return root(squares)
-    result = np.empty(squares.shape, float_type(squares.dtype))
-    for i in each(squares.shape):
-        result[i] = root(squares[i])
-    return result
-
-
-def root(square: Any) -> Any:
-    return np.sqrt(square) if square > 0 else square + 0.0
+    return root(np.sum(x * x, axis=axis, keepdims=keepdims))
 
 
 def vector_norm(x: Any, ord: Any, axis: Any, keepdims: Any) -> Any:  # noqa: A002
@@ -313,5 +360,10 @@ FUNCTIONS: dict[Any, Any] = {
     np.linalg.lstsq: lstsq,
     np.linalg.pinv: pinv,
     np.linalg.matrix_rank: matrix_rank,
+    np.linalg.tensorinv: tensorinv,
+    np.linalg.tensorsolve: tensorsolve,
     np.linalg.norm: norm,
+    np.linalg.vector_norm: norm_of_vectors,
+    np.linalg.matrix_norm: norm_of_matrices,
+    np.linalg.cond: cond,
 }

@@ -29,13 +29,15 @@ from srcdiff.library.language import (
     without,
     zero,
 )
-from srcdiff.library.reductions import numbers
+from srcdiff.library.reductions import numbers, written
 from srcdiff.library.subscripts import (
     axes_not_in,
     groups,
     kept_letters,
     letters_in,
+    letters_of,
     next_pair,
+    operands_beside,
     order_of,
     place_of,
     subscripts,
@@ -60,6 +62,21 @@ def matmul(a: Any, b: Any) -> Any:
         rows = matrix_times_matrix(as_rows(a), b)
         return np.reshape(rows, first_of(a.shape, -1) + last_of(b.shape, 1))
     return matrices_times_matrices(a, b)
+
+
+def matmul_into(a: Any, b: Any, out: Any = None) -> Any:
+    return written(matmul(a, b), out)
+
+
+def matvec(x1: Any, x2: Any) -> Any:
+    """The products of matrices with vectors; the other axes are stretched to one shape."""
+    x1, x2 = np.asarray(x1), np.asarray(x2)
+    return matmul(x1, x2) if x2.ndim == 1 else matmul(x1, np.expand_dims(x2, -1))[..., 0]
+
+
+def vecmat(x1: Any, x2: Any) -> Any:
+    x1, x2 = np.asarray(x1), np.asarray(x2)
+    return matvec(np.transpose(x2, last_two_swapped(x2.ndim)), x1)
 
 
 def of_one_type(a: Any, b: Any) -> Any:
@@ -116,11 +133,7 @@ def matrices_times_matrices(a: Any, b: Any) -> Any:
 
 
 def dot(a: Any, b: Any, out: Any = None) -> Any:
-    result = dot_product(a, b)
-    if out is not None:
-        out[...] = result
-        return out
-    return result
+    return written(dot_product(a, b), out)
 
 
 def dot_product(a: Any, b: Any) -> Any:
@@ -165,10 +178,7 @@ def inner(a: Any, b: Any) -> Any:
 
 def outer(a: Any, b: Any, out: Any = None) -> Any:
     a, b = flat(a), flat(b)
-    if out is not None:
-        out[...] = a[:, None] * b[None, :]
-        return out
-    return a[:, None] * b[None, :]
+    return written(a[:, None] * b[None, :], out)
 
 
 # --------------------------------------------------------------------------------------------------------- contractions
@@ -180,12 +190,15 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     return product_of_two(a, a_letters, b, b_letters, result)
 
 
-def einsum(text: Any, *operands: Any, optimize: Any = False) -> Any:
+def einsum(text: Any, *operands: Any, out: Any = None, optimize: Any = False) -> Any:
+    """The subscripts are text, or a list of numbers behind each operand and perhaps one for the result."""
+    if is_array(text):
+        return written(einsum(letters_of(operands), text, *operands_beside(operands)), out)
     arrays = tuple([np.asarray(x) if is_array(x) else x for x in operands])
     letters, result = subscripts(text, tuple([x.ndim if is_array(x) else 0 for x in arrays]))
     if len(arrays) == 1:
-        return rearranged(arrays[0], letters[0], result)
-    return product_of_several(arrays, letters, result)
+        return written(rearranged(arrays[0], letters[0], result), out)
+    return written(product_of_several(arrays, letters, result), out)
 
 
 def product_of_several(arrays: Any, letters: Any, result: Any) -> Any:
@@ -321,6 +334,8 @@ def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axi
         a = np.transpose(a, axes_moved_last(a.ndim, (axisa,)))
     if b.ndim > 1:
         b = np.transpose(b, axes_moved_last(b.ndim, (axisb,)))
+    if a.shape[a.ndim - 1] == 2 and b.shape[b.ndim - 1] == 2:
+        raise ValueError("`cross` takes vectors with three components: of two, write x[0] * y[1] - x[1] * y[0]")
     if a.shape[a.ndim - 1] != 3 or b.shape[b.ndim - 1] != 3:
         raise ValueError("`cross` takes vectors with three components")
     shape = common_shape(first_of(a.shape, -1), first_of(b.shape, -1))
@@ -347,17 +362,27 @@ def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = 
         total = zero(a.dtype)
         for k in range(count):
             total += a[below + k, beside + k]
-        return total
+        return written(total, out)
     a = np.transpose(a, axes_moved_last(a.ndim, (first, second)))
     result = np.zeros(first_of(a.shape, -2), a.dtype)
     for i in each(result.shape):
         for k in range(count):
             result[i] += a[inserted(inserted(i, -1, below + k), -1, beside + k)]
-    return result
+    return written(result, out)
+
+
+def matrix_trace(x: Any, *, offset: Any = 0, dtype: Any = None) -> Any:
+    return trace(x, offset, -2, -1, dtype)
+
+
+def matrix_diagonal(x: Any, *, offset: Any = 0) -> Any:
+    return np.diagonal(x, offset, -2, -1)
 
 
 FUNCTIONS: dict[Any, Any] = {
-    np.matmul: matmul,
+    np.matmul: matmul_into,
+    np.matvec: matvec,
+    np.vecmat: vecmat,
     np.dot: dot,
     np.vdot: vdot,
     np.vecdot: vecdot,
@@ -372,4 +397,7 @@ FUNCTIONS: dict[Any, Any] = {
     np.linalg.outer: outer,
     np.linalg.tensordot: tensordot,
     np.linalg.cross: cross,
+    np.linalg.vecdot: vecdot,
+    np.linalg.trace: matrix_trace,
+    np.linalg.diagonal: matrix_diagonal,
 }

@@ -206,7 +206,12 @@ def std(
     correction: Any = None,
 ) -> Any:
     variance = var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
-    return written(np.sqrt(variance), out)
+    return written(root(variance), out)
+
+
+def root(square: Any) -> Any:
+    """The square root of a sum of squares, with a derivative of zero where all of them are zero."""
+    return np.where(square != 0, np.sqrt(square), square)
 
 
 def average(a: Any, axis: Any = None, weights: Any = None, returned: Any = False, *, keepdims: Any = False) -> Any:
@@ -272,49 +277,78 @@ def quantile(
     method: Any = "linear",
     keepdims: Any = False,
 ) -> Any:
-    if method != "linear":
-        unsupported("`quantile` by another method than linear interpolation")
+    return quantiles_of(a, q, axis, out, method, keepdims, False)
+
+
+def quantiles_of(a: Any, q: Any, axis: Any, out: Any, method: Any, keepdims: Any, leaves_out_nan: Any) -> Any:
     a = np.asarray(a)
     axes = axes_of(axis, a.ndim)
     outer, inner = without(a.shape, axes), only(a.shape, axes)
     lines = np.reshape(np.transpose(a, without(tuple(range(a.ndim)), axes) + axes), (*outer, count(inner)))
     order = np.argsort(lines)
     if not is_array(q):
-        return finished(quantiles(lines, order, outer, q), axes, out, keepdims)
-    q = array_like(q)
+        return finished(quantiles(lines, order, outer, q, method, leaves_out_nan), axes, out, keepdims)
+    q = np.asarray(q)
     found = np.empty((*q.shape, *outer), result_type(a, np.float32))
     for k in each(q.shape):
-        found[k] = quantiles(lines, order, outer, q[k])
-    if keepdims or out is not None:
-        unsupported("`quantile` with several fractions, and `keepdims` or `out`")
-    return found
+        found[k] = quantiles(lines, order, outer, q[k], method, leaves_out_nan)
+    return finished(found, tuple([q.ndim + k for k in axes]), out, keepdims)
 
 
-def quantiles(lines: Any, order: Any, outer: Any, q: Any) -> Any:
+def quantiles(lines: Any, order: Any, outer: Any, q: Any, method: Any, leaves_out_nan: Any) -> Any:
     """Of each line, what so large a fraction of its elements is below."""
-    n = lines.shape[-1]
     if not 0 <= q <= 1:
         raise ValueError("Quantiles must be in the range [0, 1]")
-    at = q * (n - 1)
-    low = int(at)
     if len(outer) == 0:
-        return beside((), lines, order, low, at - low)
+        return quantile_of_line((), lines, order, q, method, leaves_out_nan)
     result = np.empty(outer, result_type(lines, np.float32))
     for i in each(outer):
-        result[i] = beside(i, lines, order, low, at - low)
+        result[i] = quantile_of_line(i, lines, order, q, method, leaves_out_nan)
     return result
 
 
-def beside(i: Any, lines: Any, order: Any, low: Any, rest: Any) -> Any:
-    """Between an element of a line and the next larger one, unless the last in the order is no number."""
+def quantile_of_line(i: Any, lines: Any, order: Any, q: Any, method: Any, leaves_out_nan: Any) -> Any:
+    """Elements that are no numbers are last in the order: they are left out, or they are what comes out."""
     n = lines.shape[-1]
+    if has_nan(lines.dtype) and leaves_out_nan:
+        while n > 0 and np.isnan(lines[(*i, order[(*i, n - 1)])]):
+            n -= 1
+    if n == 0:
+        return np.nan
     last = lines[(*i, order[(*i, n - 1)])]
     if has_nan(lines.dtype) and np.isnan(last):
         return last + 0.0
+    at = np.minimum(np.maximum(place_of_quantile(q, n, method), 0.0), n - 1.0)
+    low = int(at)
     lower = lines[(*i, order[(*i, low)])]
     if low + 1 == n:
         return lower + 0.0
-    return lower + (lines[(*i, order[(*i, low + 1)])] - lower) * rest
+    return lower + (lines[(*i, order[(*i, low + 1)])] - lower) * (at - low)
+
+
+def place_of_quantile(q: Any, n: Any, method: Any) -> Any:
+    """Where between the elements of a sorted line a quantile is: Hyndman and Fan 1996, and NumPy's own."""
+    if method == "linear":
+        return q * (n - 1)
+    if method == "lower":
+        return np.floor(q * (n - 1))
+    if method == "higher":
+        return np.ceil(q * (n - 1))
+    if method == "midpoint":
+        return 0.5 * (np.floor(q * (n - 1)) + np.ceil(q * (n - 1)))
+    if method == "nearest":
+        return np.rint(q * (n - 1))
+    if method == "hazen":
+        return q * n - 0.5
+    if method == "weibull":
+        return q * (n + 1) - 1
+    if method == "median_unbiased":
+        return q * (n + 1 / 3) + 1 / 3 - 1
+    if method == "normal_unbiased":
+        return q * (n + 1 / 4) + 3 / 8 - 1
+    if method == "interpolated_inverted_cdf":
+        return q * n - 1
+    return unsupported("`quantile` by this method")
 
 
 def percentile(
@@ -326,7 +360,11 @@ def percentile(
     method: Any = "linear",
     keepdims: Any = False,
 ) -> Any:
-    return quantile(a, np.true_divide(q, 100), axis, out, overwrite_input, method, keepdims)
+    return quantile(a, hundredths(q), axis, out, overwrite_input, method, keepdims)
+
+
+def hundredths(q: Any) -> Any:
+    return (np.asarray(q) if is_array(q) else q) / 100
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
@@ -517,7 +555,7 @@ def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: A
 
 
 def nanstd(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False) -> Any:
-    return written(np.sqrt(nanvar(a, axis, dtype, None, ddof, keepdims)), out)
+    return written(root(nanvar(a, axis, dtype, None, ddof, keepdims)), out)
 
 
 def nanmax(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
@@ -528,6 +566,59 @@ def nanmax(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> 
 def nanmin(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
     a = np.asarray(a)
     return min(a, axis, out, keepdims, np.inf, ~np.isnan(a))
+
+
+def nanquantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: Any = False,
+    method: Any = "linear",
+    keepdims: Any = False,
+) -> Any:
+    return quantiles_of(a, q, axis, out, method, keepdims, True)
+
+
+def nanpercentile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: Any = False,
+    method: Any = "linear",
+    keepdims: Any = False,
+) -> Any:
+    return nanquantile(a, hundredths(q), axis, out, overwrite_input, method, keepdims)
+
+
+def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, keepdims: Any = False) -> Any:
+    return nanquantile(a, 0.5, axis, out, overwrite_input, "linear", keepdims)
+
+
+def nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    return argmax(with_numbers(a, axis, -np.inf), axis, out, keepdims=keepdims)
+
+
+def nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    return argmin(with_numbers(a, axis, np.inf), axis, out, keepdims=keepdims)
+
+
+def with_numbers(a: Any, axis: Any, instead: Any) -> Any:
+    """The array with something else for what is no number; NumPy wants one number at least."""
+    a = np.asarray(a)
+    if any(all(np.isnan(a), axis)):
+        raise ValueError("All-NaN slice encountered")
+    return np.where(np.isnan(a), instead, a)
+
+
+def array_equal(a1: Any, a2: Any, equal_nan: Any = False) -> Any:
+    if equal_nan:
+        unsupported("`array_equal` with `equal_nan`")
+    a1, a2 = array_like(a1), array_like(a2)
+    if a1.ndim != a2.ndim:
+        return False
+    return all(a1 == a2) if a1.shape == a2.shape else False
 
 
 FUNCTIONS: dict[Any, Any] = {
@@ -558,4 +649,10 @@ FUNCTIONS: dict[Any, Any] = {
     np.nanstd: nanstd,
     np.nanmax: nanmax,
     np.nanmin: nanmin,
+    np.nanmedian: nanmedian,
+    np.nanquantile: nanquantile,
+    np.nanpercentile: nanpercentile,
+    np.nanargmax: nanargmax,
+    np.nanargmin: nanargmin,
+    np.array_equal: array_equal,
 }

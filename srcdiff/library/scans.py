@@ -9,20 +9,30 @@ import numpy as np
 from srcdiff.library import reductions
 from srcdiff.library.language import (
     array_like,
+    as_tuple,
+    at_axis,
+    axes_moved_last,
     axes_of,
     axis_of,
+    check_positions,
     each,
+    has_nan,
     identity_of,
     inserted,
+    is_array,
+    largest,
+    only,
     part,
+    replaced,
     result_type,
     unsupported,
     without,
     zero,
+    zeros,
 )
 from srcdiff.library.language import ones as ones_of
 from srcdiff.library.language import ufunc_at as at
-from srcdiff.library.reductions import finished, folded, numbers, written
+from srcdiff.library.reductions import finished, folded, folded_line, numbers, written
 
 
 def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
@@ -61,6 +71,34 @@ def running(ufunc: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     return written(result, out)
 
 
+def cumulative_sum(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: Any = False) -> Any:
+    return cumulative(np.add, x, axis, dtype, out, include_initial)
+
+
+def cumulative_prod(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: Any = False) -> Any:
+    return cumulative(np.multiply, x, axis, dtype, out, include_initial)
+
+
+def cumulative(ufunc: Any, x: Any, axis: Any, dtype: Any, out: Any, include_initial: Any) -> Any:
+    x = numbers(x, dtype)
+    if axis is None and x.ndim != 1:
+        raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
+    axis = 0 if axis is None else axis_of(axis, x.ndim)
+    found = running(ufunc, x, axis, None, None)
+    if include_initial:
+        first = np.full(replaced(x.shape, axis, 1), identity_of(ufunc), found.dtype)
+        found = np.concatenate((first, found), axis)
+    return written(found, out)
+
+
+def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    return running(np.add, np.where(np.isnan(a), 0, a), axis, dtype, out)
+
+
+def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    return running(np.multiply, np.where(np.isnan(a), 1, a), axis, dtype, out)
+
+
 def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = None, append: Any = None) -> Any:
     a = array_like(a)
     axis = axis_of(axis, a.ndim)
@@ -83,6 +121,35 @@ def ending(x: Any, a: Any, axis: Any) -> Any:
     if x.ndim == 0:
         return np.full((*a.shape[:axis], 1, *a.shape[axis + 1 :]), x[()], a.dtype)
     return x
+
+
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    a = np.ravel(np.atleast_1d(ary))
+    found = diff(a)
+    if to_begin is not None:
+        found = np.concatenate((np.ravel(np.atleast_1d(to_begin)), found), dtype=a.dtype)
+    if to_end is not None:
+        found = np.concatenate((found, np.ravel(np.atleast_1d(to_end))), dtype=a.dtype)
+    return found
+
+
+def unwrap(p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * np.pi) -> Any:
+    """Jumps of more than half a period become their complements, and all that comes after is moved with them."""
+    p = np.asarray(p)
+    if not has_nan(p.dtype):
+        unsupported("`unwrap` of integers")
+    axis = axis_of(axis, p.ndim)
+    half = period / 2
+    result = np.copy(p)
+    for i in each(without(p.shape, (axis,))):
+        moved = zero(p.dtype)
+        for k in range(1, p.shape[axis]):
+            step = p[inserted(i, axis, k)] - p[inserted(i, axis, k - 1)]
+            if not abs(step) < (half if discont is None else max(discont, half)):
+                turned = np.mod(step + half, period) - half
+                moved += (half if turned == -half and step > 0 else turned) - step
+            result[inserted(i, axis, k)] = p[inserted(i, axis, k)] + moved
+    return result
 
 
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> Any:
@@ -168,8 +235,41 @@ def reduce(
     axes = axes_of(axis, array.ndim)
     start = identity_of(ufunc) if initial is None else initial
     if start is None:
-        unsupported("`reduce` of a function that has no identity")
+        return finished(from_the_first(ufunc, array, axes, where), axes, out, keepdims)
     return finished(folded(ufunc, array, axes, start + zero(array.dtype), where), axes, out, keepdims)
+
+
+def from_the_first(ufunc: Any, array: Any, axes: Any, where: Any) -> Any:
+    """The elements along an axis, taken together from the first one on."""
+    if where is not True or len(axes) != 1:
+        unsupported("`reduce` of a function that has no identity, with `where` or along several axes")
+    array = np.asarray(array)
+    if array.shape[axes[0]] == 0:
+        raise ValueError("zero-size array to reduction operation which has no identity")
+    first, others = at_axis(array, axes[0], 0), part(array, axes[0], 1, None)
+    if array.ndim == 1:
+        return folded(ufunc, others, axes, first, True)
+    result = np.copy(first)
+    for i in each(result.shape):
+        result[i] = folded_line(ufunc, others, axes, i, only(others.shape, axes), result[i], True)
+    return result
+
+
+def reduceat(ufunc: Any, array: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
+    """From each position to the next, or to the end; only the element itself, if the next one comes before it."""
+    array, positions = np.asarray(numbers(array, dtype)), np.asarray(indices)
+    axis = axis_of(axis, array.ndim)
+    n, count = array.shape[axis], len(positions)
+    check_positions(positions, n)
+    result = np.empty(replaced(array.shape, axis, count), array.dtype)
+    for i in each(without(array.shape, (axis,))):
+        for k in range(count):
+            start = positions[k]
+            total = array[inserted(i, axis, start)]
+            for m in range(start + 1, positions[k + 1] if k + 1 < count else n):
+                total = ufunc(total, array[inserted(i, axis, m)])
+            result[inserted(i, axis, k)] = total
+    return written(result, out)
 
 
 def accumulate(ufunc: Any, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
@@ -181,7 +281,13 @@ def outer(ufunc: Any, a: Any, b: Any) -> Any:
     return ufunc(np.reshape(a, a.shape + ones_of(b.ndim)), b)
 
 
-METHODS: dict[str, Any] = {"reduce": reduce, "accumulate": accumulate, "outer": outer, "at": at}
+METHODS: dict[str, Any] = {
+    "reduce": reduce,
+    "reduceat": reduceat,
+    "accumulate": accumulate,
+    "outer": outer,
+    "at": at,
+}
 """By the name of the method; the elementwise function is the first argument."""
 
 
@@ -189,10 +295,84 @@ def divmod(x: Any, y: Any) -> Any:  # noqa: A001 -- NumPy's name
     return np.floor_divide(x, y), np.mod(x, y)
 
 
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False) -> Any:
+    a = np.asarray(a) if is_array(a) else a
+    b = np.asarray(b) if is_array(b) else b
+    near = (np.abs(a - b) <= atol + rtol * np.abs(b)) & np.isfinite(b) | (a == b)
+    return near | (np.isnan(a) & np.isnan(b)) if equal_nan else near
+
+
+def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False) -> Any:
+    return reductions.all(isclose(a, b, rtol, atol, equal_nan))
+
+
+def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    """What is not finite is replaced, and has no derivative."""
+    x = array_like(x)
+    if not has_nan(x.dtype):
+        return x
+    if not copy:
+        unsupported("`nan_to_num` without a copy")
+    high = largest(x.dtype) if posinf is None else posinf
+    low = -largest(x.dtype) if neginf is None else neginf
+    return np.where(np.isnan(x), nan, np.where(np.isposinf(x), high, np.where(np.isneginf(x), low, x)))
+
+
+def modf(x: Any) -> Any:
+    whole = np.trunc(x)
+    return np.where(np.isinf(x), np.copysign(0.0, x), x - whole), whole
+
+
+def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any) -> Any:
+    """What the function gives for each line along the axis, which takes the place of the line."""
+    arr = np.asarray(arr)
+    axis = axis_of(axis, arr.ndim)
+    if arr.ndim == 1:
+        return func1d(arr, *args)
+    lines = np.transpose(arr, axes_moved_last(arr.ndim, (axis,)))
+    outer = without(arr.shape, (axis,))
+    for n in outer:
+        if n == 0:
+            raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
+    first = func1d(lines[zeros(len(outer))], *args)
+    if not is_array(first):
+        result = np.empty(outer, result_type(first))
+        for i in each(outer):
+            result[i] = func1d(lines[i], *args)
+        return result
+    first = np.asarray(first)
+    result = np.empty(outer[:axis] + first.shape + outer[axis:], first.dtype)
+    for i in each(outer):
+        found = np.asarray(func1d(lines[i], *args))
+        for k in each(found.shape):
+            result[i[:axis] + k + i[axis:]] = found[k]
+    return result
+
+
+def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
+    a = np.asarray(a)
+    for axis in as_tuple(axes):
+        found = np.asarray(func(a, axis))
+        a = np.expand_dims(found, axis) if found.ndim < a.ndim else found
+    return a
+
+
 FUNCTIONS: dict[Any, Any] = {
     np.divmod: divmod,
+    np.modf: modf,
+    np.isclose: isclose,
+    np.allclose: allclose,
+    np.nan_to_num: nan_to_num,
     np.cumsum: cumsum,
     np.cumprod: cumprod,
+    np.cumulative_sum: cumulative_sum,
+    np.cumulative_prod: cumulative_prod,
+    np.nancumsum: nancumsum,
+    np.nancumprod: nancumprod,
     np.diff: diff,
+    np.ediff1d: ediff1d,
+    np.unwrap: unwrap,
     np.gradient: gradient,
+    np.apply_along_axis: apply_along_axis,
+    np.apply_over_axes: apply_over_axes,
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.library.language import array_like, common_type, each, float_type, is_array, zero
+from srcdiff.library.language import agree, array_like, common_type, each, float_type, is_array, unsupported, zero
 from srcdiff.library.products import matmul
 
 # -------------------------------------------------------------------------------------------------------------- signals
@@ -81,6 +81,71 @@ def horner(p: Any, x: Any, start: Any) -> Any:
     return total
 
 
+def polyadd(a1: Any, a2: Any) -> Any:
+    return sum_of_polynomials(a1, a2, 1)
+
+
+def polysub(a1: Any, a2: Any) -> Any:
+    return sum_of_polynomials(a1, a2, -1)
+
+
+def sum_of_polynomials(a1: Any, a2: Any, sign: Any) -> Any:
+    a1, a2 = np.atleast_1d(a1), np.atleast_1d(a2)
+    n = max(len(a1), len(a2))
+    result = np.zeros(n, common_type(a1.dtype, a2.dtype))
+    result[n - len(a1) :] += a1
+    result[n - len(a2) :] += sign * a2
+    return result
+
+
+def polymul(a1: Any, a2: Any) -> Any:
+    return convolve(a1, a2)
+
+
+def polyder(p: Any, m: Any = 1) -> Any:
+    p = np.asarray(p)
+    for _ in tuple(range(m)):
+        p = p[:-1] * np.arange(len(p) - 1, 0, -1)
+    return p
+
+
+def polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
+    p = np.asarray(p)
+    for turn in tuple(range(m)):
+        constant = 0.0 if k is None else k[turn] if is_array(k) else k
+        p = np.append(p / np.arange(len(p), 0, -1), constant)
+    return p
+
+
+def poly(seq_of_zeros: Any) -> Any:
+    """The polynomial that is zero at these places."""
+    zeros = np.asarray(seq_of_zeros)
+    if zeros.ndim != 1:
+        unsupported("`poly` of a matrix")
+    n = len(zeros)
+    result = np.zeros(n + 1, float_type(zeros.dtype))
+    result[0] = 1.0
+    for k in range(n):
+        for j in range(k + 1, 0, -1):
+            result[j] -= zeros[k] * result[j - 1]
+    return result
+
+
+def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: Any = False, w: Any = None, cov: Any = False) -> Any:
+    """Least squares, with columns of the same length, as NumPy has it."""
+    if full or cov or rcond is not None:
+        unsupported("`polyfit` with `full`, `cov` or `rcond`")
+    powers = np.vander(np.asarray(x) + 0.0, deg + 1)
+    y = np.asarray(y) + 0.0
+    if w is not None:
+        w = np.asarray(w)
+        powers = powers * w[:, None]
+        y = y * w if y.ndim == 1 else y * w[:, None]
+    scale = np.sqrt(np.sum(powers * powers, axis=0))
+    found = np.linalg.lstsq(powers / scale, y)[0]
+    return found / scale if y.ndim == 1 else found / scale[:, None]
+
+
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     """At one of the points the derivative is that of the piece to the right of it."""
     xp, fp = np.asarray(xp), np.asarray(fp)
@@ -144,26 +209,54 @@ def cov(
     fweights: Any = None,
     aweights: Any = None,
 ) -> Any:
-    if fweights is not None or aweights is not None:
-        raise ValueError("weights are not supported")
     x = variables(m, rowvar)
     if y is not None:
         x = np.concatenate((x, variables(y, rowvar)))
     if ddof is None:
         ddof = 0 if bias else 1
+    weights = product_of_weights(fweights, aweights, float_type(x.dtype))
+    products, norm = centred_products(x, weights, aweights, ddof)
+    if m.ndim == 1 and y is None:
+        return products[0, 0] / max(norm, 0)
+    return products / max(norm, 0)
+
+
+def product_of_weights(fweights: Any, aweights: Any, dtype: Any) -> Any:
+    if fweights is None and aweights is None:
+        return None
+    if fweights is None:
+        return np.asarray(np.asarray(aweights) + zero(dtype))
+    if aweights is None:
+        return np.asarray(np.asarray(fweights) + zero(dtype))
+    return np.asarray(np.asarray(fweights) * np.asarray(aweights) + zero(dtype))
+
+
+def centred_products(x: Any, weights: Any, aweights: Any, ddof: Any) -> Any:
+    """The products of all variables, each less its mean, and what they are divided by."""
     n, count = x.shape
     centred = np.empty(x.shape, float_type(x.dtype))
+    if weights is None:
+        for i in range(n):
+            total = zero(centred.dtype)
+            for k in range(count):
+                total += x[i, k]
+            mean = total / count
+            for k in range(count):
+                centred[i, k] = x[i, k] - mean
+        return matmul(centred, centred.T), count - ddof
+    agree(len(weights), count, "incompatible numbers of samples and weights")
+    whole = np.sum(weights)
     for i in range(n):
         total = zero(centred.dtype)
         for k in range(count):
-            total += x[i, k]
-        mean = total / count
+            total += x[i, k] * weights[k]
+        mean = total / whole
         for k in range(count):
             centred[i, k] = x[i, k] - mean
-    products = matmul(centred, centred.T)
-    if m.ndim == 1 and y is None:
-        return products[0, 0] / max(count - ddof, 0)
-    return products / max(count - ddof, 0)
+    norm = whole - ddof
+    if aweights is not None and ddof != 0:
+        norm = whole - ddof * np.sum(weights * np.asarray(aweights)) / whole
+    return matmul(centred * weights, centred.T), norm
 
 
 def variables(m: Any, rowvar: Any) -> Any:
@@ -195,6 +288,13 @@ FUNCTIONS: dict[Any, Any] = {
     np.convolve: convolve,
     np.correlate: correlate,
     np.polyval: polyval,
+    np.polyadd: polyadd,
+    np.polysub: polysub,
+    np.polymul: polymul,
+    np.polyder: polyder,
+    np.polyint: polyint,
+    np.poly: poly,
+    np.polyfit: polyfit,
     np.interp: interp,
     np.cov: cov,
     np.corrcoef: corrcoef,

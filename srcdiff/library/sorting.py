@@ -47,6 +47,11 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = N
     return sort(a, axis)
 
 
+def partition_in_place(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> None:
+    """The method of arrays."""
+    a[...] = sort(a, axis)
+
+
 def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
     return argsort(a, axis)
 
@@ -54,6 +59,8 @@ def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any 
 def lexsort(keys: Any, axis: Any = -1) -> Any:
     """By the last of the keys first: each key in turn keeps the order that the ones before it have made."""
     keys = tuple(keys)
+    if np.ndim(keys[0]) > 1:
+        unsupported("`lexsort` of keys with several axes")
     order = argsort(keys[0])
     for key in keys[1:]:
         order = np.asarray(order[argsort(key[order])])

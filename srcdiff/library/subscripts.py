@@ -110,3 +110,21 @@ def groups(a: str, b: str, result: str) -> tuple[str, str, str, str]:
     left = "".join(x for x in result if x in a and x not in b)
     right = "".join(x for x in result if x in b and x not in a)
     return together, left, right, "".join(x for x in a if x in b and x not in result)
+
+
+@structural
+def letters_of(operands: tuple[Any, ...]) -> str:
+    """The subscripts as text, of those that `einsum` is given as numbers: behind each operand, and for the result.
+
+    >>> letters_of(((0, 1), "b", (1, 2), (0, 2)))
+    'ab,bc->ac'
+    """
+    lists = operands[::2] + (operands[-1:] if len(operands) % 2 == 0 else ())
+    texts = ["".join("..." if k is ... else _LETTERS[k] for k in numbers) for numbers in lists]
+    return ",".join(texts) if len(operands) % 2 else ",".join(texts[:-1]) + "->" + texts[-1]
+
+
+@structural
+def operands_beside(operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The operands behind the first one, of those that have numbers behind them."""
+    return operands[1 : len(operands) - 1 : 2]

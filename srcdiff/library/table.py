@@ -34,15 +34,17 @@ STANDARD: dict[Any, Any] = mathematics.FUNCTIONS
 """By the function of Python's own library."""
 
 _NAMED = (
-    *("all", "any", "argmax", "argmin", "argsort", "astype", "choose", "clip", "compress", "cumprod", "cumsum"),
-    *("diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "ravel", "repeat", "round", "searchsorted"),
+    *("all", "any", "argmax", "argmin", "argsort", "astype", "choose", "clip", "conj", "conjugate", "cumprod"),
+    *("cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "ravel", "repeat", "round", "searchsorted"),
     *("squeeze", "std", "sum", "swapaxes", "take", "trace", "var"),
 )
 
 METHODS: dict[str, Any] = {
     **{name: getattr(np, name) for name in _NAMED},
+    "compress": indices.compressed,
     "fill": indices.fill,
     "flatten": building.flatten,
+    "partition": sorting.partition_in_place,
     "put": indices.put,
     "sort": sorting.sort_in_place,
 }

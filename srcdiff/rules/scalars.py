@@ -70,8 +70,6 @@ elementwise("fmax(x, y)", "fmin(x, y)",
                 edge(x=nan, y=nan, x_bar=nan, y_bar=nan)])
 elementwise("heaviside(x, y)",    y="1.0 if x == 0.0 else 0.0",
             at=[edge(x=0.0, y=0.5, y_bar=1.0)])
-elementwise("nan_to_num(x)",      x="1.0 if isfinite(x) else 0.0",
-            at=[edge(x=nan, x_bar=0.0), edge(x=inf, x_bar=0.0)])
 
 # -- sizes -----------------------------------------------------------------------------------------------------------
 elementwise("absolute(x)", "fabs(x)",
@@ -144,7 +142,7 @@ elementwise("ldexp(x, n)",     x="ldexp(1.0, n)",                       on={"n":
 constant("floor(x)", "ceil(x)", "trunc(x)", "rint(x)", "sign(x)", "angle(x)", "spacing(x)", "int(x)", "bool(x)")
 constant("floor_divide(x, y)", on=AWAY_FROM_ZERO)
 constant("less(x, y)", "less_equal(x, y)", "greater(x, y)", "greater_equal(x, y)", "equal(x, y)", "not_equal(x, y)")
-constant("isclose(x, y)", "isnan(x)", "isinf(x)", "isfinite(x)", "isposinf(x)", "isneginf(x)", "signbit(x)")
+constant("isnan(x)", "isinf(x)", "isfinite(x)", "isposinf(x)", "isneginf(x)", "signbit(x)")
 constant("logical_and(x, y)", "logical_or(x, y)", "logical_xor(x, y)", "logical_not(x)", on=BOOLEAN)
 constant("bitwise_and(x, y)", "bitwise_or(x, y)", "bitwise_xor(x, y)", "invert(x)", on=INTEGER)
 constant("left_shift(x, y)", "right_shift(x, y)", "gcd(x, y)", "lcm(x, y)", on=INTEGER)

@@ -219,9 +219,10 @@ class Lazy:
 
 @dataclass(frozen=True, slots=True)
 class Each:
-    """All places of an array of this shape, in order."""
+    """All places of an array of this shape, in order; with what is there, if the array is given."""
 
     shape: tuple[Abstract, ...]
+    of: Value | None = None
 
 
 @dataclass(frozen=True, slots=True)

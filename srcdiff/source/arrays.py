@@ -22,7 +22,7 @@ from srcdiff.source.abstract import (
     Tuple,
 )
 from srcdiff.source.environment import list_key
-from srcdiff.source.whole_arrays import Places, WholeArrays
+from srcdiff.source.whole_arrays import Places, Update, WholeArrays
 
 
 class Arrays(WholeArrays):
@@ -55,14 +55,40 @@ class Arrays(WholeArrays):
             value = self.cast(number, element if name != "float32" else FLOAT)
         return self.alloc(name, sizes, value, like=like)
 
-    def call_zeros(self, node: ast.AST, shape: Abstract, dtype: Abstract = Static(float)) -> Abstract:  # noqa: B008
-        return self.new_array(node, shape, Static(0.0), dtype)
+    def call_zeros(
+        self,
+        node: ast.AST,
+        shape: Abstract,
+        dtype: Abstract = Static(float),  # noqa: B008
+        order: Abstract = Static("C"),  # noqa: B008
+    ) -> Abstract:
+        return self.in_order(self.new_array(node, shape, Static(0.0), dtype), order, node)
 
-    def call_ones(self, node: ast.AST, shape: Abstract, dtype: Abstract = Static(float)) -> Abstract:  # noqa: B008
-        return self.new_array(node, shape, Static(1.0), dtype)
+    def call_ones(
+        self,
+        node: ast.AST,
+        shape: Abstract,
+        dtype: Abstract = Static(float),  # noqa: B008
+        order: Abstract = Static("C"),  # noqa: B008
+    ) -> Abstract:
+        return self.in_order(self.new_array(node, shape, Static(1.0), dtype), order, node)
 
-    def call_empty(self, node: ast.AST, shape: Abstract, dtype: Abstract = Static(float)) -> Abstract:  # noqa: B008
-        return self.new_array(node, shape, None, dtype)
+    def call_empty(
+        self,
+        node: ast.AST,
+        shape: Abstract,
+        dtype: Abstract = Static(float),  # noqa: B008
+        order: Abstract = Static("C"),  # noqa: B008
+    ) -> Abstract:
+        return self.in_order(self.new_array(node, shape, None, dtype), order, node)
+
+    def in_order(self, array: Abstract, order: Abstract, node: ast.AST) -> Abstract:
+        """A new array, of which `order` says how NumPy lays it out in memory."""
+        if not (isinstance(order, Static) and order.value in ("C", "F", "A", "K", None)):
+            self.refuse("SD205", node, "the order in memory must be known when the function is compiled")
+        if order.value not in ("C", None) and isinstance(array, Value) and array.array.rank > 1:
+            self.contiguous.discard(array)
+        return array
 
     def call_full(
         self,
@@ -70,31 +96,60 @@ class Arrays(WholeArrays):
         shape: Abstract,
         fill_value: Abstract,
         dtype: Abstract = Static(None),  # noqa: B008
+        order: Abstract = Static("C"),  # noqa: B008
     ) -> Abstract:
         if self.is_array(fill_value):
             filled = self.call_broadcast_to(node, fill_value, shape)
             same = isinstance(dtype, Static) and dtype.value is None
-            return self.forced(filled if same else self.call_astype(node, filled, dtype))
+            return self.in_order(self.forced(filled if same else self.call_astype(node, filled, dtype)), order, node)
         if isinstance(dtype, Static) and dtype.value is None:
             dtype = Static(self.lazy(fill_value, node).dtype)
-        return self.new_array(node, shape, fill_value, dtype)
+        return self.in_order(self.new_array(node, shape, fill_value, dtype), order, node)
 
-    def like(self, node: ast.AST, x: Abstract, fill: Abstract | None, dtype: Abstract) -> Abstract:
+    def like(
+        self, node: ast.AST, x: Abstract, fill: Abstract | None, dtype: Abstract, order: Abstract, shape: Abstract
+    ) -> Abstract:
         if not (isinstance(x, Value) and isinstance(x.type, Array)):
             self.refuse("SD203", node, f"{self.said(x)} stands where an array is needed")
-        same = isinstance(dtype, Static) and dtype.value is None
-        kind = Static(x.type.dtype) if same else dtype
-        array = self.new_array(node, Tuple(self.shape(x)), fill, kind, x if same else None)
-        return self.laid_out_like(self.the_array(array, node), (x,))
+        same_type = isinstance(dtype, Static) and dtype.value is None
+        same_shape = isinstance(shape, Static) and shape.value is None
+        kind = Static(x.type.dtype) if same_type else dtype
+        lengths = Tuple(self.shape(x)) if same_shape else shape
+        array = self.the_array(self.new_array(node, lengths, fill, kind, x if same_type and same_shape else None), node)
+        return self.in_order(self.laid_out_like(array, (x,)), Static("C") if order == Static("K") else order, node)
 
-    def call_zeros_like(self, node: ast.AST, a: Abstract, dtype: Abstract = Static(None)) -> Abstract:  # noqa: B008
-        return self.like(node, a, Static(0.0), dtype)
+    def call_zeros_like(
+        self,
+        node: ast.AST,
+        a: Abstract,
+        dtype: Abstract = Static(None),  # noqa: B008
+        order: Abstract = Static("K"),  # noqa: B008
+        subok: Abstract = Static(True),  # noqa: B008
+        shape: Abstract = Static(None),  # noqa: B008
+    ) -> Abstract:
+        return self.like(node, a, Static(0.0), dtype, order, shape)
 
-    def call_ones_like(self, node: ast.AST, a: Abstract, dtype: Abstract = Static(None)) -> Abstract:  # noqa: B008
-        return self.like(node, a, Static(1.0), dtype)
+    def call_ones_like(
+        self,
+        node: ast.AST,
+        a: Abstract,
+        dtype: Abstract = Static(None),  # noqa: B008
+        order: Abstract = Static("K"),  # noqa: B008
+        subok: Abstract = Static(True),  # noqa: B008
+        shape: Abstract = Static(None),  # noqa: B008
+    ) -> Abstract:
+        return self.like(node, a, Static(1.0), dtype, order, shape)
 
-    def call_empty_like(self, node: ast.AST, a: Abstract, dtype: Abstract = Static(None)) -> Abstract:  # noqa: B008
-        return self.like(node, a, None, dtype)
+    def call_empty_like(
+        self,
+        node: ast.AST,
+        a: Abstract,
+        dtype: Abstract = Static(None),  # noqa: B008
+        order: Abstract = Static("K"),  # noqa: B008
+        subok: Abstract = Static(True),  # noqa: B008
+        shape: Abstract = Static(None),  # noqa: B008
+    ) -> Abstract:
+        return self.like(node, a, None, dtype, order, shape)
 
     def call_full_like(
         self,
@@ -102,8 +157,11 @@ class Arrays(WholeArrays):
         a: Abstract,
         fill_value: Abstract,
         dtype: Abstract = Static(None),  # noqa: B008
+        order: Abstract = Static("K"),  # noqa: B008
+        subok: Abstract = Static(True),  # noqa: B008
+        shape: Abstract = Static(None),  # noqa: B008
     ) -> Abstract:
-        return self.like(node, a, fill_value, dtype)
+        return self.like(node, a, fill_value, dtype, order, shape)
 
     def call_copy(self, node: ast.AST, a: Abstract) -> Abstract:
         if isinstance(a, Value) and isinstance(a.type, Array):
@@ -122,11 +180,13 @@ class Arrays(WholeArrays):
         assert isinstance(shape, Tuple)
         return Static(len(shape.items))
 
-    def call_size(self, node: ast.AST, a: Abstract) -> Abstract:
+    def call_size(self, node: ast.AST, a: Abstract, axis: Abstract = Static(None)) -> Abstract:  # noqa: B008
         total: Abstract = Static(1)
         shape = self.call_shape(node, a)
         assert isinstance(shape, Tuple)
-        for n in shape.items:
+        rank = len(shape.items)
+        axes = range(rank) if axis == Static(None) else [k % rank for k in self.static_integers(axis, node)]
+        for n in (shape.items[k] for k in axes):
             total = self.binary(ast.Mult, total, n, node)
         return total
 
@@ -136,13 +196,32 @@ class Arrays(WholeArrays):
         rank = a.type.rank
         if isinstance(axes, Static) and axes.value is None:
             return self.transposed(a, tuple(reversed(range(rank))))
-        order = tuple(x.value for x in axes.items if isinstance(x, Static)) if isinstance(axes, Tuple) else ()
+        order = tuple(x.value for x in self.contents(axes) or () if isinstance(x, Static))
         if sorted(o % rank for o in order) != list(range(rank)):
             self.refuse("SD205", node, "the axes must be known when the function is compiled")
         return self.transposed(a, tuple(o % rank for o in order))
 
-    def call_array(self, node: ast.AST, of: Abstract, dtype: Abstract = Static(None)) -> Abstract:  # noqa: B008
-        """`np.array` of numbers in (nested) lists or tuples."""
+    def call_array(
+        self,
+        node: ast.AST,
+        of: Abstract,
+        dtype: Abstract = Static(None),  # noqa: B008
+        copy: Abstract = Static(True),  # noqa: B008
+        order: Abstract = Static("K"),  # noqa: B008
+        subok: Abstract = Static(False),  # noqa: B008
+        ndmin: Abstract = Static(0),  # noqa: B008
+    ) -> Abstract:
+        """`np.array`: of numbers in (nested) lists or tuples, or of an array."""
+        if copy == Static(True):
+            array = self.new_array_of(node, of, dtype)
+        else:
+            array = self.call_asarray(node, of, dtype)
+        array = self.in_order(array, Static("C") if order == Static("K") else order, node)
+        rank = array.array.rank if isinstance(array, Value) and isinstance(array.type, Array) else 0
+        missing = tuple(Static(k) for k in range(self.static_integers(ndmin, node)[0] - rank))
+        return self.call_expand_dims(node, array, Tuple(missing)) if missing else array
+
+    def new_array_of(self, node: ast.AST, of: Abstract, dtype: Abstract) -> Abstract:
         if isinstance(of, Value) and isinstance(of.type, Array) and isinstance(dtype, Static) and dtype.value is None:
             return self.call_copy(node, of)
         if isinstance(of, List) and isinstance(self.names[list_key(of)], Stored):
@@ -204,7 +283,7 @@ class Arrays(WholeArrays):
         items: list[Abstract | Item],
         value: Abstract,
         node: ast.AST,
-        op: type[ast.operator] | None = None,
+        op: Update | None = None,
     ) -> None:
         """`array[items] = value`, or `op=`, for a part of an array."""
         basic = [i for i in items if isinstance(i, Slice | Index | NewAxis)]
@@ -344,12 +423,31 @@ class Arrays(WholeArrays):
         made = self.new_lazy(name, source.sizes, at, [source])
         return made if source.sizes else at(())
 
-    def call_asarray(self, node: ast.AST, of: Abstract, dtype: Abstract = Static(None)) -> Abstract:  # noqa: B008
+    def call_asarray(
+        self,
+        node: ast.AST,
+        of: Abstract,
+        dtype: Abstract = Static(None),  # noqa: B008
+        order: Abstract = Static(None),  # noqa: B008
+    ) -> Abstract:
+        if isinstance(order, Static) and order.value == "F":
+            return self.call_asfortranarray(node, of, dtype)
         if isinstance(of, Value) and isinstance(of.type, Array):
             same = isinstance(dtype, Static) and dtype.value is None
             if same or self.dtype_of(dtype, node) == of.type.dtype:
                 return of
-        return self.call_array(node, of, dtype)
+        return self.new_array_of(node, of, dtype)
+
+    def call_asfortranarray(self, node: ast.AST, a: Abstract, dtype: Abstract = Static(None)) -> Abstract:  # noqa: B008
+        """The first axis goes first in memory; what lies so already is not copied."""
+        found = self.call_asarray(node, a, dtype)
+        if not (isinstance(found, Value) and isinstance(found.type, Array) and found.type.rank > 1):
+            return found
+        copied = self.copy(found)
+        self.contiguous.discard(copied)
+        if found is a:
+            self.doubt(found, copied)
+        return copied
 
     def nested(self, x: Abstract, node: ast.AST) -> Any:
         if isinstance(x, List):

@@ -107,6 +107,12 @@ class Builtins(Sequences):
         self.for_each(node, found, lambda item: self.append(handle, item, node))
         return handle
 
+    def array_tolist(self, node: ast.AST, array: Value) -> Abstract:
+        if array.array.rank > 1:
+            message = "`tolist` of an array with several axes is outside the language"
+            self.refuse("SD102", node, message, help_="go through the rows: `for row in a`")
+        return self.call_list(node, array)
+
     def call_dict(self, node: ast.AST, /, *of: Abstract, **items: Abstract) -> Abstract:
         """`dict(other, name=value)`."""
         if of and not (len(of) == 1 and isinstance(of[0], Record) and of[0].kind.is_mapping):
@@ -149,11 +155,31 @@ class Builtins(Sequences):
 
         return self.fold(node, args[0] if len(args) == 1 else Tuple(args), None, better)
 
-    def call_max(self, node: ast.AST, *args: Abstract) -> Abstract:
-        return self.smallest(node, args, ast.Gt())
+    def call_max(self, node: ast.AST, *args: Abstract, default: Abstract | None = None) -> Abstract:
+        return self.smallest_or(node, args, ast.Gt(), default)
 
-    def call_min(self, node: ast.AST, *args: Abstract) -> Abstract:
-        return self.smallest(node, args, ast.Lt())
+    def call_min(self, node: ast.AST, *args: Abstract, default: Abstract | None = None) -> Abstract:
+        return self.smallest_or(node, args, ast.Lt(), default)
+
+    def smallest_or(
+        self, node: ast.AST, args: tuple[Abstract, ...], op: ast.cmpop, default: Abstract | None
+    ) -> Abstract:
+        """The smallest, or of an empty sequence something else."""
+        found = self.iteration(args[0], node) if default is not None and len(args) == 1 else ()
+        if default is None or (found and not isinstance(found, Iteration)):
+            return self.smallest(node, args, op)
+        if not isinstance(found, Iteration):
+            return default
+        key = (self.frame.number, f"%smallest{id(node)}")
+
+        def has_some() -> None:
+            self.names[key] = self.smallest(node, args, op)
+
+        def has_none() -> None:
+            self.names[key] = default
+
+        self.branch_on(self.apply("greater", self.value(found.length), self.const(0)), has_some, has_none)
+        return self.checked(self.chosen(key), "the result", node)
 
     def call_any(self, node: ast.AST, of: Abstract) -> Abstract:
         return self.fold(node, of, Static(False), lambda a, b: self.logical("logical_or", a, b, node))
@@ -175,17 +201,26 @@ class Builtins(Sequences):
     def call_ceil(self, node: ast.AST, x: Abstract) -> Abstract:
         return self.cast(self.apply("ceil", self.cast(self.number(x, node), FLOAT)), INT)
 
+    def call_astype(self, node: ast.AST, a: Abstract, dtype: Abstract) -> Abstract:
+        raise NotImplementedError
+
+    def converted(self, x: Abstract, to: Scalar, node: ast.AST) -> Abstract:
+        """A number, or an array, of another type."""
+        if self.is_array(x):
+            return self.call_astype(node, x, Static(to.dtype))
+        return self.cast(self.number(x, node), to)
+
     def call_float32(self, node: ast.AST, x: Abstract) -> Abstract:
-        return self.cast(self.number(x, node), Scalar("float32"))
+        return self.converted(x, Scalar("float32"), node)
 
     def call_float64(self, node: ast.AST, x: Abstract) -> Abstract:
-        return self.cast(self.number(x, node), FLOAT)
+        return self.converted(x, FLOAT, node)
 
     def call_int64(self, node: ast.AST, x: Abstract) -> Abstract:
-        return self.cast(self.number(x, node), INT)
+        return self.converted(x, INT, node)
 
     def call_bool_(self, node: ast.AST, x: Abstract) -> Abstract:
-        return self.cast(self.number(x, node), BOOL)
+        return self.converted(x, BOOL, node)
 
     def call_isinstance(self, node: ast.AST, x: Abstract, kinds: Abstract) -> Abstract:
         kinds_ = (
@@ -200,8 +235,8 @@ class Builtins(Sequences):
             return Static(any(issubclass(x.kind or tuple, k) for k in kinds_))
         if isinstance(x, Record):
             return Static(issubclass(x.kind.kind, kinds_))
-        if isinstance(x, List):
-            return Static(list in kinds_)
+        if isinstance(x, List | Slice):
+            return Static((list if isinstance(x, List) else slice) in kinds_)
         if isinstance(x, Value):
             if not isinstance(x.type, Array) and any(k.__module__ == "numpy" for k in kinds_):
                 self.refuse("SD205", node, "whether a number is Python's or NumPy's is not known here")

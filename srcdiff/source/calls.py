@@ -198,6 +198,9 @@ class Calls(Kernels):
             return self.make_dataclass(target, args, keywords, node)
         if handler is not None:
             return self.handled(handler, getattr(target, "__name__", str(target)), node, *args, **keywords)
+        if _hashable(target) and target in _ABOUT_TYPES and not keywords:
+            assert callable(target)
+            return Static(target(*(a.value if isinstance(a, Static) else self.example(a, node) for a in args)))
         if primitive is not None:
             return self.call_primitive(primitive, args, keywords, node, target)
         if library is not None:
@@ -472,6 +475,10 @@ class Calls(Kernels):
         items = shape[0].items if len(shape) == 1 and isinstance(shape[0], Tuple) else shape
         return Each(items)
 
+    def call_ndenumerate(self, node: ast.AST, arr: Abstract) -> Abstract:
+        array = self.the_array(arr, node)
+        return Each(self.lengths(array), array)
+
     def call_common_shape(self, node: ast.AST, *shapes: Abstract) -> Abstract:
         """The shape that arrays of these shapes are stretched to together."""
         sizes, _, _ = self.broadcast([self.of_shape(s, node) for s in shapes], node)
@@ -498,6 +505,9 @@ class Calls(Kernels):
 
     def call_known(self, node: ast.AST, x: Abstract) -> Abstract:
         return Static(isinstance(x, Static))
+
+    def call_is_function(self, node: ast.AST, x: Abstract) -> Abstract:
+        return Static(isinstance(x, Closure | Choice | Transformed) or (isinstance(x, Static) and callable(x.value)))
 
     def call_is_array(self, node: ast.AST, x: Abstract) -> Abstract:
         return Static(self.is_array(x) or isinstance(x, List | Tuple))
@@ -885,6 +895,8 @@ HANDLERS: dict[Any, str] = {
     np.transpose: "transpose",
     np.array: "array",
     np.asarray: "asarray",
+    np.asanyarray: "asarray",
+    np.asfortranarray: "asfortranarray",
     np.ascontiguousarray: "ascontiguousarray",
     np.where: "where",
     np.expand_dims: "expand_dims",
@@ -892,6 +904,7 @@ HANDLERS: dict[Any, str] = {
     np.ravel: "ravel",
     np.broadcast_to: "broadcast_to",
     np.ndindex: "each",
+    np.ndenumerate: "ndenumerate",
     language.each: "each",
     np.broadcast_shapes: "common_shape",
     language.common_shape: "common_shape",
@@ -899,6 +912,7 @@ HANDLERS: dict[Any, str] = {
     language.zero: "zero",
     language.known: "known",
     language.is_array: "is_array",
+    language.is_function: "is_function",
     language.array_like: "array_like",
     language.counted: "counted",
     language.part: "part",
@@ -944,6 +958,7 @@ _LAZY = {
     "call_broadcast_to",
     "call_astype",
     "call_is_array",
+    "call_is_function",
     "call_known",
     "call_shape",
     "call_stop_gradient",
@@ -959,11 +974,15 @@ _LAZY = {
 """What takes arrays that are not computed yet."""
 
 
+_ABOUT_TYPES = frozenset(
+    (np.dtype, np.finfo, np.iinfo, np.issubdtype, np.result_type, np.promote_types, np.can_cast, np.isscalar)
+)
+"""What NumPy says about types is known when the function is compiled."""
+
 _OPAQUE = frozenset(
     (
-        *("bartlett", "blackman", "corrcoef", "delete", "ediff1d", "hamming", "hanning", "histogram", "i0"),
-        *("intersect1d", "isin", "kaiser", "nanargmax", "nanargmin", "nanpercentile", "nanquantile"),
-        *("setdiff1d", "setxor1d", "union1d", "unwrap"),
+        *("bartlett", "blackman", "hamming", "hanning", "histogram", "i0", "intersect1d", "kaiser", "setdiff1d"),
+        *("setxor1d", "union1d"),
     )
 )
 """Functions that give new numbers or arrays of a type and rank that depend on those of their arguments alone."""

@@ -178,6 +178,9 @@ class Expressions(Environment):
     def picks(self, item: Abstract) -> bool:
         raise NotImplementedError
 
+    def array_of(self, x: Abstract, node: ast.AST) -> Value:
+        raise NotImplementedError
+
     def read_picked(self, array: Value, items: list[Abstract | Item], node: ast.AST) -> Abstract:
         raise NotImplementedError
 
@@ -721,7 +724,12 @@ class Expressions(Environment):
                 if module.__name__.partition(".")[0] in ("math", "numpy"):
                     return Static(found)  # nobody changes these
                 return self.lift(found, module.__dict__, node.attr, (), node)
-            case Static(value=np.ufunc()) if node.attr in ("reduce", "accumulate", "outer", "at"):
+            case Static(value=np.dtype() as dtype) if node.attr in ("kind", "char", "name", "itemsize", "type"):
+                return Static(getattr(dtype, node.attr))
+            case Static(value=np.finfo() | np.iinfo() as limits) if hasattr(limits, node.attr):
+                found = getattr(limits, node.attr)
+                return Static(found.item() if isinstance(found, np.generic) else found)
+            case Static(value=np.ufunc()) if node.attr in _OF_UFUNCS:
                 return Method(base, node.attr)
             case Static(value=type() as owner) if node.attr in vars(owner):
                 return self.lift(getattr(owner, node.attr), vars(owner), node.attr, (), node)
@@ -769,6 +777,18 @@ class Expressions(Environment):
         match node.attr:
             case "T":
                 return self.transposed(array, tuple(reversed(range(array.array.rank))))
+            case "mT" if array.array.rank > 1:
+                rank = array.array.rank
+                return self.transposed(array, (*range(rank - 2), rank - 1, rank - 2))
+            case "real":
+                return array
+            case "flat":
+                return self.call_value(Static(np.ravel), [array], node)
+            case "itemsize":
+                return Static(np.dtype(array.array.dtype).itemsize)
+            case "nbytes":
+                itemsize = Static(np.dtype(array.array.dtype).itemsize)
+                return self.binary(ast.Mult, self.size(array), itemsize, node)
         return Method(array, node.attr)
 
     def lengths(self, array: Value | Lazy) -> tuple[Abstract, ...]:
@@ -821,7 +841,12 @@ class Expressions(Environment):
                 position = self.expr(where)
                 if isinstance(position, Static):
                     return Static(base.value[position.value])
+            case Static() if any(base.value is trick for trick in _INDEX_TRICKS):
+                return self.index_trick(base.value, where, node)
         self.refuse("SD203", node, f"{self.said(base)} cannot be indexed")
+
+    def index_trick(self, trick: Any, where: ast.expr, node: ast.AST) -> Abstract:
+        raise NotImplementedError
 
     def key_position(self, owner: Record, key: Abstract, node: ast.AST) -> int | None:
         """Where in a dictionary a key is, if it is there."""
@@ -957,10 +982,11 @@ class Expressions(Environment):
                 found.append(part)
                 continue
             for one in self.elements([part], self.lazily):
-                found += one.items if isinstance(one, Tuple) else (one,)
+                found += one.items if isinstance(one, Tuple) and part is where else (one,)
         return self.items_of(array, found, node)
 
     def items_of(self, array: Value, found: Sequence[Abstract | ast.Slice], node: ast.AST) -> list[Abstract | Item]:
+        found = [self.array_of(i, node) if isinstance(i, Tuple) else i for i in found]
         axes = sum(self.axes_of(i) for i in found)
         if axes > array.array.rank:
             self.refuse("SD203", node, f"{axes} indices for an array of rank {array.array.rank}")
@@ -1046,6 +1072,10 @@ INSTEAD = "make another, `{**old, key: value}`, or use separate variables"
 _OBJECTS = "make its class a dataclass, or read what you need outside and pass it in"
 _MANY = 100  # elements of what is read from outside
 _OUTSIDE = "pass it as an argument, or take the numbers out of it before the function"
+
+_INDEX_TRICKS = (np.r_, np.c_, np.mgrid, np.ogrid)
+
+_OF_UFUNCS = {"reduce", "reduceat", "accumulate", "outer", "at"}
 
 _TAKEN_LAZILY = {"sum", "mean", "prod", "max", "min", "var", "std", "any", "all", "argmax", "argmin", "dot", "cumsum"}
 """Methods of arrays that take the array element by element."""

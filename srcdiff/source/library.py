@@ -9,6 +9,7 @@ import numpy as np
 
 from srcdiff.ir.nodes import Index, Item, Slice, Value
 from srcdiff.ir.types import Array
+from srcdiff.library import building
 from srcdiff.source.abstract import Abstract, Lazy, Size, Static, Tuple
 from srcdiff.source.arrays import Arrays
 from srcdiff.source.shapes import ONE
@@ -25,11 +26,39 @@ _OPERATORS: dict[Any, type[ast.operator]] = {
 }
 
 
+_TRICKS: dict[type, Any] = {
+    type(np.r_): building.rows_joined,
+    type(np.c_): building.columns_joined,
+    type(np.mgrid): building.dense_grid,
+    type(np.ogrid): building.open_grid,
+}
+
+
 class Language(Arrays):
     """Reads calls of the library's own language."""
 
     def call_value(self, function: Abstract, args: list[Abstract], node: ast.AST) -> Abstract:
         raise NotImplementedError
+
+    def index_trick(self, trick: Any, where: ast.expr, node: ast.AST) -> Abstract:
+        """`np.r_[...]`, `np.c_[...]`, `np.mgrid[...]` and `np.ogrid[...]`: arrays, numbers and ranges."""
+        parts = where.elts if isinstance(where, ast.Tuple) else [where]
+        found = [self.range_in(p, node) if isinstance(p, ast.Slice) else self.lazily(p) for p in parts]
+        text = any(isinstance(x, Static) and isinstance(x.value, str) for x in found)
+        if text or (trick in (np.mgrid, np.ogrid) and not all(isinstance(p, ast.Slice) for p in parts)):
+            self.refuse("SD203", node, "only arrays, numbers and ranges can stand here")
+        return self.call_value(Static(_TRICKS[type(trick)]), found, node)
+
+    def range_in(self, part: ast.Slice, node: ast.AST) -> Abstract:
+        """`start:stop:step`, or with an imaginary number for the step so many numbers, the stop included."""
+        start = Static(0) if part.lower is None else self.expr(part.lower)
+        if part.upper is None:
+            self.refuse("SD203", node, "a range needs an end here")
+        stop = self.expr(part.upper)
+        if isinstance(part.step, ast.Constant) and isinstance(part.step.value, complex):
+            return self.call_value(Static(np.linspace), [start, stop, Static(int(abs(part.step.value)))], node)
+        step = Static(1) if part.step is None else self.expr(part.step)
+        return self.call_value(Static(np.arange), [start, stop, step], node)
 
     def call_array_like(self, node: ast.AST, x: Abstract) -> Abstract:
         if self.is_array(x):
@@ -132,9 +161,8 @@ class Language(Arrays):
         b: Abstract = Static(1),  # noqa: B008
     ) -> Abstract:
         """`np.add.at`: one after the other, so that what is chosen twice gets both."""
-        op = _OPERATORS.get(ufunc.value) if isinstance(ufunc, Static) else None
-        if op is None:
-            self.refuse("SD303", node, "`at` of this function is not differentiated yet")
+        assert isinstance(ufunc, Static)
+        op = _OPERATORS.get(ufunc.value, ufunc.value)
         array = self.the_array(a, node)
         found = indices.items if isinstance(indices, Tuple) else (indices,)
         items = self.items_of(array, list(found), node)

@@ -700,7 +700,8 @@ class Reader(Derivatives):
 
         def level(axis: int, places: tuple[Abstract, ...]) -> None:
             if axis == len(lengths):
-                self.assign(node.target, Tuple(places))
+                place = Tuple(places)
+                self.assign(node.target, place if source.of is None else self.with_element(source.of, place))
                 self.loop_body(node.body)
                 if self.exit == Static(CONTINUES):
                     self.names[self.exit_key] = Static(GOES_ON)
@@ -716,6 +717,9 @@ class Reader(Derivatives):
 
         level(0, ())
         self.names[self.exit_key] = Static(GOES_ON)
+
+    def with_element(self, array: Value, place: Tuple) -> Tuple:
+        return Tuple((place, self.load(array, tuple(self.value(k) for k in place.items))))
 
     def unrolled(self, node: ast.For, items: tuple[Abstract, ...]) -> None:
         """A loop over things known one by one is written out."""

@@ -28,6 +28,10 @@ Places = tuple[Value, ...]
 _WIDE = ("float64", "float32", "int64", "int32", "bool")
 
 
+Update = type[ast.operator] | np.ufunc
+"""What `+=` and `np.add.at` do with an element and another number."""
+
+
 class WholeArrays(Builtins):
     """Reads operations on whole arrays."""
 
@@ -311,7 +315,7 @@ class WholeArrays(Builtins):
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
-    def assign_array(self, target: Value, value: Abstract, node: ast.AST, op: type[ast.operator] | None = None) -> None:
+    def assign_array(self, target: Value, value: Abstract, node: ast.AST, op: Update | None = None) -> None:
         """`target[...] = value` or `target[...] op= value`, as if the right side were computed first."""
         if op is not None and not is_float(target.type) and self.holds_floats(value):
             message = f"an array of {target.array.dtype} cannot hold the result of floats"
@@ -361,9 +365,7 @@ class WholeArrays(Builtins):
         start = "could not broadcast input array from shape "
         return (start, *self.shape_in_words(source), " into shape ", *self.shape_in_words(target))
 
-    def write_part(
-        self, target: Value, places: Places, value: Value, node: ast.AST, op: type[ast.operator] | None
-    ) -> None:
+    def write_part(self, target: Value, places: Places, value: Value, node: ast.AST, op: Update | None) -> None:
         """Assign an element, or add to it, or whatever the operator is."""
         if op in (ast.Add, ast.Sub) and is_float(target.type):
             amount = value if is_float(value.type) else self.cast(value, FLOAT)
@@ -371,8 +373,13 @@ class WholeArrays(Builtins):
             return
         if op is not None:
             old = self.load(target, places)
-            value = self.number(self.binary(op, old, value, node), node)
+            value = self.number(self.updated(op, old, value, node), node)
         self.write_element(target, places, value)
+
+    def updated(self, op: Update, old: Abstract, value: Abstract, node: ast.AST) -> Abstract:
+        if isinstance(op, np.ufunc):
+            return self.call_value(Static(op), [old, value][: op.nin], node)
+        return self.binary(op, old, value, node)
 
     def holds_floats(self, x: Abstract) -> bool:
         if isinstance(x, Lazy):
@@ -502,7 +509,7 @@ class WholeArrays(Builtins):
         items: list[Abstract | Item],
         value: Abstract,
         node: ast.AST,
-        op: type[ast.operator] | None = None,
+        op: Update | None = None,
         *,
         one_by_one: bool = False,
     ) -> None:
@@ -517,7 +524,7 @@ class WholeArrays(Builtins):
         source = self.lazy(value, node)
         if op is not None and not distinct:
             gathered = self.read_picked(array, items, node)
-            source = self.lazy(self.forced(self.binary(op, gathered, source, node)), node)
+            source = self.lazy(self.forced(self.updated(op, gathered, source, node)), node)
             op = None
         target = Lazy(array.array.dtype, chosen.sizes, lambda _: self.const(0))
         self.require_fit(source, target)
@@ -543,9 +550,7 @@ class WholeArrays(Builtins):
             return item
         return self.forced(Lazy(lazy.dtype, lazy.sizes, lazy.at, lazy.reads))
 
-    def write_masked(
-        self, array: Value, mask: Lazy, value: Abstract, node: ast.AST, op: type[ast.operator] | None
-    ) -> None:
+    def write_masked(self, array: Value, mask: Lazy, value: Abstract, node: ast.AST, op: Update | None) -> None:
         """`array[mask] = number`: no positions are needed."""
         number = self.number(value, node)
         mine = self.lazy(array, node)
@@ -596,6 +601,8 @@ class WholeArrays(Builtins):
 
     def is_data(self, lazy: Lazy) -> bool:
         """Whether its elements are numbers that were given, not computed: no derivative of theirs can be infinite."""
+        if not lazy.sizes:
+            return lazy.at(()) in self.constants
         return lazy.plain and all(self.base(array) in self.given for array, _ in lazy.reads)
 
     # -- types -------------------------------------------------------------------------------------------------------

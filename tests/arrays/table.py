@@ -1864,6 +1864,13 @@ def write_of_selected(a, w):
     return np.sum(out * w)
 
 
+def where_of_numbers(a):
+    total = 0.0
+    for k in range(len(a)):
+        total += np.where(a[k] > 0.0, np.sqrt(a[k]), 0.0)
+    return total
+
+
 CONVENTIONS: list[Row] = [
     # of equal numbers the first has it all, as np.argmax finds it
     row("max_tie", lambda a: np.max(a), once(_exact(1.0, 2.0, 2.0)), exact=(_exact(0.0, 1.0, 0.0),)),
@@ -1896,6 +1903,7 @@ CONVENTIONS: list[Row] = [
         exact=(_exact(0.5, 1.0, 0.0),),
     ),
     row("absolute_of_zero", lambda a: np.sum(np.abs(a)), once(_exact(0.0, -2.0)), exact=(_exact(0.0, -1.0),)),
+    row("std_of_equals", lambda a: np.std(a), once(_exact(2.0, 2.0)), exact=(_exact(0.0, 0.0),)),
     row("norm_of_zero", lambda a: np.linalg.norm(a), once(_exact(0.0, 0.0)), exact=(_exact(0.0, 0.0),)),
     # what is not selected leaves nothing behind: no NaN, no infinity
     row(
@@ -1904,6 +1912,7 @@ CONVENTIONS: list[Row] = [
         once(_exact(0.0, 4.0, -1.0)),
         exact=(_exact(0.0, 0.25, 0.0),),
     ),
+    row("where_of_numbers", where_of_numbers, once(_exact(0.0, 4.0, -1.0)), exact=(_exact(0.0, 0.25, 0.0),)),
     row(
         "where_zero_division",
         lambda a: np.sum(np.where(a == 0.0, 1.0, 1.0 / a)),
@@ -1969,6 +1978,148 @@ def fill_diagonal(a, x, w):
     return np.sum(a * a * w)
 
 
+def piecewise_functions(a, w):
+    pieces = np.piecewise(a, [a < -0.2, a > 0.3], [lambda x: x**2, lambda x: x * x.sum(), 0.5])
+    return np.sum(pieces * w)
+
+
+def enumerated(a):
+    total = 0.0
+    for (i, j), x in np.ndenumerate(a):
+        total += x**2 * (1 + i + 3 * j)
+    for k, x in enumerate(a.flat):
+        total += k * x
+    return total
+
+
+def flat_writes(a, w):
+    b = 2.0 * a
+    b.flat[::2] = b.flat[1] * 3.0
+    return np.sum(b * w)
+
+
+def placed(a, b, w):
+    np.place(a, a > 0.0, b)
+    np.putmask(a, a < -0.5, b * b)
+    np.put_along_axis(a, np.argmin(a, axis=1, keepdims=True), b[0], axis=1)
+    return np.sum(a * a * w)
+
+
+def of_types(a, w):
+    small = np.finfo(a.dtype).eps if np.issubdtype(a.dtype, np.floating) else 0.0
+    kind = np.result_type(a, np.float64)
+    return np.sum((a.astype(kind) + small) * w) * (a.dtype.kind == "f") * np.isscalar(small)
+
+
+def named_parts(a, w):
+    symmetric = np.linalg.eigh(a + a.T)
+    sign_and_logarithm = np.linalg.slogdet(a)
+    factors, turned = np.linalg.qr(a), np.linalg.svd(a)
+    rebuilt = symmetric.eigenvectors * np.exp(symmetric.eigenvalues) @ symmetric.eigenvectors.T
+    return np.sum((rebuilt + factors.Q @ np.abs(factors.R)) * w) + sign_and_logarithm.logabsdet + turned.S[0]
+
+
+def grids(a, w):
+    i, j = np.mgrid[0:2, 0:3]
+    x, y = np.ogrid[0:1:2j, 0:3]
+    return np.sum((a * i + a**2 * j + np.sin(a) * x * y) * w)
+
+
+FORMS: list[Row] = [
+    row("transpose_list", lambda a, w: np.sum(np.transpose(a, [2, 0, 1]) * w), every((2, 3, 2))),
+    row("matrix_transposed", lambda a, w: np.sum(a.mT * np.matrix_transpose(a) * w), every((2, 3, 2))),
+    row("rollaxis", lambda a, w: np.sum((np.rollaxis(a, 2) + np.rollaxis(a, 2, 1)[0, 0, 0]) * w), every((2, 3, 2))),
+    row("tuples_as_indices", lambda a, w: np.sum(a[(0, 1), (1, 2)] * w), every((2, 3))),
+    row("compress_method", lambda a, w: np.sum(a.compress([True, False, True], axis=1) * w), every((2, 3))),
+    row("conj_method", lambda a, w: np.sum((a.conj() * a.real) * w), every((2, 3))),
+    row("partition_method", lambda a: a.partition(2) or a[2] ** 2, once((5,))),
+    row("tolist", lambda a, w: np.sum(np.array(a.tolist()) * a.tolist()[1] * w), once((5,))),
+    row("flat", lambda a, w: np.sum(a.flat[1:4] * a.flat[0] * w), every((2, 3))),
+    row("flat_writes", flat_writes, once((2, 3))),
+    row("ndenumerate", enumerated, every((2, 3)) + once((0, 2))),
+    row("size_of_axis", lambda a, w: np.sum(a * np.size(a, 0) * np.size(a, axis=-1) * w) / a.nbytes, once((2, 3))),
+    row("array_options", lambda a, w: np.sum(np.array(a, copy=True, ndmin=3, order="F") * w), every((2, 3))),
+    row("asfortranarray", lambda a, w: np.sum(np.asfortranarray(a) * np.asanyarray(a) * w), every((2, 3))),
+    row(
+        "zeros_in_order",
+        lambda a, w: np.sum((np.zeros(a.shape, order="F") + np.ones((2, 3), float, "F") * a) * w),
+        once((2, 3)),
+    ),
+    row(
+        "like_of_shape",
+        lambda a, w: np.sum((np.zeros_like(a, shape=(4, 3)) + a) * np.full_like(a, 2.0, shape=3) * w),
+        once((3,)),
+    ),
+    row("matmul_out", lambda a, b, w: np.sum(np.matmul(a, b, out=np.empty((2, 2))) * w), every((2, 3), (3, 2))),
+    row("einsum_out", lambda a, b, w: np.sum(np.einsum("ij,jk", a, b, out=np.empty((2, 2))) * w), once((2, 3), (3, 2))),
+    row("einsum_numbers", lambda a, b, w: np.sum(np.einsum(a, [0, 1], b, [1, 2], [2, 0]) * w), every((2, 3), (3, 2))),
+    row("einsum_numbers_implicit", lambda a, w: np.sum(np.einsum(a, [1, 0]) * w), once((2, 3))),
+    row("trace_out", lambda a, w: np.sum(np.trace(a, out=np.zeros(2)) * w), once((3, 3, 2))),
+    row("named_parts", named_parts, once(regular(3, 3))),
+    row("reduce_subtract", lambda a, w: np.sum(np.subtract.reduce(a) * w), every((3, 2))),
+    row(
+        "reduce_divide",
+        lambda a, w: np.sum(np.divide.reduce(a, axis=1, keepdims=True) * w),
+        once((2, 3), low=0.5, high=2.0),
+    ),
+    row("reduceat", lambda a, n, w: np.sum(np.add.reduceat(a, n, axis=1) * w), every((2, 6), integers(0, 3, 1, 4))),
+    row("multiply_reduceat", lambda a, w: np.sum(np.multiply.reduceat(a, [0, 2]) * w), once((5,))),
+    row(
+        "maximum_at",
+        lambda a, n, b, w: np.maximum.at(a, n, b) or np.sum(a * a * w),
+        once((4,), integers(0, 2, 0), (3,)),
+    ),
+    row("negative_at", lambda a, n, w: np.negative.at(a, n) or np.sum(a**3 * w), once((4,), integers(0, 2, 0))),
+    row(
+        "quantile_methods",
+        lambda a: np.quantile(a, 0.3, method="hazen") * np.quantile(a, 0.3, method="lower"),
+        once((7,)),
+    ),
+    row(
+        "quantile_nearest",
+        lambda a: np.quantile(a, 0.33, method="nearest") * np.quantile(a, 0.4, method="higher"),
+        once((7,)),
+    ),
+    row(
+        "quantile_unbiased",
+        lambda a: np.quantile(a, 0.9, method="median_unbiased") * np.quantile(a, 0.2, method="weibull"),
+        once((7,)),
+    ),
+    row(
+        "quantile_more",
+        lambda a: np.quantile(a, 0.7, method="normal_unbiased") * np.quantile(a, 0.6, method="midpoint"),
+        once((7,)),
+    ),
+    row(
+        "quantiles_keepdims", lambda a, w: np.sum(np.quantile(a, [0.2, 0.7], axis=0, keepdims=True) * w), every((5, 2))
+    ),
+    row("percentiles", lambda a, w: np.sum(np.percentile(a, [25, 75], axis=1) * w), every((2, 5))),
+    row("linspace_arrays", lambda a, b, w: np.sum(np.linspace(a, b, 4, axis=-1) * w), every((2, 3), (3,))),
+    row("indices_sparse", lambda a, w: np.sum(np.indices((2, 3), sparse=True)[1] * a * w), once((2, 3))),
+    row(
+        "isclose_options",
+        lambda a, w: np.sum(np.isclose(a, 0.0, atol=0.5) * a * w) * (not np.allclose(a, 1.0, rtol=0.1)),
+        once((2, 3)),
+    ),
+    row(
+        "nan_to_num_options", lambda a, w: np.sum(np.nan_to_num(np.where(a > 0, a, np.nan), nan=0.5) * w), every((2, 3))
+    ),
+    row(
+        "piecewise_of_numbers", lambda a, w: np.sum(np.piecewise(a, [a > 0, a < -0.5], [1.0, 2.0]) * a * w), once((5,))
+    ),
+    row("cov_weights", lambda a, b, w: np.sum(np.cov(a, aweights=b) * w), once((2, 5), array(5, low=0.5, high=1.5))),
+    row("cov_counts", lambda a, n, w: np.sum(np.cov(a, fweights=n, ddof=0) * w), once((2, 4), integers(1, 3, 2, 1))),
+    row(
+        "float_types",
+        lambda a, b: np.sum((np.float32(a) + np.float64(a)) * b),
+        once(_exact(0.5, -2.0), _exact(1.0, 3.0)),
+        exact=(_exact(2.0, 6.0), _exact(1.0, -4.0)),
+    ),
+    row("of_types", of_types, every((2, 3))),
+    row("sum_from", lambda a: sum((x * x for x in a), start=2.0 * a[0]), once((3,))),
+    row("max_default", lambda a: max((x * x for x in a if x > 5.0), default=a[1] ** 2), once((3,))),
+]
+
 BEYOND: list[Row] = [
     row("diff", lambda a, w: np.sum(np.diff(a) ** 2 * w), once((5,)) + once((2, 3))),
     row("diff_axis", lambda a, w: np.sum(np.diff(a, axis=0) ** 2 * w), once((3, 2))),
@@ -1983,6 +2134,120 @@ BEYOND: list[Row] = [
     row("eigvalsh", lambda a, w: np.sum(np.linalg.eigvalsh(a + a.T) * w), once((3, 3))),
     row("take_along_axis", lambda a, w: np.sum(np.take_along_axis(a, np.argsort(a, axis=1), axis=1) * w), once((2, 3))),
     row("argsort_axis", lambda a, w: np.sum(np.take_along_axis(a, a.argsort(axis=0), axis=0) * w), once((3, 2))),
+    row("piecewise", piecewise_functions, every((7,)) + once((2, 3))),
+    row(
+        "piecewise_arguments",
+        lambda a, b, w: np.sum(np.piecewise(a, a > 0, [lambda x, y: x * y, 1.0], b) * w),
+        once((5,), ()),
+    ),
+    row("placed", placed, once((3, 4), (2,))),
+    row("isin", lambda a, n, w: np.sum(np.isin(n, [1, 2]) * a * w), once((3,), integers(0, 1, 2))),
+    row(
+        "array_equal",
+        lambda a, b: np.sum(a) * (2 - np.array_equal(a, b)) + np.sum(a) * np.array_equal(a, a),
+        once((3,), (3,)),
+    ),
+    row(
+        "triangle_indices_from",
+        lambda a, w: np.sum(a[np.triu_indices_from(a, 1)] * a[np.tril_indices_from(a, -1)] * w),
+        every((3, 3)),
+    ),
+    row("diag_indices_from", lambda a, w: np.sum(a[np.diag_indices_from(a)] ** 2 * w), every((3, 3))),
+    row(
+        "nan_quantiles",
+        lambda a, w: np.sum(np.nanquantile(np.where(a > 0.7, np.nan, a), 0.4, axis=1) * w),
+        once((2, 5)),
+    ),
+    row("nanmedian", lambda a, w: np.sum(np.nanmedian(np.where(a > 0.7, np.nan, a), axis=0) * w), once((5, 2))),
+    row("nanpercentile", lambda a, w: np.sum(np.nanpercentile(a, [20, 60]) * w), once((5,))),
+    row(
+        "nanargmax", lambda a: a[np.nanargmax(np.where(a > 0.7, np.nan, a))] ** 2 + a[np.nanargmin(a)] ** 3, once((5,))
+    ),
+    row(
+        "cumulative_sum",
+        lambda a, w: np.sum(np.cumulative_sum(a, axis=1, include_initial=True) ** 2 * w),
+        every((2, 3)),
+    ),
+    row("cumulative_prod", lambda a, w: np.sum(np.cumulative_prod(a) * w), every((4,))),
+    row("nancumsum", lambda a, w: np.sum(np.nancumsum(np.where(a > 0.5, np.nan, a), axis=0) ** 2 * w), once((3, 2))),
+    row("nancumprod", lambda a, w: np.sum(np.nancumprod(np.where(a > 0.5, np.nan, a)) * w), once((5,))),
+    row("ediff1d", lambda a, w: np.sum(np.ediff1d(a, to_begin=a[0, 0], to_end=[1.0, 2.0]) ** 2 * w), every((2, 3))),
+    row("unwrap", lambda a, w: np.sum(np.unwrap(9.0 * a, axis=0) ** 2 * w), every((5, 2))),
+    row("unwrap_period", lambda a, p, w: np.sum(np.unwrap(9.0 * a, period=p) ** 2 * w), once((6,), 3.0)),
+    row("modf", lambda a, w: np.sum(np.modf(3.3 * a)[0] * a * np.modf(3.3 * a)[1] * w), every((5,))),
+    row("gradient_forms", lambda a, w: np.sum(np.gradient(a, 0.1, 0.2)[1] * np.gradient(a, axis=0) * w), once((3, 4))),
+    row("apply_along_axis", lambda a, w: np.sum(np.apply_along_axis(lambda r: r * r.sum(), 0, a) * w), every((3, 4))),
+    row("apply_to_numbers", lambda a, w: np.sum(np.apply_along_axis(np.prod, 1, a) * w), once((2, 3, 2))),
+    row("apply_over_axes", lambda a, w: np.sum(np.apply_over_axes(np.sum, a, [0, 2]) ** 2 * w), once((2, 3, 2))),
+    row("logspace", lambda x, y, w: np.sum(np.logspace(x, y, 4, base=2.0) * w), once(0.3, 1.2)),
+    row("geomspace", lambda x, y, w: np.sum(np.geomspace(x, y, 4) * w), once(0.3, 1.2)),
+    row("fromfunction", lambda a, w: np.sum(np.fromfunction(lambda i, j: a[0] * i + a[1] * j, (2, 3)) * w), once((2,))),
+    row("fromiter", lambda a, w: np.sum(np.fromiter((x * x for x in a), dtype=float) * w), once((4,))),
+    row("resize", lambda a, w: np.sum(np.resize(a, (2, 4)) ** 2 * w), every((2, 3))),
+    row("insert", lambda a, x, w: np.sum(np.insert(a, 1, x) ** 2 * w), once((3,), ()) + once((2, 3), ())),
+    row("insert_row", lambda a, b, w: np.sum(np.insert(a, -1, b, axis=0) ** 2 * w), every((3, 2), (2,))),
+    row("insert_column", lambda a, b, w: np.sum(np.insert(a, 2, b, axis=1) ** 2 * w), once((3, 2), (3,))),
+    row("insert_several", lambda a, b, w: np.sum(np.insert(a, [2, 0, 2], b) ** 2 * w), once((4,), (3,))),
+    row("delete", lambda a, w: np.sum(np.delete(a, 1) ** 2 * w), once((4,)) + once((2, 3))),
+    row(
+        "delete_row", lambda a, n, w: np.sum(np.delete(np.delete(a, n, axis=0), -1, axis=1) ** 2 * w), every((3, 4), 1)
+    ),
+    row("delete_several", lambda a, w: np.sum(np.delete(a, [0, 2, 0], axis=1) ** 2 * w), once((2, 4))),
+    row("delete_range", lambda a, w: np.sum(np.delete(a, slice(1, 3)) ** 2 * w), once((5,))),
+    row("delete_mask", lambda a, m, w: np.sum(np.delete(a, m) ** 2 * w), once((4,), booleans("x..x"))),
+    row("joined_rows", lambda a, b, w: np.sum(np.r_[a, 2.0, b[0], 0:3] ** 2 * w), once((2,), (3,))),
+    row("joined_columns", lambda a, b, w: np.sum(np.c_[np.ones(3), a, b] ** 2 * w), every((3,), (3, 2))),
+    row("grids", grids, once((2, 3))),
+    row(
+        "broadcast_arrays",
+        lambda a, b, w: np.sum(np.broadcast_arrays(a, b)[0] * np.broadcast_arrays(a, b)[1] * w),
+        every((2, 1), (3,)),
+    ),
+    row(
+        "sliding_windows",
+        lambda a, w: np.sum(np.lib.stride_tricks.sliding_window_view(a, 3).prod(axis=-1) * w),
+        every((6,)),
+    ),
+    row(
+        "sliding_blocks",
+        lambda a, w: np.sum(np.lib.stride_tricks.sliding_window_view(a, (2, 2)).max(axis=(2, 3)) * w),
+        once((3, 4)),
+    ),
+    row("matvec", lambda a, b, w: np.sum(np.matvec(a, b) * w), every((2, 3, 2), (2, 2))),
+    row("vecmat", lambda a, b, w: np.sum(np.vecmat(a, b) * w), every((2,), (2, 3))),
+    row("linalg_parts", lambda a, w: np.sum(np.linalg.trace(a) * np.linalg.diagonal(a)[:, 0] * w), every((2, 3, 3))),
+    row("vecdot", lambda a, b, w: np.sum(np.linalg.vecdot(a, b) * w), every((2, 3), (3,))),
+    row(
+        "vector_norm",
+        lambda a, w: np.sum(np.linalg.vector_norm(a, axis=1, ord=3) * w) * np.linalg.vector_norm(a),
+        every((2, 3)),
+    ),
+    row(
+        "vector_norm_axes",
+        lambda a, w: np.sum(np.linalg.vector_norm(a, axis=(0, 2), ord=1, keepdims=True) * w),
+        once((2, 3, 2)),
+    ),
+    row("matrix_norm", lambda a, w: np.sum(np.linalg.matrix_norm(a) * w), every((2, 3, 2))),
+    row(
+        "cond",
+        lambda a: np.linalg.cond(a) + np.linalg.cond(a, 1) + np.linalg.cond(a, "fro") + np.linalg.cond(a, -2),
+        once(regular(3, 3)),
+    ),
+    row(
+        "tensorsolve",
+        lambda a, b, w: np.sum(np.linalg.tensorsolve(a.reshape(2, 2, 4), b) * w),
+        once(regular(4, 4), (2, 2)),
+    ),
+    row("tensorinv", lambda a, w: np.sum(np.linalg.tensorinv(a.reshape(4, 2, 2), ind=1) * w), once(regular(4, 4))),
+    row("polynomials", lambda a, b, w: np.sum(np.polyadd(np.polymul(a, b), np.polysub(a, b)) * w), every((4,), (2,))),
+    row("polyder_polyint", lambda a, w: np.sum(np.polyder(a, 2) * np.polyint(a, 2, [1.0, 2.0])[:2] * w), every((4,))),
+    row("poly", lambda a, w: np.sum(np.poly(a) * w), every((3,))),
+    row("polyfit", lambda x, y, w: np.sum(np.polyfit(x, y, 2) * w), once((6,), (6,))),
+    row(
+        "polyfit_weights",
+        lambda x, y, v, w: np.sum(np.polyfit(x, y, 1, w=v) * w),
+        once((6,), (6, 2), array(6, low=0.5, high=1.5)),
+    ),
 ]
 
 GROUPS: dict[str, list[Row]] = {
@@ -2007,5 +2272,6 @@ GROUPS: dict[str, list[Row]] = {
     "casts": CASTS,
     "statements": STATEMENTS,
     "conventions": CONVENTIONS,
+    "forms": FORMS,
     "beyond": BEYOND,
 }
