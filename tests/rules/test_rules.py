@@ -367,6 +367,7 @@ def test_results_have_the_types_that_the_table_says(dtype):
     matrix = functools.partial(types.Array, ndim=2, layout="C")
     frontend = compiler.run_frontend(everything().py_func)
     arguments = (matrix(dtype), matrix(types.int64), matrix(types.boolean))
+    cpu_target.typing_context.refresh()  # nothing may have been compiled yet
     inferred = typed_passes.type_inference_stage(
         cpu_target.typing_context, cpu_target.target_context, frontend, arguments, None
     )
