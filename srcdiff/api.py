@@ -50,7 +50,7 @@ _OURS = str(Path(__file__).parent)
 _BACKENDS = ("numba", "python", "cuda")
 _GPU_OPTIONS = ("threads", "blocks", "memory_limit", "stream")
 _ARRAY = np.ndarray
-_PLAIN = frozenset({float, int, bool})
+_PLAIN = frozenset({float, int})
 _COMPARED = frozenset({float, int, bool, str, tuple})
 _NUMBERS = (bool, int, float, np.number)
 
@@ -805,6 +805,8 @@ def _key(value: Any) -> Any:
     if kind is list:
         kinds = {type(v) for v in value}
         return (list, *(kinds if all(issubclass(k, _NUMBERS) for k in kinds) else [_key(v) for v in value]))
+    if kind is bool:
+        return kind, value
     if value is None or isinstance(value, str | np.generic):
         return value if not isinstance(value, np.generic) else kind
     if is_on_device(value):

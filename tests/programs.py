@@ -4689,3 +4689,12 @@ def recursion_with_names_of_its_own(a, n):
 
 
 program(recursion_with_names_of_its_own, at=[(np.array([0.4, 0.3, -1.2]), n) for n in (0, 1, 3)])
+
+
+def flag_that_decides_a_shape(a, matrix):
+    """A flag is a constant: what a name holds may depend on it."""
+    b = np.outer(a, a) if matrix else a
+    return b[0, 1] * b[1, 1] if matrix else b[0] * b[1]
+
+
+program(flag_that_decides_a_shape, at=[(np.array([0.4, 0.3]), True), (np.array([0.4, 0.3]), False)])
