@@ -582,9 +582,13 @@ class Calls(Kernels):
         self.active_calls.append(identity)
         self.frame, self.path = frame, (*path, id(node))
         self.names = self.names | {(frame.number, name): x for name, x in bound.items()}
+        known, caller = len(self.problems), None if frame is outer else span
         try:
             result = self.run_body(frame.node)
+        except Refusal as refusal:
+            raise Refusal(refusal.problem and reached_from(refusal.problem, caller)) from None
         finally:
+            self.problems[known:] = [reached_from(p, caller) for p in self.problems[known:]]
             self.frame, self.span, self.path = outer, span, path
             self.active_calls.pop()
             if not inner_scopes(frame.node) & {ast.Lambda, ast.FunctionDef}:
@@ -810,6 +814,14 @@ class Calls(Kernels):
             rest, keywords = list(self.elements(node.args[1:])), self.keywords(node, self.expr)
             return self.call_with(function, [self.comprehension(node.args[0]), *rest], keywords, node)
         return None
+
+
+def reached_from(problem: Problem, call: Span | None) -> Problem:
+    """A problem in another file, with the line that leads there."""
+    if call is None or problem.span is None or problem.span.file == call.file:
+        return problem
+    note = f"called from {call.file}:{call.line}, `{call.text.strip()}`"
+    return problem if note in problem.notes else dataclasses.replace(problem, notes=(*problem.notes, note))
 
 
 def _uses_up(function: Abstract) -> bool:

@@ -6,6 +6,7 @@ import importlib.util
 import linecache
 import pickle
 import re
+import statistics
 import traceback
 from pathlib import Path
 from types import FunctionType
@@ -266,3 +267,15 @@ def test_defect_of_srcdiff_says_that_it_is_one() -> None:
     assert "two values have one name" in shown
     assert "defect of srcdiff, not of your program" in shown
     assert "report" in shown
+
+
+def test_a_problem_in_another_file_comes_with_the_users_line() -> None:
+    def function(x):
+        return x * statistics.mean([x, 2.0 * x])
+
+    with pytest.raises(srcdiff.DifferentiationError) as caught:
+        srcdiff.grad(function, backend="python")(0.3)
+
+    notes = {note for problem in caught.value.problems for note in problem.notes}
+    assert len(notes) == 1
+    assert "`return x * statistics.mean([x, 2.0 * x])`" in notes.pop()
