@@ -1,5 +1,6 @@
 """README.md and docs/ are run: their programs, the outputs that they show, their tables, and their links."""
 
+import importlib.util
 import re
 
 import pytest
@@ -9,14 +10,22 @@ from tests.pages import PAGES, PRINTS, PROJECT, blocks_of, run, with_tables
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
 
 
+def skip_without_cuda(page):
+    runs = re.search(r"backend=.cuda|import cuda|SD501", page.read_text(encoding="utf-8"))
+    if runs and importlib.util.find_spec("numba_cuda") is None:
+        pytest.skip("numba-cuda is not installed")
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_page_prints_what_it_shows(page, tmp_path):
+    skip_without_cuda(page)
     for block, printed in run(page, tmp_path):
         assert block.prints in (None, printed), f"{page.name}, the block at line {block.line}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_tables_are_those_of_the_program(page):
+    skip_without_cuda(page)
     text = page.read_text(encoding="utf-8")
     assert with_tables(text) == text, "write them anew with `python -m tests.pages`"
 
