@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 
 from srcdiff.ir.nodes import (
+    Again,
     Alloc,
     Apply,
     Block,
@@ -83,7 +84,7 @@ def _flows(operation: Operation) -> list[Flow]:
             flows = [(p, (a,)) for p, a in zip(operation.params, operation.args, strict=True)]
             flows += [(o, (y,)) for o, y in zip(operation.outs, operation.body.yields, strict=True)]
             return [(out, sources) for out, sources in flows if isinstance(out.type, Array)]
-        case View() | Transpose() | Reshape() | Grow():
+        case View() | Transpose() | Reshape() | Grow() | Again():
             return [(operation.out, (operation.array,))]
         case Push():
             return [(operation.stack, (operation.value,))]

@@ -611,6 +611,26 @@ class Pop(Operation):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Again(Operation):
+    """A reference to an array that a loop has made anew, the one with a number, which was of a shape."""
+
+    out: Value
+    array: Value
+    """As it was called where it was made; here the name may stand for a later one."""
+    number: Value
+    shape: tuple[Value, ...]
+
+    def uses(self) -> tuple[Value, ...]:
+        return (self.number, *self.shape)
+
+    def defines(self) -> tuple[Value, ...]:
+        return (self.out,)
+
+    def replaced(self, by: Substitution) -> Operation:
+        return changed(self, number=by(self.number), shape=tuple([by(s) for s in self.shape]))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Peek(Operation):
     """A reference that a list of arrays holds."""
 

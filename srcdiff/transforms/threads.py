@@ -21,6 +21,7 @@ from srcdiff.analyses.aliasing import Sites, points_to
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
+    Again,
     Alloc,
     Apply,
     Barrier,
@@ -39,6 +40,7 @@ from srcdiff.ir.nodes import (
     Library,
     Load,
     Loop,
+    NewStack,
     Operation,
     Peek,
     Print,
@@ -52,7 +54,8 @@ from srcdiff.ir.nodes import (
     changed,
     walk,
 )
-from srcdiff.ir.types import Array, element_type
+from srcdiff.ir.types import Array, Stack, element_type
+from srcdiff.transforms.references import references_as_numbers
 from srcdiff.transforms.simplify import axis_of_base, remove_dead, simplify
 from srcdiff.transforms.stacks import stacks_as_arrays
 
@@ -154,10 +157,12 @@ def private_memory(kernel: Function, thread: Value, *, measures_on_copies: bool 
 
     What measures leaves arrays from outside alone, unless it is to be given copies of them.
     """
-    kernel = stacks_as_arrays(kernel, room=0)
+    slots = _Slots(kernel)
+    kernel = replace(kernel, body=slots.block(kernel.body))
+    kernel = stacks_as_arrays(references_as_numbers(kernel, slots.numbers), room=0)
     refuse_in_threads(kernel)
     kernel, errors, raised = _with_errors(kernel)
-    memory = _Memory(kernel, thread, measures_on_copies)
+    memory = _Memory(kernel, thread, slots.numbers, measures_on_copies)
     placed, measure = memory.run(), memory.measure()
     return Private(placed, tuple(memory.scratch), measure, errors, raised, memory.definition)
 
@@ -197,35 +202,43 @@ def length_before(operation: Alloc | Copy, axis: int) -> Callable[[Builder], Val
 
 
 class _Slots:
-    """Arrays that a loop makes anew and hands on to its next turn: each is another one, so that they are numbered."""
+    """Arrays that loops make anew and hand on, or that are kept: each is another one, so that they are numbered."""
 
     def __init__(self, kernel: Function) -> None:
         self.sites = points_to(kernel)
-        self.through: dict[Loop, list[Value]] = {}
-        """The outermost loops that hand arrays on, with those arrays."""
+        self.through: dict[Operation, list[Value]] = {}
+        """The outermost loops and branches that there are such arrays from, with the arrays."""
         self.counters: dict[Value, Value] = {}
         self.numbers: dict[Value, Value] = {}
         """For each of these arrays its number."""
+        self.stacks: dict[Value, tuple[Operation, ...]] = {}
+        """Stacks of arrays, with the loops and branches that they are made in."""
         self.find(kernel.body, ())
 
-    def find(self, block: Block, loops: tuple[Loop, ...]) -> None:
+    def find(self, block: Block, around: tuple[Operation, ...]) -> None:
         for operation in block.operations:
-            if isinstance(operation, Alloc | Copy):
-                for loop in loops:
-                    if any(operation.out in self.sites.get(p, ()) for p in loop.params):
-                        self.through.setdefault(loop, []).append(operation.out)
-                        break
-            inner = (*loops, operation) if isinstance(operation, Loop) else loops
+            if isinstance(operation, NewStack) and isinstance(operation.out.type, Stack):
+                if isinstance(operation.out.type.element, Array):
+                    self.stacks[operation.out] = around
+            elif isinstance(operation, Alloc | Copy):
+                first = next((k for k, o in enumerate(around) if self.is_numbered(operation.out, o, around[:k])), None)
+                if first is not None:
+                    self.through.setdefault(around[first], []).append(operation.out)
             for nested in operation.blocks():
-                self.find(nested, inner)
+                self.find(nested, (*around, operation))
+
+    def is_numbered(self, array: Value, inside: Operation, around: tuple[Operation, ...]) -> bool:
+        """Whether there may be several of an array, made inside an operation, that are told apart outside of it."""
+        if isinstance(inside, Loop) and any(array in self.sites.get(p, ()) for p in inside.params):
+            return True
+        return any(array in self.sites.get(s, ()) for s, made_in in self.stacks.items() if made_in == around)
 
     def block(self, block: Block) -> Block:
         build = Builder()
         for operation in block.operations:
             build.span = operation.span
-            if isinstance(operation, Loop):
-                for array in self.through.get(operation, ()):
-                    self.counters[array] = build.alloc("int64", (build.const(1),), build.const(0), "made")
+            for array in self.through.get(operation, ()):
+                self.counters[array] = build.alloc("int64", (build.const(1),), build.const(0), "made")
             if isinstance(operation, Alloc | Copy) and operation.out in self.counters:
                 counter, zero = self.counters[operation.out], build.const(0)
                 self.numbers[operation.out] = build.load(counter, (zero,))
@@ -241,6 +254,7 @@ class _Memory:
         self,
         kernel: Function,
         thread: Value,
+        numbers: dict[Value, Value],
         measures_on_copies: bool = False,
         sizes: Value | None = None,
         first: int = 0,
@@ -248,9 +262,7 @@ class _Memory:
         self.measures_on_copies = measures_on_copies
         self.sizes = sizes
         """Of a kernel that measures, the array where it reports also what it needs itself."""
-        slots = _Slots(kernel)
-        self.kernel, self.thread = replace(kernel, body=slots.block(kernel.body)), thread
-        self.numbers = slots.numbers
+        self.kernel, self.thread, self.numbers = kernel, thread, numbers
         inside = walk(self.kernel.body)
         self.sites: dict[Value, Sites] = points_to(self.kernel)
         self.constants = {o.out: o.value for o in inside if isinstance(o, Const)}
@@ -258,6 +270,8 @@ class _Memory:
         self.arrays: dict[Value, Value] = {}
         """What stands for arrays, their parts of larger ones, and for lengths of arrays that have room to grow."""
         self.scratch: list[Scratch] = []
+        self.places: dict[Value, Value] = {}
+        """The larger arrays that they are parts of."""
         self.aside = Builder()
         """Formulas that only the host computes."""
         self.reports: dict[Operation, list[tuple[int, Callable[[Builder], Value]]]] = {}
@@ -305,6 +319,10 @@ class _Memory:
                     self.alloc(operation, written, build)
                 case Copy():
                     self.copy(operation, written, build)
+                case Again(out=out, array=array, number=number, shape=shape):
+                    parts: list[Item] = [Slice(None, None if array in self.grown else s, None) for s in shape]
+                    items = (Index(number), *parts, Index(self.thread))
+                    self.arrays[out] = build.view(self.places[array], items, out.name)
                 case Dim(out=out, axis=axis) if (made := self.made_to_grow(written)) is not None:
                     self.arrays[out] = self.placed(length_before(made, axis), build)
                 case Grow():
@@ -355,6 +373,7 @@ class _Memory:
         name = f"{out.name.strip('%') or 'array'}_of_all"
         param = Value(Array(out.array.dtype, len(lengths) + 1), name)
         self.scratch.append(Scratch(param, tuple(lengths)))
+        self.places[out] = param
         for axis, length in enumerate(lengths):
             if isinstance(length, int):
                 self.rooms.setdefault(length, (param, axis))
@@ -456,7 +475,7 @@ class _Memory:
         params = (*self.kernel.params, sizes)
         body = self.reporting(self.kernel.body, sizes)
         slim = remove_dead(Function(f"{self.kernel.name}_sizes", params, body))
-        memory = _Memory(slim, self.thread, sizes=sizes, first=self.count)
+        memory = _Memory(slim, self.thread, self.numbers, sizes=sizes, first=self.count)
         placed = memory.run()
         if memory.scratch and any(isinstance(o, Barrier) for o in walk(slim.body)):
             self.refuse_to_measure(

@@ -185,3 +185,53 @@ def list_with_contents_that_may_grow(x, n):
         else:
             items[0] = items[0] * items[-1]
     return items[0] * items[-1] + sum(items)
+
+
+@sample("b", "a b", _random.uniform(0.5, 1.0, 2), 3.0 * _random.normal(size=(4, 2)))
+def states_made_anew_until_small(a, b):
+    y = a[0] * b
+    while np.sum(y * y) > 0.5:
+        y = y * 0.9 * a[1]
+    return np.sum(y * a)
+
+
+@sample("a", "a b", _random.uniform(0.2, 1.3, (5, 2)), _random.uniform(0.2, 1.3, 2))
+def one_of_several_arrays_in_each_turn(a, b):
+    z = np.zeros(2)
+    y = a
+    k = 0
+    while k < 7 and np.sum(y) < 3.0:
+        if k % 3 == 0:
+            y = y * b[0]
+        elif k % 3 == 1:
+            z = y
+            y = b
+        else:
+            y = y[::-1] * z
+        k += 1
+    return np.sum(y * y) + np.sum(z)
+
+
+@sample("a b", "a b", _random.uniform(0.2, 1.3, (5, 2)), _random.uniform(0.2, 1.3, (5, 2)))
+def longer_array_in_each_turn(a, b):
+    v = np.ones(1) * a[0]
+    part = a[:1]
+    k = 1
+    while k < 5 and np.sum(v) < 6.0:
+        new = np.empty(k + 1)
+        for i in range(k):
+            new[i] = v[i] * part[0] + 0.1
+        new[k] = v[k - 1] * a[1]
+        v = new
+        part = b[k % 2 :]
+        k += 1
+    return np.sum(v * v)
+
+
+@sample("a b", "a b", _random.uniform(0.2, 1.3, (5, 2)), _random.uniform(0.2, 1.3, (5, 2)))
+def list_made_anew_in_each_turn(a, b):
+    items = [a[0], b[0]]
+    for k in range(4):
+        items = [x * b[1] + 0.2 for x in items if x < 3.0]
+        items.append(a[1] * (len(items) + k))
+    return sum(items) * items[0]
