@@ -345,7 +345,8 @@ class Derivative:
         from srcdiff.pipeline import Request
 
         descriptions = {
-            n: describe_argument(a, n, self.span, exact=exact) for n, a in zip(self.names, args, strict=True)
+            n: Description("static", (bool, a)) if type(a) is bool else describe_argument(a, n, self.span, exact=exact)
+            for n, a in zip(self.names, args, strict=True)
         }
         for name in set(self.wrt) & set(self.names):
             descriptions[name] = floats_for_integers(descriptions[name])

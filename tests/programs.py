@@ -4698,3 +4698,24 @@ def flag_that_decides_a_shape(a, matrix):
 
 
 program(flag_that_decides_a_shape, at=[(np.array([0.4, 0.3]), True), (np.array([0.4, 0.3]), False)])
+
+
+def lists_by_counters(x, n):
+    """Positions that a loop counts need no look at their sign, but those beyond the list raise."""
+    items = [x, x * x]
+    for k in range(n):
+        items.append(items[k] * x + items[k + 1])
+    total = 0.0
+    for k in range(len(items)):
+        total += items[k] * total + items[k]
+        items[k] *= 0.5
+    for k in range(n, -1, -1):
+        total += items[k] * items[k - 1]
+    for k in range(2):
+        if k == 0:
+            items.pop()
+        total += items[k]
+    return total
+
+
+program(lists_by_counters, at=[(0.4, 2), (0.7, 1)], raises=[((0.4, 0), IndexError)])

@@ -98,6 +98,8 @@ class Environment(Shapes):
     def __init__(self) -> None:
         super().__init__()
         self.names: dict[Key, Abstract] = {}
+        self.counters: dict[Value, tuple[Value, Value, Value]] = {}
+        """What counts the turns of a `for`, with its bounds."""
         self.problems: list[Problem] = []
         self.pending: weakref.WeakSet[Lazy] = weakref.WeakSet()
         """Arrays that are not computed yet."""
@@ -646,6 +648,8 @@ class Environment(Shapes):
             test_block = (test_operations, condition)
             self.names = dict(head)  # what the test computes is not seen by the body
         index = Value(INT, "i") if bounds is not None else None
+        if index is not None and bounds is not None:
+            self.counters[index] = bounds
         with self.block() as operations:
             self.or_die(lambda: body(index))
             self.settle()

@@ -957,6 +957,10 @@ class Expressions(Environment):
             needed = known + 1 if known >= 0 else -known
             outside = self.apply("less", contents.length, self.const(needed))
             position = position if known >= 0 else self.apply("subtract", contents.length, self.const(-known))
+        elif self.is_natural(position):
+            if self.is_below(position, contents.length):
+                return position
+            outside = self.apply("greater_equal", position, contents.length)
         else:
             negative = self.apply("less", position, self.const(0))
             position = self.apply("where", negative, self.apply("add", position, contents.length), position)
@@ -964,6 +968,23 @@ class Expressions(Environment):
             outside = self.apply("logical_or", too_small, self.apply("greater_equal", position, contents.length))
         self.raise_if(outside, IndexError, "list index out of range")
         return position
+
+    def is_natural(self, position: Value) -> bool:
+        """Whether a position is known not to be negative: the counter of a loop, plus something."""
+        base, amount = self.offsets.get(position, (position, 0))
+        bounds = self.counters.get(base)
+        if bounds is None:
+            return False
+        start, step = self.constants.get(bounds[0]), self.constants.get(bounds[2])
+        return start is not None and step is not None and step > 0 and start + amount >= 0
+
+    def is_below(self, position: Value, length: Value) -> bool:
+        """Whether a position is the counter of a loop that ends at the length, or before."""
+        if position not in self.counters:
+            return False
+        stop = self.counters[position][1]
+        first, second = self.constants.get(stop), self.constants.get(length)
+        return stop is length or (first is not None and second is not None and first <= second)
 
     def raise_always(self, exception: type[BaseException], text: str) -> NoReturn:
         """What the program does here raises."""

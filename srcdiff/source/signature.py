@@ -15,18 +15,17 @@ from srcdiff.source.structures import layout_of, parts_of
 
 
 def describe_argument(value: Any, name: str, span: Span | None, *, exact: bool = False) -> Description:
-    """What the compiler has to know about an argument; `exact` adds which axes of arrays have the length one.
-
-    Flags, `True` as well as `"euler"`, are constants; a `np.bool_` is a number of the program.
-    """
+    """What the compiler has to know about an argument; `exact` adds which axes of arrays have the length one."""
     if isinstance(value, np.generic):
-        if value.dtype.name in ("float32", "bool"):
-            return Description("value", Scalar(value.dtype.name))
+        if value.dtype.name == "float32":
+            return Description("value", Scalar("float32"))
         value = value.item()
     match value:
         case Description():
             return value
-        case int() if not isinstance(value, bool):
+        case bool():
+            return Description("value", BOOL)
+        case int():
             return Description("value", INT)
         case float():
             return Description("value", FLOAT)
@@ -45,7 +44,7 @@ def describe_argument(value: Any, name: str, span: Span | None, *, exact: bool =
             element = np.result_type(*value) if not all(isinstance(v, bool) for v in value) else np.dtype(bool)
             kind_ = FLOAT if element.kind == "f" else BOOL if element.kind == "b" else INT
             return Description("stored", None, (Description("value", kind_),))
-        case None | bool() | str() | type() | types.ModuleType():
+        case None | str() | type() | types.ModuleType():
             return Description("static", (type(value), value))
     if is_on_device(value):
         dtype, shape, in_order = layout_on_device(value)

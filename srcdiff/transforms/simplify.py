@@ -60,6 +60,8 @@ class _Forward:
         self.known: dict[Value, Value] = {}
         self.builder = Builder()
         self.arrays: dict[Value, Alloc | References | Library] = {}
+        self.refuted: frozenset[Value] = frozenset()
+        """Conditions that would have raised something before."""
 
     def resolve(self, value: Value) -> Value:
         while (source := self.known.get(value)) is not None:
@@ -71,8 +73,10 @@ class _Forward:
 
     def block(self, block: Block) -> Block:
         operations: list[Operation] = []
+        refuted = self.refuted
         for operation in block.operations:
             self.operation(operation.replaced(self.resolve), operations)
+        self.refuted = refuted
         return changed(block, operations=tuple(operations), yields=tuple([self.resolve(y) for y in block.yields]))
 
     def operation(self, operation: Operation, into: list[Operation]) -> None:
@@ -153,14 +157,17 @@ class _Forward:
             self.known[operation.out] = folded
 
     def branch(self, operation: If, into: list[Operation]) -> None:
-        if operation.condition in self.builder.constants:
-            taken = operation.then if self.builder.constants[operation.condition] else operation.orelse
+        condition = operation.condition
+        if condition in self.builder.constants or condition in self.refuted:
+            taken = operation.then if self.builder.constants.get(condition) else operation.orelse
             for inner in taken.operations:
                 self.operation(inner.replaced(self.resolve), into)
             for out, source in zip(operation.outs, taken.yields, strict=True):
                 self.known[out] = self.resolve(source)
             return
         then, orelse = self.block(operation.then), self.block(operation.orelse)
+        if any(isinstance(o, Raise) for o in then.operations):
+            self.refuted |= {condition}
         keep: list[int] = []
         for k, out in enumerate(operation.outs):
             a, b = then.yields[k], orelse.yields[k]
