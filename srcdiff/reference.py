@@ -149,12 +149,17 @@ def _read(prefix: str, kind: type) -> list[str]:
 
 def builtin_functions() -> Table:
     """The functions of Python that can be called, beside those of whole arrays."""
-    handled = {f.__name__ for f in HANDLERS if getattr(f, "__module__", "") == "builtins"}
     named = {n.partition(".")[2] for row in PRIMITIVES.values() for n in row.names if n.startswith("builtins.")}
-    of_math = {f"math.{f.__name__}" for f in (*HANDLERS, *STANDARD) if getattr(f, "__module__", "") == "math"}
-    of_math |= {n for row in PRIMITIVES.values() for n in _known(row) if n.startswith("math.")}
-    rows = (("Python", sorted(handled | named | {"print"})), ("`math`", sorted(of_math)))
+    of_math = {n for row in PRIMITIVES.values() for n in _known(row) if n.startswith("math.")}
+    rows = [("Python", sorted({*(f.__name__ for f in _functions_of("builtins")), *named, "print"}))]
+    for module, more in (("math", of_math), ("functools", ()), ("itertools", ()), ("operator", ())):
+        names = {f"{module}.{f.__name__}" for f in _functions_of(module)}
+        rows.append((f"`{module}`", sorted(names.union(more))))
     return Table("Functions of Python", ("of", "functions"), _listed(rows))
+
+
+def _functions_of(module: str) -> list[Any]:
+    return [f for f in (*HANDLERS, *STANDARD) if str(getattr(f, "__module__", "")).lstrip("_") == module]
 
 
 def refused_syntax() -> Table:

@@ -6,11 +6,14 @@ without computing; everything else is compared with differences (tests/numerical
 """
 
 # Written as users write: `zip` without `strict`, closures over loop variables, operators by their own precedence.
-# ruff: noqa: B905, B023, RUF005, RUF021
+# ruff: noqa: B905, B023, RUF005, RUF021, UP031
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -233,6 +236,290 @@ def close_numbers(x, y):
 
 
 program(close_numbers, at=[(1.0, 1.02), (1.0, 1.3), (1.0, 2.0)])
+
+
+def best_by_a_key(a, n):
+    """`max` and `min` by a key give the first of the best, and the derivative goes to it."""
+    place = max(range(n), key=lambda i: abs(a[i]))
+    small = min(a, key=lambda v: (v - 0.5) ** 2)
+    low, high = min([(v, v * v) for v in a], key=lambda pair: pair[1])
+    several = max(a[0], a[1] * a[2], -a[0], key=abs)
+    return a[place] ** 2 + small * low + high * several
+
+
+program(best_by_a_key, at=[(np.array([0.3, -0.5, 0.8, 1.2]), 4), (np.array([0.3, -1.5, 0.8]), 1)])
+
+
+def best_of_equals(x, y):
+    """Of equal ones the first is taken, and a key is asked for each of them once, in order."""
+    asked = []
+
+    def key(v):
+        asked.append(v)
+        return round(v)
+
+    return max([x, y, 1.3 * x], key=key) * 3.0 + min(x, y, key=key) + asked[3] * asked[0] + len(asked)
+
+
+program(best_of_equals, at=[(1.1, 0.9), (0.9, 1.2)], exact=[(6.2, 0.0), None])
+
+
+def best_of_nothing(values, other):
+    """`default` stands for an empty sequence, and only for that."""
+    large = [v * v for v in values if v > 0.5]
+    fallback = max(large, default=other)
+    return fallback * 2.0 + min((v for v in values if v > 9.0), default=other * other) + max([], default=other)
+
+
+program(best_of_nothing, at=[([0.3, 0.6, 0.9], 0.7), ([0.3], 0.7), ([], 0.7)])
+
+
+def best_tuple(a):
+    """Tuples are ordered by the first items that differ."""
+    pairs = [(round(v), v * v) for v in a]
+    rest = a[0] if (a[0], a[1]) < (a[0], a[2]) else a[1]
+    return max(pairs)[1] + min(pairs)[1] * rest + (a[2] if (1.0, a[0]) >= (1.0, a[1], 3.0) else a[3])
+
+
+program(best_tuple, at=[(np.array([0.3, -0.4, 0.8, 1.2]),), (np.array([0.7, 1.4, 0.8, 1.3]),)])
+
+
+def sorted_lists(a):
+    """A sorted list is a new one; each element's derivative goes to where it came from."""
+    up = sorted(a)
+    down = sorted([v * v for v in a], reverse=True)
+    by_size = sorted(a, key=abs)
+    up[0] = up[0] * 2.0
+    total = 0.0
+    for k, v in enumerate(up):
+        total += (k + 1) * v * down[k]
+    return total + by_size[0] * by_size[-1] * a[0]
+
+
+program(sorted_lists, at=[(np.array([0.3, -0.5, 0.8, 1.2]),), (np.array([0.4]),)])
+
+
+def list_sorted_in_place(values):
+    """All names of a list see that it is sorted; pairs are sorted by both items, equal ones stay in order."""
+    copy = list(values)
+    other = copy
+    copy.sort(reverse=True)
+    copy.append(values[0])
+    pairs = [(round(v), v * v) for v in values]
+    by_first = sorted(pairs, key=operator.itemgetter(0), reverse=True)
+    pairs.sort()
+    return other[0] * other[-1] + pairs[0][1] * by_first[0][1] + by_first[-1][1] * len(other)
+
+
+program(list_sorted_in_place, at=[([0.3, 1.4, 0.8, 1.2],), ([1.2, 0.8, -0.6],), ([0.7],)])
+
+
+def sorted_and_unpacked(x, y):
+    """How many elements a sorted list has stays known, and so do keys that are constants."""
+    low, middle, high = sorted((x, y, x * y))
+    settings = {"b": x, "a": y}
+    total = low + 2.0 * middle + 3.0 * high
+    for k, (name, value) in enumerate(sorted(settings.items())):
+        total += (k + 1) * value * settings[name]
+    return total + sorted([3, 1, 2], reverse=True)[0] * x
+
+
+program(sorted_and_unpacked, at=[(0.3, 0.2), (1.4, 2.5), (-0.7, 1.1)])
+
+
+def rows_in_order(a):
+    """Arrays are sorted by a number of each."""
+    rows = [a * k for k in range(3)]
+    ordered = sorted(rows, key=lambda row: -row[0])
+    return ordered[0][1] * ordered[2][0] + ordered[1][2] ** 2
+
+
+program(rows_in_order, at=[(np.array([0.3, -0.5, 0.8]),), (np.array([-0.3, -0.5, 0.8]),)])
+
+
+def mapped(a, b):
+    """`map` and `filter` go element by element through one sequence, or through several in step."""
+    total = sum(map(operator.mul, a, b)) + max(map(abs, a)) + min(map(lambda v: v * v, filter(None, b)))
+    first, second = map(lambda v: v * v, (a[0], b[0]))
+    total += math.hypot(*map(math.sin, (a[0], b[0]))) + sum(
+        [v * w for v, w in itertools.product(map(math.sin, a), (1, 2))]
+    )
+    return total * first + second + sum(list(filter(lambda v: v > 0.1, a))) * sum(sorted(map(math.exp, b))[:1])
+
+
+program(mapped, at=[(np.array([0.3, -0.5, 0.8]), np.array([0.2, 0.9, -0.4]))])
+
+
+def mapped_while_it_changes(a):
+    """The functions of `map` and `filter` are called between the turns, and see what these have changed."""
+    total = 0.0
+    for v in map(lambda u: u * u * a[0], a):
+        total += v
+        a[0] = total
+    for v in filter(lambda u: u > 0.1 * a[2], map(lambda u: u * total, a)):
+        if v > 0.9:
+            break
+        a[2] += v
+        total += v * v * a[2]
+    else:
+        total += 10.0 * a[1]
+    return total
+
+
+program(
+    mapped_while_it_changes,
+    at=[(np.array([0.3, 0.5, 0.8]),), (np.array([0.9, 0.2, 0.1]),), (np.array([0.4, 0.9, 2.0]),)],
+)
+
+
+def any_of_mapped(x):
+    """`any` and `all` of a `map` stop where they are decided."""
+    seen = []
+
+    def large(v):
+        seen.append(v)
+        return v > 0.5
+
+    if any(map(large, (x, 2.0 * x, 3.0 * x))) and not all(map(large, [x, 4.0 * x])):
+        seen.append(x * x)
+    return sum(seen) * len(seen)
+
+
+program(any_of_mapped, at=[(0.3,), (0.1,), (0.7,)])
+
+
+def cube_of(n, x):
+    return x**n
+
+
+CUBE = functools.partial(cube_of, 3)
+
+
+def functions_of_functions(a, x):
+    """`reduce` and `partial`, of functions from inside and outside."""
+    horner = functools.reduce(lambda total, c: total * x + c, a, 0.0)
+    product = functools.reduce(operator.mul, [v * v for v in a])
+    power = functools.partial(cube_of, x=x)
+    square = functools.partial(power, 2)
+    return horner * product + CUBE(x) + power(4) * square()
+
+
+program(
+    functions_of_functions,
+    at=[(np.array([0.3, -0.5, 0.8]), 0.7)],
+    raises=[((np.zeros(0), 0.7), TypeError)],
+)
+
+
+def pairs_and_chains(a, b):
+    """Combinations, pairs, sums so far, and one sequence after the other."""
+    total = sum((v - w) ** 2 for v, w in itertools.combinations(a, 2))
+    for k, (i, j) in enumerate(itertools.permutations(range(len(a)), 2)):
+        total += k * a[i] * a[j] ** 2
+    for v, w in itertools.pairwise(a):
+        total += v * w
+    for v in itertools.chain(a, b, [sum(a), 1.0]):
+        total += v * v * total
+    for v in itertools.accumulate(a):
+        total += v * v
+    return (
+        total + sum(list(itertools.accumulate(b, operator.mul, initial=2.0))) + sum(map(sum, itertools.product(a, b)))
+    )
+
+
+program(
+    pairs_and_chains,
+    at=[(np.array([0.3, -0.5, 0.8]), np.array([0.2, 0.9])), (np.array([0.3]), np.zeros(0)), (np.zeros(0), np.ones(1))],
+)
+
+
+def methods_of_texts(x, method):
+    """Texts are known when the function is compiled, and so is what their methods say."""
+    name, _, order = method.strip().lower().partition("-")
+    if name.startswith(("rk", "ab")) and name.upper() != "AB":
+        return x ** int(order)
+    parts = "0.5,2.0".split(",")
+    return x * float(parts[0]) + float(parts[1].replace("2", "3")) * x * x
+
+
+program(methods_of_texts, at=[(0.7, " RK-3"), (0.7, "Euler"), (0.7, "AB-2")])
+
+
+def numbers_of_numpy(a):
+    """`item` gives a number as it is, `tolist` a list that is a copy."""
+    values = a.tolist()
+    first = a[0].item()
+    a[1] = 5.0 * a[2]
+    return values[1] * first + len(values) * values[-1]
+
+
+program(numbers_of_numpy, at=[(np.array([0.3, -0.5, 0.8]),)])
+
+
+def without_warnings(x, n):
+    """`np.errstate` changes no number; loops, exits and names inside are as without it."""
+    total = 0.0
+    with np.errstate(divide="ignore", invalid="warn"):
+        y = np.log(x)
+        for k in range(n):
+            with np.errstate(all="ignore"):
+                if k == 3:
+                    break
+                total += y * k
+        if total > 5.0:
+            return total * x
+    if n < 0:
+        raise ValueError("a negative number") from None
+    return total + y
+
+
+program(without_warnings, at=[(0.7, 2), (0.7, 6), (9.0, 3), (9.0, 0)], raises=[((0.7, -1), ValueError)])
+
+
+def parts_of_lists_replaced(a, n):
+    """A slice of a list becomes other elements, more or fewer, for all names of the list."""
+    known = [a[0], 1.0, 2.0]
+    known[1:] = [a[0] * a[1], a[1], 3.0]
+    known[0:2] = []
+    values = [v * v for v in a]
+    other = values
+    values[1:n] = map(math.sin, values)
+    values[len(values) :] = [a[0]]
+    del values[n:-1]
+    values[5:2] = [a[1]] * 2
+    total = 0.0
+    for k, v in enumerate(other):
+        total += (k + 1) * v
+    return total * known[0] + len(known) * len(other)
+
+
+program(parts_of_lists_replaced, at=[(np.array([0.3, -0.5, 0.8]), n) for n in (0, 1, 2, 7, -1)])
+
+
+def unpacked_around_a_star(values):
+    """`*` takes what is between the names, also if there is nothing."""
+    first, *rest, last = values
+    head, *tail = rest + [first]
+    total = first * last
+    for k, v in enumerate(rest):
+        total += (k + 2) * v * v
+    return total * head + len(tail)
+
+
+program(
+    unpacked_around_a_star,
+    at=[([0.3, 0.4, 0.5, 0.6],), ([0.3, 0.4],), (np.array([0.3, -0.4, 0.5]),)],
+    raises=[(([0.3],), ValueError)],
+)
+
+
+def printed_by_percent(x, n):
+    """Formats with `%`."""
+    print("%.3f and %5d%%" % (x, n), "%s %r" % (n, "text"), "%-8.2e|%+g|%08.3f" % (x, x, x))
+    return x * x
+
+
+program(printed_by_percent, at=[(0.7, 3)], exact=[(1.4,)])
 
 
 # ------------------------------------------------------------------------------------------------------- expressions

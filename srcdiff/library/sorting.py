@@ -8,7 +8,7 @@ import numpy as np
 
 from srcdiff.library.calls import order_of
 from srcdiff.library.indices import gathered
-from srcdiff.library.language import array_like, axis_of, each, inserted, unsupported, without
+from srcdiff.library.language import array_like, axis_of, backwards, each, has_nan, inserted, unsupported, without
 
 
 def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
@@ -64,6 +64,19 @@ def lexsort(keys: Any, axis: Any = -1) -> Any:
     order = argsort(keys[0])
     for key in keys[1:]:
         order = np.asarray(order[argsort(key[order])])
+    return order
+
+
+def order_of_keys(keys: Any, reverse: Any) -> Any:
+    """The order of a list by its keys, the first of which counts most; equal ones stay in order, also backwards."""
+    n = len(keys[0])
+    order = np.arange(n - 1, -1, -1) if reverse else np.arange(n)
+    for key in backwards(keys):
+        if has_nan(key.dtype) and np.any(key != key):
+            raise ValueError("a list with NaN has no order")
+        order = np.asarray(order[argsort(key[order])])
+    if reverse:
+        return np.asarray(order[::-1])
     return order
 
 

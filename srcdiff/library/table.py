@@ -11,6 +11,7 @@ from srcdiff.library import (
     indices,
     linear_algebra,
     mathematics,
+    operators,
     products,
     reductions,
     scans,
@@ -30,7 +31,7 @@ FUNCTIONS: dict[Any, Any] = {
 }
 """By the function of NumPy."""
 
-STANDARD: dict[Any, Any] = mathematics.FUNCTIONS
+STANDARD: dict[Any, Any] = {**mathematics.FUNCTIONS, **operators.FUNCTIONS}
 """By the function of Python's own library."""
 
 _NAMED = (

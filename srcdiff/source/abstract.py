@@ -112,6 +112,34 @@ class Reversed:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Through:
+    """`map(function, of)`, `starmap` or `filter`: nothing is computed before somebody goes through it."""
+
+    how: str
+    function: Abstract
+    of: Abstract
+    node: ast.AST
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Drawn:
+    """What an iterator gives, as a list; of one that reads as it goes, what it reads must not change meanwhile."""
+
+    name: str
+    items: List
+    reads: tuple[Abstract, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Partial:
+    """`functools.partial`: a function with its first arguments."""
+
+    function: Abstract
+    args: tuple[Abstract, ...]
+    keywords: dict[str, Abstract]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Closure:
     """A function defined inside a function that is being read."""
 
@@ -245,6 +273,9 @@ Abstract = (
     | Enumerate
     | Zip
     | Reversed
+    | Through
+    | Drawn
+    | Partial
     | Closure
     | Transformed
     | Choice
@@ -421,6 +452,8 @@ def arrays_in(x: Any) -> Iterator[Value]:
             yield from arrays_in(item)
     elif isinstance(x, Closure):
         yield from arrays_in(tuple(x.defaults.values()))
+    elif isinstance(x, Partial):
+        yield from arrays_in((x.function, x.args, tuple(x.keywords.values())))
     elif is_dataclass(x) and not isinstance(x, Static | Poison | Description | Layout):
         yield from arrays_in(tuple(getattr(x, f.name) for f in fields(x)))
 

@@ -35,12 +35,19 @@ def refused_syntax(captured: Captured) -> dict[ast.AST, Problem]:
     while stack:
         node = stack.pop()
         row = REFUSED.get(type(node))
-        if row is not None:
+        if row is not None and not _is_about_warnings(node):
             code, what, instead = row
             problems[node] = Problem(code, f"{what} is outside the language", _span(captured, node, what), help=instead)
             continue
         stack += reversed(list(ast.iter_child_nodes(node)))
     return problems
+
+
+def _is_about_warnings(node: ast.AST) -> bool:
+    """`with np.errstate(...):`, as far as the text says."""
+    calls = [item.context_expr for item in node.items] if isinstance(node, ast.With) else []
+    names = [ast.unparse(call.func) if isinstance(call, ast.Call) else "" for call in calls]
+    return bool(names) and all(name.rpartition(".")[2] == "errstate" for name in names)
 
 
 def _span(captured: Captured, node: ast.AST, what: str) -> Span:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 import numpy as np
 
 from srcdiff.ir.nodes import Slice, Value
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar
 from srcdiff.source.abstract import (
+    MISSING,
     Abstract,
     Enumerate,
     Group,
@@ -146,40 +148,86 @@ class Builtins(Sequences):
     def call_fsum(self, node: ast.AST, of: Abstract) -> Abstract:
         return self.call_sum(node, of, Static(0.0))
 
-    def smallest(self, node: ast.AST, args: tuple[Abstract, ...], op: ast.cmpop) -> Abstract:
-        def better(a: Abstract, b: Abstract) -> Abstract:
-            test = self.compare(op, b, a, node)
-            if isinstance(test, Static):
-                return b if test.value else a
-            return self.apply("where", self.value(test), self.number(b, node), self.number(a, node))
-
-        return self.fold(node, args[0] if len(args) == 1 else Tuple(args), None, better)
-
-    def call_max(self, node: ast.AST, *args: Abstract, default: Abstract | None = None) -> Abstract:
-        return self.smallest_or(node, args, ast.Gt(), default)
-
-    def call_min(self, node: ast.AST, *args: Abstract, default: Abstract | None = None) -> Abstract:
-        return self.smallest_or(node, args, ast.Lt(), default)
-
-    def smallest_or(
-        self, node: ast.AST, args: tuple[Abstract, ...], op: ast.cmpop, default: Abstract | None
+    def smallest(
+        self, node: ast.AST, args: tuple[Abstract, ...], op: ast.cmpop, key: Abstract, default: Abstract
     ) -> Abstract:
-        """The smallest, or of an empty sequence something else."""
-        found = self.iteration(args[0], node) if default is not None and len(args) == 1 else ()
-        if default is None or (found and not isinstance(found, Iteration)):
-            return self.smallest(node, args, op)
-        if not isinstance(found, Iteration):
+        """`min` or `max`: the first of the best, each of which is measured by the key once."""
+        of = self.drained(args[0], node) if len(args) == 1 else Tuple(args)
+        found = self.iteration(of, node)
+        length = found.length if isinstance(found, Iteration) else Static(len(found))
+        if default is not MISSING and len(args) > 1:
+            self.refuse(
+                "SD304", node, "`default` stands for the elements of one sequence, not beside several arguments"
+            )
+        if default is MISSING or (isinstance(length, Static) and length.value > 0):
+            return self.best(node, of, op, key)
+        if isinstance(length, Static):
             return default
-        key = (self.frame.number, f"%smallest{id(node)}")
+        choice = (self.frame.number, "%choice")
 
-        def has_some() -> None:
-            self.names[key] = self.smallest(node, args, op)
+        def side(result: Callable[[], Abstract]) -> None:
+            self.names[choice] = result()
 
-        def has_none() -> None:
-            self.names[key] = default
+        some = self.apply("greater", self.value(length), self.const(0))
+        self.branch_on(some, lambda: side(lambda: self.best(node, of, op, key)), lambda: side(lambda: default))
+        return self.checked(self.chosen(choice), "the result", node)
 
-        self.branch_on(self.apply("greater", self.value(found.length), self.const(0)), has_some, has_none)
-        return self.checked(self.chosen(key), "the result", node)
+    def best(self, node: ast.AST, of: Abstract, op: ast.cmpop, key: Abstract) -> Abstract:
+        if isinstance(key, Static) and key.value is None:
+            return self.fold(node, of, None, lambda a, b: self.one_of(self.compare(op, b, a, node), b, a, node))
+
+        def measured(x: Abstract) -> Tuple:
+            return Tuple((self.forced(self.call_value(key, [x], node)), x))
+
+        def better(a: Abstract, b: Abstract) -> Abstract:
+            assert isinstance(a, Tuple)
+            other = measured(b)
+            return self.one_of(self.compare(op, other.items[0], a.items[0], node), other, a, node)
+
+        result = self.fold(node, of, None, better, measured)
+        assert isinstance(result, Tuple)
+        return result.items[1]
+
+    def one_of(self, test: Abstract, a: Abstract, b: Abstract, node: ast.AST) -> Abstract:
+        """`a if test else b`, both of which are there."""
+        if isinstance(test, Static):
+            return a if test.value else b
+        if isinstance(a, Tuple) and isinstance(b, Tuple) and len(a.items) == len(b.items) and a.kind is b.kind:
+            return Tuple(tuple(self.one_of(test, x, y, node) for x, y in zip(a.items, b.items, strict=True)), a.kind)
+        if a is b:
+            return a
+        if self.is_number(a) and self.is_number(b):
+            return self.apply("where", self.value(test), self.number(a, node), self.number(b, node))
+        choice = (self.frame.number, "%choice")
+
+        def side(x: Abstract) -> None:
+            self.names[choice] = x
+
+        self.branch_on(self.value(test), lambda: side(a), lambda: side(b))
+        return self.checked(self.chosen(choice), "the result", node)
+
+    def is_number(self, x: Abstract) -> bool:
+        if isinstance(x, Value):
+            return isinstance(x.type, Scalar)
+        return isinstance(x, Static) and isinstance(x.value, bool | int | float)
+
+    def call_max(
+        self,
+        node: ast.AST,
+        *args: Abstract,
+        key: Abstract = Static(None),  # noqa: B008
+        default: Abstract = MISSING,
+    ) -> Abstract:
+        return self.smallest(node, args, ast.Gt(), key, default)
+
+    def call_min(
+        self,
+        node: ast.AST,
+        *args: Abstract,
+        key: Abstract = Static(None),  # noqa: B008
+        default: Abstract = MISSING,
+    ) -> Abstract:
+        return self.smallest(node, args, ast.Lt(), key, default)
 
     def call_any(self, node: ast.AST, of: Abstract) -> Abstract:
         return self.fold(node, of, Static(False), lambda a, b: self.logical("logical_or", a, b, node))

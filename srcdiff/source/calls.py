@@ -8,7 +8,9 @@ import contextlib
 import dataclasses
 import functools
 import inspect
+import itertools
 import math
+import operator
 import sys
 import types
 from collections.abc import Callable
@@ -29,16 +31,19 @@ from srcdiff.source.abstract import (
     Choice,
     Closure,
     DeviceName,
+    Drawn,
     Each,
     Group,
     Lazy,
     List,
     Method,
+    Partial,
     Poison,
     Record,
     Size,
     Static,
     Stored,
+    Through,
     Transformed,
     Tuple,
     arrays_in,
@@ -53,6 +58,7 @@ from srcdiff.source.expressions import CHANGED, INSTEAD
 from srcdiff.source.kernels import Kernels, numba_type
 from srcdiff.source.scopes import assigned_names, inner_scopes, nonlocal_names
 from srcdiff.source.structures import Layout
+from srcdiff.source.texts import TEXT_METHODS
 
 _MODULES: dict[str, Any] = {"math": math, "np": np, "builtins": builtins}
 
@@ -174,13 +180,21 @@ class Calls(Kernels):
         library = FUNCTIONS.get(target) if _hashable(target) else None
         handler = self.handler(target)
         lazily = primitive or library or (handler is not None and handler.__name__ in _LAZY) or is_library(target)
+        if not is_library(target) and not (handler is not None and handler.__name__ in _GO_THROUGH):
+            args = [self.forced(a) if isinstance(a, Through | Drawn) else a for a in args]
         if not lazily:
-            args = [self.forced(a) for a in args]
+            args = [a if isinstance(a, Through | Drawn) else self.forced(a) for a in args]
             keywords = {n: self.forced(a) for n, a in keywords.items()}
         if isinstance(function, Closure):
             return self.call_closure(function, args, keywords, node)
         if isinstance(function, Transformed):
             return self.call_derivative(function, args, keywords, node)
+        if isinstance(function, Partial):
+            return self.call_with(function.function, [*function.args, *args], {**function.keywords, **keywords}, node)
+        if isinstance(target, functools.partial):
+            lifted = [self.lift_default(a, "argument", node) for a in target.args]
+            named = {n: self.lift_default(a, n, node) for n, a in target.keywords.items()}
+            return self.call_with(Static(target.func), [*lifted, *args], {**named, **keywords}, node)
         if isinstance(function, Choice):
             return self.call_choice(function, args, keywords, node)
         if isinstance(function, Record):
@@ -271,8 +285,6 @@ class Calls(Kernels):
         instead = _INSTEAD.get(target, "") if _hashable(target) else ""
         if isinstance(target, type) and module.partition(".")[0] not in sys.stdlib_module_names:
             instead = "make it a dataclass, or use a named tuple"
-        if isinstance(target, functools.partial):
-            name, instead = "functools.partial", "call the function itself, with all of its arguments"
         self.refuse("SD302", node, f"`{name}` has no source that srcdiff can read, and no rule", help_=instead)
 
     def call_standard(
@@ -758,9 +770,13 @@ class Calls(Kernels):
             return self.call_with(self.class_attribute(owner, method.name, node), [owner, *args], keywords, node)
         elif isinstance(owner, Static) and isinstance(owner.value, str):
             kind = "text"
+        elif isinstance(owner, Value) and method.name == "item" and not args and not keywords:
+            return self.cast(owner, FLOAT) if is_float(owner.type) else owner  # it was NumPy's, and is Python's now
         else:
             self.refuse("SD203", node, f"{self.said(owner)} has no method `{method.name}` that srcdiff reads")
         function = getattr(self, f"{kind}_{method.name}", None)
+        if function is None and kind == "text" and method.name in TEXT_METHODS:
+            return self.text_method(method.name, owner, args, keywords, node)
         if function is None:
             code = "SD303" if kind == "array" else "SD102"
             if kind == "dictionary" and hasattr(dict, method.name):
@@ -871,6 +887,19 @@ HANDLERS: dict[Any, str] = {
     len: "len",
     enumerate: "enumerate",
     zip: "zip",
+    map: "map",
+    filter: "filter",
+    sorted: "sorted",
+    functools.reduce: "reduce",
+    functools.partial: "partial",
+    operator.itemgetter: "itemgetter",
+    itertools.accumulate: "accumulate",
+    itertools.chain: "chain",
+    itertools.combinations: "combinations",
+    itertools.pairwise: "pairwise",
+    itertools.permutations: "permutations",
+    itertools.product: "product",
+    itertools.starmap: "starmap",
     reversed: "reversed",
     tuple: "tuple",
     list: "list",
@@ -953,9 +982,6 @@ _OF_ANY_NUMBER: dict[str, tuple[str, Any]] = {"hypot": ("fabs", 0.0), "gcd": ("a
 """Functions of as many numbers as are given: what they are of one of them, and of none."""
 
 _INSTEAD: dict[Any, str] = {
-    sorted: "sort an array with `np.sort`",
-    map: "write a list comprehension",
-    filter: "write a list comprehension with `if`",
     iter: "write a `for` loop",
     next: "write a `for` loop, and leave it with `break`",
     set: "use a tuple or a list",
@@ -990,6 +1016,13 @@ _ABOUT_TYPES = frozenset(
     (np.dtype, np.finfo, np.iinfo, np.issubdtype, np.result_type, np.promote_types, np.can_cast, np.isscalar)
 )
 """What NumPy says about types is known when the function is compiled."""
+
+_GO_THROUGH = {
+    *("call_list", "call_tuple", "call_sum", "call_prod", "call_fsum", "call_max", "call_min", "call_any", "call_all"),
+    *("call_sorted", "call_map", "call_starmap", "call_filter", "call_reduce", "call_product", "call_combinations"),
+    *("call_permutations", "call_enumerate", "call_zip"),
+}
+"""What goes through an iterator at once, or when somebody goes through what it gives."""
 
 _OPAQUE = frozenset(
     (

@@ -21,6 +21,7 @@ from srcdiff.source.abstract import (
     Choice,
     Closure,
     Description,
+    Drawn,
     Enumerate,
     Group,
     Items,
@@ -30,6 +31,7 @@ from srcdiff.source.abstract import (
     Method,
     Missing,
     Optional,
+    Partial,
     Poison,
     Range,
     Record,
@@ -37,6 +39,7 @@ from srcdiff.source.abstract import (
     Static,
     Stored,
     Text,
+    Through,
     Transformed,
     Tuple,
     Zip,
@@ -108,6 +111,8 @@ class Environment(Shapes):
         self.units_in_progress: list[Any] = []
         self.sure: set[ast.AST] = set()
         """Loops of which it is known that they run."""
+        self.storage: set[Value] = set()
+        """The arrays that lists are stored in, which nothing else refers to."""
         self.poisoned: dict[Key, Abstract] = {}
         """Names that a loop's body leaves unusable, with the reason."""
 
@@ -186,8 +191,12 @@ class Environment(Shapes):
                 return f"{self.said(x.value)} that may not be assigned"
             case Missing():
                 return "not assigned"
-            case Closure() | Choice() | Transformed():
+            case Closure() | Choice() | Transformed() | Partial():
                 return "a function"
+            case Through():
+                return f"`{x.how}(...)`"
+            case Drawn():
+                return f"`{x.name}(...)`"
             case Text():
                 return "a text"
             case Range():
@@ -293,6 +302,7 @@ class Environment(Shapes):
             types = leaf_types(d)
             assert types is not None
             arrays = tuple(Value(t, name) for t in types[:-1])
+            self.storage.update(arrays)
             length = Value(INT, f"{name}_length")
             return Stored(d.parts[0], arrays, length), [*arrays, length]
         if d.kind == "list":
@@ -384,6 +394,7 @@ class Environment(Shapes):
         arrays = tuple(
             self.alloc(t.dtype, (size,), None) if isinstance(t, Array) else self.nothing(t) for t in types[:-1]
         )
+        self.storage.update(arrays)
         for k, item in enumerate(x.items):
             position = self.const(k)
             for array, leaf in zip(arrays, self.leaves(item, element), strict=True):
@@ -845,4 +856,10 @@ def handles(x: Abstract) -> set[List]:
             return set().union(*(handles(i) for i in x.of))
         case Closure():
             return set().union(*(handles(i) for i in x.defaults.values()))
+        case Through():
+            return handles(x.of)
+        case Drawn():
+            return {x.items}
+        case Partial():
+            return set().union(*(handles(i) for i in (x.function, *x.args, *x.keywords.values())))
     return set()

@@ -154,6 +154,13 @@ class Expressions(Environment):
     def iteration(self, x: Abstract, node: ast.AST) -> Iteration | tuple[Abstract, ...]:
         raise NotImplementedError
 
+    def known_length(self, x: Iteration | tuple[Abstract, ...]) -> int | None:
+        raise NotImplementedError
+
+    def drained(self, x: Abstract, node: ast.AST) -> Abstract:
+        """An iterator as the list of what it gives; anything else as it is."""
+        raise NotImplementedError
+
     def comprehension(self, node: ast.ListComp | ast.GeneratorExp) -> Abstract:
         raise NotImplementedError
 
@@ -584,6 +591,8 @@ class Expressions(Environment):
             return self.elementwise((left, right), lambda v: self.compare(op, v[0], v[1], node), "bool", node)
         if isinstance(left, Tuple) and isinstance(right, Tuple) and isinstance(op, ast.Eq | ast.NotEq):
             return self.equal_tuples(op, left, right, node)
+        if isinstance(left, Tuple) and isinstance(right, Tuple):
+            return self.ordered_tuples(op, left, right, node)
         return self.apply(primitive, *self.numbers(left, right, node))
 
     def identical(self, left: Abstract, right: Abstract, negated: bool, node: ast.AST) -> Abstract:
@@ -622,6 +631,19 @@ class Expressions(Environment):
             return result
         return Static(not result.value) if isinstance(result, Static) else self.apply("logical_not", self.value(result))
 
+    def ordered_tuples(self, op: ast.cmpop, left: Tuple, right: Tuple, node: ast.AST) -> Abstract:
+        """The first items that differ decide; if none does, the longer tuple is the larger one."""
+        result: Abstract = Static(_COMPARE[type(op)][1](len(left.items), len(right.items)))
+        strictly = ast.Lt() if isinstance(op, ast.Lt | ast.LtE) else ast.Gt()
+        for a, b in reversed(list(zip(left.items, right.items, strict=False))):
+            same, decides = self.compare(ast.Eq(), a, b, node), self.compare(strictly, a, b, node)
+            if isinstance(same, Static):
+                result = result if same.value else decides
+            else:
+                further = self.apply("logical_and", self.value(same), self.value(result))
+                result = self.apply("logical_or", self.value(decides), further)
+        return result
+
     def contains(self, item: Abstract, group: Abstract, negated: bool, node: ast.AST) -> Abstract:
         if isinstance(group, List):
             contents = self.names[list_key(group)]
@@ -656,22 +678,24 @@ class Expressions(Environment):
         items: list[Abstract] = []
         for node in nodes:
             if isinstance(node, ast.Starred):
-                items += self.unpacked(self.expr(node.value), node)
+                items += self.unpacked(self.lazily(node.value), node)
             else:
                 items.append((read or self.expr)(node))
         return tuple(items)
 
     def unpacked(self, x: Abstract, node: ast.AST) -> tuple[Abstract, ...]:
         """The elements of something whose length is known."""
+        x = self.drained(x, node)
         if isinstance(x, List):
             held = self.names[list_key(x)]
             if isinstance(held, Items):
                 return held.items
         found = self.iteration(x, node)
         if isinstance(found, Iteration):
-            if not isinstance(found.length, Static):
+            known = self.known_length(found)
+            if known is None:
                 self.refuse("SD205", node, "how many elements there are is not known when the function is compiled")
-            return tuple(found.element(Static(k)) for k in range(found.length.value))
+            return tuple(found.element(Static(k)) for k in range(known))
         return found
 
     def expr_Tuple(self, node: ast.Tuple) -> Abstract:

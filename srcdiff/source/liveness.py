@@ -54,6 +54,8 @@ class _Liveness:
             case ast.If():
                 sides = [self.block(b, after, at_exits) for b in (node.body, node.orelse)]
                 return sides[0] | sides[1] | names_in(node.test)
+            case ast.With():
+                return self.block(node.body, after, at_exits).union(*(names_in(item) for item in node.items))
             case ast.For():
                 return self.loop(node, after, at_exits, _stored(node.target)) | names_in(node.iter)
             case ast.While():

@@ -34,43 +34,48 @@ from srcdiff.source.expressions import Expressions
 class Sequences(Expressions):
     """Reads what lists do, and loops over elements."""
 
-    def for_each(self, node: ast.AST, found: Iteration, body: Callable[[Abstract], None]) -> None:
-        """A loop over all elements."""
+    def for_each(self, node: ast.AST, found: Iteration, body: Callable[[Abstract], None], first: int = 0) -> None:
+        """A loop over all elements, from the first or from another."""
 
         def turn(index: Value | None) -> None:
             assert index is not None
             body(found.element(index))
 
-        bounds = (self.const(0), self.value(found.length), self.const(1))
+        bounds = (self.const(first), self.value(found.length), self.const(1))
         self.loop(node, None, bounds, None, turn)
 
     def fold(
-        self, node: ast.AST, of: Abstract, start: Abstract | None, step: Callable[[Abstract, Abstract], Abstract]
+        self,
+        node: ast.AST,
+        of: Abstract,
+        start: Abstract | None,
+        step: Callable[[Abstract, Abstract], Abstract],
+        begin: Callable[[Abstract], Abstract] = lambda x: x,
+        when_empty: tuple[type[Exception], str] = (ValueError, "the sequence is empty"),
     ) -> Abstract:
-        """`step(...step(step(start, x0), x1)..., xn)` over the elements."""
+        """`step(...step(step(start, x0), x1)..., xn)` over the elements; without a start, it is `begin(x0)`."""
         found = self.iteration(of, node)
         if isinstance(found, Iteration) and isinstance(found.length, Static) and found.length.value <= 8:
             found = tuple(found.element(Static(k)) for k in range(found.length.value))
         if not isinstance(found, Iteration):
-            items = list(found) if start is None else [start, *found]
-            if not items:
+            if start is None and not found:
                 self.refuse("SD203", node, "the sequence is empty")
-            result = items[0]
-            for item in items[1:]:
+            result, items = (begin(found[0]), found[1:]) if start is None else (start, found)
+            for item in items:
                 result = step(result, item)
             return result
         key = (self.frame.number, f"%fold{id(node)}")
         first = start
         if first is None:
             empty = self.apply("less_equal", self.value(found.length), self.const(0))
-            self.raise_if(empty, ValueError, "the sequence is empty")
-            first = found.element(Static(0))
+            self.raise_if(empty, *when_empty)
+            first = begin(found.element(Static(0)))
         self.names[key] = first
 
         def turn(item: Abstract) -> None:
             self.names[key] = step(self.names[key], item)
 
-        self.for_each(node, found, turn)
+        self.for_each(node, found, turn, 0 if start is not None else 1)
         return self.checked(self.chosen(key), "the result", node)
 
     def list_append(self, node: ast.AST, owner: List, item: Abstract) -> Abstract:
@@ -93,6 +98,7 @@ class Sequences(Expressions):
                 arrays.append(array)
                 continue
             grown = Value(array.type, array.name)
+            self.storage.add(grown)
             self.add(Grow(grown, array, contents.length, span=self.span))
             self.store(grown, (contents.length,), leaf)
             arrays.append(grown)
@@ -175,14 +181,16 @@ class Sequences(Expressions):
 
     def delete_element(self, owner: List, where: ast.expr, node: ast.AST) -> None:
         """`del items[i]`, `del items[a:b]`."""
-        contents = self.names[list_key(owner)]
         if isinstance(where, ast.Slice):
-            if not isinstance(contents, Items):
-                self.refuse("SD102", node, "`del` of a slice is outside the language", help_="build a new list")
-            parts = [None if p is None else self.static(p) for p in (where.lower, where.upper, where.step)]
-            items = list(contents.items)
-            del items[slice(*parts)]
-            self.names[list_key(owner)] = Items(tuple(items))
+            step = Static(None) if where.step is None else self.expr(where.step)
+            contents = self.names[list_key(owner)]
+            if isinstance(contents, Items) and step != Static(None):
+                parts = [None if p is None else self.static(p) for p in (where.lower, where.upper, where.step)]
+                items = list(contents.items)
+                del items[slice(*parts)]
+                self.names[list_key(owner)] = Items(tuple(items))
+                return
+            self.assign_slice(owner, where, Tuple(()), node)
             return
         self.list_pop(node, owner, self.expr(where))
 
@@ -283,6 +291,44 @@ class Sequences(Expressions):
         if isinstance(contents, Items) and all(isinstance(p, Static) for p in parts):
             return self.new_list(contents.items[slice(*(p.value for p in parts if isinstance(p, Static)))])
         return self.sliced(base, parts, node)
+
+    def assign_slice(self, base: List, where: ast.Slice, value: Abstract, node: ast.AST) -> None:
+        """`items[a:b] = others`: what is before, the others, and what is behind."""
+        others = self.new_list(())
+        self.in_a_row(others, node, value)
+        start, stop, step = [
+            Static(None) if p is None else self.expr(p) for p in (where.lower, where.upper, where.step)
+        ]
+        contents, new = self.names[list_key(base)], self.names[list_key(others)]
+        if isinstance(contents, Items) and isinstance(new, Items) and _are_static(start, stop, step):
+            items = list(contents.items)
+            try:
+                items[slice(*(p.value for p in (start, stop, step) if isinstance(p, Static)))] = new.items
+            except ValueError as error:
+                self.raise_always(ValueError, str(error))
+            self.names[list_key(base)] = Items(tuple(items))
+            return
+        if step not in (Static(None), Static(1)):
+            self.refuse("SD102", node, "a slice with a step cannot be assigned here", help_="write a loop")
+        length = self.value(self.call_len(node, base))
+        first, last = (self.slice_end(p, length, 1, node, k == 0) for k, p in enumerate((start, stop)))
+        last = self.apply("where", self.apply("less", last, first), first, last)
+        none, fresh = Static(None), self.new_list(())
+        before, behind = self.sliced(base, [none, first, none], node), self.sliced(base, [last, none, none], node)
+        self.in_a_row(fresh, node, before, others, behind)
+        self.names[list_key(base)] = self.names[list_key(fresh)]
+
+    def in_a_row(self, handle: List, node: ast.AST, *groups: Abstract) -> None:
+        """Add all elements of one thing after the other to a list."""
+        path = self.path
+        for k, group in enumerate(groups):
+            self.path = (*path, k)
+            known = self.names[list_key(group)] if isinstance(group, List) else None
+            self.list_extend(node, handle, Tuple(known.items) if isinstance(known, Items) else group)
+        self.path = path
+
+    def call_len(self, node: ast.AST, x: Abstract) -> Abstract:
+        raise NotImplementedError
 
     def sliced(self, base: List, parts: list[Abstract], node: ast.AST) -> Abstract:
         """A new list of some of the elements of one whose length is known at run time."""
@@ -418,7 +464,7 @@ class Sequences(Expressions):
 
     def iteration(self, x: Abstract, node: ast.AST) -> Iteration | tuple[Abstract, ...]:
         """How to go through it: element by element at run time, or one by one if the elements are known."""
-        x = self.forced(x)
+        x = self.forced(self.drained(x, node))
         match x:
             case Tuple():
                 return x.items
@@ -527,3 +573,7 @@ class Sequences(Expressions):
                 a, b = self.value(length), self.value(other)
                 length = self.apply("where", self.apply("less", b, a), b, a)
         return Iteration(length, lambda k: Tuple(tuple(i.element(k) for i in parts)))
+
+
+def _are_static(*parts: Abstract) -> bool:
+    return all(isinstance(p, Static) for p in parts)

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import ast
+import re
 import string
 from typing import Any
 
 from srcdiff.ir.nodes import Formatted, Print, Value
-from srcdiff.ir.types import Array, Scalar
+from srcdiff.ir.types import Array, Scalar, is_float
 from srcdiff.source.abstract import Abstract, Items, List, Static, Text, Tuple
 from srcdiff.source.environment import list_key
 from srcdiff.source.library import Language
 
 _CONVERSIONS = {-1: "", ord("s"): "!s", ord("r"): "!r", ord("a"): "!a"}
+TEXT_METHODS = frozenset(
+    (
+        *("capitalize", "casefold", "count", "endswith", "find", "isalpha", "isdigit", "isidentifier", "isnumeric"),
+        *("lower", "lstrip", "partition", "removeprefix", "removesuffix", "replace", "rpartition", "rsplit", "rstrip"),
+        *("split", "startswith", "strip", "title", "upper"),
+    )
+)
+"""Those that give a text, a number or a truth value, or a tuple or list of texts."""
+
+_PERCENT = re.compile(r"%([-+ 0#]*)(\d*)(\.\d+)?(.)", re.DOTALL)
 _EXAMPLES: dict[str, Any] = {"int64": 1, "bool": True}
 
 
@@ -89,6 +100,22 @@ class Texts(Language):
     def call_format(self, node: ast.AST, x: Abstract, spec: Abstract = Static("")) -> Abstract:  # noqa: B008
         return constant(self.formatted(x, "", self.text_of(spec, node), node))
 
+    def text_method(
+        self, name: str, owner: Abstract, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+    ) -> Abstract:
+        """A method of a text that is known, with arguments that are known: what it gives is known too."""
+        try:
+            result = getattr(str, name)(
+                *(known(x) for x in (owner, *args)), **{n: known(x) for n, x in keywords.items()}
+            )
+        except LookupError:
+            self.refuse("SD205", node, f"the arguments of `{name}` must be known when the function is compiled")
+        except (TypeError, ValueError) as error:
+            self.refuse("SD203", node, str(error))
+        if isinstance(result, list):
+            return self.new_list(tuple(Static(x) for x in result))
+        return Tuple(tuple(Static(x) for x in result)) if isinstance(result, tuple) else Static(result)
+
     def text_format(self, node: ast.AST, owner: Static, *args: Abstract, **keywords: Abstract) -> Abstract:
         """`"...".format(...)`."""
         text, count = Text(""), 0
@@ -108,10 +135,37 @@ class Texts(Language):
         return constant(text)
 
     def binary(self, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
+        if op is ast.Mod and isinstance(left, Static) and isinstance(left.value, str):
+            return self.percent(left.value, right.items if isinstance(right, Tuple) else (right,), node)
         texts = [x for x in (left, right) if isinstance(x, Text)]
         if texts and op is ast.Add and all(isinstance(x, Text | Static) for x in (left, right)):
             return joined(self.text_of(left, node), self.text_of(right, node))
         return super().binary(op, left, right, node)
+
+    def percent(self, template: str, args: tuple[Abstract, ...], node: ast.AST) -> Abstract:
+        """`"%.3f" % x`."""
+        text, end, rest = Text(""), 0, list(args)
+        for found in _PERCENT.finditer(template):
+            text, end = joined(text, literal(template[end : found.start()])), found.end()
+            flags, width, precision, kind = found.groups()
+            if kind == "%":
+                text = joined(text, literal("%"))
+                continue
+            if kind not in "sdifeEgGr" or set(flags) - set("-+0"):
+                self.refuse("SD102", node, f"the format `{found[0]}` is outside the language", help_="use an f-string")
+            if not rest:
+                self.refuse("SD203", node, "there are fewer values than the format has places")
+            x = rest.pop(0)
+            if kind in "di" and not (isinstance(x, Value) and not is_float(x.type)) and not isinstance(x, Static):
+                self.refuse("SD203", node, f"`{found[0]}` needs an integer", help_="convert with `int(...)`")
+            align = "<" if "-" in flags else ">" if kind in "sr" and width else ""
+            sign, zero = "+" if "+" in flags else "", "0" if "0" in flags and not align else ""
+            spec = f"{align}{sign}{zero}{width}{precision or ''}" + ("" if kind in "sr" else kind.replace("i", "d"))
+            conversion = "!r" if kind == "r" else "!s" if kind == "s" and spec else ""
+            text = joined(text, self.formatted(x, conversion, Text(spec), node))
+        if rest:
+            self.refuse("SD203", node, "there are more values than the format has places")
+        return constant(joined(text, literal(template[end:])))
 
     # -- what takes them ---------------------------------------------------------------------------------------------
 
@@ -153,6 +207,14 @@ class Texts(Language):
         text = joined(text, literal(str(options["end"])))
         self.add(Print((Formatted(text.template, text.values),), bool(options["flush"]), span=self.span))
         return Static(None)
+
+
+def known(x: Abstract) -> Any:
+    if isinstance(x, Tuple):
+        return tuple(known(i) for i in x.items)
+    if not isinstance(x, Static):
+        raise LookupError
+    return x.value
 
 
 def _array(x: Value) -> bool:

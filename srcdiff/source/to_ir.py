@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
 from srcdiff.ir.nodes import (
     Block,
@@ -37,6 +39,7 @@ from srcdiff.source.abstract import (
     MISSING,
     Abstract,
     Description,
+    Drawn,
     Each,
     Group,
     Items,
@@ -50,6 +53,7 @@ from srcdiff.source.abstract import (
     Record,
     Static,
     Stored,
+    Through,
     Tuple,
     describe,
     is_plain,
@@ -195,7 +199,7 @@ class Reader(Derivatives):
             declared = statement.names if isinstance(statement, ast.Global) else ()
             for name in (*assigned_names(statement), *declared):
                 self.names[(self.frame.number, name)] = Poison(None)
-            if isinstance(statement, ast.Return | ast.If | ast.For | ast.While):
+            if isinstance(statement, ast.Return | ast.If | ast.For | ast.While | ast.With):
                 self.names[(self.frame.number, "%return")] = Poison(None)
                 self.leave(RETURNS)
         return False
@@ -255,6 +259,18 @@ class Reader(Derivatives):
         for alias in node.names:
             self.names[(self.frame.number, alias.asname or alias.name)] = Static(getattr(module, alias.name))
 
+    def statement_With(self, node: ast.With) -> None:
+        """`with np.errstate(...)`: derivatives give no warnings, so that there is nothing to do."""
+        for item in node.items:
+            call = item.context_expr
+            function = self.expr(call.func) if isinstance(call, ast.Call) else MISSING
+            if function != Static(np.errstate) or not isinstance(call, ast.Call) or item.optional_vars is not None:
+                self.refuse("SD101", node, "`with` is outside the language")
+            given = [self.expr(x) for x in (*call.args, *(k.value for k in call.keywords))]
+            if any(x not in (Static("ignore"), Static("warn")) for x in given):
+                self.refuse("SD101", node, "`np.errstate` that does more than ignore or warn is outside the language")
+        self.statements(node.body)
+
     def statement_Delete(self, node: ast.Delete) -> None:
         for target in node.targets:
             if isinstance(target, ast.Name):
@@ -279,8 +295,9 @@ class Reader(Derivatives):
         self.die()
 
     def statement_Raise(self, node: ast.Raise) -> None:
-        if node.exc is None or node.cause is not None:
-            self.refuse("SD101", node, "`raise` needs an exception, and takes no cause")
+        without_cause = node.cause is None or (isinstance(node.cause, ast.Constant) and node.cause.value is None)
+        if node.exc is None or not without_cause:
+            self.refuse("SD101", node, "`raise` needs an exception, and takes no cause but `None`")
         call = node.exc if isinstance(node.exc, ast.Call) else None
         kind = self.expr(node.exc if call is None else call.func)
         if not (isinstance(kind, Static) and isinstance(kind.value, type) and issubclass(kind.value, BaseException)):
@@ -296,9 +313,16 @@ class Reader(Derivatives):
 
     def statement_Assign(self, node: ast.Assign) -> None:
         alone = len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript)
-        value = self.lazily(node.value) if alone or self.frame.library else self.expr(node.value)
+        value = self.lazily(node.value) if alone or self.frame.library else self.unpacking(node)
         for target in node.targets:
             self.assign(target, value)
+
+    def unpacking(self, node: ast.Assign) -> Abstract:
+        """What is assigned; an iterator is used up where names take its elements."""
+        value = self.lazily(node.value)
+        if all(isinstance(t, ast.Tuple | ast.List) for t in node.targets) and len(node.targets) == 1:
+            value = self.drained(value, node.value)
+        return self.forced(value)
 
     def statement_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
@@ -350,10 +374,13 @@ class Reader(Derivatives):
                     array.name = array.name if array.name not in ("", "items") else name
 
     def assign_several(self, target: ast.Tuple | ast.List, value: Abstract) -> None:
+        stars = [k for k, t in enumerate(target.elts) if isinstance(t, ast.Starred)]
+        if stars and self.has_length_at_run_time(value):
+            self.assign_around(target, value, stars[0])
+            return
         items = (
             list(self.unpacked(value, target)) if not self.unpackable(value, target) else self.read_all(value, target)
         )
-        stars = [k for k, t in enumerate(target.elts) if isinstance(t, ast.Starred)]
         if not stars:
             if len(items) != len(target.elts):
                 text = f"{len(items)} values for {len(target.elts)} names"
@@ -376,8 +403,29 @@ class Reader(Derivatives):
         """Whether the number of elements is known only at run time, and the names say how many there must be."""
         if any(isinstance(t, ast.Starred) for t in target.elts):
             return False
+        return self.has_length_at_run_time(value)
+
+    def has_length_at_run_time(self, value: Abstract) -> bool:
         is_array = isinstance(value, Value) and isinstance(value.type, Array)
         return is_array or (isinstance(value, List) and isinstance(self.names[list_key(value)], Stored))
+
+    def assign_around(self, target: ast.Tuple | ast.List, value: Abstract, star: int) -> None:
+        """`a, *b, c = values`, however many there are."""
+        found = self.iteration(value, target)
+        assert isinstance(found, Iteration)
+        length, count = self.value(found.length), len(target.elts) - 1
+        too_few = self.apply("less", length, self.const(count))
+        self.raise_if(too_few, ValueError, f"not enough values to unpack (expected at least {count})")
+        middle = self.new_list(())
+        between = Iteration(
+            self.apply("subtract", length, self.const(count)),
+            lambda k: found.element(self.apply("add", self.value(k), self.const(star))),
+        )
+        self.for_each(target, between, lambda item: self.append(middle, item, target))
+        first = [found.element(Static(k)) for k in range(star)]
+        last = [found.element(self.apply("subtract", length, self.const(k))) for k in range(count - star, 0, -1)]
+        for part, item in zip(target.elts, [*first, middle, *last], strict=True):
+            self.assign(part, item)
 
     def read_all(self, value: Abstract, target: ast.Tuple | ast.List) -> list[Abstract]:
         found = self.iteration(value, target)
@@ -404,6 +452,9 @@ class Reader(Derivatives):
             self.assign_part(base, items, value, target)
 
     def assign_list_element(self, base: List, target: ast.Subscript, value: Abstract) -> None:
+        if isinstance(target.slice, ast.Slice):
+            self.assign_slice(base, target.slice, value, target)
+            return
         self.write_position(base, self.expr(target.slice), value, target)
 
     def write_position(self, base: List, position: Abstract, value: Abstract, target: ast.AST) -> None:
@@ -596,7 +647,12 @@ class Reader(Derivatives):
             self.loop_depth -= 1
 
     def statement_For(self, node: ast.For) -> None:
-        self.for_over(node, self.expr(node.iter))
+        self.for_over(node, self.source(node.iter))
+
+    def source(self, node: ast.expr) -> Abstract:
+        """What a `for` goes through: also an iterator that computes its elements meanwhile."""
+        found = self.lazily(node)
+        return found if isinstance(found, Through | Drawn) else self.forced(found)
 
     def for_that_may_not_run(self, node: ast.For, rest: list[ast.stmt]) -> bool:
         """A loop after which a name has another type if it ran: what follows is read once for each case."""
@@ -622,23 +678,33 @@ class Reader(Derivatives):
         return True
 
     def for_over(self, node: ast.For, source: Abstract) -> None:
+        if isinstance(source, Drawn):
+            before, start = dict(self.names), len(self.operations)
+            self.for_over(node, source.items)
+            self.nothing_changed(source, before, self.operations[start:])
+            return
+
+        def turn_of(item: Abstract) -> None:
+            self.assign(node.target, item)
+            self.loop_body(node.body)
+
+        source, body = self.peeled(source, turn_of)
         if isinstance(source, Range):
-            self.for_range(node, source)
+            self.for_range(node, source, body)
             return
         if isinstance(source, Each):
-            self.for_each_place(node, source)
+            self.for_each_place(node, source, body)
             return
         found = self.iteration(source, node.iter)
         if not isinstance(found, Iteration):
-            self.unrolled(node, found)
+            self.unrolled(node, found, body)
             return
         watched = handles(source)
 
         def turn(index: Value | None) -> None:
             assert index is not None
             before = {handle: self.names[list_key(handle)] for handle in watched}
-            self.assign(node.target, found.element(index))
-            self.loop_body(node.body)
+            body(found.element(index))
             for handle, contents in before.items():
                 self.same_length(handle, contents, node)
 
@@ -654,7 +720,7 @@ class Reader(Derivatives):
         if after.length is not before.length:
             self.refuse("SD206", node, "the list changes its length while it is iterated", help_="iterate over a copy")
 
-    def for_range(self, node: ast.For, source: Range) -> None:
+    def for_range(self, node: ast.For, source: Range, body: Callable[[Abstract], None]) -> None:
         known = [x.value for x in (source.start, source.stop, source.step) if isinstance(x, Static)]
         mark = self.mark()
         bounds = tuple(self.cast(self.value(x), INT) for x in (source.start, source.stop, source.step))
@@ -665,23 +731,22 @@ class Reader(Derivatives):
         def turn(index: Value | None) -> None:
             assert index is not None
             index.name = ""
-            self.assign(node.target, index)
-            self.loop_body(node.body)
+            body(index)
 
         code = self.loop(node, node, (bounds[0], bounds[1], bounds[2]), None, turn)
         # Something in the body must know the counter, or a name has one type in one turn and another in the next.
         unknown = any(p.code in ("SD202", "SD203", "SD205") for p in self.problems[mark.problems :])
         short = len(known) == 3 and len(range(*known)) <= 32
-        if short and (unknown or node in self.split) and self.written_out(node, range(*known), mark):
+        if short and (unknown or node in self.split) and self.written_out(node, range(*known), mark, body):
             return
         self.after_loop(code, node)
 
-    def written_out(self, node: ast.For, turns: range, mark: Mark) -> bool:
+    def written_out(self, node: ast.For, turns: range, mark: Mark, body: Callable[[Abstract], None]) -> bool:
         """Read the turns of a loop one by one, instead of once for all; false if that does not help."""
         names, operations = self.names, self.operations[mark.operations :]
         problems = self.problems[mark.problems :]
         self.go_back(mark)
-        self.unrolled(node, tuple(Static(k) for k in turns))
+        self.unrolled(node, tuple(Static(k) for k in turns), body)
         found = self.problems[mark.problems :]
         if len(found) < len(problems) or not found:
             return True
@@ -691,7 +756,7 @@ class Reader(Derivatives):
         self.problems += problems
         return False
 
-    def for_each_place(self, node: ast.For, source: Each) -> None:
+    def for_each_place(self, node: ast.For, source: Each, body: Callable[[Abstract], None]) -> None:
         """Nested loops over all places of an array."""
         if node.orelse or _breaks(node.body) or _returns(node.body):
             self.refuse("SD101", node, "a loop over all places of an array cannot be left early")
@@ -701,8 +766,7 @@ class Reader(Derivatives):
         def level(axis: int, places: tuple[Abstract, ...]) -> None:
             if axis == len(lengths):
                 place = Tuple(places)
-                self.assign(node.target, place if source.of is None else self.with_element(source.of, place))
-                self.loop_body(node.body)
+                body(place if source.of is None else self.with_element(source.of, place))
                 if self.exit == Static(CONTINUES):
                     self.names[self.exit_key] = Static(GOES_ON)
                 return
@@ -721,7 +785,7 @@ class Reader(Derivatives):
     def with_element(self, array: Value, place: Tuple) -> Tuple:
         return Tuple((place, self.load(array, tuple(self.value(k) for k in place.items))))
 
-    def unrolled(self, node: ast.For, items: tuple[Abstract, ...]) -> None:
+    def unrolled(self, node: ast.For, items: tuple[Abstract, ...], body: Callable[[Abstract], None]) -> None:
         """A loop over things known one by one is written out."""
         outer_path = self.path
 
@@ -730,8 +794,7 @@ class Reader(Derivatives):
                 return
             self.path = (*outer_path, k)
             self.names[self.exit_key] = Static(GOES_ON)
-            self.assign(node.target, items[k])
-            self.loop_body(node.body)
+            body(items[k])
             code = self.exit
             if isinstance(code, Static):
                 if code.value in (GOES_ON, CONTINUES):
@@ -774,7 +837,7 @@ class Reader(Derivatives):
         handle = self.new_list(())
         names = frozenset().union(*(assigned_names(g.target) for g in node.generators))
         outer = self.frame
-        first = self.expr(node.generators[0].iter)
+        first = self.source(node.generators[0].iter)
         lambda_node = ast.Lambda(args=_NO_ARGUMENTS, body=node.elt)
         walrus = assigned_names(node)
         self.frame = Frame(None, lambda_node, outer.file, outer.name, outer, names, walrus, outer.library)
@@ -817,20 +880,13 @@ class Reader(Derivatives):
             self.append(handle, self.expr(node.elt), node)
             return
         generator = node.generators[level]
-        source = self.expr(generator.iter) if source is None else source
+        source = self.source(generator.iter) if source is None else source
 
         def turn(item: Abstract) -> None:
             self.assign(generator.target, item)
             self.when(generator.ifs, lambda: self.generate(node, level + 1, handle, None), node)
 
-        found = self.iteration(source, generator.iter)
-        if isinstance(found, Iteration) and isinstance(found.length, Static) and found.length.value <= 4:
-            found = tuple(found.element(Static(k)) for k in range(found.length.value))
-        if isinstance(found, Iteration):
-            self.for_each(generator, found, turn)
-        else:
-            for item in found:
-                turn(item)
+        self.go_through(generator, source, turn, written_out=4)
 
     def when(self, conditions: list[ast.expr], then: Callable[[], None], node: ast.AST) -> None:
         if not conditions:
@@ -864,6 +920,8 @@ def _always_leaves(body: list[ast.stmt]) -> bool:
     last = body[-1]
     if isinstance(last, ast.Return | ast.Break | ast.Continue | ast.Raise):
         return True
+    if isinstance(last, ast.With):
+        return _always_leaves(last.body)
     return isinstance(last, ast.If) and _always_leaves(last.body) and _always_leaves(last.orelse)
 
 
@@ -871,6 +929,8 @@ def _breaks(body: list[ast.stmt]) -> bool:
     """Whether a `break` in the statements ends the loop they are the body of."""
     for statement in body:
         if isinstance(statement, ast.Break):
+            return True
+        if isinstance(statement, ast.With) and _breaks(statement.body):
             return True
         if isinstance(statement, ast.If) and (_breaks(statement.body) or _breaks(statement.orelse)):
             return True
@@ -881,7 +941,7 @@ def _breaks(body: list[ast.stmt]) -> bool:
 
 def _returns(body: list[ast.stmt]) -> bool:
     for statement in body:
-        if isinstance(statement, ast.Return):
+        if isinstance(statement, ast.Return) or (isinstance(statement, ast.With) and _returns(statement.body)):
             return True
         if isinstance(statement, ast.If | ast.For | ast.While) and (
             _returns(statement.body) or _returns(statement.orelse)
@@ -1006,6 +1066,7 @@ def _argument(reader: Reader, d: Description, name: str, lists: dict[List, Store
     if d.kind != "stored":
         return reader.fresh(d, name)
     arrays = [Value(t, name) for t in leaf_types(d) or () if isinstance(t, Array)]
+    reader.storage.update(arrays)
     handle = List()
     lists[handle] = Stored(d.parts[0], tuple(arrays), reader.dim(arrays[0], 0))
     reader.names[list_key(handle)] = lists[handle]

@@ -19,9 +19,9 @@ import numpy as np
 
 from srcdiff.ir.nodes import Block, Formatted, If, Index, Item, Loop, NewAxis, Raise, Slice, Value
 from srcdiff.ir.types import BOOL, FLOAT, FLOAT32, INT, Array, Scalar, is_float
-from srcdiff.source.abstract import Abstract, Items, Lazy, List, Size, Static, Tuple
-from srcdiff.source.builtin_functions import Builtins
+from srcdiff.source.abstract import Abstract, Drawn, Items, Lazy, List, Size, Static, Through, Tuple
 from srcdiff.source.environment import NeverReturns, list_key
+from srcdiff.source.iterators import AS_LIST, Iterators
 from srcdiff.source.shapes import ONE, may_meet
 
 Places = tuple[Value, ...]
@@ -32,7 +32,7 @@ Update = type[ast.operator] | np.ufunc
 """What `+=` and `np.add.at` do with an element and another number."""
 
 
-class WholeArrays(Builtins):
+class WholeArrays(Iterators):
     """Reads operations on whole arrays."""
 
     def __init__(self) -> None:
@@ -115,6 +115,8 @@ class WholeArrays(Builtins):
 
     def forced(self, x: Abstract) -> Abstract:
         """The array itself, computed; anything else as it is."""
+        if isinstance(x, Through | Drawn):
+            self.refuse("SD102", None, f"{self.said(x)} is an iterator that is not used up here", help_=AS_LIST)
         if not isinstance(x, Lazy):
             return x
         if x.array is None:

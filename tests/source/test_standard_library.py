@@ -1,8 +1,13 @@
 """Python's own library: the values of its functions at their edges, and what is refused."""
 
+# Written as users write.
+# ruff: noqa: B905, F507, UP031
+
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -92,3 +97,166 @@ def test_whole_numbers_of_more_than_64_bits_raise(backend: str) -> None:
         srcdiff.grad(large, backend=backend)(1.0, 21)
     with pytest.raises(OverflowError, match="more than 64 bits"):
         srcdiff.grad(choices, backend=backend)(1.0, 67, 33)
+
+
+# ------------------------------------------------------------------------------------------------------- iterators
+
+A = np.array([0.3, -0.5, 0.8])
+
+
+def twice(items):
+    return sum(items) + sum(items)
+
+
+def map_with_a_name(a):
+    sines = map(math.sin, a)
+    return sum(sines) + sum(sines)
+
+
+def map_passed_on(a):
+    return twice(map(math.sin, a))
+
+
+def map_in_a_tuple(a):
+    pair = (map(math.sin, a), 1.0)
+    return sum(pair[0]) + sum(pair[0])
+
+
+def map_beside_another(a):
+    return sum([v * w for v, w in zip(map(math.sin, a), filter(None, a))])
+
+
+def map_that_is_returned(a):
+    return map(math.sin, a)
+
+
+def length_of_a_filter(a):
+    return a[0] * len(filter(None, a))
+
+
+def numpy_of_a_map(a):
+    return np.sum(map(math.sin, a))
+
+
+def combinations_with_a_name(a):
+    pairs = itertools.combinations(range(3), 2)
+    return sum(a[i] * a[j] for i, j in pairs) + sum(a[i] for i, j in pairs)
+
+
+ITERATORS = [
+    map_with_a_name,
+    map_passed_on,
+    map_in_a_tuple,
+    map_beside_another,
+    map_that_is_returned,
+    length_of_a_filter,
+    numpy_of_a_map,
+    combinations_with_a_name,
+]
+
+
+@pytest.mark.parametrize("function", ITERATORS)
+def test_an_iterator_that_is_not_used_up_where_it_stands_is_refused(function: Callable[..., Any]) -> None:
+    with pytest.raises(srcdiff.DifferentiationError, match="is an iterator that is not used up here") as caught:
+        srcdiff.grad(function, backend="python")(A)
+
+    assert "make a list of it: `list(...)`" in str(caught.value)
+
+
+def chain_that_changes(a):
+    total = 0.0
+    for v in itertools.chain(a, [1.0]):
+        a[2] = v
+        total += v * v
+    return total
+
+
+def pairs_that_change(a):
+    values = list(a)
+    for v, w in itertools.pairwise(values):
+        values[2] = v * w
+    return values[2]
+
+
+def changed_by_a_function(a):
+    def shifted(v):
+        a[1] += v
+        return v
+
+    return sum([shifted(v) for v in itertools.accumulate(a)])
+
+
+@pytest.mark.parametrize("function", [chain_that_changes, pairs_that_change, changed_by_a_function])
+def test_what_an_iterator_reads_as_it_goes_must_not_change(function: Callable[..., Any]) -> None:
+    with pytest.raises(srcdiff.DifferentiationError, match="changes meanwhile"):
+        srcdiff.grad(function, backend="python")(A)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_list_with_nan_has_no_order(backend: str) -> None:
+    with pytest.raises(ValueError, match="NaN has no order"):
+        srcdiff.grad(lambda a: sorted(a)[0], backend=backend)(np.array([0.3, np.nan, 0.1]))
+
+
+def test_default_beside_several_arguments_is_refused() -> None:
+    with pytest.raises(srcdiff.DifferentiationError, match="`default`"):
+        srcdiff.grad(lambda x: max(x, 2.0, default=1.0), backend="python")(0.3)  # type: ignore[call-overload]
+
+
+def test_arrays_have_no_order() -> None:
+    with pytest.raises(srcdiff.DifferentiationError, match="arrays have no order"):
+        srcdiff.grad(lambda a: sorted([a, 2.0 * a])[0][0], backend="python")(A)
+
+
+# ---------------------------------------------------------------------------------------------------------- texts
+
+
+def formatted(x, n):
+    print("%.3f and %5d%%" % (x, n), "%s %r %6s|" % (n, "text", n), "%-9.2e|%+g|%08.3f|%i" % (x, x, x, n))
+    return x
+
+
+def test_percent_formats_as_python_does(capsys: pytest.CaptureFixture[str]) -> None:
+    for x, n in ((0.7, 3), (-12345.678, 7), (1e-9, -1)):
+        formatted(x, n)
+        expected = capsys.readouterr().out
+
+        srcdiff.grad(formatted, backend="python")(x, n)
+
+        assert expected == capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x: print("%d" % x) or x, "needs an integer"),
+        (lambda x: print("%.2f %.2f" % (x,)) or x, "fewer values"),
+        (lambda x: print("%.2f" % (x, x)) or x, "more values"),
+        (lambda x: print("% .2f" % x) or x, "outside the language"),
+    ],
+)
+def test_format_that_does_not_fit_is_refused(function: Callable[..., Any], message: str) -> None:
+    with pytest.raises(srcdiff.DifferentiationError, match=message):
+        srcdiff.grad(function, backend="python")(0.3)
+
+
+def raises_on_overflow(x):
+    with np.errstate(over="raise"):
+        return np.exp(x)
+
+
+def other_context(x):
+    with errstate(x):
+        return x
+
+
+def errstate(x):
+    return x
+
+
+@pytest.mark.parametrize(
+    ("function", "message"), [(raises_on_overflow, "more than ignore or warn"), (other_context, "`with`")]
+)
+def test_contexts_that_do_something_are_refused(function: Callable[..., Any], message: str) -> None:
+    with pytest.raises(srcdiff.DifferentiationError, match=message):
+        srcdiff.grad(function, backend="python")(0.3)
