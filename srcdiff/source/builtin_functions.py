@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import types
 from collections.abc import Callable
 
 import numpy as np
@@ -152,6 +153,8 @@ class Builtins(Sequences):
         self, node: ast.AST, args: tuple[Abstract, ...], op: ast.cmpop, key: Abstract, default: Abstract
     ) -> Abstract:
         """`min` or `max`: the first of the best, each of which is measured by the key once."""
+        if not (isinstance(key, Static) and isinstance(key.value, types.BuiltinFunctionType | types.NoneType)):
+            args = tuple(self.forced(x) for x in args)  # an iterator's function and the key would be called in turns
         of = self.drained(args[0], node) if len(args) == 1 else Tuple(args)
         found = self.iteration(of, node)
         length = found.length if isinstance(found, Iteration) else Static(len(found))

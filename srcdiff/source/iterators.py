@@ -7,6 +7,7 @@ loop, so that these see what the turns before them have changed.
 from __future__ import annotations
 
 import ast
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -231,6 +232,8 @@ class Iterators(Builtins):
     def call_reduce(self, node: ast.AST, function: Abstract, of: Abstract, *initial: Abstract) -> Abstract:
         if len(initial) > 1:
             self.refuse("SD304", node, "`reduce` takes two or three arguments")
+        if isinstance(of, Through) and not _is_builtin(function):
+            of = self.forced(of)  # the two functions would be called in turns
         step = self.applying(function, node)
         empty = (TypeError, "reduce() of empty iterable with no initial value")
         return self.fold(node, of, initial[0] if initial else None, step, when_empty=empty)
@@ -322,6 +325,10 @@ class Iterators(Builtins):
 
 
 _LOOPS = "write the loops"
+
+
+def _is_builtin(function: Abstract) -> bool:
+    return isinstance(function, Static) and isinstance(function.value, types.BuiltinFunctionType)
 
 
 def _is_late(x: Abstract) -> bool:

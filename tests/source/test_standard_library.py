@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable
@@ -143,7 +144,30 @@ def combinations_with_a_name(a):
     return sum(a[i] * a[j] for i, j in pairs) + sum(a[i] for i, j in pairs)
 
 
+def reduced_map(a):
+    seen = []
+
+    def noted(v):
+        seen.append(v)
+        return v
+
+    functools.reduce(lambda s, v: noted(s + v), map(noted, a))
+    return seen[1]
+
+
+def best_of_a_map(a):
+    seen = []
+
+    def noted(v):
+        seen.append(v * v)
+        return v * v
+
+    return max(map(noted, a), key=lambda v: len(seen) * v)
+
+
 ITERATORS = [
+    reduced_map,
+    best_of_a_map,
     map_with_a_name,
     map_passed_on,
     map_in_a_tuple,
