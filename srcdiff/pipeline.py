@@ -494,7 +494,9 @@ def _for_each(work: Work) -> None:
         summed = [k for k, ((n, _), bar) in pairs if n not in request.batch and not isinstance(bar.type, Array)]
     types = {results + k: v for k, (n, v) in enumerate(chosen) if n in request.batch}
     main = _with_types_of(products_as_loops(work.main), types)
-    batch = for_each(main, mapped, tuple(work.added_to.values()), summed, _span(work))
+    arguments = work.reading.arguments
+    like = {results + k: v for k, (n, v) in enumerate(chosen) if arguments.get(n) is v}
+    batch = for_each(main, mapped, tuple(work.added_to.values()), summed, like, _span(work))
     work.main, work.whole, work.independent = batch.function, batch.whole, {batch.loop: batch.shared}
 
 

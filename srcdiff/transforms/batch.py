@@ -10,7 +10,7 @@ def f(w, x):                                 def f(w, x):
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
@@ -48,14 +48,20 @@ class Batch:
 
 
 def for_each(
-    function: Function, mapped: Collection[Value], given: Collection[Value], summed: Collection[int], span: Span | None
+    function: Function,
+    mapped: Collection[Value],
+    given: Collection[Value],
+    summed: Collection[int],
+    like: Mapping[int, Value],
+    span: Span | None,
 ) -> Batch:
     """The function over the leading axes of the parameters `mapped`.
 
     Parameters `given` are arrays that every turn adds to: they are results, not parameters, of the function that is
-    made. The results `summed` are numbers that are added up over the turns.
+    made. The results `summed` are numbers that are added up over the turns; those that are `like` a parameter have its
+    shape.
     """
-    return _Batch(function, mapped, given, summed, span).run()
+    return _Batch(function, mapped, given, summed, like, span).run()
 
 
 class _Batch:
@@ -65,9 +71,11 @@ class _Batch:
         mapped: Collection[Value],
         given: Collection[Value],
         summed: Collection[int],
+        like: Mapping[int, Value],
         span: Span | None,
     ) -> None:
         self.function, self.mapped, self.given, self.summed, self.span = function, mapped, given, summed, span
+        self.shaped_like = {function.body.yields[k]: param for k, param in like.items()}
         self.definition = {v: o for o in walk(function.body) for v in o.defines()}
         self.build = Builder()
         self.build.constants.update({o.out: o.value for o in walk(function.body) if isinstance(o, Const)})
@@ -121,15 +129,16 @@ class _Batch:
     def shape(self, value: Value) -> list[Value]:
         """The shape of a result, which is the same for all turns."""
         operation = self.definition.get(value)
-        known: dict[Value, Value] = {}
         if isinstance(operation, Alloc):
             if operation.like is not None:
                 return [self.length(operation.like, axis) for axis in range(value.array.rank)]
-            return [self.outside(s, known) for s in operation.shape]
+            sizes: dict[Value, Value] = {}
+            return [self.outside(s, sizes) for s in operation.shape]
         if isinstance(operation, Copy):
             return [self.length(operation.array, axis) for axis in range(value.array.rank)]
-        if value in self.whole or value in self.function.params:
-            return [self.length(value, axis) for axis in range(value.array.rank)]
+        known = value if value in self.function.params else self.shaped_like.get(value)
+        if known is not None:
+            return [self.length(known, axis) for axis in range(value.array.rank)]
         raise self.unknown_shape()
 
     def length(self, array: Value, axis: int) -> Value:
