@@ -34,6 +34,11 @@ def is_function(x: Any) -> bool:
     return callable(x)
 
 
+def first_result(function: Callable[..., Any], *args: Any) -> Any:
+    """What a function gives, where NumPy takes its type for that of all results."""
+    return function(*args)
+
+
 def array_like(x: Any) -> Any:
     """The array; lists and numbers become arrays."""
     return np.asarray(x)

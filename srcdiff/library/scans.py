@@ -15,7 +15,9 @@ from srcdiff.library.language import (
     axes_of,
     axis_of,
     check_positions,
+    common_shape,
     each,
+    first_result,
     has_nan,
     identity_of,
     inserted,
@@ -25,6 +27,7 @@ from srcdiff.library.language import (
     part,
     replaced,
     result_type,
+    stretched,
     unsupported,
     without,
     zero,
@@ -334,7 +337,7 @@ def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any) -> Any:
     for n in outer:
         if n == 0:
             raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
-    first = func1d(lines[zeros(len(outer))], *args)
+    first = first_result(func1d, lines[zeros(len(outer))], *args)
     if not is_array(first):
         result = np.empty(outer, result_type(first))
         for i in each(outer):
@@ -347,6 +350,27 @@ def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any) -> Any:
         for k in each(found.shape):
             result[i[:axis] + k + i[axis:]] = found[k]
     return result
+
+
+def vectorize(pyfunc: Any, otypes: Any = None) -> Any:
+    """A function of numbers for each element of arrays, which are stretched to one shape."""
+
+    def vectorized(*args: Any) -> Any:
+        arrays = tuple([array_like(a) for a in args])
+        shape = common_shape(*tuple([a.shape for a in arrays]))
+        if len(shape) == 0:
+            return pyfunc(*args)
+        places = tuple([zeros(a.ndim) for a in arrays])
+        if otypes is None:
+            kind = result_type(first_result(pyfunc, *tuple([a[k] for a, k in zip(arrays, places, strict=True)])))
+        else:
+            kind = otypes[0]
+        result = np.empty(shape, kind)
+        for i in each(shape):
+            result[i] = pyfunc(*tuple([a[stretched(i, shape, a.shape)] for a in arrays]))
+        return result
+
+    return vectorized
 
 
 def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
@@ -375,4 +399,5 @@ FUNCTIONS: dict[Any, Any] = {
     np.gradient: gradient,
     np.apply_along_axis: apply_along_axis,
     np.apply_over_axes: apply_over_axes,
+    np.vectorize: vectorize,
 }

@@ -210,6 +210,8 @@ class Calls(Kernels):
             return self.make_namedtuple(target, args, keywords, node)
         if isinstance(target, type) and dataclasses.is_dataclass(target):
             return self.make_dataclass(target, args, keywords, node)
+        if isinstance(target, np.vectorize):
+            return self.call_with(self.vectorized(target, node), args, keywords, node)
         if handler is not None:
             return self.handled(handler, getattr(target, "__name__", str(target)), node, *args, **keywords)
         if _hashable(target) and target in _ABOUT_TYPES and not keywords:
@@ -251,6 +253,14 @@ class Calls(Kernels):
             return self.call_plain(plain, args, keywords, node)
         unknown = self.call_unknown(target, args, keywords, node)
         return self.no_source(target, args, node) if unknown is None else unknown
+
+    def vectorized(self, function: np.vectorize, node: ast.AST) -> Abstract:
+        """What `@np.vectorize` has made of a function."""
+        if function.signature is not None or function.excluded:
+            self.refuse(
+                "SD303", node, "`np.vectorize` with a signature or excluded arguments is not differentiated yet"
+            )
+        return self.call_value(Static(np.vectorize), [Static(function.pyfunc), Static(function.otypes)], node)
 
     def call_choice(
         self, function: Choice, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
@@ -758,6 +768,8 @@ class Calls(Kernels):
             return self.call_with(Static(named), [owner, *args], keywords, node)
         owner = self.forced(owner)
         args = [self.forced(a) for a in args]
+        if isinstance(owner, Value) and not isinstance(owner.type, Array):
+            return self.call_method_of_number(owner, method.name, args, keywords, node)
         if isinstance(owner, List):
             kind = "list"
         elif isinstance(owner, Value) and isinstance(owner.type, Array):
@@ -786,6 +798,16 @@ class Calls(Kernels):
                 self.refuse(code, node, message, help_="make a list of it first: `list(...)`")
             self.refuse(code, node, f"the {kind} method `{method.name}` is not differentiated yet")
         return self.handled(function, method.name, node, owner, *args, **keywords)
+
+    def call_method_of_number(
+        self, owner: Value, name: str, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+    ) -> Abstract:
+        """NumPy's numbers have the methods of arrays."""
+        if name in ("item", "copy", "tolist") and not args and not keywords:
+            return owner
+        if name not in METHODS:
+            self.refuse("SD203", node, f"{self.said(owner)} has no method `{name}` that srcdiff reads")
+        return self.call_with(Static(METHODS[name]), [owner, *args], keywords, node)
 
     def tuple__replace(self, node: ast.AST, owner: Tuple, **fields: Abstract) -> Abstract:
         assert owner.kind is not None
@@ -952,6 +974,7 @@ HANDLERS: dict[Any, str] = {
     language.stretched: "stretched",
     language.zero: "zero",
     language.known: "known",
+    language.first_result: "first_result",
     language.is_array: "is_array",
     language.is_function: "is_function",
     language.array_like: "array_like",

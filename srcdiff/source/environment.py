@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from srcdiff.diagnostics import InternalError, Problem, Refusal, Span
 from srcdiff.ir.nodes import Alloc, Block, If, Loop, NewStack, Operation, Push, Raise, Value
-from srcdiff.ir.types import BOOL, INT, Array, Stack, Type
+from srcdiff.ir.types import BOOL, INT, Array, Stack, Type, is_float
 from srcdiff.source.abstract import (
     CONTIGUOUS,
     MISSING,
@@ -115,6 +115,8 @@ class Environment(Shapes):
         """The arrays that lists are stored in, which nothing else refers to."""
         self.poisoned: dict[Key, Abstract] = {}
         """Names that a loop's body leaves unusable, with the reason."""
+        self.became_floats = 0
+        """How many integers have become floats where paths meet."""
 
     # -- problems ----------------------------------------------------------------------------------------------------
 
@@ -342,7 +344,9 @@ class Environment(Shapes):
         if d.kind == "value":
             if isinstance(x, Missing):
                 return [self.nothing(d.detail)]
-            return [self.cast(self.value(x), d.detail)]
+            found = self.value(x)
+            self.became_floats += is_float(d.detail) and not is_float(found.type)
+            return [self.cast(found, d.detail)]
         if d.kind in ("tuple", "record"):
             parts = x.items if isinstance(x, Group) else (MISSING,) * len(d.parts)
             return [v for p, q in zip(parts, d.parts, strict=True) for v in self.leaves(p, q)]
@@ -610,10 +614,23 @@ class Environment(Shapes):
             if not any(attempt.carried[k] != carried.get(k) for k in poisoned):
                 del self.problems[attempt.problems :]  # the next reading finds them again
             self.poisoned |= {k: attempt.after[k] for k in poisoned}
+            for key in attempt.carried.keys() - set(poisoned):
+                if leaf_types(attempt.carried[key]) is None and key in attempt.after:
+                    self.changes_its_type(key, before.get(key, MISSING), attempt.after[key], statement)
             carried = attempt.carried
         self.learned[place] = carried
         self.span = span
         return self.finish_loop(before, attempt, bounds, node in self.sure)
+
+    def changes_its_type(self, key: Key, first: Abstract, then: Abstract, loop: ast.For | ast.While | None) -> None:
+        """A name has one type before a loop and another after a turn."""
+        problem = self.conflict(key, first, then)
+        self.poisoned[key] = Poison(problem)
+        if problem is not None and loop is not None:
+            self.note_culprit(problem, loop)
+
+    def note_culprit(self, problem: Problem, statement: ast.stmt) -> None:
+        raise NotImplementedError
 
     def assigned_by(self, loop: ast.For | ast.While | None) -> tuple[list[Key], set[Key]]:
         """The names that a loop assigns, and those of them that no turn hands on."""

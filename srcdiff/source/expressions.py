@@ -765,7 +765,21 @@ class Expressions(Environment):
                 return base.items[kind._fields.index(node.attr)]  # type: ignore[attr-defined]
             case Value(type=Array()):
                 return self.array_attribute(base, node)
+            case Value(type=Scalar()):
+                return self.number_attribute(base, node)
         return Method(base, node.attr)
+
+    def number_attribute(self, number: Value, node: ast.Attribute) -> Abstract:
+        """NumPy's numbers have what arrays have."""
+        found: dict[str, Abstract] = {
+            "shape": Tuple(()),
+            "ndim": Static(0),
+            "size": Static(1),
+            "dtype": Static(np.dtype(number.scalar.dtype)),
+            "T": number,
+            "real": number,
+        }
+        return found.get(node.attr, Method(number, node.attr))
 
     def dataclass_attribute(self, owner: Record, node: ast.Attribute) -> Abstract:
         """A field; or what its class has, of which a property is computed here."""

@@ -16,7 +16,8 @@ from srcdiff.source.shapes import ONE
 from srcdiff.source.whole_arrays import Places
 
 _WHOLE = Slice(None, None, None)
-_PARTS_OF_ONE = {(-1, None, None), *((k, k + 1, None) for k in range(32))}  # `a[-1:]`, `a[k : k + 1]`
+_PARTS_OF_ONE = {(None, 1, None), (-1, None, None), *((k, k + 1, None) for k in (*range(32), *range(-32, -1)))}
+"""`a[:1]`, `a[-1:]`, `a[k : k + 1]`."""
 _OPERATORS: dict[Any, type[ast.operator]] = {
     np.add: ast.Add,
     np.subtract: ast.Sub,
@@ -66,6 +67,14 @@ class Language(Arrays):
         if isinstance(x, Static) or (isinstance(x, Value) and not (isinstance(x.type, Array) and x.type.rank)):
             return self.lazy(x, node)
         return self.array_of(x, node)
+
+    def call_first_result(self, node: ast.AST, function: Abstract, *args: Abstract) -> Abstract:
+        before = self.became_floats
+        result = self.call_value(function, list(args), node)
+        if self.became_floats != before:
+            message = "the function gives integers or floats, and NumPy takes the type of its first result for all"
+            self.refuse("SD203", node, message, help_="write floats: `0.0` for `0`")
+        return result
 
     def call_counted(self, node: ast.AST, x: Abstract) -> Abstract:
         return Static(self.contents(x) is not None)

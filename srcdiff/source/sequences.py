@@ -65,18 +65,29 @@ class Sequences(Expressions):
                 result = step(result, item)
             return result
         key = (self.frame.number, f"%fold{id(node)}")
-        first = start
+        first, done = start, 0 if start is not None else 1
         if first is None:
             empty = self.apply("less_equal", self.value(found.length), self.const(0))
             self.raise_if(empty, *when_empty)
             first = begin(found.element(Static(0)))
-        self.names[key] = first
+        elif self.starts_arrays(first, found):
+            empty = self.apply("less_equal", self.value(found.length), self.const(0))
+            self.raise_if(empty, ValueError, "the sequence is empty, and is one of arrays otherwise")
+            first, done = step(first, found.element(Static(0))), 1
+        self.names[key] = self.forced(first)
 
         def turn(item: Abstract) -> None:
-            self.names[key] = step(self.names[key], item)
+            self.names[key] = self.forced(step(self.names[key], item))
 
-        self.for_each(node, found, turn, 0 if start is not None else 1)
+        self.for_each(node, found, turn, done)
         return self.checked(self.chosen(key), "the result", node)
+
+    def starts_arrays(self, start: Abstract, found: Iteration) -> bool:
+        """Whether something begins with a number that arrays are added to."""
+        mark = self.mark()
+        first = found.element(Static(0))
+        self.go_back(mark)
+        return self.is_array(first) and not self.is_array(start)
 
     def list_append(self, node: ast.AST, owner: List, item: Abstract) -> Abstract:
         self.append(owner, item, node)

@@ -163,6 +163,9 @@ class Reader(Derivatives):
             if isinstance(x, Poison) and x.problem is not None and not isinstance(before.get(key), Poison):
                 self.culprits.setdefault(x.problem, statement)
 
+    def note_culprit(self, problem: Problem, statement: ast.stmt) -> None:
+        self.culprits.setdefault(problem, statement)
+
     def go_on(self, code: Abstract, rest: list[ast.stmt]) -> None:
         """Read the statements behind one that may have left: they run if it has not."""
         goes_on = self.apply("equal", self.value(code), self.const(GOES_ON))
@@ -495,7 +498,7 @@ class Reader(Derivatives):
         if isinstance(old, Value) and self.is_array(old):
             self.assign_array(old, self.passing(node.value), node, type(node.op))
             return
-        self.assign(target, self.binary(type(node.op), old, self.expr(node.value), node))
+        self.assign(target, self.forced(self.binary(type(node.op), old, self.expr(node.value), node)))
 
     def augment_in_dictionary(self, node: ast.AugAssign, base: Record) -> None:
         """`params["w"] += ...` changes an array where it is; a number would be another in its place."""
@@ -664,9 +667,13 @@ class Reader(Derivatives):
             return False
 
         def runs() -> None:
+            mark = self.mark()
             self.sure.add(node)
             self.for_over(node, source)
             self.sure.discard(node)
+            if len(self.problems) > mark.problems and not (node.orelse or _breaks(node.body) or _returns(node.body)):
+                self.go_back(mark)
+                self.first_turn_apart(node, source)
             code = self.exit
             if not isinstance(code, Static):
                 self.go_on(code, rest)
@@ -676,6 +683,26 @@ class Reader(Derivatives):
         some = self.apply("greater", self.value(length), self.const(0))
         self.branch_on(some, runs, lambda: self.statements([*node.orelse, *rest]))
         return True
+
+    def first_turn_apart(self, node: ast.For, source: Abstract) -> None:
+        """A loop that runs, in which a name gets its type in the first turn: `total = 0` and `total = total + a[i]`."""
+        found = self.iteration(source, node.iter)
+        assert isinstance(found, Iteration)
+        outer_path = self.path
+        self.path = (*outer_path, 0)
+        self.assign(node.target, found.element(Static(0)))
+        self.loop_body(node.body)
+        self.names[self.exit_key] = Static(GOES_ON)
+        self.path = (*outer_path, 1)  # what was learned of all turns does not hold for the others
+
+        def turn(index: Value | None) -> None:
+            assert index is not None
+            self.assign(node.target, found.element(index))
+            self.loop_body(node.body)
+
+        self.loop(node, node, (self.const(1), self.value(found.length), self.const(1)), None, turn)
+        self.path = outer_path
+        self.names[self.exit_key] = Static(GOES_ON)
 
     def for_over(self, node: ast.For, source: Abstract) -> None:
         if isinstance(source, Drawn):

@@ -283,6 +283,12 @@ def diagonal_by_einsum(a):
     return np.sum(b * b)
 
 
+def fortran_then_written(a):
+    b = np.asfortranarray(a)
+    a[0, 0] = 5.0
+    return np.sum(b * b)
+
+
 REFUSED: list[Refusal] = [
     _refusal("random_normal", noise_added, (array(3),), "random", "pass"),
     _refusal("random_rand", random_matrix, (array(3),), "random", "pass"),
@@ -290,6 +296,10 @@ REFUSED: list[Refusal] = [
     _refusal("random_generator", generator, (array(3),), "random", "pass"),
     _refusal("complex", mandelbrot, (array(3), array(3)), "complex"),
     _refusal("no_rule", lambda a: np.sum(np.i0(a)), (array(3),), "np.i0"),
+    _refusal(
+        "integers_or_floats", lambda a: np.sum(np.vectorize(lambda x: 0 if x < 0 else x)(a)), (array(3),), "first"
+    ),
+    _refusal("fortran_then_written", fortran_then_written, (array(3, 2),), "copy"),
     _refusal("axis_beyond", lambda a: np.sum(np.sum(a, axis=2)), (array(2, 3),), "axis"),
     _refusal("reshaped_then_written", reshaped_then_written, (array(3, 2).T,), "reshaped", "copy"),
     _refusal("reshaped_while_iterated", reshaped_while_iterated, (array(3, 2).T,), "reshaped", "copy"),

@@ -2025,6 +2025,29 @@ def grids(a, w):
     return np.sum((a * i + a**2 * j + np.sin(a) * x * y) * w)
 
 
+def rows_added_to_zero(a, w):
+    """The sum is a number before the first turn, and an array after it."""
+    total = 0
+    for part in a:
+        total = total + part * part
+    largest = 0.0
+    for k in range(len(a)):
+        if k == 1:
+            continue
+        largest = np.maximum(largest, a[k])
+    return np.sum((total + largest) * w)
+
+
+def numbers_with_methods(a):
+    total = a.sum()
+    return total.item() * a[0, 0].clip(-0.5, 0.5) * total.mean() + total.ndim + a[0, 1].size
+
+
+@np.vectorize
+def bent(x, y):
+    return x * y if x > 0.0 else y**2
+
+
 FORMS: list[Row] = [
     row("transpose_list", lambda a, w: np.sum(np.transpose(a, [2, 0, 1]) * w), every((2, 3, 2))),
     row("matrix_transposed", lambda a, w: np.sum(a.mT * np.matrix_transpose(a) * w), every((2, 3, 2))),
@@ -2116,6 +2139,10 @@ FORMS: list[Row] = [
         exact=(_exact(2.0, 6.0), _exact(1.0, -4.0)),
     ),
     row("of_types", of_types, every((2, 3))),
+    row("numbers_with_methods", numbers_with_methods, once((2, 3))),
+    row("squeeze_first", lambda a, w: np.sum(np.squeeze(a[:, :1]) * w), once((2, 3))),
+    row("rows_added_to_zero", rows_added_to_zero, every((3, 2)) + once((1, 2))),
+    row("sum_of_rows", lambda a, w: np.sum(sum(row * row for row in a) * w), every((3, 2))),
     row("sum_from", lambda a: sum((x * x for x in a), start=2.0 * a[0]), once((3,))),
     row("max_default", lambda a: max((x * x for x in a if x > 5.0), default=a[1] ** 2), once((3,))),
 ]
@@ -2179,6 +2206,13 @@ BEYOND: list[Row] = [
     row("apply_along_axis", lambda a, w: np.sum(np.apply_along_axis(lambda r: r * r.sum(), 0, a) * w), every((3, 4))),
     row("apply_to_numbers", lambda a, w: np.sum(np.apply_along_axis(np.prod, 1, a) * w), once((2, 3, 2))),
     row("apply_over_axes", lambda a, w: np.sum(np.apply_over_axes(np.sum, a, [0, 2]) ** 2 * w), once((2, 3, 2))),
+    row("vectorize", lambda a, b, w: np.sum(np.vectorize(lambda x, y: x * np.exp(y))(a, b) * w), every((2, 1), (3,))),
+    row("vectorized_function", lambda a, b, w: np.sum(bent(a, b) * w), every((5,), (5,))),
+    row(
+        "vectorize_types",
+        lambda a, w: np.sum(np.vectorize(lambda x: 0 if x < 0 else x, otypes=[float])(a) * w),
+        once((5,)),
+    ),
     row("logspace", lambda x, y, w: np.sum(np.logspace(x, y, 4, base=2.0) * w), once(0.3, 1.2)),
     row("geomspace", lambda x, y, w: np.sum(np.geomspace(x, y, 4) * w), once(0.3, 1.2)),
     row("fromfunction", lambda a, w: np.sum(np.fromfunction(lambda i, j: a[0] * i + a[1] * j, (2, 3)) * w), once((2,))),
