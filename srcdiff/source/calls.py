@@ -108,6 +108,8 @@ class Calls(Kernels):
     def __init__(self) -> None:
         super().__init__()
         self.active_calls: list[Any] = []
+        self.led_to: dict[str, Span] = {}
+        """For each other file that has been read, the call that led there."""
         self.recursive: set[Any] = set()
         self.handed_over: list[Passed] = []
         self.named: list[Named] = []
@@ -604,13 +606,11 @@ class Calls(Kernels):
         self.active_calls.append(identity)
         self.frame, self.path = frame, (*path, id(node))
         self.names = self.names | {(frame.number, name): x for name, x in bound.items()}
-        known, caller = len(self.problems), None if frame is outer else span
+        if frame.file != outer.file and span is not None:
+            self.led_to.setdefault(frame.file, span)
         try:
             result = self.run_body(frame.node)
-        except Refusal as refusal:
-            raise Refusal(refusal.problem and reached_from(refusal.problem, caller)) from None
         finally:
-            self.problems[known:] = [reached_from(p, caller) for p in self.problems[known:]]
             self.frame, self.span, self.path = outer, span, path
             self.active_calls.pop()
             if not inner_scopes(frame.node) & {ast.Lambda, ast.FunctionDef}:
@@ -852,14 +852,6 @@ class Calls(Kernels):
             rest, keywords = list(self.elements(node.args[1:])), self.keywords(node, self.expr)
             return self.call_with(function, [self.comprehension(node.args[0]), *rest], keywords, node)
         return None
-
-
-def reached_from(problem: Problem, call: Span | None) -> Problem:
-    """A problem in another file, with the line that leads there."""
-    if call is None or problem.span is None or problem.span.file == call.file:
-        return problem
-    note = f"called from {call.file}:{call.line}, `{call.text.strip()}`"
-    return problem if note in problem.notes else dataclasses.replace(problem, notes=(*problem.notes, note))
 
 
 def _uses_up(function: Abstract) -> bool:

@@ -927,6 +927,14 @@ class Reader(Derivatives):
         self.branch_on(truth, lambda: self.when(conditions[1:], then, node), lambda: None)
 
 
+def _reached(problem: Problem, led_to: dict[str, Span]) -> Problem:
+    """A problem in another file, with the line that leads there."""
+    call = None if problem.span is None else led_to.get(problem.span.file)
+    if call is None:
+        return problem
+    return replace(problem, notes=(*problem.notes, f"called from {call.file}:{call.line}, `{call.text.strip()}`"))
+
+
 def element_place(items: list[Abstract | Item], array: Value) -> tuple[Value, ...] | None:
     """The indices of a single element, if that is what a subscript means."""
     indices = tuple(i.value for i in items if isinstance(i, Index))
@@ -1005,7 +1013,7 @@ def read(
         try:
             return _read(reader, captured, arguments, inside, derivative)
         except DifferentiationError as error:
-            first = first or error
+            first = first or DifferentiationError([_reached(p, reader.led_to) for p in error.problems])
             found = {reader.culprits[p] for p in error.problems if p in reader.culprits} - split
             if not found or len(split | found) > _MOST_SPLITS:
                 raise first from None
