@@ -292,7 +292,7 @@ class Iterators(Builtins):
     ) -> Abstract:
         handle = self.new_list(())
         function = Static(operators.add) if func == _NONE else func
-        if not isinstance(function, Static):
+        if not isinstance(func, Static) or isinstance(func.value, types.FunctionType):
             # between the turns of a loop it might see what they change
             self.refuse("SD102", node, "`accumulate` with a function of your own", help_="write the loop")
 

@@ -216,6 +216,16 @@ def test_what_an_iterator_reads_as_it_goes_must_not_change(function: Callable[..
         srcdiff.grad(function, backend="python")(A)
 
 
+def blended(x, y):
+    return 0.5 * x + y
+
+
+@pytest.mark.parametrize("function", [blended, lambda x, y: 0.5 * x + y])
+def test_accumulate_calls_no_function_of_the_users_between_the_turns(function: Callable[..., Any]) -> None:
+    with pytest.raises(srcdiff.DifferentiationError, match="`accumulate` with a function of your own"):
+        srcdiff.grad(lambda a: sum(itertools.accumulate(a, function)), backend="python")(A)
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_list_with_nan_has_no_order(backend: str) -> None:
     with pytest.raises(ValueError, match="NaN has no order"):
