@@ -345,7 +345,9 @@ class Derivative:
         from srcdiff.pipeline import Request
 
         descriptions = {
-            n: Description("static", (bool, a)) if type(a) is bool else describe_argument(a, n, self.span, exact=exact)
+            n: Description("static", (bool, a))
+            if type(a) is bool and n not in batch
+            else describe_argument(a, n, self.span, exact=exact)
             for n, a in zip(self.names, args, strict=True)
         }
         for name in set(self.wrt) & set(self.names):

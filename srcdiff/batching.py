@@ -169,7 +169,9 @@ def _loaded(text: str, inner: Callable[..., Any], compiled: bool, parallel: bool
 
 
 def _element(array: Any, k: int) -> Any:
-    return array[k] if array.ndim > 1 else array[k].item() if array.dtype != np.float32 else array[k]
+    """An element as Python has it; a `float32` keeps its type, and a `np.bool_` is no flag that all calls share."""
+    is_kept = array.ndim > 1 or array.dtype in (np.float32, np.bool_)
+    return array[k] if is_kept else array[k].item()
 
 
 def _widened(array: Any) -> Any:

@@ -735,6 +735,19 @@ def test_a_batch_is_what_its_elements_are(backend: str) -> None:
         np.testing.assert_allclose(same[i], gradient(x[i], 1.5)[1][0], rtol=1e-12)
 
 
+def chosen_by_a_flag(x, flag):
+    return x * x if flag else 3.0 * x
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_flags_of_a_batch_are_those_of_its_elements(backend: str) -> None:
+    x, flags = np.array([0.3, 0.4, 0.5]), np.array([True, False, True])
+    batched = srcdiff.batched(srcdiff.grad(chosen_by_a_flag, backend=backend), over=("x", "flag"))
+
+    np.testing.assert_allclose(batched(x, flags), [0.6, 3.0, 1.0], rtol=1e-15)
+    np.testing.assert_allclose(batched(x, ~flags), [3.0, 0.8, 3.0], rtol=1e-15)
+
+
 def test_a_batch_says_what_does_not_fit() -> None:
     gradient = srcdiff.batched(srcdiff.grad(wave, backend="python"))
 

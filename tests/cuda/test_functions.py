@@ -350,3 +350,15 @@ def test_every_mode_runs_on_the_gpu() -> None:
         ]
 
     assert_same(found("cuda"), found("python"))
+
+
+def chosen_by_a_flag(x, flag):
+    return x * x if flag else 3.0 * x
+
+
+def test_flags_of_a_batch_are_those_of_its_samples() -> None:
+    batch = srcdiff.batched(srcdiff.grad(chosen_by_a_flag, backend="cuda"), over=("x", "flag"))
+
+    found = batch(np.array([0.3, 0.4, 0.5]), np.array([True, False, True]))
+
+    np.testing.assert_allclose(found, [0.6, 3.0, 1.0], rtol=1e-15)
