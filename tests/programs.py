@@ -1671,6 +1671,173 @@ def list_returned_from_helper(x, n):
 program(list_returned_from_helper, at=[(0.6, 3), (0.6, 0)])
 
 
+def triangle_of_lists(x):
+    """A list of lists that grow, each of another length."""
+    rows = []
+    for i in range(len(x)):
+        row = []
+        for j in range(i + 1):
+            row.append(x[i] * x[j])
+        rows.append(row)
+    total = 0.0
+    for i in range(len(rows)):
+        for j in range(len(rows[i])):
+            total += rows[i][j] ** 2 * (i + 1)
+    return total
+
+
+program(triangle_of_lists, at=[(vector(4),), (vector(1),), (vector(0),)])
+
+
+def buckets(x, n):
+    """Elements of a list of lists grow in an order known at run time; some stay empty."""
+    parts = [[] for _ in range(n)]
+    for i in range(len(x)):
+        if x[i] > 0.0:
+            parts[i % n].append(x[i] * x[i])
+    product = 1.0
+    for part in parts:
+        total = 1.0
+        for value in part:
+            total += value
+        product *= total
+    return product
+
+
+program(buckets, at=[(vector(6), 3), (vector(6), 1), (vector(2), 5)])
+
+
+def matrix_of_lists(x, n):
+    """Elimination with pivots on a list of lists: rows are swapped and overwritten."""
+    a = [[x[i] * x[j] + (5.0 if i == j else 0.3 * i) for j in range(n)] for i in range(n)]
+    a[0][0] = 0.01 * x[0]
+    determinant = 1.0
+    for k in range(n):
+        pivot = k
+        for i in range(k + 1, n):
+            if abs(a[i][k]) > abs(a[pivot][k]):
+                pivot = i
+        if pivot != k:
+            a[k], a[pivot] = a[pivot], a[k]
+            determinant = -determinant
+        determinant *= a[k][k]
+        for i in range(k + 1, n):
+            factor = a[i][k] / a[k][k]
+            for j in range(k, n):
+                a[i][j] -= factor * a[k][j]
+    return determinant
+
+
+program(matrix_of_lists, at=[(array(0.7, 1.3, 0.9, 1.7), 4), (array(0.7, 1.3), 2), (array(0.7), 1)])
+
+
+def table_of_lists(x, n):
+    """Each list is made from the one before, as in dynamic programming."""
+    table = [[1.0]]
+    for i in range(n):
+        before = table[-1]
+        new = [x[0]]
+        for j in range(len(before) - 1):
+            new.append(before[j] + x[j] * before[j + 1])
+        new.append(x[i] * before[-1])
+        table.append(new)
+    return sum([sum(row) for row in table])
+
+
+program(table_of_lists, at=[(vector(4), 4), (vector(4), 1), (vector(4), 0)])
+
+
+def paths_on_a_stack(x, n):
+    """A list of lists as a stack: what is taken off is a list of its own."""
+    stack = [[x[0]]]
+    total = 0.0
+    while stack:
+        path = stack.pop()
+        if len(path) == n:
+            product = 1.0
+            for value in path:
+                product *= value
+            total += product
+            continue
+        for k in range(len(x)):
+            stack.append(path + [x[k]])
+    return total
+
+
+program(paths_on_a_stack, at=[(vector(3), 3), (vector(2), 1)])
+
+
+def list_with_a_name_in_a_list(x, n):
+    """A list that has become an element of another one has its names all the same."""
+    rows = []
+    for i in range(n):
+        row = [x[0]]
+        rows.append(row)
+        for j in range(3):
+            row.append(x[j] * (i + 1.0) * row[-1])
+        row[0] = rows[0][0] * x[1]
+    a = np.array(rows)
+    return np.sum(a @ a.T)
+
+
+program(list_with_a_name_in_a_list, at=[(array(0.7, 1.3, 0.9), 3), (array(0.7, 1.3, 0.9), 1)])
+
+
+def lists_in_tuples_in_a_list(x, n):
+    """Elements that are tuples of numbers and lists; integers that become floats."""
+    pairs = []
+    for i in range(n):
+        pairs.append((x[i], [0, i]))
+    for weight, items in pairs:
+        items.append(weight * 3.0)
+        items[0] = weight * items[1]
+    total = 0.0
+    for weight, items in pairs:
+        total += weight * items[0] * items[2] + len(items)
+    return total
+
+
+program(lists_in_tuples_in_a_list, at=[(vector(4), 4), (vector(4), 0)])
+
+
+def methods_of_lists_in_a_list(x, n):
+    """What lists can do, elements of lists can."""
+    rows = [[x[i], x[i + 1], x[i + 2]] for i in range(n)]
+    rows[0].insert(1, x[4])
+    rows[1].reverse()
+    rows[-1].sort()
+    rows[0].pop(0)
+    rows[1][1:2] = [x[2] * x[3], x[0]]
+    rows[1].extend(rows[0])
+    rows[2] += [x[0] * x[1]]
+    del rows[0][1]
+    for value in rows[0]:
+        rows[1].append(value * x[2])
+    last = rows.pop()
+    last.append(max(rows[0]))
+    rows.append([value * last[0] for value in last])
+    return sum([row[0] * row[-1] * len(row) for row in rows]) + rows[1][3] * last[1]
+
+
+program(methods_of_lists_in_a_list, at=[(array(0.7, 1.3, 0.9, 1.7, 0.4), 3)])
+
+
+def rows_pushed_and_popped(x, n):
+    """Elements of lists in a list are overwritten again and again."""
+    rows = [[] for _ in range(n)]
+    total = 0.0
+    for i in range(12):
+        k = i % n
+        if len(rows[k]) > 1:
+            total += rows[k].pop() * x[k]
+        else:
+            rows[k].append(x[i % 5] * (1.0 + total))
+    return total
+
+
+program(rows_pushed_and_popped, at=[(array(0.7, 1.3, 0.9, 1.7, 0.4), n) for n in (1, 2, 3)])
+
+
 def list_of_integers_as_index(a, x):
     """A list of integers used as indices."""
     order = [2, 0]

@@ -130,13 +130,16 @@ class Device:
         blocks, _ = self.grid(count, 0)
         kernel[self.shape(blocks)](count, *args)
 
-    def grown(self, array: Any, position: int) -> Any:
-        """The array if it has an element at the position, else one twice as large with the same contents."""
-        if position < array.shape[0]:
+    def grown(self, array: Any, position: int, axis: int) -> Any:
+        """The array if it has an element at the position, else a larger one with the same contents."""
+        length = array.shape[axis]
+        if position < length:
             return array
-        larger = self.empty(2 * array.shape[0] + 8, array.dtype)
-        if array.shape[0]:
-            self.put(array, larger[: array.shape[0]])
+        shape = list(array.shape)
+        shape[axis] = max(2 * length + 8, position + 1)
+        larger = self.empty(tuple(shape), array.dtype)
+        if array.size:
+            self.put(array, larger[tuple(slice(0, n) for n in array.shape)])
         return larger
 
     # -- sums and products -------------------------------------------------------------------------------------------

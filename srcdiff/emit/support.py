@@ -48,3 +48,25 @@ def grown(array: Any, position: Any) -> Any:
     for k in range(array.shape[0]):
         larger[k] = array[k]
     return larger
+
+
+def more_rows(array: Any, position: Any) -> Any:
+    """The array if it has a row at the position, else one with twice as many rows and the same contents."""
+    if position < array.shape[0]:
+        return array
+    larger = np.empty((2 * array.shape[0] + 8, array.shape[1]), array.dtype)
+    for k in range(array.shape[0]):
+        for j in range(array.shape[1]):
+            larger[k, j] = array[k, j]
+    return larger
+
+
+def wider_rows(array: Any, position: Any) -> Any:
+    """The array if its rows have an element at the position, else one with rows that do and the same contents."""
+    if position < array.shape[1]:
+        return array
+    larger = np.empty((array.shape[0], max(2 * array.shape[1], position + 1)), array.dtype)
+    for k in range(array.shape[0]):
+        for j in range(array.shape[1]):
+            larger[k, j] = array[k, j]
+    return larger

@@ -12,7 +12,7 @@ import numpy as np
 from srcdiff.diagnostics import Span
 from srcdiff.emit import texts
 from srcdiff.emit.layout import Layout, lay_out
-from srcdiff.emit.naming import give_names
+from srcdiff.emit.naming import GROWN, give_names
 from srcdiff.ir.nodes import (
     STACK_START,
     Alloc,
@@ -377,11 +377,12 @@ class _Writer:
                 self.library(operation)
             case Grow() if self.arrays != "np":
                 array, size = self.names_of(operation.array), self.expression(operation.size)
-                self.assign(operation.out, f"{self.arrays}.grown({array}, {size})")
+                self.assign(operation.out, f"{self.arrays}.grown({array}, {size}, {operation.axis})")
             case Grow():
-                self.text.support.add("grown")
+                name = GROWN[operation.array.array.rank, operation.axis]
+                self.text.support.add(name)
                 array, size = self.names_of(operation.array), self.expression(operation.size)
-                self.assign(operation.out, f"grown({array}, {size})")
+                self.assign(operation.out, f"{name}({array}, {size})")
             case If():
                 self.branch(operation)
             case Loop():

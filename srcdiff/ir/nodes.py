@@ -377,6 +377,7 @@ class Grow(Operation):
     out: Value
     array: Value
     size: Value
+    axis: int = 0
 
     def uses(self) -> tuple[Value, ...]:
         return (self.array, self.size)

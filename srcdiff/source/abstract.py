@@ -81,11 +81,26 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What a list holds at run time: an array for each part of its elements, and its length."""
+    """What a list holds at run time: an array for each part of its elements, and its length.
+
+    Lists in it are rows of arrays with one axis more, as wide as the longest needs, and an array of their lengths.
+    """
 
     element: Description
     arrays: tuple[Value, ...]
     length: Value
+    at: tuple[Value, ...] = ()
+    """Which row of the arrays it is, if it is itself an element of a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What a list holds that is an element of another one, or part of such an element: what is there."""
+
+    outer: List
+    position: Value
+    path: tuple[int, ...]
+    """Which part of the element."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +284,7 @@ Abstract = (
     | List
     | Items
     | Stored
+    | Slot
     | Range
     | Enumerate
     | Zip
@@ -305,6 +321,8 @@ class Description:
 
 POISON = Description("poison")
 NONE = Description("static", (type(None), None))
+NOTHING = Description("nothing")
+"""The elements of a list that has had none yet: of any type."""
 CONTIGUOUS = Description("contiguous")
 """Part of the description of an argument: an array whose elements follow each other in memory, the last axis first."""
 
@@ -373,8 +391,10 @@ def loosened(d: Description) -> Description:
 
 def join(a: Description, b: Description, *, flags: bool = True) -> Description:
     """What holds either; without `flags`, a missing value is any value."""
-    if a == b:
+    if a == b or b == NOTHING:
         return a
+    if a == NOTHING:
+        return b
     if a.kind == "poison" or b.kind == "poison":
         return POISON
     if a.kind == "missing" or b.kind == "missing":
@@ -400,8 +420,13 @@ def join(a: Description, b: Description, *, flags: bool = True) -> Description:
         element = loosened(parts[0])
         for part in parts[1:]:
             element = join(element, loosened(part))
-        return POISON if leaf_types(element) is None else Description("stored", None, (element,))
+        return POISON if leaf_types(element) is None else list_of(element)
     return POISON
+
+
+def list_of(element: Description) -> Description:
+    """A list whose length is known at run time."""
+    return Description("stored", None, (element,))
 
 
 def join_with_none(a: Description, b: Description) -> Description:
@@ -434,9 +459,53 @@ def same_function(a: Abstract, b: Abstract) -> bool:
     return isinstance(a, Static) and isinstance(b, Static) and a.value is b.value
 
 
-def is_element(d: Description) -> bool:
-    """Whether lists of such things can be stored."""
-    return d.kind in ("value", "static") or (d.kind in ("tuple", "record") and all(is_element(p) for p in d.parts))
+def is_of_numbers(d: Description) -> bool:
+    """Whether elements are made of numbers alone: no arrays and no lists."""
+    types = stored_types(d)
+    return types is not None and all(isinstance(t, Array) for t in types) and not holds_lists(d)
+
+
+def holds_lists(d: Description) -> bool:
+    """Whether elements are lists, or have some in them."""
+    return d.kind == "stored" or (d.kind in ("tuple", "record") and any(holds_lists(p) for p in d.parts))
+
+
+def part_of(d: Description, path: tuple[int, ...]) -> tuple[Description, int]:
+    """A part of a described element, and how many arrays the parts before it have."""
+    before = 0
+    for k in path:
+        before += sum(len(stored_types(p) or ()) for p in d.parts[:k])
+        d = d.parts[k]
+    return d, before
+
+
+def with_part(d: Description, path: tuple[int, ...], part: Description) -> Description:
+    """The element with another part."""
+    if not path:
+        return part
+    parts = [with_part(p, path[1:], part) if k == path[0] else p for k, p in enumerate(d.parts)]
+    return Description(d.kind, d.detail, tuple(parts))
+
+
+def stored_types(d: Description) -> tuple[Type, ...] | None:
+    """The types of the arrays in which lists of such elements are stored; None if they cannot be."""
+    match d.kind:
+        case "value":
+            return (Array(d.detail.dtype, 1) if isinstance(d.detail, Scalar) else Stack(d.detail),)
+        case "static" | "nothing":
+            return ()
+        case "tuple" | "record":
+            parts = [stored_types(p) for p in d.parts]
+            return None if None in parts else tuple(t for part in parts for t in part or ())
+        case "stored":
+            rows = stored_types(d.parts[0])
+            if rows is None or not all(isinstance(t, Array) and t.rank < _MOST_AXES for t in rows):
+                return None
+            return (*(Array(t.dtype, t.rank + 1) for t in rows if isinstance(t, Array)), Array("int64", 1))
+    return None
+
+
+_MOST_AXES = 2  # a list of lists of lists would need three
 
 
 def arrays_in(x: Any) -> Iterator[Value]:
@@ -462,7 +531,7 @@ def leaf_types(d: Description) -> tuple[Type, ...] | None:
     """The types of the run-time values a described value is made of; None if it cannot be stored."""
     if d.kind == "value":
         return (d.detail,)
-    if d.kind == "static":
+    if d.kind in ("static", "nothing"):
         return ()
     if d.kind in ("tuple", "record", "items", "closure", "owned", "choice"):
         parts = [leaf_types(p) for p in d.parts]
@@ -471,11 +540,6 @@ def leaf_types(d: Description) -> tuple[Type, ...] | None:
         inner = leaf_types(d.parts[0])
         return None if inner is None else (BOOL, *inner)
     if d.kind == "stored":
-        inner = leaf_types(d.parts[0]) if is_element(d.parts[0]) else None
-        if inner is None or any(isinstance(t, Stack) for t in inner):
-            return None
-        return (
-            *(Array(t.dtype, 1) if isinstance(t, Scalar) else Stack(t) for t in inner if not isinstance(t, Stack)),
-            INT,
-        )
+        arrays = stored_types(d.parts[0])
+        return None if arrays is None else (*arrays, INT)
     return () if d.kind in ("list", "missing") else None

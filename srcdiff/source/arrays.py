@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.ir.nodes import Index, Item, NewAxis, Slice, Value
+from srcdiff.ir.nodes import (
+    Block,
+    Index,
+    Item,
+    Loop,
+    NewAxis,
+    Slice,
+    Value,
+)
 from srcdiff.ir.types import FLOAT, INT, Array, Scalar, is_supported_dtype
 from srcdiff.source.abstract import (
     Abstract,
@@ -20,8 +28,8 @@ from srcdiff.source.abstract import (
     Static,
     Stored,
     Tuple,
+    holds_lists,
 )
-from srcdiff.source.environment import list_key
 from srcdiff.source.whole_arrays import Places, Update, WholeArrays
 
 
@@ -224,7 +232,7 @@ class Arrays(WholeArrays):
     def new_array_of(self, node: ast.AST, of: Abstract, dtype: Abstract) -> Abstract:
         if isinstance(of, Value) and isinstance(of.type, Array) and isinstance(dtype, Static) and dtype.value is None:
             return self.call_copy(node, of)
-        if isinstance(of, List) and isinstance(self.names[list_key(of)], Stored):
+        if isinstance(of, List) and isinstance(self.holding(of), Stored):
             return self.array_of_stored(of, dtype, node)
         rows = self.nested(of, node)
         if any(self.is_array(x) for x in _flat(rows)):
@@ -266,11 +274,26 @@ class Arrays(WholeArrays):
     def array_of_stored(self, of: List, dtype: Abstract, node: ast.AST) -> Abstract:
         """An array of a list that has grown at run time."""
         contents = self.stored(of)
-        if len(contents.arrays) != 1 or not isinstance(contents.arrays[0].type, Array):
+        used = self.view(contents.arrays[0], (*map(Index, contents.at), Slice(None, contents.length, None)))
+        if holds_lists(contents.element) and len(contents.arrays) == 2:
+            used = self.view(used, (Slice(None, None, None), Slice(None, self.width(contents), None)))
+        elif len(contents.arrays) != 1:
             return self.call_named("stack", node, of)
-        used = self.view(contents.arrays[0], (Slice(None, contents.length, None),))
         same = isinstance(dtype, Static) and dtype.value is None
         return self.copy(used) if same else self.forced(self.call_astype(node, used, dtype))
+
+    def width(self, rows: Stored) -> Value:
+        """The length that all lists of a list have."""
+        lengths = rows.arrays[-1]
+        empty = self.apply("less_equal", rows.length, self.const(0))
+        self.raise_if(empty, ValueError, "an array of a list of lists that has none yet: its second axis is not known")
+        width, index = self.load(lengths, (self.const(0),)), Value(INT, "i")
+        with self.block() as operations:
+            other = self.apply("not_equal", self.load(lengths, (index,)), width)
+            self.raise_if(other, ValueError, "the lists have different lengths")
+        bounds = (self.const(0), rows.length, self.const(1))
+        self.add(Loop(index, bounds, (), (), None, Block(tuple(operations)), (), span=self.span))
+        return width
 
     def array_of(self, x: Abstract, node: ast.AST) -> Value:
         array = self.call_array(node, x)
@@ -451,7 +474,7 @@ class Arrays(WholeArrays):
 
     def nested(self, x: Abstract, node: ast.AST) -> Any:
         if isinstance(x, List):
-            contents = self.names[list_key(x)]
+            contents = self.holding(x)
             if not isinstance(contents, Items):
                 self.refuse("SD303", node, "an array of a list that grows at run time is not supported yet")
             return tuple(self.nested(i, node) for i in contents.items)

@@ -27,7 +27,6 @@ from srcdiff.source.abstract import (
     Zip,
     remade,
 )
-from srcdiff.source.environment import list_key
 from srcdiff.source.sequences import Sequences
 
 _WRITE_OUT = "write it out: `{key: value}`"
@@ -44,7 +43,7 @@ class Builtins(Sequences):
         if isinstance(x, List):
             handle = self.new_list(())
             self.list_extend(node, handle, x)
-            found = self.names[list_key(handle)]
+            found = self.holding(handle)
             if isinstance(found, Items):
                 return self.new_list(tuple(self.call_stop_gradient(node, i) for i in found.items))
             return self.list_without_gradient(handle, node)

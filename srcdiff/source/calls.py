@@ -53,7 +53,7 @@ from srcdiff.source.abstract import (
     remade,
 )
 from srcdiff.source.capture import capture, plain_function
-from srcdiff.source.environment import Frame, list_key
+from srcdiff.source.environment import Frame
 from srcdiff.source.expressions import CHANGED, INSTEAD
 from srcdiff.source.kernels import Kernels, numba_type
 from srcdiff.source.scopes import assigned_names, inner_scopes, nonlocal_names
@@ -576,7 +576,7 @@ class Calls(Kernels):
     def enter(self, function: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
         """Read the function's body in its own frame; what it returns is the value of the call."""
         # a list of unknown length is like any other with such elements, one of known length gets shorter with each call
-        contents = {n: self.names[list_key(x)] if isinstance(x, List) else x for n, x in bound.items()}
+        contents = {n: self.holding(x) if isinstance(x, List) else x for n, x in bound.items()}
         given = [c if isinstance(c, Stored) else bound[n] for n, c in contents.items()]
         identity = (function, tuple(loosened(describe(x)) for x in given))
         if identity in self.recursive:
@@ -631,7 +631,7 @@ class Calls(Kernels):
         """The arrays that something is, holds, or is computed from."""
         if isinstance(x, Group):
             return [v for item in x.items for v in self.arrays_of(item)]
-        found = arrays_in(self.names[list_key(x)] if isinstance(x, List) else x)
+        found = arrays_in(self.holding(x) if isinstance(x, List) else x)
         return [array for array in found if isinstance(array.type, Array)]
 
     def bind(

@@ -31,6 +31,7 @@ from srcdiff.source.abstract import (
     Transformed,
     Tuple,
     describe,
+    holds_lists,
     loosened,
     remade,
 )
@@ -235,7 +236,7 @@ class Derivatives(Recursion):
             case List() if self.is_of_structures(x):
                 return self.anew(self.as_record(x), name, pairs, lists)
             case List():
-                contents = self.stored_floats(self.names[list_key(x)])
+                contents = self.stored_floats(self.own_contents(x))
                 if isinstance(contents, Stored) and not any(isinstance(a.type, Stack) for a in contents.arrays):
                     arrays = [self.anew(a, name, pairs, lists) for a in contents.arrays]
                     handle = List()
@@ -256,12 +257,12 @@ class Derivatives(Recursion):
 
     def is_of_structures(self, x: List) -> bool:
         """Whether it is a list of other things than numbers, all of them known."""
-        contents = self.names[list_key(x)]
+        contents = self.holding(x)
         return isinstance(contents, Items) and bool(contents.items) and not self.of_numbers(contents)
 
     def as_record(self, x: List) -> Record:
         """What such a list holds now."""
-        contents = self.names[list_key(x)]
+        contents = self.holding(x)
         assert isinstance(contents, Items)
         return Record(contents.items, Layout(list, tuple(range(len(contents.items)))))
 
@@ -291,11 +292,19 @@ class Derivatives(Recursion):
         if array in self.contiguous:
             self.contiguous.add(fresh)
 
+    def own_contents(self, x: List) -> Abstract:
+        """What a list holds, in arrays of its own if in any; lists of lists in arrays are not passed on."""
+        contents = self.holding(x)
+        if isinstance(contents, Stored) and holds_lists(contents.element):
+            message = "a list of lists whose lengths are known only at run time cannot be passed to a derivative"
+            self.refuse("SD203", None, message, help_="pass `np.array(...)` of it")
+        return self.flat(x) if isinstance(contents, Stored) else contents
+
     def contents_of(self, x: Abstract) -> Abstract:
         """A result with its lists as what they hold."""
         match x:
             case List():
-                return self.contents_of(self.names[list_key(x)])
+                return self.contents_of(self.own_contents(x))
             case Tuple() | Record():
                 return remade(x, (self.contents_of(i) for i in x.items))
             case Items():

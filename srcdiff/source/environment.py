@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from srcdiff.diagnostics import InternalError, Problem, Refusal, Span
-from srcdiff.ir.nodes import Alloc, Block, If, Loop, NewStack, Operation, Push, Raise, Value
+from srcdiff.ir.nodes import Alloc, Block, If, Loop, NewStack, Operation, Raise, Value
 from srcdiff.ir.types import BOOL, INT, Array, Stack, Type, is_float
 from srcdiff.source.abstract import (
     CONTIGUOUS,
@@ -36,6 +36,7 @@ from srcdiff.source.abstract import (
     Range,
     Record,
     Reversed,
+    Slot,
     Static,
     Stored,
     Text,
@@ -235,6 +236,14 @@ class Environment(Shapes):
             return x.value
         return x
 
+    def raise_always(self, exception: type[BaseException], text: str) -> NoReturn:
+        """What the program does here raises."""
+        self.add(Raise(exception, (text,), span=self.span))
+        raise NeverReturns
+
+    def raise_if(self, condition: Value, exception: type[BaseException], text: str) -> None:
+        self.add(If(condition, Block((Raise(exception, (text,), span=self.span),)), Block(), span=self.span))
+
     def mark(self) -> Mark:
         """Where reading has got to, to go back to."""
         pending = [(lazy, lazy.array) for lazy in self.pending]
@@ -376,37 +385,8 @@ class Environment(Shapes):
         found = [k for k, option in enumerate(among) if same_function(option, x)]
         return self.const(found[0] if found else 0)
 
-    def restored(self, contents: Stored, element: Description, node: ast.AST) -> Stored:
-        raise NotImplementedError
-
     def stored_leaves(self, x: Abstract, d: Description) -> list[Value]:
-        types = leaf_types(d)
-        assert types is not None
-        if isinstance(x, Stored):
-            if [a.type for a in x.arrays] != list(types[:-1]):
-                x = self.restored(x, d.parts[0], self.frame.node)
-            return [*x.arrays, x.length]
-        stored = self.store_items(x if isinstance(x, Items) else Items(()), d.parts[0])
-        return [*stored.arrays, stored.length]
-
-    def store_items(self, x: Items, element: Description) -> Stored:
-        """Put a list whose elements are known one by one into arrays."""
-        types = leaf_types(Description("stored", None, (element,)))
-        if types is None:
-            self.refuse("SD202", None, "a list of such elements cannot be indexed at run time", help_=_SAME_ELEMENTS)
-        size = self.const(max(4, len(x.items)))
-        arrays = tuple(
-            self.alloc(t.dtype, (size,), None) if isinstance(t, Array) else self.nothing(t) for t in types[:-1]
-        )
-        self.storage.update(arrays)
-        for k, item in enumerate(x.items):
-            position = self.const(k)
-            for array, leaf in zip(arrays, self.leaves(item, element), strict=True):
-                if isinstance(array.type, Stack):
-                    self.add(Push(array, leaf, span=self.span))
-                else:
-                    self.store(array, (position,), leaf)
-        return Stored(element, arrays, self.const(len(x.items)))
+        raise NotImplementedError
 
     def nothing(self, type_: Type) -> Value:
         """A value that nobody reads, where a name is not assigned."""
@@ -478,6 +458,7 @@ class Environment(Shapes):
         outs: list[Value] = []
         yields: tuple[list[Value], list[Value]] = ([], [])
         left_then, left_else = (self.has_left(names) for names in (names_then, names_else))
+        met: dict[Key, Description] = {}
         for key in changed:
             absent = Static(GOES_ON) if key[1] == "%exit" else MISSING
             a, b = names_then.get(key, absent), names_else.get(key, absent)
@@ -491,6 +472,7 @@ class Environment(Shapes):
                 continue
             if joined.kind == "missing":
                 continue
+            met[key] = joined
             self.names = merged
             merged[key], values = self.fresh(joined, key[1] if key[0] != LISTS else "items")
             outs += values
@@ -500,9 +482,29 @@ class Environment(Shapes):
                     into += self.leaves(x, joined)
         for out, a, b in zip(outs, *yields, strict=True):
             self.joins(out, a, b)
+        for key, joined in met.items():
+            self.forget_elements(merged, joined, names_then.get(key, MISSING), names_then)
+            self.forget_elements(merged, joined, names_else.get(key, MISSING), names_else)
         self.names = merged
         then, orelse = Block(tuple(then_operations), tuple(yields[0])), Block(tuple(else_operations), tuple(yields[1]))
         self.add(If(condition, then, orelse, tuple(outs), span=self.span))
+
+    def forget_elements(
+        self, names: dict[Key, Abstract], d: Description, x: Abstract, before: dict[Key, Abstract]
+    ) -> None:
+        """Where lists of lists meet, those in them are elsewhere than before: other names for them are no longer."""
+        owner = x.value if isinstance(x, Maybe) else x
+        contents = before.get(list_key(owner)) if isinstance(owner, List) else owner
+        if d.kind != "stored" and not is_owned(d):
+            return
+        inside = {list_key(h) for h in handles(contents)} if isinstance(contents, Items) else set()
+        for key, y in list(names.items()):
+            if key in inside or (isinstance(y, Slot) and y.outer is owner):
+                names[key] = Poison(self.gone())
+
+    def gone(self) -> Problem:
+        message = "a list is used that was an element of another one, which has changed since"
+        return Problem("SD206", message, self.span, help="read it from there again, or make a copy first: `list(...)`")
 
     def has_left(self, names: dict[Key, Abstract]) -> bool:
         """Whether a side of a branch has returned."""
@@ -534,7 +536,16 @@ class Environment(Shapes):
             second = self.owned(key, b, names_b, earlier) if not isinstance(b, Missing) else second
         joined = join(first, second, flags=key[1] != "%return" if flags is None else flags)
         known = all(list_key(h) in names_a and list_key(h) in names_b for h in mentioned(joined))
-        return joined if known and leaf_types(joined) is not None else POISON
+        if known and leaf_types(joined) is not None:
+            return joined
+        if key[0] != LISTS or not handles(a) | handles(b):
+            return POISON
+        joined = join(self.contents_described(a, names_a), self.contents_described(b, names_b))
+        return joined if leaf_types(joined) is not None else POISON
+
+    def contents_described(self, contents: Abstract | None, names: dict[Key, Abstract]) -> Description:
+        """What a list holds, and what the lists in it hold."""
+        raise NotImplementedError
 
     def owned(self, key: Key, x: Abstract, names: dict[Key, Abstract], earlier: Iterable[Key] = ()) -> Description:
         """A list by what it holds, if this name is the only one for it; names from `earlier` go before new ones."""
@@ -544,7 +555,9 @@ class Environment(Shapes):
             others = [k for k in others if k[0] != key[0]]  # once it has returned, nobody sees its names
         if not isinstance(handle, List) or (others and (key not in earlier or any(k in earlier for k in others))):
             return POISON
-        found = Description("owned", None, (describe(names[list_key(handle)]),))
+        contents = names[list_key(handle)]
+        inside = self.contents_described(contents, names) if handles(contents) else describe(contents)
+        found = Description("owned", None, (inside,))
         return Description("maybe", None, (found,)) if isinstance(x, Maybe) else found
 
     @contextlib.contextmanager
@@ -563,8 +576,11 @@ class Environment(Shapes):
             if isinstance(x, Poison):
                 return x.problem
         if key[0] == LISTS:
+            if isinstance(a, Slot) or isinstance(b, Slot):
+                message = "a list is an element of another one on one path, or in one turn, and not on all"
+                return Problem("SD206", message, self.span, help="put a copy there: `list(...)` of it")
             message = "the list holds elements of different kinds on different paths"
-            return Problem("SD202", message, self.span, help=_SAME_ELEMENTS)
+            return Problem("SD202", message, self.span, help=SAME_ELEMENTS)
         what = f"`{key[1]}`"
         if key[1] == "%return":
             what = "the result"
@@ -642,7 +658,10 @@ class Environment(Shapes):
 
     def head(self, key: Key, d: Description, before: dict[Key, Abstract]) -> Description:
         x = before.get(key, MISSING)
-        there = self.owned(key, x, before, before) if handles(x) and is_owned(d) else describe(x)
+        if handles(x) and is_owned(d):
+            there = self.owned(key, x, before, before)
+        else:
+            there = self.contents_described(x, before) if handles(x) and d.kind == "stored" else describe(x)
         return d if key[1] == "%return" and there.kind == "missing" else loosened(there)
 
     def one_pass(
@@ -666,6 +685,8 @@ class Environment(Shapes):
             name = key[1] if key[0] != LISTS else "items"
             self.names[key], values = self.fresh(description, name)
             params += values
+        for key, description in carried.items():
+            self.forget_elements(self.names, description, before.get(key, MISSING), before)
         assumed = self.assume(place, self.arrays(before, carried), self.arrays(self.names, carried))
         self.names[self.exit_key] = Static(GOES_ON)
         head = dict(self.names)
@@ -744,6 +765,9 @@ class Environment(Shapes):
             names[key], values = self.fresh(description, key[1] if key[0] != LISTS else "items")
             outs += values
         self.assume(attempt.place, self.arrays(before, attempt.carried), self.arrays(names, attempt.carried))
+        for key, description in attempt.carried.items():
+            self.forget_elements(names, description, before.get(key, MISSING), before)
+            self.forget_elements(names, description, attempt.after.get(key, MISSING), attempt.after)
         params = list(attempt.params)
         if sure or self.runs_at_least_once(bounds, attempt):
             self.last_values(names, attempt, params, inits, yields, outs)
@@ -836,7 +860,7 @@ class _Attempt:
     """Whether something that was assumed about arrays does not hold."""
 
 
-_SAME_ELEMENTS = "make all elements of a list numbers of one type, or tuples of numbers"
+SAME_ELEMENTS = "make all elements numbers of one type, tuples of numbers, or lists of those; else use an array"
 
 
 def is_number(x: Abstract) -> bool:

@@ -8,14 +8,13 @@ import operator
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from srcdiff.diagnostics import Problem, Refusal
 from srcdiff.ir.nodes import (
     Apply,
-    Block,
     Const,
     Dim,
     If,
@@ -23,19 +22,16 @@ from srcdiff.ir.nodes import (
     Item,
     NewAxis,
     Operation,
-    Peek,
-    Raise,
     Slice,
     Value,
 )
-from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, is_float, is_supported_dtype
+from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_float, is_supported_dtype
 from srcdiff.source.abstract import (
     MISSING,
     Abstract,
     Closure,
     DeviceName,
     Enumerate,
-    Group,
     Items,
     Iteration,
     Lazy,
@@ -52,13 +48,12 @@ from srcdiff.source.abstract import (
     Zip,
     describe,
     is_device_module,
-    join,
     leaf_types,
     loosened,
-    remade,
 )
 from srcdiff.source.capture import outside_variable, read_variable
-from srcdiff.source.environment import Environment, Frame, NeverReturns, list_key
+from srcdiff.source.environment import Frame
+from srcdiff.source.lists import Lists
 from srcdiff.source.scopes import is_only_use
 from srcdiff.source.structures import Layout, layout_of
 
@@ -135,7 +130,7 @@ class Made(Mapping[str, Any]):
         return 1
 
 
-class Expressions(Environment):
+class Expressions(Lists):
     """Reads expressions in the current frame."""
 
     def __init__(self) -> None:
@@ -385,11 +380,11 @@ class Expressions(Environment):
 
     def list_operator(self, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
         if isinstance(left, List) and isinstance(right, List) and op is ast.Add:
-            a, b = self.names[list_key(left)], self.names[list_key(right)]
+            a, b = self.holding(left), self.holding(right)
             if isinstance(a, Items) and isinstance(b, Items):
                 return self.new_list(a.items + b.items)
         if op is ast.Mult and isinstance(left, List):
-            a = self.names[list_key(left)]
+            a = self.holding(left)
             if isinstance(a, Items) and isinstance(right, Static):
                 return self.new_list(a.items * right.value)
             if isinstance(a, Items) and len(a.items) == 1 and isinstance(right, Value):
@@ -409,11 +404,6 @@ class Expressions(Environment):
             if isinstance(t, Scalar)
         )
         return self.new_list(Stored(element, arrays, length))
-
-    def new_list(self, contents: tuple[Abstract, ...] | Stored) -> List:
-        handle = List()
-        self.names[list_key(handle)] = contents if isinstance(contents, Stored) else Items(contents)
-        return handle
 
     def number(self, x: Abstract, node: ast.AST) -> Value:
         """A scalar; arrays here mean whole-array code."""
@@ -458,7 +448,7 @@ class Expressions(Environment):
             case Record() if x.kind.is_mapping or not any(hasattr(x.kind.kind, n) for n in ("__bool__", "__len__")):
                 return Static(bool(x.items) or not x.kind.is_mapping)
             case List():
-                contents = self.names[list_key(x)]
+                contents = self.holding(x)
                 if isinstance(contents, Items):
                     return Static(bool(contents.items))
                 assert isinstance(contents, Stored)
@@ -646,7 +636,7 @@ class Expressions(Environment):
 
     def contains(self, item: Abstract, group: Abstract, negated: bool, node: ast.AST) -> Abstract:
         if isinstance(group, List):
-            contents = self.names[list_key(group)]
+            contents = self.holding(group)
             if isinstance(contents, Items):
                 group = Tuple(contents.items)
         if isinstance(group, Record) and group.kind.is_mapping:
@@ -687,7 +677,7 @@ class Expressions(Environment):
         """The elements of something whose length is known."""
         x = self.drained(x, node)
         if isinstance(x, List):
-            held = self.names[list_key(x)]
+            held = self.holding(x)
             if isinstance(held, Items):
                 return held.items
         found = self.iteration(x, node)
@@ -909,7 +899,7 @@ class Expressions(Environment):
                 self.refuse("SD203", node, f"index {position.value} is outside a tuple of {len(base.items)}")
             return base.items[position.value]
         contents = self.stored_copy(base, node)
-        return self.read_list(contents, self.integer(position, node))
+        return self.element(contents, self.list_position(contents, self.integer(position, node)))
 
     def stored_copy(self, base: Tuple, node: ast.AST) -> Stored:
         """A tuple of like numbers as an array, to be indexed at run time."""
@@ -931,7 +921,7 @@ class Expressions(Environment):
         return self.cast(value, INT)
 
     def list_item(self, base: List, where: ast.expr, node: ast.AST) -> Abstract:
-        contents = self.names[list_key(base)]
+        contents = self.holding(base)
         if isinstance(where, ast.Slice):
             if isinstance(contents, Items):
                 parts = [None if p is None else self.static(p) for p in (where.lower, where.upper, where.step)]
@@ -940,97 +930,13 @@ class Expressions(Environment):
         return self.read_position(base, self.expr(where), node)
 
     def read_position(self, base: List, position: Abstract, node: ast.AST) -> Abstract:
-        contents = self.names[list_key(base)]
+        contents = self.holding(base)
         if isinstance(contents, Items) and isinstance(position, Static):
             if not -len(contents.items) <= position.value < len(contents.items):
                 self.raise_always(IndexError, "list index out of range")
             item: Abstract = contents.items[position.value]
             return item
-        return self.read_list(self.stored(base), self.integer(position, node))
-
-    def stored(self, handle: List) -> Stored:
-        """The contents of the list in arrays."""
-        contents = self.names[list_key(handle)]
-        if isinstance(contents, Items):
-            if not contents.items:
-                self.raise_always(IndexError, "list index out of range")
-            joined = loosened(describe(contents.items[0]))
-            for item in contents.items[1:]:
-                joined = join(joined, loosened(describe(item)))
-            contents = self.store_items(contents, joined)
-            self.names[list_key(handle)] = contents
-        if isinstance(contents, Poison):
-            self.checked(contents, "the list", None)
-        assert isinstance(contents, Stored)
-        return contents
-
-    def read_list(self, contents: Stored, position: Value) -> Abstract:
-        place = self.list_position(contents, position)
-        return self.reassembled(contents, [self.element_of(array, place) for array in contents.arrays])
-
-    def element_of(self, storage: Value, position: Value) -> Value:
-        """An element of what a list is stored in."""
-        if not isinstance(storage.type, Stack):
-            return self.load(storage, (position,))
-        out = Value(storage.type.element)
-        # Its first element is none of the list's: it tells Numba what the list holds.
-        self.add(Peek(out, storage, self.apply("add", position, self.const(1)), span=self.span))
-        return out
-
-    def reassembled(self, contents: Stored, values: list[Value]) -> Abstract:
-        whole, parts = self.fresh(contents.element, "")
-        mapping = dict(zip(parts, values, strict=True))
-
-        def put(x: Abstract) -> Abstract:
-            if isinstance(x, Value):
-                return mapping[x]
-            return remade(x, map(put, x.items)) if isinstance(x, Group) else x
-
-        return put(whole)
-
-    def list_position(self, contents: Stored, position: Value) -> Value:
-        """Negative positions count from the end of the list, not of its storage; outside, raise as Python does."""
-        known = self.constants.get(position)
-        if known is not None:
-            needed = known + 1 if known >= 0 else -known
-            outside = self.apply("less", contents.length, self.const(needed))
-            position = position if known >= 0 else self.apply("subtract", contents.length, self.const(-known))
-        elif self.is_natural(position):
-            if self.is_below(position, contents.length):
-                return position
-            outside = self.apply("greater_equal", position, contents.length)
-        else:
-            negative = self.apply("less", position, self.const(0))
-            position = self.apply("where", negative, self.apply("add", position, contents.length), position)
-            too_small = self.apply("less", position, self.const(0))
-            outside = self.apply("logical_or", too_small, self.apply("greater_equal", position, contents.length))
-        self.raise_if(outside, IndexError, "list index out of range")
-        return position
-
-    def is_natural(self, position: Value) -> bool:
-        """Whether a position is known not to be negative: the counter of a loop, plus something."""
-        base, amount = self.offsets.get(position, (position, 0))
-        bounds = self.counters.get(base)
-        if bounds is None:
-            return False
-        start, step = self.constants.get(bounds[0]), self.constants.get(bounds[2])
-        return start is not None and step is not None and step > 0 and start + amount >= 0
-
-    def is_below(self, position: Value, length: Value) -> bool:
-        """Whether a position is the counter of a loop that ends at the length, or before."""
-        if position not in self.counters:
-            return False
-        stop = self.counters[position][1]
-        first, second = self.constants.get(stop), self.constants.get(length)
-        return stop is length or (first is not None and second is not None and first <= second)
-
-    def raise_always(self, exception: type[BaseException], text: str) -> NoReturn:
-        """What the program does here raises."""
-        self.add(Raise(exception, (text,), span=self.span))
-        raise NeverReturns
-
-    def raise_if(self, condition: Value, exception: type[BaseException], text: str) -> None:
-        self.add(If(condition, Block((Raise(exception, (text,), span=self.span),)), Block(), span=self.span))
+        return self.read_list(base, self.integer(position, node))
 
     def array_items(self, array: Value, where: ast.expr, node: ast.AST) -> list[Abstract | Item]:
         """The parts of a subscript: for each axis it speaks of a position, a range, or an array of positions."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from srcdiff.ir.nodes import Block, Call, Operation, Slice, Store, Value, walk
-from srcdiff.ir.types import Array, Stack
+from srcdiff.ir.types import Array
 from srcdiff.library import operators, sorting
 from srcdiff.source.abstract import (
     Abstract,
@@ -27,6 +27,7 @@ from srcdiff.source.abstract import (
     Tuple,
     Zip,
     arrays_in,
+    is_of_numbers,
 )
 from srcdiff.source.builtin_functions import Builtins
 from srcdiff.source.environment import list_key
@@ -167,11 +168,14 @@ class Iterators(Builtins):
 
     def sort_list(self, handle: List, key: Abstract, reverse: Abstract, node: ast.AST) -> None:
         """Put a list in order: by its keys, computed once each and in turn; equal ones stay in order."""
+        if self.is_row(handle):
+            self.as_own(handle, lambda own: self.list_sort(node, own, key=key, reverse=reverse))
+            return
         keys = handle
         if key != _NONE:
             keys = self.new_list(())
             self.go_through(node, handle, lambda item: self.append(keys, self.call_value(key, [item], node), node))
-        found, by = self.names[list_key(handle)], self.names[list_key(keys)]
+        found, by = self.holding(handle), self.holding(keys)
         if isinstance(found, Items) and len(found.items) < 2:
             return
         known = _known_keys(by.items) if isinstance(found, Items) and isinstance(by, Items) else None
@@ -199,11 +203,10 @@ class Iterators(Builtins):
 
     def order_of(self, keys: Stored, reverse: Abstract, node: ast.AST) -> Value:
         """The places of the elements in their order."""
-        columns: list[Abstract] = []
-        for array in keys.arrays:
-            if isinstance(array.type, Stack):
-                self.refuse("SD203", node, "arrays have no order", help_="give a number of each as its `key`")
-            columns.append(self.view(array, (Slice(None, keys.length, None),)))
+        if not is_of_numbers(keys.element):
+            message = "arrays have no order, and lists none that is known here"
+            self.refuse("SD203", node, message, help_="give a number of each as its `key`")
+        columns: list[Abstract] = [self.view(a, (Slice(None, keys.length, None),)) for a in keys.arrays]
         order = self.forced(self.call_value(Static(sorting.order_of_keys), [Tuple(tuple(columns)), reverse], node))
         assert isinstance(order, Value)
         return order
@@ -212,7 +215,7 @@ class Iterators(Builtins):
         """A new list of the elements at these places."""
         stored = self.stored(handle)
         elements = self.as_iteration(handle).element
-        if any(isinstance(a.type, Stack) for a in stored.arrays):
+        if not is_of_numbers(stored.element):
             picked = self.new_list(())
             places = Iteration(stored.length, lambda k: self.load(order, (self.value(k),)))
             self.for_each(node, places, lambda place: self.append(picked, elements(place), node))

@@ -116,8 +116,10 @@ class Recursion(Calls):
 
     def lendable(self, x: Abstract) -> Abstract:
         """A list as something that may be read elsewhere while it changes here: a copy, but for those lent to us."""
-        contents = self.names.get(list_key(x)) if isinstance(x, List) else x
+        contents = self.holding(x) if isinstance(x, List) else x
         if isinstance(contents, Stored) and not any(isinstance(a.type, Stack) for a in contents.arrays):
+            if contents.at:
+                return self.copied_row(contents)
             if not set(contents.arrays) <= self.lent:
                 copies = tuple(self.copy(a) for a in contents.arrays)
                 contents = Stored(contents.element, copies, contents.length)
@@ -184,7 +186,7 @@ class Recursion(Calls):
             case Maybe():
                 yield from self.closures(x.value)
             case List():
-                yield from self.closures(self.names[list_key(x)])
+                yield from self.closures(self.holding(x))
 
     def surrounding(self, key: Key, assigned: bool) -> Description:
         """How a name of an enclosing function is passed: constants stay constants unless somebody assigns them."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 
-from srcdiff.ir.nodes import Grow, Index, Pop, Push, Value
-from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, is_float
+from srcdiff.ir.nodes import Index, Value
+from srcdiff.ir.types import INT, Array
 from srcdiff.source.abstract import (
+    NOTHING,
     Abstract,
-    Description,
     Enumerate,
     Items,
     Iteration,
@@ -17,15 +18,12 @@ from srcdiff.source.abstract import (
     Range,
     Record,
     Reversed,
+    Slot,
     Static,
     Stored,
     Tuple,
     Zip,
-    describe,
-    is_element,
-    join,
-    leaf_types,
-    loosened,
+    is_of_numbers,
 )
 from srcdiff.source.environment import list_key
 from srcdiff.source.expressions import Expressions
@@ -93,51 +91,6 @@ class Sequences(Expressions):
         self.append(owner, item, node)
         return Static(None)
 
-    def append(self, handle: List, item: Abstract, node: ast.AST) -> None:
-        contents = self.names[list_key(handle)]
-        if isinstance(contents, Items):
-            self.names[list_key(handle)] = Items((*contents.items, item))
-            return
-        contents = self.stored(handle)
-        element = join(contents.element, loosened(describe(item)))
-        if element != contents.element:
-            contents = self.restored(contents, element, node)
-        arrays = []
-        for array, leaf in zip(contents.arrays, self.leaves(item, element), strict=True):
-            if isinstance(array.type, Stack):
-                self.add(Push(array, leaf, span=self.span))
-                arrays.append(array)
-                continue
-            grown = Value(array.type, array.name)
-            self.storage.add(grown)
-            self.add(Grow(grown, array, contents.length, span=self.span))
-            self.store(grown, (contents.length,), leaf)
-            arrays.append(grown)
-        length = self.apply("add", contents.length, self.const(1))
-        self.names[list_key(handle)] = Stored(element, tuple(arrays), length)
-
-    def restored(self, contents: Stored, element: Description, node: ast.AST) -> Stored:
-        """The list with elements of a wider type; in a loop the list starts with that type the next time it is read."""
-        types = leaf_types(Description("stored", None, (element,)))
-        if types is None or len(types) - 1 != len(contents.arrays):
-            self.refuse("SD202", node, "the list holds elements of another type")
-        arrays = []
-        for array, type_ in zip(contents.arrays, types[:-1], strict=True):
-            assert isinstance(type_, Array)
-            if array.type == type_:
-                arrays.append(array)
-                continue
-            wider = self.alloc(type_.dtype, (self.dim(array, 0),), None)
-            self.for_each(
-                node,
-                Iteration(contents.length, lambda k: k),
-                lambda k, wider=wider, array=array: self.write_element(  # type: ignore[misc]
-                    wider, (self.value(k),), self.load(array, (self.value(k),))
-                ),
-            )
-            arrays.append(wider)
-        return Stored(element, tuple(arrays), contents.length)
-
     def list_extend(self, node: ast.AST, owner: List, items: Abstract) -> Abstract:
         found = self.iteration(items, node)
         if isinstance(found, Iteration) and isinstance(found.length, Static) and found.length.value <= 16:
@@ -150,7 +103,9 @@ class Sequences(Expressions):
         return Static(None)
 
     def list_pop(self, node: ast.AST, owner: List, where: Abstract = Static(-1)) -> Abstract:  # noqa: B008
-        contents = self.names[list_key(owner)]
+        if where != Static(-1) and self.is_row(owner):
+            return self.as_own(owner, lambda own: self.list_pop(node, own, where))
+        contents = self.holding(owner)
         if isinstance(contents, Items) and isinstance(where, Static) and contents.items:
             items = list(contents.items)
             if not -len(items) <= where.value < len(items):
@@ -164,20 +119,25 @@ class Sequences(Expressions):
         last = self.apply("subtract", contents.length, self.const(1))
         at_end = isinstance(where, Static) and where.value == -1
         position = last if at_end else self.list_position(contents, self.integer(where, node))
-        if not at_end and any(isinstance(a.type, Stack) for a in contents.arrays):
-            self.refuse("SD102", node, "`pop` from the middle of a list of arrays is outside the language")
-        values = [self.taken_off(array, position) for array in contents.arrays]
+        if not at_end and not is_of_numbers(contents.element):
+            self.refuse("SD102", node, f"`pop` from the middle of {_OF_OTHERS} is outside the language")
+        popped = self.detached(self.element(contents, position, owner, last=True))
         if not at_end:
             self.shift_down(contents, position, last, node)
-        self.names[list_key(owner)] = Stored(contents.element, contents.arrays, last)
-        return self.reassembled(contents, values)
+        self.hold(owner, replace(contents, length=last))
+        self.forget_slots(owner)
+        return popped
 
-    def taken_off(self, storage: Value, position: Value) -> Value:
-        if not isinstance(storage.type, Stack):
-            return self.load(storage, (position,))
-        out = Value(storage.type.element)
-        self.add(Pop(out, storage, span=self.span))
-        return out
+    def is_row(self, handle: List) -> bool:
+        """Whether the list is an element of another one."""
+        return isinstance(self.names[list_key(handle)], Slot)
+
+    def as_own(self, row: List, change: Callable[[List], Abstract]) -> Abstract:
+        """Change an element of a list of lists as a list of its own, and put that in its place."""
+        own = self.new_list(self.flat(row))
+        result = change(own)
+        self.write_row(row, self.stored(own))
+        return result
 
     def shift_down(self, contents: Stored, position: Value, last: Value, node: ast.AST) -> None:
         """Move the elements behind the position one place to the front."""
@@ -194,7 +154,7 @@ class Sequences(Expressions):
         """`del items[i]`, `del items[a:b]`."""
         if isinstance(where, ast.Slice):
             step = Static(None) if where.step is None else self.expr(where.step)
-            contents = self.names[list_key(owner)]
+            contents = self.holding(owner)
             if isinstance(contents, Items) and step != Static(None):
                 parts = [None if p is None else self.static(p) for p in (where.lower, where.upper, where.step)]
                 items = list(contents.items)
@@ -206,7 +166,9 @@ class Sequences(Expressions):
         self.list_pop(node, owner, self.expr(where))
 
     def list_insert(self, node: ast.AST, owner: List, where: Abstract, item: Abstract) -> Abstract:
-        contents = self.names[list_key(owner)]
+        if self.is_row(owner):
+            return self.as_own(owner, lambda own: self.list_insert(node, own, where, item))
+        contents = self.holding(owner)
         if isinstance(contents, Items) and (isinstance(where, Static) or not contents.items):
             items = list(contents.items)
             items.insert(where.value if isinstance(where, Static) else 0, item)
@@ -216,8 +178,8 @@ class Sequences(Expressions):
         position = self.within(self.integer(where, node), length)
         self.append(owner, item, node)
         contents = self.stored(owner)
-        if any(isinstance(a.type, Stack) for a in contents.arrays):
-            self.refuse("SD102", node, "`insert` into a list of arrays is outside the language")
+        if not is_of_numbers(contents.element):
+            self.refuse("SD102", node, f"`insert` into {_OF_OTHERS} is outside the language")
 
         def turn(index: Value | None) -> None:
             assert index is not None
@@ -239,13 +201,15 @@ class Sequences(Expressions):
         return self.apply("where", self.apply("greater", position, length), length, position)
 
     def list_reverse(self, node: ast.AST, owner: List) -> Abstract:
-        contents = self.names[list_key(owner)]
+        if self.is_row(owner):
+            return self.as_own(owner, lambda own: self.list_reverse(node, own))
+        contents = self.holding(owner)
         if isinstance(contents, Items):
             self.names[list_key(owner)] = Items(tuple(reversed(contents.items)))
             return Static(None)
         stored = self.stored(owner)
-        if any(isinstance(a.type, Stack) for a in stored.arrays):
-            self.refuse("SD102", node, "`reverse` of a list of arrays is outside the language")
+        if not is_of_numbers(stored.element):
+            self.refuse("SD102", node, f"`reverse` of {_OF_OTHERS} is outside the language")
         last = self.apply("subtract", stored.length, self.const(1))
 
         def turn(index: Value | None) -> None:
@@ -298,19 +262,21 @@ class Sequences(Expressions):
         if not isinstance(where, ast.Slice):
             return super().list_item(base, where, node)
         parts = [Static(None) if p is None else self.expr(p) for p in (where.lower, where.upper, where.step)]
-        contents = self.names[list_key(base)]
+        contents = self.holding(base)
         if isinstance(contents, Items) and all(isinstance(p, Static) for p in parts):
             return self.new_list(contents.items[slice(*(p.value for p in parts if isinstance(p, Static)))])
         return self.sliced(base, parts, node)
 
-    def assign_slice(self, base: List, where: ast.Slice, value: Abstract, node: ast.AST) -> None:
+    def assign_slice(self, base: List, where: ast.Slice, value: Abstract, node: ast.AST) -> Abstract:
         """`items[a:b] = others`: what is before, the others, and what is behind."""
+        if self.is_row(base):
+            return self.as_own(base, lambda own: self.assign_slice(own, where, value, node))
         others = self.new_list(())
         self.in_a_row(others, node, value)
         start, stop, step = [
             Static(None) if p is None else self.expr(p) for p in (where.lower, where.upper, where.step)
         ]
-        contents, new = self.names[list_key(base)], self.names[list_key(others)]
+        contents, new = self.holding(base), self.holding(others)
         if isinstance(contents, Items) and isinstance(new, Items) and _are_static(start, stop, step):
             items = list(contents.items)
             try:
@@ -318,7 +284,7 @@ class Sequences(Expressions):
             except ValueError as error:
                 self.raise_always(ValueError, str(error))
             self.names[list_key(base)] = Items(tuple(items))
-            return
+            return Static(None)
         if step not in (Static(None), Static(1)):
             self.refuse("SD102", node, "a slice with a step cannot be assigned here", help_="write a loop")
         length = self.value(self.call_len(node, base))
@@ -328,13 +294,14 @@ class Sequences(Expressions):
         before, behind = self.sliced(base, [none, first, none], node), self.sliced(base, [last, none, none], node)
         self.in_a_row(fresh, node, before, others, behind)
         self.names[list_key(base)] = self.names[list_key(fresh)]
+        return Static(None)
 
     def in_a_row(self, handle: List, node: ast.AST, *groups: Abstract) -> None:
         """Add all elements of one thing after the other to a list."""
         path = self.path
         for k, group in enumerate(groups):
             self.path = (*path, k)
-            known = self.names[list_key(group)] if isinstance(group, List) else None
+            known = self.holding(group) if isinstance(group, List) else None
             self.list_extend(node, handle, Tuple(known.items) if isinstance(known, Items) else group)
         self.path = path
 
@@ -349,6 +316,8 @@ class Sequences(Expressions):
         by = 1 if step.value is None else step.value
         found = self.iteration(base, node)
         if not isinstance(found, Iteration):
+            if not found:
+                return self.new_list(())
             found = self.as_iteration(base)
         length = self.value(found.length)
         first, last = (self.slice_end(p, length, by, node, k == 0) for k, p in enumerate((start, stop)))
@@ -361,13 +330,6 @@ class Sequences(Expressions):
         handle = self.new_list(())
         self.for_each(node, Iteration(count, element), lambda item: self.append(handle, item, node))
         return handle
-
-    def as_iteration(self, base: List) -> Iteration:
-        stored = self.stored(base)
-        return Iteration(
-            stored.length,
-            lambda k: self.reassembled(stored, [self.element_of(a, self.value(k)) for a in stored.arrays]),
-        )
 
     def slice_end(self, end: Abstract, length: Value, by: int, node: ast.AST, is_start: bool) -> Value:
         """An end of a slice as a position in the list, as `slice.indices` gives it."""
@@ -386,7 +348,7 @@ class Sequences(Expressions):
 
     def list_operator(self, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
         lists = [x for x in (left, right) if isinstance(x, List)]
-        grown = any(isinstance(self.names[list_key(x)], Stored) for x in lists)
+        grown = any(isinstance(self.holding(x), Stored) for x in lists)
         if op is ast.Add and len(lists) == 2 and grown:
             handle = self.new_list(())
             self.list_extend(node, handle, left)
@@ -394,7 +356,7 @@ class Sequences(Expressions):
             return handle
         if op is ast.Mult and len(lists) == 1:
             times = right if isinstance(left, List) else left
-            contents = self.names[list_key(lists[0])]
+            contents = self.holding(lists[0])
             if isinstance(contents, Items) and (isinstance(times, Static) or len(contents.items) == 1):
                 return super().list_operator(op, lists[0], times, node)
             handle = self.new_list(())
@@ -415,7 +377,7 @@ class Sequences(Expressions):
         if isinstance(group, Range):
             found = self.in_range(item, group, node)
         elif (isinstance(group, Value) and isinstance(group.type, Array)) or (
-            isinstance(group, List) and isinstance(self.names[list_key(group)], Stored)
+            isinstance(group, List) and isinstance(self.holding(group), Stored)
         ):
 
             def either(so_far: Abstract, other: Abstract) -> Abstract:
@@ -446,30 +408,22 @@ class Sequences(Expressions):
         return self.apply("logical_and", inside, self.apply("equal", rest, self.const(0)))
 
     def list_clear(self, node: ast.AST, owner: List) -> Abstract:
-        contents = self.names[list_key(owner)]
-        if isinstance(contents, Stored):
-            self.names[list_key(owner)] = Stored(contents.element, contents.arrays, self.const(0))
-        else:
-            self.names[list_key(owner)] = Items(())
+        contents = self.holding(owner)
+        self.hold(owner, replace(contents, length=self.const(0)) if isinstance(contents, Stored) else Items(()))
+        self.forget_slots(owner)
         return Static(None)
 
     def list_copy(self, node: ast.AST, owner: List) -> Abstract:
-        contents = self.names[list_key(owner)]
+        contents = self.holding(owner)
         if isinstance(contents, Items):
             return self.new_list(contents.items)
+        if self.is_row(owner):
+            return self.new_list(self.flat(owner))
         stored = self.stored(owner)
-        if any(isinstance(x.type, Stack) for x in stored.arrays):
-            self.refuse("SD102", node, "a copy of a list of arrays is outside the language")
+        if not is_of_numbers(stored.element):
+            self.refuse("SD102", node, f"a copy of {_OF_OTHERS} is outside the language")
         copies = tuple(self.copy(x) for x in stored.arrays)
         return self.new_list(Stored(stored.element, copies, stored.length))
-
-    def write_element(self, array: Value, indices: tuple[Value, ...], value: Value, adds: bool = False) -> None:
-        """Store with the conversion that NumPy makes."""
-        if not is_float(array.type):
-            value = self.cast(value, BOOL if array.array.dtype == "bool" else INT)
-        elif not is_float(value.type):
-            value = self.cast(value, FLOAT)
-        self.store(array, indices, value, adds)
 
     # -- going through things ----------------------------------------------------------------------------------------
 
@@ -486,14 +440,12 @@ class Sequences(Expressions):
             case Range():
                 return self.range_iteration(x)
             case List():
-                contents = self.names[list_key(x)]
+                contents = self.holding(x)
                 if isinstance(contents, Items) and (not contents.items or not self.of_numbers(contents)):
                     return contents.items
-                stored = self.stored(x)
-                return Iteration(
-                    stored.length,
-                    lambda k: self.reassembled(stored, [self.element_of(a, self.value(k)) for a in stored.arrays]),
-                )
+                if isinstance(contents, Stored) and contents.element == NOTHING:
+                    return ()
+                return self.as_iteration(x)
             case Value(type=Array()):
                 return Iteration(self.dim(x, 0), lambda k: self.row(x, k))
             case Enumerate():
@@ -517,15 +469,7 @@ class Sequences(Expressions):
         self.refuse("SD203", node, f"{self.said(x)} cannot be iterated")
 
     def of_numbers(self, contents: Items) -> bool:
-        common = self.common(contents)
-        types = leaf_types(common) if is_element(common) else None
-        return types is not None and all(isinstance(t, Scalar) for t in types)
-
-    def common(self, contents: Items) -> Description:
-        joined = loosened(describe(contents.items[0]))
-        for item in contents.items[1:]:
-            joined = join(joined, loosened(describe(item)))
-        return joined
+        return is_of_numbers(self.common(contents))
 
     def row(self, array: Value, k: Abstract) -> Abstract:
         position = self.value(k)
@@ -584,6 +528,9 @@ class Sequences(Expressions):
                 a, b = self.value(length), self.value(other)
                 length = self.apply("where", self.apply("less", b, a), b, a)
         return Iteration(length, lambda k: Tuple(tuple(i.element(k) for i in parts)))
+
+
+_OF_OTHERS = "a list of arrays or lists"
 
 
 def _are_static(*parts: Abstract) -> bool:

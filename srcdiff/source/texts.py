@@ -10,7 +10,6 @@ from typing import Any
 from srcdiff.ir.nodes import Formatted, Print, Value
 from srcdiff.ir.types import Array, Scalar, is_float
 from srcdiff.source.abstract import Abstract, Items, List, Static, Text, Tuple
-from srcdiff.source.environment import list_key
 from srcdiff.source.library import Language
 
 _CONVERSIONS = {-1: "", ord("s"): "!s", ord("r"): "!r", ord("a"): "!a"}
@@ -79,7 +78,7 @@ class Texts(Language):
                 names = [f"{n}=" for n in x.kind._fields] if x.kind is not None else [""] * len(x.items)  # type: ignore[attr-defined]
                 return self.listed(x.kind.__name__ if x.kind else "", "()", x.items, names, node)
             case List():
-                contents = self.names[list_key(x)]
+                contents = self.holding(x)
                 if isinstance(contents, Items):
                     return self.listed("", "[]", contents.items, [""] * len(contents.items), node)
         self.refuse("SD102", node, f"{self.said(x)} cannot be printed", help_="print its elements")

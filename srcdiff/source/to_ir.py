@@ -51,13 +51,14 @@ from srcdiff.source.abstract import (
     Poison,
     Range,
     Record,
+    Slot,
     Static,
     Stored,
     Through,
     Tuple,
     describe,
+    holds_lists,
     is_plain,
-    join,
     leaf_types,
     loosened,
     remade,
@@ -317,6 +318,8 @@ class Reader(Derivatives):
     def statement_Assign(self, node: ast.Assign) -> None:
         alone = len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript)
         value = self.lazily(node.value) if alone or self.frame.library else self.unpacking(node)
+        if _permutes(node):
+            value = self.detached(value)  # each of them is the element of a list again, once
         for target in node.targets:
             self.assign(target, value)
 
@@ -410,7 +413,7 @@ class Reader(Derivatives):
 
     def has_length_at_run_time(self, value: Abstract) -> bool:
         is_array = isinstance(value, Value) and isinstance(value.type, Array)
-        return is_array or (isinstance(value, List) and isinstance(self.names[list_key(value)], Stored))
+        return is_array or (isinstance(value, List) and isinstance(self.holding(value), Stored))
 
     def assign_around(self, target: ast.Tuple | ast.List, value: Abstract, star: int) -> None:
         """`a, *b, c = values`, however many there are."""
@@ -461,7 +464,7 @@ class Reader(Derivatives):
         self.write_position(base, self.expr(target.slice), value, target)
 
     def write_position(self, base: List, position: Abstract, value: Abstract, target: ast.AST) -> None:
-        contents, value = self.names[list_key(base)], self.forced(value)
+        contents, value = self.holding(base), self.forced(value)
         if isinstance(contents, Items) and isinstance(position, Static):
             items = list(contents.items)
             if not -len(items) <= position.value < len(items):
@@ -471,14 +474,11 @@ class Reader(Derivatives):
             return
         stored = self.stored(base)
         where = self.list_position(stored, self.integer(position, target))
-        element = join(stored.element, loosened(describe(value)))
-        if element != stored.element:
-            stored = self.restored(stored, element, target)
-            self.names[list_key(base)] = stored
+        stored = self.wide_enough(base, value, target)
         if any(isinstance(a.type, Stack) for a in stored.arrays):
             self.refuse("SD102", target, "replacing an array in a list is outside the language")
-        for array, leaf in zip(stored.arrays, self.leaves(value, stored.element), strict=True):
-            self.write_element(array, (where,), leaf)
+        self.forget_slots(base)
+        self.put(base, stored, where, value, target)
 
     def statement_AugAssign(self, node: ast.AugAssign) -> None:
         target = node.target
@@ -567,6 +567,9 @@ class Reader(Derivatives):
         old = self.read_position(base, position, target)
         if isinstance(old, Value) and self.is_array(old):
             self.assign_array(old, self.passing(node.value), node, type(node.op))
+            return
+        if isinstance(old, List) and isinstance(node.op, ast.Add):
+            self.list_extend(node, old, self.expr(node.value))
             return
         new = self.binary(type(node.op), old, self.expr(node.value), node)
         self.write_position(base, position, new, target)
@@ -726,23 +729,32 @@ class Reader(Derivatives):
         if not isinstance(found, Iteration):
             self.unrolled(node, found, body)
             return
-        watched = handles(source)
+        watched = {h: self.value(found.length) for h in handles(source)}
 
         def turn(index: Value | None) -> None:
             assert index is not None
-            before = {handle: self.names[list_key(handle)] for handle in watched}
+            before = {h: self.names[list_key(self.top_of(h))] for h in watched}
             body(found.element(index))
             for handle, contents in before.items():
-                self.same_length(handle, contents, node)
+                self.same_length(handle, contents, watched[handle], node)
 
         bounds = (self.const(0), self.value(found.length), self.const(1))
         code = self.loop(node, node, bounds, None, turn)
         self.after_loop(code, node)
 
-    def same_length(self, handle: List, before: Abstract, node: ast.For) -> None:
-        """A list must not change its length while it is iterated."""
-        after = self.names.get(list_key(handle), before)
+    def top_of(self, handle: List) -> List:
+        """The list that a list is an element of; or itself."""
+        slot = self.names[list_key(handle)]
+        return slot.outer if isinstance(slot, Slot) else handle
+
+    def same_length(self, handle: List, before: Abstract, length: Value, node: ast.For) -> None:
+        """A list must not change its length while it is iterated; of a list in a list that is seen at run time."""
+        after = self.names.get(list_key(self.top_of(handle)), before)
         if after is before or not (isinstance(after, Stored) and isinstance(before, Stored)):
+            return
+        if self.is_row(handle):
+            other = self.apply("not_equal", self.stored(handle).length, length)
+            self.raise_if(other, RuntimeError, "the list changes its length while it is iterated")
             return
         if after.length is not before.length:
             self.refuse("SD206", node, "the list changes its length while it is iterated", help_="iterate over a copy")
@@ -1154,11 +1166,24 @@ def pass_outside_values(program: Program, outside: Sequence[Value]) -> Program:
     return Program(main, tuple(function(c) for c in program.callees))
 
 
+def _permutes(node: ast.Assign) -> bool:
+    """Whether elements change their places: `a[i], a[k] = a[k], a[i]`."""
+    target = node.targets[0]
+    if len(node.targets) != 1 or not (isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)):
+        return False
+    return sorted(map(ast.unparse, target.elts)) == sorted(map(ast.unparse, node.value.elts))
+
+
 def _with_contents(reader: Reader, result: Abstract) -> Abstract:
     """The result with its lists replaced by what they hold."""
     match result:
         case List():
-            return _with_contents(reader, reader.names[list_key(result)])
+            contents = reader.holding(result)
+            if isinstance(contents, Stored) and holds_lists(contents.element):
+                message = "a list of lists whose lengths are known only at run time cannot be a result"
+                help_ = "return `np.array(...)` of it"
+                raise DifferentiationError([Problem("SD401", message, reader.span, help=help_)])
+            return _with_contents(reader, reader.flat(result) if isinstance(contents, Stored) else contents)
         case Tuple() | Record():
             return remade(result, (_with_contents(reader, i) for i in result.items))
         case Items():

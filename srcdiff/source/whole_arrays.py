@@ -20,7 +20,7 @@ import numpy as np
 from srcdiff.ir.nodes import Block, Formatted, If, Index, Item, Loop, NewAxis, Raise, Slice, Value
 from srcdiff.ir.types import BOOL, FLOAT, FLOAT32, INT, Array, Scalar, is_float
 from srcdiff.source.abstract import Abstract, Drawn, Items, Lazy, List, Size, Static, Through, Tuple
-from srcdiff.source.environment import NeverReturns, list_key
+from srcdiff.source.environment import NeverReturns
 from srcdiff.source.iterators import AS_LIST, Iterators
 from srcdiff.source.shapes import ONE, may_meet
 
@@ -398,7 +398,8 @@ class WholeArrays(Iterators):
     def store(self, array: Value, indices: Places, value: Value, adds: bool = False) -> None:
         base, origins = self.base(array), self.origins_of(array)
         made = self.born[base] if base in self.new else 0  # what was made later has nothing to do with it
-        if any(may_meet(origins, d.array | d.copied) for d in self.doubts if made <= d.born):
+        doubts = () if base in self.storage else self.doubts
+        if any(may_meet(origins, d.array | d.copied) for d in doubts if made <= d.born):
             self.refuse("SD303", None, _MAY_BE_A_COPY, help_="copy the array before that: `.copy()`")
         super().store(array, indices, value, adds)
 
@@ -638,7 +639,7 @@ class WholeArrays(Iterators):
         if isinstance(x, Tuple):
             return x.items
         if isinstance(x, List):
-            held = self.names[list_key(x)]
+            held = self.holding(x)
             return held.items if isinstance(held, Items) else None
         return None
 

@@ -167,7 +167,7 @@ class _Outline:
                 case NewStack(out=Value(type=Stack(element=Array()))):
                     return False
                 case Grow():
-                    if not self.turns.memory(operation.array) <= own:
+                    if operation.axis or not self.turns.memory(operation.array) <= own:
                         return False
         return True
 

@@ -291,6 +291,9 @@ class _Memory:
 
     def note_growth(self, operation: Grow) -> None:
         """Storage that is one list's under two names gets one length."""
+        if operation.axis:
+            message = "a list of lists whose lengths are known only at run time, in code that a thread of a GPU runs"
+            raise DifferentiationError([Problem("SD501", message, operation.span, help="use an array with two axes")])
         group = set(self.sites.get(operation.array, ()))
         places = {self.grown[site] for site in group if site in self.grown}
         place = min(places) if places else self.report()

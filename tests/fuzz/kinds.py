@@ -77,6 +77,13 @@ class Arrays:
 
 
 @dataclass(frozen=True, slots=True)
+class Rows:
+    """A list of lists of floats: one at least, with one element each at least."""
+
+    group: int
+
+
+@dataclass(frozen=True, slots=True)
 class Style:
     """What a program is made of: whether whole arrays are among it, and the lengths of most of them."""
 
@@ -84,7 +91,7 @@ class Style:
     sizes: tuple[int, int] = (3, 2)
 
 
-Type = Real | Integer | Boolean | Text | Array | List | Arrays | Tuple | Function
+Type = Real | Integer | Boolean | Text | Array | List | Arrays | Rows | Tuple | Function
 Shape = tuple[int, ...]
 
 PAIR = Tuple((Real(), Real()))
@@ -105,6 +112,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "mask": ("mask", "inside", "chosen"),
     "list": ("items", "stack", "values", "history"),
     "arrays": ("parts", "layers", "states", "rows"),
+    "rows": ("table", "lines", "buckets", "paths"),
     "tuple": ("pair", "state", "both", "point"),
     "function": ("local", "inner", "term", "weight"),
 }

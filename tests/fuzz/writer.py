@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.fuzz.arrays import BOUNDED_ARRAYS, ArrayWriter, unknown_length
+from tests.fuzz.arrays import BOUNDED_ARRAYS, unknown_length
 from tests.fuzz.cases import ENTRY, Case, Made, Named
 from tests.fuzz.kinds import (
     BOUNDED,
@@ -36,6 +36,7 @@ from tests.fuzz.kinds import (
     List,
     Loop,
     Real,
+    Rows,
     Style,
     Text,
     Tuple,
@@ -43,6 +44,7 @@ from tests.fuzz.kinds import (
     common,
     fits,
 )
+from tests.fuzz.rows import RowWriter
 
 HEADER = """import math
 from collections import namedtuple
@@ -58,7 +60,7 @@ TABLE = np.array([0.4, -0.9, 0.6])
 # ---------------------------------------------------------------------------------------------------------- a function
 
 
-class Writer(ArrayWriter):
+class Writer(RowWriter):
     """Writes the body of one function."""
 
     # -------------------------------------------------------------------------------------------------- expressions
@@ -84,6 +86,8 @@ class Writer(ArrayWriter):
             options.append((3.0, lambda: Expression(self.element(self.pick(self.arrays())), 4.0)))
         if self.lists(1):
             options.append((1.0, self.list_element))
+        if self.rows():
+            options.append((1.5, self.row_element))
         if self.tuples():
             options.append((1.5, self.tuple_item))
         if self.integers():
@@ -136,6 +140,8 @@ class Writer(ArrayWriter):
             options.append((1.6, self.function_call))
         if self.lists() and self.turns <= 16:
             options.append((0.5, self.list_expression))
+        if self.rows() and self.turns <= 16:
+            options.append((0.5, self.row_expression))
         if self.style.whole and self.turns <= 32 and not self.inside_array:
             options.append((2.0, self.array_number))
         return self.weighted(options)(depth - 1)  # type: ignore[no-any-return]
@@ -559,6 +565,7 @@ class Writer(ArrayWriter):
             (0.8, self.assign_tuple),
             (0.8, self.create_array),
             (1.0, self.create_list),
+            (0.4, self.create_rows),
             (0.3, self.walrus),
             (0.15, self.noise),
             (0.3, self.check),
@@ -573,6 +580,8 @@ class Writer(ArrayWriter):
         if self.lists():
             simple += [(2.5, self.append), (1.5, self.pop), (1.0, self.write_list_element)]
             simple.append((0.3, self.alias_list))
+        if self.rows():
+            simple += [(2.5, self.change_rows), (1.0, self.write_row_element), (1.0, self.loop_over_rows)]
         if self.tuples():
             simple.append((0.8, self.unpack))
         if self.functions(lambda result: not isinstance(result, Real)):
@@ -1666,6 +1675,8 @@ class Writer(ArrayWriter):
                 terms.append(f"{self.element(name)} * {self.constant()}")
             elif isinstance(kind, List):
                 terms.append(f"0.2 * sum({name})")
+            elif isinstance(kind, Rows):
+                terms.append(f"0.2 * sum([math.sin(part8[0]) * len(part8) for part8 in {name}])")
             elif isinstance(kind, Tuple) and not isinstance(kind.items[0], Array):
                 terms.append(self.tuple_item_of(name, kind))
         arrays = [name for name in self.arrays(rank=1) if name not in self.outside]

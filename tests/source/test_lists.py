@@ -1,0 +1,180 @@
+"""Lists of lists whose lengths are known at run time: two names of one list are never taken for two lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import srcdiff
+
+X = np.array([0.7, 1.3, 0.9, 1.7, 0.4])
+
+
+def one_list_many_times(x, n):
+    row = [x[0]]
+    rows = []
+    for _ in range(n):
+        rows.append(row)
+    rows[0].append(x[1])
+    return sum(rows[-1])
+
+
+def named_before_the_list_was_stored(x, n):
+    row = [x[0]]
+    rows = [row]
+    for i in range(n):
+        rows.append([x[i]])
+    row.append(x[1] * 2)
+    return sum(rows[0]) * sum(row)
+
+
+def taken_off_while_it_has_a_name(x, n):
+    rows = [[x[i]] for i in range(n)]
+    row = rows[-1]
+    rows.pop()
+    rows.append([x[0] * 3])
+    row.append(2.0)
+    return sum(rows[-1]) + sum(row)
+
+
+def replaced_while_it_has_a_name(x, n):
+    rows = [[x[i]] for i in range(n)]
+    row = rows[0]
+    rows[0] = [x[4]]
+    return sum(row) * rows[0][0]
+
+
+def assigned_to_another_place(x, n):
+    rows = [[x[i]] for i in range(n)]
+    rows[0] = rows[1]
+    rows[0].append(x[3])
+    return sum(rows[1])
+
+
+def element_of_two_lists(x, n):
+    rows = [[x[i]] for i in range(n)]
+    others = []
+    for i in range(n):
+        others.append(rows[i])
+    others[0].append(x[3])
+    return sum(rows[0])
+
+
+def handed_on_by_a_loop(x, n):
+    rows = [[x[0]]]
+    row = rows[0]
+    for i in range(n):
+        new = [row[0] * x[i]]
+        rows.append(new)
+        row = new
+    return row[0] * sum(rows[1])
+
+
+def lists_of_lists_of_lists(x, n):
+    cube = [[[x[i] * x[j]] for j in range(n)] for i in range(n)]
+    return cube[0][1][0]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        one_list_many_times,
+        named_before_the_list_was_stored,
+        taken_off_while_it_has_a_name,
+        replaced_while_it_has_a_name,
+        assigned_to_another_place,
+        element_of_two_lists,
+        handed_on_by_a_loop,
+        lists_of_lists_of_lists,
+    ],
+)
+def test_what_could_be_told_from_a_copy_is_refused(function: Any) -> None:
+    with pytest.raises(srcdiff.DifferentiationError, match=r"SD20[26]"):
+        srcdiff.grad(function, backend="python")(X, 3)
+
+
+def named_in_one_branch(x, n):
+    row = [x[0]]
+    rows = [[x[1]]]
+    if n > 2:
+        rows.append(row)
+    row.append(x[1] * 2)
+    return sum(rows[-1])
+
+
+def rebound_while_an_element_has_a_name(x, n):
+    rows = [[x[0]], [x[1]]]
+    row = rows[0]
+    if n > 1:
+        rows = [[x[2]]]
+    row.append(x[3])
+    return sum(rows[0]) * sum(row)
+
+
+def grown_by_a_helper(x, n):
+    def add(rows, k, value):
+        rows[k].append(value)
+        return rows[k]
+
+    rows = [[] for _ in range(n)]
+    for i in range(len(x)):
+        row = add(rows, i % n, x[i])
+        row[0] = row[0] * 1.5
+    return sum(rows[0]) * sum(rows[1])
+
+
+def empty_all_the_time(x, n):
+    rows = [[] for _ in range(n)]
+    total = x[0]
+    for row in rows:
+        total += sum(row) + len(row)
+    return total * x[1]
+
+
+@pytest.mark.parametrize(
+    "function", [named_in_one_branch, rebound_while_an_element_has_a_name, grown_by_a_helper, empty_all_the_time]
+)
+@pytest.mark.parametrize("n", [2, 3])
+def test_all_names_of_a_list_see_a_change(function: Any, n: int) -> None:
+    assert srcdiff.value_and_grad(function, backend="python")(X, n)[0] == pytest.approx(function(X, n), rel=1e-14)
+    srcdiff.check(function, X, n, wrt="x", order=2, backend="python")
+
+
+def longer_while_it_is_gone_through(x, n):
+    rows = [[x[0], x[1]] for _ in range(n)]
+    for value in rows[0]:
+        rows[n - 3].append(value)
+        if len(rows[0]) > 5:
+            break
+    return sum(rows[0])
+
+
+def test_a_list_that_changes_its_length_while_it_is_gone_through_raises() -> None:
+    with pytest.raises(RuntimeError, match="changes its length"):
+        srcdiff.grad(longer_while_it_is_gone_through, backend="python")(X, 3)
+    assert srcdiff.grad(longer_while_it_is_gone_through, backend="python")(X, 4) == pytest.approx([1, 1, 0, 0, 0])
+
+
+def rows_of_different_lengths(x, n):
+    return np.sum(np.array([[x[i]] * (i + 1) for i in range(n)]))
+
+
+def test_an_array_of_lists_of_different_lengths_raises_as_numpy_does() -> None:
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        rows_of_different_lengths(X, 3)
+    with pytest.raises(ValueError, match="different lengths"):
+        srcdiff.grad(rows_of_different_lengths, backend="python")(X, 3)
+    assert srcdiff.grad(rows_of_different_lengths, backend="python")(X, 1) == pytest.approx([1, 0, 0, 0, 0])
+
+
+def both_names_extended(x, n):
+    row = [x]
+    rows = [row]
+    rows[0] += [2.0 * x]
+    return sum(row) * n
+
+
+def test_extending_an_element_in_place_is_seen_by_its_name() -> None:
+    assert srcdiff.grad(both_names_extended, backend="python")(1.5, 2) == 6.0
