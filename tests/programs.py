@@ -1838,6 +1838,34 @@ def rows_pushed_and_popped(x, n):
 program(rows_pushed_and_popped, at=[(array(0.7, 1.3, 0.9, 1.7, 0.4), n) for n in (1, 2, 3)])
 
 
+def turned_and_reshaped(x, a, n):
+    """An array whose elements are in another order in memory is reshaped, in every turn of a loop."""
+    for _ in range(n):
+        a[0, 0, 0] += np.cos(a[-1, 1, 1])
+        a = (x * a.reshape(3, -1, 2)).T
+    return np.sum(np.linspace(0.3, 1.2, 12).reshape((2, 2, 3)) * a)
+
+
+program(turned_and_reshaped, at=[(1.4, vector(12).reshape(2, 2, 3), n) for n in (2, 3, 0)])
+
+
+def single_precision_stored_and_read(a):
+    """What is stored in single precision is read again by an adjoint, which is a double."""
+    a = np.sin(a)
+    a[:] = a[None,] @ np.where(a < 0.093, a, 0.5)
+    total = 0.0
+    for value in a:
+        total += value
+    return total
+
+
+program(
+    single_precision_stored_and_read,
+    at=[(np.array([0.53, 0.82], np.float32),), (np.array([0.01, 0.82], np.float32),)],
+    single_precision=True,
+)
+
+
 def list_of_integers_as_index(a, x):
     """A list of integers used as indices."""
     order = [2, 0]

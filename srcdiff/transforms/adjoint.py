@@ -374,11 +374,10 @@ class Adjoint:
             self.builder.add(Alloc(out, tuple(self.value(s, at) for s in definition.shape), zero))
         elif (shape := self.known_shape(array)) is not None:
             self.builder.add(Alloc(out, shape, zero))
-        elif isinstance(definition, Alloc | Copy):
-            model = definition.like if isinstance(definition, Alloc) else definition.array
-            assert model is not None
-            self.builder.add(Alloc(out, (), zero, self.value(model, at)))
-        elif isinstance(definition, Library):
+        elif isinstance(definition, Alloc):
+            assert definition.like is not None
+            self.builder.add(Alloc(out, (), zero, self.value(definition.like, at)))
+        elif isinstance(definition, Copy | Library):  # what is copied may have its elements in another order
             self.builder.add(Alloc(out, tuple(self.length(array, k, at) for k in range(array.array.rank)), zero))
         else:
             self.builder.add(Alloc(out, (), zero, self.value(array, at)))
@@ -408,6 +407,8 @@ class Adjoint:
                     return self.length(call.args[lengths[axis][0]], lengths[axis][1], at)
             case Transpose() as turned:
                 return self.length(turned.array, turned.axes[axis], at)
+            case Copy(array=source):
+                return self.length(source, axis, at)
             case Alloc(like=None, shape=shape):
                 return self.value(shape[axis], at)
         return self.builder.dim(self.value(array, at), axis)

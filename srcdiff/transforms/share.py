@@ -85,12 +85,12 @@ class _Share:
         """Whether it stores what the element holds."""
         if not isinstance(operation, Store) or operation.adds:
             return False
-        return loads.get((operation.array, operation.indices)) is operation.value
+        return loads.get((operation.array, operation.indices, operation.value.type)) is operation.value
 
     def found_again(self, store: Store, loads: dict[Key, Value]) -> None:
         """What was stored need not be loaded."""
         if store.value.type == element_type(store.array.array):
-            loads[store.array, store.indices] = store.value
+            loads[store.array, store.indices, store.value.type] = store.value
             self.elements[store.value] = "" if store.array.name.startswith("kept") else store.array.name
 
     def key(self, operation: Operation) -> Key | None:
@@ -102,7 +102,7 @@ class _Share:
             case Dim():
                 return ("dim", operation.array, operation.axis)
             case Load():
-                return (operation.array, operation.indices)
+                return (operation.array, operation.indices, operation.out.type)
         return None
 
     def written(self, operation: Operation) -> Sites | None:
