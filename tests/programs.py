@@ -1866,6 +1866,23 @@ program(
 )
 
 
+def list_made_in_a_loop_and_grown(b):
+    """A list that perhaps no turn makes; the next loop hands it on under two names."""
+    for row in b:
+        history = [row[1]]
+    for _ in range(4):
+        history.append(0.5 * history[-1])
+        history[0] *= 1.1
+    return sum(history) * history[0]
+
+
+program(
+    list_made_in_a_loop_and_grown,
+    at=[(vector(4).reshape(2, 2),)],
+    raises=[((np.zeros((0, 2)),), UnboundLocalError)],
+)
+
+
 def list_of_integers_as_index(a, x):
     """A list of integers used as indices."""
     order = [2, 0]

@@ -593,6 +593,14 @@ class Adjoint:
         if mirror.loop is not None and not self.is_home(mirror, array):
             raise InternalError("the storage of a list is replaced by a loop that does not carry it")
 
+    def start_with(self, array: Value, shadow: Value, mirror: Mirror) -> None:
+        """The adjoints of an array that a block yields; of one that it yields under two names, those of both."""
+        known = mirror.adjoints.get(array)
+        if known is None or known is shadow:
+            mirror.adjoints[array] = shadow
+        else:
+            self.add_elements(known, shadow, same_size=False)
+
     # -- branches ----------------------------------------------------------------------------------------------------
 
     def reverse_if(self, operation: If, mirror: Mirror) -> None:
@@ -606,7 +614,7 @@ class Adjoint:
                         continue
                     source = block.yields[k]
                     if isinstance(out.type, Array):
-                        side.adjoints[source] = out_bar
+                        self.start_with(source, out_bar, side)
                     elif out in self.active:
                         self.add(side, source, out_bar)
                 self.reverse_block(side)
@@ -660,7 +668,7 @@ class Adjoint:
                 carried = Value(self.adjoint_type(source), bar(operation.params[k]))
                 params.append(carried)
                 if isinstance(source.type, Array):
-                    inner.adjoints[source] = carried
+                    self.start_with(source, carried, inner)
                 else:
                     self.add(inner, source, carried)
             self.reverse_block(inner)
