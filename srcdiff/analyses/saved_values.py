@@ -315,7 +315,7 @@ class StillThere:
     def maker(self, array: Value) -> Operation | None:
         """The operation that makes the array."""
         definition = self.structure.definition.get(self.whole(array))
-        return definition if isinstance(definition, Alloc | Copy | Library) else None
+        return definition if isinstance(definition, Alloc | Copy | Library | Call) else None
 
     def whole(self, array: Value) -> Value:
         definition = self.structure.definition.get(array)

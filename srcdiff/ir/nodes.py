@@ -452,7 +452,10 @@ class Loop(Operation):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Call(Operation):
-    """A call of another function of the program; only recursion needs it, other calls are inlined. Or of a kernel."""
+    """A call of another function of the program; only recursion needs it, other calls are inlined. Or of a kernel.
+
+    The arrays it gives are new.
+    """
 
     outs: tuple[Value, ...]
     function: str

@@ -579,14 +579,14 @@ class Calls(Kernels):
         contents = {n: self.names[list_key(x)] if isinstance(x, List) else x for n, x in bound.items()}
         given = [c if isinstance(c, Stored) else bound[n] for n, c in contents.items()]
         identity = (function, tuple(loosened(describe(x)) for x in given))
+        if not frame.library:
+            self.settle()
         if identity in self.recursive:
             return self.call_recursive(function, frame, bound, node)
         if identity in self.active_calls:
             raise RecursionFound(identity)
         if len(self.active_calls) > 60:
             self.refuse("SD305", node, "calls are nested too deeply")
-        if not frame.library:
-            self.settle()
         mark = self.mark()
         try:
             return self.read_inline(identity, frame, bound, node)

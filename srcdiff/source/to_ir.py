@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from srcdiff.analyses.aliasing import points_to, written_sites
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
 from srcdiff.ir.nodes import (
     Block,
@@ -79,6 +80,7 @@ from srcdiff.source.environment import (
     list_key,
 )
 from srcdiff.source.expressions import CHANGED, INSTEAD
+from srcdiff.source.recursion import with_own_results
 from srcdiff.source.scopes import assigned_names, nonlocal_names
 
 _EITHER = {False, True}
@@ -189,11 +191,12 @@ class Reader(Derivatives):
         if not self.frame.library:
             self.span = self.span_of(statement)
             self.made_here = 0
-        depth, doubts, names = len(self.stack), set(self.doubts), dict(self.names)
+        depth, doubts, names, same = len(self.stack), set(self.doubts), dict(self.names), self.same_lists
         found: list[bool] = []
         try:
             self.or_die(lambda: found.append(bool(read())))
             self.forget_doubts(doubts, names)
+            self.forget_same_lists(same)
             return bool(found and found[0])
         except Refusal as refusal:
             if refusal.problem is not None and refusal.problem not in self.problems:
@@ -461,6 +464,7 @@ class Reader(Derivatives):
         self.write_position(base, self.expr(target.slice), value, target)
 
     def write_position(self, base: List, position: Abstract, value: Abstract, target: ast.AST) -> None:
+        self.changing(base, target)
         contents, value = self.names[list_key(base)], self.forced(value)
         if isinstance(contents, Items) and isinstance(position, Static):
             items = list(contents.items)
@@ -1070,6 +1074,7 @@ def _read(
     callees = (*(u.function for u in reader.units.values() if u.function is not None), *reader.derived.values())
     program = mark_writing_calls(Program(main, callees))
     program = pass_outside_values(program, [o.value for o in reader.outside])
+    program = replace(program, callees=tuple(with_own_results(c) for c in program.callees))
     outside, guards, unknown = tuple(reader.outside), tuple(reader.guards), tuple(reader.unknown_calls)
     return Reading(
         program,
@@ -1121,13 +1126,13 @@ def mark_writing_calls(program: Program) -> Program:
         return Block(tuple(operations), block.yields)
 
     def writes(function: Function) -> bool:
-        stored = any(isinstance(o, Store) for o in walk(function.body))
-        return stored or any(isinstance(o, Call) and o.function in writing for o in walk(function.body))
+        function = replace(function, body=marked(function.body))
+        return bool(written_sites(function.body, points_to(function)) & set(function.params))
 
     size = -1
     while size != len(writing):
         size = len(writing)
-        writing |= {c.name for c in program.callees if any(isinstance(p.type, Array) for p in c.params) and writes(c)}
+        writing |= {c.name for c in program.callees if c.name not in writing and writes(c)}
     main = replace(program.main, body=marked(program.main.body))
     return Program(main, tuple(replace(c, body=marked(c.body)) for c in program.callees))
 

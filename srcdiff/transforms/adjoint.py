@@ -48,6 +48,7 @@ from srcdiff.ir.nodes import (
     Operation,
     Pop,
     References,
+    Slice,
     Store,
     Transpose,
     Value,
@@ -150,7 +151,7 @@ class Adjoint:
 
     def seed_array(self, array: Value, seed: Value) -> None:
         """The adjoints of an array start with what is given: a copy of it, unless they have other names."""
-        owner = isinstance(self.structure.definition.get(array), Alloc | Copy | Library | None)
+        owner = isinstance(self.structure.definition.get(array), Alloc | Copy | Library | Call | None)
         if owner and array not in self.twins and array not in self.top.adjoints and not self.belongs_to_list(array):
             self.top.adjoints[array] = self.builder.copy(seed, bar(array))
         else:
@@ -805,20 +806,20 @@ class Adjoint:
     def is_active(self, value: Value) -> bool:
         return self.active.memory(value) if isinstance(value.type, Array) else value in self.active
 
+    def has_memory(self, value: Value) -> bool:
+        """Whether it is an array that has adjoints."""
+        return isinstance(value.type, Array) and self.active.memory(value)
+
     def reverse_call(self, operation: Call, mirror: Mirror) -> None:
-        bars = [self.taken(out, mirror) for out in operation.outs]
-        writes = operation.writes and any(isinstance(a.type, Array) and self.active.memory(a) for a in operation.args)
-        if all(b is None for b in bars) and not writes:
+        writes = operation.writes and any(map(self.has_memory, operation.args))
+        counts = [out in mirror.adjoints or self.has_memory(out) for out in operation.outs]
+        if not writes and not any(counts):
             for array, before in self.copies.get(operation, ()):
                 self.put_back(array, before, mirror)
             return
+        seeds = [self.seed_of(out, mirror) for out in operation.outs if is_float(out.type)]
         args = [self.value(a, mirror) for a in operation.args]
         callee = self.callees[operation.function]
-        seeds = [
-            self.builder.const(0.0) if b is None else b
-            for b, out in zip(bars, operation.outs, strict=True)
-            if is_float(out.type)
-        ]
         shadows = [self.shadow_of_argument(a, mirror) for a in operation.args if callee.has_shadow(a)]
         outs = [Value(FLOAT) for a in operation.args if a.type == FLOAT or a.type == Scalar("float32")]
         for array, before in self.copies.get(operation, ()):
@@ -830,6 +831,19 @@ class Adjoint:
         for argument, amount in zip(floats, outs, strict=True):
             if argument in self.active:
                 self.add(mirror, argument, amount)
+
+    def seed_of(self, out: Value, mirror: Mirror) -> Value:
+        """The finished adjoint of what a call gives; of a list that has grown since, as much as the list had then."""
+        if not isinstance(out.type, Array):
+            found = self.taken(out, mirror)
+            return self.builder.const(0.0) if found is None else found
+        if not self.active.memory(out):
+            return self.zeros(out, mirror)
+        shadow = self.shadow(out, mirror)
+        self.taken(out, mirror)
+        if not self.belongs_to_list(out):
+            return shadow
+        return self.builder.view(shadow, (Slice(None, self.length(out, 0, mirror), None),), shadow.name)
 
     def put_back(self, array: Value, before: Value, mirror: Mirror) -> None:
         """The array as it was before the call: the adjoint of the call runs it again."""

@@ -10,7 +10,8 @@ from srcdiff.analyses.aliasing import points_to, written_sites
 from srcdiff.diagnostics import DifferentiationError, Problem
 from srcdiff.ir.nodes import Block, Call, Function, Value, walk
 from srcdiff.ir.types import FLOAT, Array, is_float
-from srcdiff.transforms.reverse import Reverse
+from srcdiff.transforms.reverse import Reverse, copied_first
+from srcdiff.transforms.shadows import list_storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,17 @@ def adjoints_of_callees(callees: Sequence[Function]) -> tuple[dict[str, Any], tu
     return known, tuple(written)
 
 
+def _seed(result: Value) -> Value:
+    """The parameter for the adjoint of a result."""
+    type_ = result.type if isinstance(result.type, Array) else FLOAT
+    return Value(type_, f"{result.name or 'result'}_bar".replace("%", ""))
+
+
 def _adjoint(callee: Function, known: dict[str, Any]) -> Function:
+    lists = list_storage(callee, points_to(callee))
+    callee, _ = copied_first(callee, lists & set(callee.params))  # their adjoints move, those of parameters stay
     results = [v for v in callee.body.yields if is_float(v.type)]
-    seeds = [(v, Value(FLOAT, f"{v.name or 'result'}_bar".replace("%", ""))) for v in results]
+    seeds = [(v, _seed(v)) for v in results]
     floats = [p for p in callee.params if is_float(p.type)]
     shadows = {p: Value(p.type, f"{p.name}_bar") for p in callee.params if Callee.has_shadow(p)}
     function = Reverse(callee, floats, seeds, known, shadows).run((), f"{callee.name}_adjoint")
