@@ -167,7 +167,7 @@ def written_sites(block: Block, sites: dict[Value, Sites]) -> set[Value]:
     for operation in walk(block):
         if isinstance(operation, Store):
             found |= sites.get(operation.array, frozenset())
-        if isinstance(operation, Call) and operation.writes:
-            for argument in operation.args:
+        if isinstance(operation, Call):
+            for argument in operation.written:
                 found |= sites.get(argument, frozenset())
     return found

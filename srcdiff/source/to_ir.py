@@ -1115,24 +1115,25 @@ def _argument(reader: Reader, d: Description, name: str, lists: dict[List, Store
 
 def mark_writing_calls(program: Program) -> Program:
     """Note which calls write into arrays they are given; then the functions they stand in may do so too."""
-    writing: set[str] = set()
+    writing: dict[str, tuple[int, ...]] = {}
 
     def marked(block: Block) -> Block:
         operations = []
         for operation in block.operations:
             if isinstance(operation, Call) and operation.function in writing:
-                operation = replace(operation, writes=True)
+                operation = replace(operation, writes=writing[operation.function])
             operations.append(operation.rebuilt(marked))
         return Block(tuple(operations), block.yields)
 
-    def writes(function: Function) -> bool:
+    def writes(function: Function) -> tuple[int, ...]:
         function = replace(function, body=marked(function.body))
-        return bool(written_sites(function.body, points_to(function)) & set(function.params))
+        written = written_sites(function.body, points_to(function))
+        return tuple(k for k, p in enumerate(function.params) if p in written)
 
-    size = -1
-    while size != len(writing):
-        size = len(writing)
-        writing |= {c.name for c in program.callees if c.name not in writing and writes(c)}
+    found: dict[str, tuple[int, ...]] = {c.name: () for c in program.callees}
+    while found != writing:
+        writing = found
+        found = {c.name: writes(c) for c in program.callees}
     main = replace(program.main, body=marked(program.main.body))
     return Program(main, tuple(replace(c, body=marked(c.body)) for c in program.callees))
 

@@ -26,18 +26,23 @@ class Callee:
 
 
 def refuse_shared_memory(main: Function, callees: Sequence[Function]) -> None:
-    """A recursive function takes its arrays for different ones, so that where it writes they must be."""
-    writing = {c.name for c in callees if written_sites(c.body, points_to(c)) & set(c.params)}
+    """A recursive function takes an array that it writes into for another than those it reads, so that it must be."""
+    writing = {c.name: written for c in callees if (written := _written_parameters(c))}
     problems = []
     for function in (main, *callees):
         sites = points_to(function)
         for call in (o for o in walk(function.body) if isinstance(o, Call) and o.function in writing):
-            memory = [sites[a] for a in call.args if isinstance(a.type, Array)]
-            if any(a & b for k, a in enumerate(memory) for b in memory[k + 1 :]):
+            memory = {k: sites[a] for k, a in enumerate(call.args) if isinstance(a.type, Array)}
+            if any(memory[k] & memory[j] for k in writing[call.function] & memory.keys() for j in memory if j != k):
                 message = "arrays that share memory are passed to a recursive function that writes into them"
                 problems.append(Problem("SD305", message, call.span, help="pass one of them, or a copy"))
     if problems:
         raise DifferentiationError(list(dict.fromkeys(problems)))
+
+
+def _written_parameters(function: Function) -> set[int]:
+    written = written_sites(function.body, points_to(function))
+    return {k for k, p in enumerate(function.params) if p in written}
 
 
 def adjoints_of_callees(callees: Sequence[Function]) -> tuple[dict[str, Any], tuple[Function, ...]]:

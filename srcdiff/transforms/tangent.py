@@ -260,9 +260,11 @@ class Tangent:
         if not any(self.varies(v) for v in (*operation.args, *operation.outs)):
             self.builder.add(operation)
             return
-        dots = [self.dot(a) for a in operation.args if is_float(a.type)]
+        floats = [k for k, a in enumerate(operation.args) if is_float(a.type)]
+        dots = [self.dot(operation.args[k]) for k in floats]
         outs = [self.new_dot(out) for out in operation.outs if is_float(out.type)]
-        name, writes = tangent_name(operation.function), operation.writes
+        name, count = tangent_name(operation.function), len(operation.args)
+        writes = (*operation.writes, *(count + place for place, k in enumerate(floats) if k in operation.writes))
         call = Call((*operation.outs, *outs), name, (*operation.args, *dots), writes, span=operation.span)
         self.builder.add(call)
 
