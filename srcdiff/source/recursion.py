@@ -45,6 +45,7 @@ from srcdiff.source.abstract import (
     Maybe,
     Poison,
     Record,
+    Static,
     Stored,
     Tuple,
     describe,
@@ -112,6 +113,9 @@ class Recursion(Sameness):
         """Storage of lists that a recursive function was given to read."""
         self.stands_for_list: dict[Value, frozenset[Value]] = {}
         """Storage of lists that a recursive function gave, with that of the lists they may be in Python."""
+        self.unit_frame: Frame | None = None
+        """The call of the recursive function that is being read."""
+        self.lists_given: set[List] = set()
         self.loop_depth = 0
 
     def call_recursive(self, identity: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
@@ -240,6 +244,11 @@ class Recursion(Sameness):
             return contents
         return contents if isinstance(contents, Items) else x
 
+    def kind_of(self, x: Abstract) -> Description:
+        contents = self.names.get(list_key(x)) if isinstance(x, List) else x
+        known = isinstance(contents, Items) and all(isinstance(i, Value | Static) for i in contents.items)
+        return self.passed(contents) if known and isinstance(contents, Items) else loosened(describe(x))
+
     def passed(self, x: Abstract) -> Description:
         """How an argument is described: numbers by their type, lists by what they hold."""
         if not isinstance(x, Items | Stored):
@@ -330,6 +339,7 @@ class Recursion(Sameness):
     ) -> None:
         outer = (self.names, self.frame, self.span, self.path, self.active_calls, self.loop_depth, self.lent)
         known, unsure = dict(self.units), (self.doubts, self.same_lists, self.made_here)
+        around = self.unit_frame, self.lists_given
         unknown_before = self.unknown
         self.units_in_progress.append(unit)
         try:
@@ -343,6 +353,7 @@ class Recursion(Sameness):
             self.unknown = unknown_before | (self.unknown - {unit.name})
             self.names, self.frame, self.span, self.path, self.active_calls, self.loop_depth, self.lent = outer
             self.doubts, self.same_lists, self.made_here = unsure
+            self.unit_frame, self.lists_given = around
 
     def read_unit_once(
         self,
@@ -365,6 +376,7 @@ class Recursion(Sameness):
         unit.params = tuple(params)
         bound = {name: self.names[self.frame.number, name] for name in descriptions}
         slots = self.slots(bound, surroundings)
+        self.unit_frame, self.lists_given = self.frame, set(slots.values())
         with self.block() as operations:
             self.copy_lists(slots, unit.outcome)
             given = dict(self.names)
@@ -392,6 +404,22 @@ class Recursion(Sameness):
                 copies = tuple(self.copy(a) for a in contents.arrays)
                 self.storage.update(copies)
                 self.names[list_key(slots[slot])] = Stored(contents.element, copies, contents.length)
+
+    def returned(self, x: Abstract, node: ast.AST) -> Abstract:
+        """What is returned: from a recursive function, a copy of a list that others have too."""
+        if isinstance(x, Group):
+            return remade(x, (self.returned(i, node) for i in x.items))
+        if self.frame is not self.unit_frame or not isinstance(x, List):
+            return x
+        others = [y for k, y in self.names.items() if k[0] != self.frame.number]
+        if x not in self.lists_given and not any(x in handles(y) for y in others):
+            return x
+        contents, copied = self.names[list_key(x)], self.list_copy(node, x)
+        assert isinstance(copied, List)
+        copies = self.names[list_key(copied)]
+        if isinstance(contents, Stored) and isinstance(copies, Stored):
+            self.stands_for_list |= dict.fromkeys(copies.arrays, frozenset(contents.arrays))
+        return copied
 
     # -- what it gives -----------------------------------------------------------------------------------------------
 

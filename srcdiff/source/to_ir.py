@@ -232,7 +232,7 @@ class Reader(Derivatives):
 
     def statement_Return(self, node: ast.Return) -> None:
         read = self.lazily if self.frame.library else self.expr
-        value = Static(None) if node.value is None else read(node.value)
+        value = Static(None) if node.value is None else self.returned(read(node.value), node)
         self.names[(self.frame.number, "%return")] = value
         self.note_name("%return", value)
         self.leave(RETURNS)

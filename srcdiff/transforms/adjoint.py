@@ -606,6 +606,8 @@ class Adjoint:
                         continue
                     source = block.yields[k]
                     if isinstance(out.type, Array):
+                        if source in side.adjoints:  # what comes out twice was one
+                            self.add_elements(out_bar, side.adjoints[source], same_size=False)
                         side.adjoints[source] = out_bar
                     elif out in self.active:
                         self.add(side, source, out_bar)
