@@ -587,8 +587,9 @@ def holds_arrays(x: Stored) -> bool:
 
 
 def widened(a: Description, b: Description) -> Description:
-    """What holds either, as far as there is such a thing."""
-    found = join(a, b)
+    """What holds either; of two kinds of things the second, since a later reading knows more."""
+    lists = {a.kind, b.kind} <= {"items", "stored"}
+    found = join(a, b) if lists or a.kind == b.kind else b
     return b if leaf_types(found) is None else found
 
 

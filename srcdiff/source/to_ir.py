@@ -72,6 +72,7 @@ from srcdiff.source.environment import (
     CONTINUES,
     ENDS,
     GOES_ON,
+    RAISES,
     RETURNS,
     Frame,
     Mark,
@@ -179,7 +180,8 @@ class Reader(Derivatives):
             reached.append(self.exit)
 
         self.branch_on(goes_on, then, lambda: None)
-        if self.loop_depth == 0 and reached and reached[0] == Static(RETURNS):
+        ends = not reached or reached[0] in (Static(RETURNS), Static(RAISES))
+        if self.loop_depth == 0 and ends and not self.dead:
             self.leave(RETURNS)  # outside of loops, the other way out is to have returned already
 
     def after_exit(self, rest: list[ast.stmt]) -> None:
@@ -1114,7 +1116,7 @@ def _argument(reader: Reader, d: Description, name: str, lists: dict[List, Store
 
 
 def mark_writing_calls(program: Program) -> Program:
-    """Note which calls write into arrays they are given; then the functions they stand in may do so too."""
+    """Note which calls write into arrays they are given: that is seen by whoever calls."""
     writing: dict[str, tuple[int, ...]] = {}
 
     def marked(block: Block) -> Block:
@@ -1130,12 +1132,16 @@ def mark_writing_calls(program: Program) -> Program:
         written = written_sites(function.body, points_to(function))
         return tuple(k for k, p in enumerate(function.params) if p in written)
 
+    def whole(function: Function) -> Function:
+        written = tuple(function.params[k] for k in writing[function.name])
+        return replace(function, body=marked(function.body), written=written)
+
     found: dict[str, tuple[int, ...]] = {c.name: () for c in program.callees}
     while found != writing:
         writing = found
         found = {c.name: writes(c) for c in program.callees}
     main = replace(program.main, body=marked(program.main.body))
-    return Program(main, tuple(replace(c, body=marked(c.body)) for c in program.callees))
+    return Program(main, tuple(whole(c) for c in program.callees))
 
 
 def pass_outside_values(program: Program, outside: Sequence[Value]) -> Program:

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from srcdiff.analyses.activity import Activity, activity
-from srcdiff.analyses.aliasing import points_to, written_sites
+from srcdiff.analyses.aliasing import points_to
 from srcdiff.analyses.structure import structure_of
 from srcdiff.diagnostics import DifferentiationError, Problem
 from srcdiff.ir.builder import Builder
@@ -78,9 +78,7 @@ def tangents_of_callees(callees: Iterable[Function]) -> tuple[Function, ...]:
     for callee in callees:
         dots = {p: dot_of(p) for p in callee.params if is_float(p.type)}
         outputs = [v for v in callee.body.yields if is_float(v.type)]
-        writes = written_sites(callee.body, points_to(callee))
-        whole = replace(callee, written=tuple(p for p in callee.params if p in writes or p in callee.written))
-        found += [whole, tangent_of(whole, dots, tangent_name(callee.name), outputs, callee.body.yields)]
+        found += [callee, tangent_of(callee, dots, tangent_name(callee.name), outputs, callee.body.yields)]
     return tuple(found)
 
 
