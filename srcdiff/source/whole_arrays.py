@@ -660,6 +660,6 @@ class Picked:
 
 
 _MAY_BE_A_COPY = (
-    "an array is written of which there is a reshaped or diagonal view, or what a recursive function gives, or perhaps "
-    "a copy"
+    "an array is written of which there is perhaps a copy, perhaps another view: a reshaped or diagonal one, or what a "
+    "recursive function returned"
 )
