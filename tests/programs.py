@@ -5218,3 +5218,321 @@ def lists_by_counters(x, n):
 
 
 program(lists_by_counters, at=[(0.4, 2), (0.7, 1)], raises=[((0.4, 0), IndexError)])
+
+
+# --------------------------------------------------------------------- recursion that gives arrays and changes lists
+
+
+def recursive_merge_sort(a):
+    """Divide and conquer: a recursive function returns its argument, or an array that it makes."""
+
+    def sort(v):
+        if len(v) <= 1:
+            return v
+        middle = len(v) // 2
+        left, right = sort(v[:middle]), sort(v[middle:])
+        out = np.empty_like(v)
+        i = j = 0
+        for k in range(len(v)):
+            if j >= len(right) or (i < len(left) and left[i] <= right[j]):
+                out[k] = left[i]
+                i += 1
+            else:
+                out[k] = right[j]
+                j += 1
+        return out
+
+    return np.sum(sort(a) ** 2 * np.arange(len(a)))
+
+
+program(recursive_merge_sort, at=[(vector(5),), (vector(1),)])
+
+
+def recursive_sort_by_masks(a):
+    """The arrays that it is called with have any length, also none."""
+
+    def sort(v):
+        if len(v) < 2:
+            return v
+        rest = v[1:]
+        return np.concatenate((sort(rest[rest < v[0]]), v[:1], sort(rest[rest >= v[0]])))
+
+    return np.sum(sort(a) * np.arange(len(a))) + np.sum(sort(a[len(a) :]))
+
+
+program(recursive_sort_by_masks, at=[(vector(4),)])
+
+
+def recursive_fourier_transform(re, im):
+    """A pair of arrays is returned, and parts of arrays that are not contiguous are passed."""
+
+    def transform(re, im):
+        n = len(re)
+        if n == 1:
+            return re, im
+        even_re, even_im = transform(re[::2], im[::2])
+        odd_re, odd_im = transform(re[1::2], im[1::2])
+        angle = 2 * np.pi * np.arange(n // 2) / n
+        c, s = np.cos(angle), -np.sin(angle)
+        t_re, t_im = c * odd_re - s * odd_im, c * odd_im + s * odd_re
+        return np.concatenate((even_re + t_re, even_re - t_re)), np.concatenate((even_im + t_im, even_im - t_im))
+
+    a, b = transform(re, im)
+    return np.sum(a * a * np.arange(len(a))) + np.sum(b**3)
+
+
+program(recursive_fourier_transform, at=[(vector(4), vector(4) * 0.7)])
+
+
+def recursive_power_of_a_matrix(m, n):
+    """Powers by squaring."""
+
+    def power(x, k):
+        return x if k == 1 else (power(x @ x, k // 2) if k % 2 == 0 else x @ power(x, k - 1))
+
+    return np.sum(power(m, n) * np.array([[1.0, 2.0], [3.0, 4.0]]))
+
+
+program(recursive_power_of_a_matrix, at=[(grid(2, 2), 6), (grid(2, 2), 1)])
+
+
+def recursive_steps_in_a_loop(a, turns):
+    """What is returned is handed on, written into and kept, turn by turn."""
+
+    def step(u, n):
+        if n == 0:
+            return u
+        return step(u + 0.1 * (np.sin(u) - u * u), n - 1)
+
+    u = a.copy()
+    total = 0.0
+    for k in range(turns):
+        u = step(u, k)
+        total += np.sum(u * u)
+        u[k] = u[k] * 2.0
+    return total
+
+
+program(recursive_steps_in_a_loop, at=[(vector(3), 3), (vector(3), 0)])
+
+
+def recursive_vectors_of_two_functions(a, n):
+    """Two functions that call each other return arrays, and read one of the function around them."""
+    w = np.cos(a)
+
+    def even(v, k):
+        return v * 2.0 if k == 0 else odd(np.sin(v), k - 1) + w
+
+    def odd(v, k):
+        return np.ones(len(v)) if k == 0 else even(v * v, k - 1) * w
+
+    return np.sum(even(a, n)) + np.sum(odd(a, n) ** 2)
+
+
+program(recursive_vectors_of_two_functions, at=[(vector(3), 3), (vector(3), 0)])
+
+
+def recursive_numbers_and_arrays(x, n):
+    """A tuple of a number and an array is returned."""
+
+    def visit(k):
+        if k == 0:
+            return x, np.array([x, x * x])
+        s, v = visit(k - 1)
+        return s * x + v[0], v * s
+
+    pair = visit(n)
+    return pair[0] * pair[1][1]
+
+
+program(recursive_numbers_and_arrays, at=[(0.7, 3), (0.7, 0)])
+
+
+def recursive_results_written_and_passed(a):
+    """An array that was returned is written, and passed on to another call."""
+
+    def squashed(v, n):
+        return v * 1.0 if n == 0 else squashed(np.tanh(v), n - 1)
+
+    total = 0.0
+    for k in range(3):
+        w = squashed(a, k)
+        total += np.sum(w * w)
+        w[k] = w[k] ** 2
+        w *= a
+        total += np.sum(squashed(w, 1))
+    return total
+
+
+program(recursive_results_written_and_passed, at=[(vector(3),)])
+
+
+def recursive_single_precision(a):
+    """Arrays of float32 are passed and returned."""
+
+    def halved(v, n):
+        return v if n == 0 else halved(v * v, n - 1) + v
+
+    return float(np.sum(halved(a, 2)))
+
+
+program(recursive_single_precision, at=[(vector(3).astype(np.float32),)], single_precision=True)
+
+
+def recursive_array_assigned_around(a, n):
+    """A recursive function assigns an array of the function around it."""
+    u = a * 1.0
+
+    def visit(k):
+        nonlocal u
+        if k > 0:
+            u = np.sin(u) + a * k
+            visit(k - 1)
+
+    visit(n)
+    u[0] = u[0] * 2.0
+    return np.sum(u * a)
+
+
+program(recursive_array_assigned_around, at=[(vector(3), 3), (vector(3), 0)])
+
+
+def recursive_sort_of_a_list(items):
+    """A recursive function takes a list and returns it, or one put together of what it returns."""
+
+    def sort(v):
+        if len(v) <= 1:
+            return v
+        low = [x for x in v[1:] if x < v[0]]
+        high = [x for x in v[1:] if x >= v[0]]
+        return sort(low) + [v[0]] + sort(high)
+
+    return sum(v * v * (k + 1) for k, v in enumerate(sort(items)))
+
+
+program(recursive_sort_of_a_list, at=[([0.5, 0.2, 0.9, 0.1, 0.7],), ([0.4],)])
+
+
+def recursive_list_of_pairs(a):
+    """The list that is returned holds pairs."""
+
+    def split(low, high):
+        if high - low == 1:
+            return [(a[low], low)]
+        middle = (low + high) // 2
+        return split(low, middle) + split(middle, high)
+
+    total = 0.0
+    for v, k in split(0, len(a)):
+        total += v * v * (k + 1)
+    return total
+
+
+program(recursive_list_of_pairs, at=[(vector(4),), (vector(1),)])
+
+
+def recursive_walk_that_collects(tree):
+    """Lists that are passed, and lists of the function around it, get longer."""
+    after = []
+
+    def walk(node, before):
+        if node < len(tree):
+            before.append(tree[node])
+            walk(2 * node + 1, before)
+            walk(2 * node + 2, before)
+            after.append(tree[node] ** 2)
+
+    before = []
+    walk(0, before)
+    total = 0.0
+    for p, q in zip(before, after):
+        total += p * q
+    return total + before[-1]
+
+
+program(recursive_walk_that_collects, at=[(vector(5),)])
+
+
+def recursive_search_that_goes_back(a, n):
+    """A path is taken, and taken back: `append`, the call, `pop`."""
+    path = []
+    total = 0.0
+
+    def visit(k):
+        nonlocal total
+        if k == n:
+            product = 1.0
+            for v in path:
+                product *= v
+            total += product
+            return
+        for i in range(len(a)):
+            if i != k:
+                path.append(a[i])
+                visit(k + 1)
+                path.pop()
+
+    visit(0)
+    return total
+
+
+program(recursive_search_that_goes_back, at=[(vector(3), 2)])
+
+
+def recursive_function_with_a_memory(x, n):
+    """Elements of a list of the function around it are assigned, and found again."""
+    memory = [0.0] * 6
+
+    def value(k):
+        if k < 2:
+            return x + k
+        if memory[k] == 0.0:
+            memory[k] = value(k - 1) * 0.5 + value(k - 2) * x
+        return memory[k]
+
+    return value(n) + memory[3]
+
+
+program(recursive_function_with_a_memory, at=[(0.6, 5)])
+
+
+def recursive_list_handed_down(x, n):
+    """A list is passed on with one element more, one is changed and returned, and one is assigned."""
+    path = [x]
+
+    def longer(k, so_far):
+        return longer(k - 1, so_far + [x * k]) if k > 0 else so_far[0] + so_far[-1]
+
+    def filled(k, items):
+        if k == 0:
+            return items
+        items.append(x * k)
+        return filled(k - 1, items)
+
+    def assigned(k):
+        nonlocal path
+        if k > 0:
+            path = path + [path[-1] * x]
+            assigned(k - 1)
+
+    assigned(n)
+    return longer(n, [x * x]) * sum(filled(n, [])) + sum(path)
+
+
+program(recursive_list_handed_down, at=[(0.8, 3)])
+
+
+def recursive_return_from_a_loop(a, n):
+    """An array is returned from inside a loop, or by the next call."""
+
+    def visit(v, k):
+        for i in range(len(v)):
+            if v[i] > 1.23 or k == 0:
+                return v * v[i]
+            v = v + 0.2
+        return visit(v, k - 1)
+
+    return np.sum(visit(a, n))
+
+
+program(recursive_return_from_a_loop, at=[(array(0.1, 0.3, 0.2), 3), (array(0.1, 0.3, 0.2), 0)])

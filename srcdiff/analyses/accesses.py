@@ -15,6 +15,7 @@ from srcdiff.ir.nodes import (
     Alloc,
     Apply,
     Block,
+    Call,
     Coordinate,
     Copy,
     Dim,
@@ -275,7 +276,7 @@ def element(array: Value, indices: Sequence[Value], structure: Structure, loop: 
     home = structure.home.get(array, structure.top)
     if loop is not None and loop not in structure.loops_around(home):
         return Element(array, found, seen)
-    is_own = definition is None or isinstance(definition, Alloc | Copy | Library)
+    is_own = definition is None or isinstance(definition, Alloc | Copy | Library | Call)
     return Element(array, found, seen) if home is structure.top and is_own else None
 
 

@@ -132,9 +132,9 @@ class _Flow:
 
     def written(self, operation: Call | Custom | Library) -> set[Value]:
         """The memory of floats that a call may write."""
-        if not (isinstance(operation, Call) and operation.writes):
+        if not isinstance(operation, Call):
             return set()
-        arrays = [a for a in operation.args if isinstance(a.type, Array) and is_float(a.type)]
+        arrays = [a for a in operation.written if isinstance(a.type, Array) and is_float(a.type)]
         return {site for a in arrays for site in self.memory(a)}
 
     def join(self, out: Value, *sources: Value) -> None:

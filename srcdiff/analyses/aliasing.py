@@ -47,7 +47,7 @@ def points_to(function: Function) -> dict[Value, Sites]:
         match operation:
             case Alloc() | Copy():
                 found[operation.out] = frozenset((operation.out,))
-            case Library():
+            case Library() | Call():
                 found |= {out: frozenset((out,)) for out in operation.outs if isinstance(out.type, Array)}
             case _:
                 flows += _flows(operation)
@@ -119,7 +119,7 @@ class Apart:
         for operation in block.operations:
             if isinstance(operation, References):
                 self.bases[operation.out] = operation.array
-            elif isinstance(operation, Alloc | Copy | Library):
+            elif isinstance(operation, Alloc | Copy | Library | Call):
                 self.made |= {v: set(loops) for v in operation.defines()}
             around = (*loops, operation) if isinstance(operation, Loop) else loops
             if isinstance(operation, Loop):
@@ -167,7 +167,7 @@ def written_sites(block: Block, sites: dict[Value, Sites]) -> set[Value]:
     for operation in walk(block):
         if isinstance(operation, Store):
             found |= sites.get(operation.array, frozenset())
-        if isinstance(operation, Call) and operation.writes:
-            for argument in operation.args:
+        if isinstance(operation, Call):
+            for argument in operation.written:
                 found |= sites.get(argument, frozenset())
     return found

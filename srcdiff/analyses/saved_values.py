@@ -247,7 +247,7 @@ class Planner:
                     last = max(last, structure.end[operation])
         if any(start < structure.start[b] <= last for b in self.still_there.barriers_for(memory)):
             return False  # behind a barrier, it is not known which of their stores other threads have undone already
-        stores = [(s, (s.array,)) for s in self.stores] + [(c, c.args) for c in self.still_there.calls]
+        stores = [(s, (s.array,)) for s in self.stores] + [(c, c.written) for c in self.still_there.calls]
         return not any(
             start < structure.start[s] <= last and any(memory_of(a, self.sites) & memory for a in arrays)
             for s, arrays in stores
@@ -265,7 +265,7 @@ class StillThere:
         """Those that may write, by the memory."""
         writes: list[Store | Call] = [*self.stores, *self.calls]
         for write in writes:
-            arrays = (write.array,) if isinstance(write, Store) else write.args
+            arrays = (write.array,) if isinstance(write, Store) else write.written
             for site in {s for a in arrays for s in memory_of(a, sites)}:
                 self.writes.setdefault(site, []).append(write)
         self.known: dict[Operation, bool] = {}
@@ -315,7 +315,7 @@ class StillThere:
     def maker(self, array: Value) -> Operation | None:
         """The operation that makes the array."""
         definition = self.structure.definition.get(self.whole(array))
-        return definition if isinstance(definition, Alloc | Copy | Library) else None
+        return definition if isinstance(definition, Alloc | Copy | Library | Call) else None
 
     def whole(self, array: Value) -> Value:
         definition = self.structure.definition.get(array)

@@ -112,10 +112,10 @@ _kind(
 _kind(
     "SD305",
     "a recursive function does what cannot be reversed",
-    "return numbers, and write results into an array that is passed in",
-    "def last(a, n):\n    if n == 0:\n        return a\n    return last(a, n - 1)\n\n"
-    "def f(x, a):\n    return x * last(a, 2)[0]\n",
-    "1.5, np.ones(3)",
+    "return numbers, arrays, and lists of numbers, and pass what it changes once",
+    "def visit(out, seen, n):\n    out.append(n)\n    return len(seen) if n == 0 else visit(out, seen, n - 1)\n\n"
+    "def f(x):\n    items = [x]\n    return x * visit(items, items, 2)\n",
+    "1.5,",
 )
 _kind(
     "SD306",

@@ -453,17 +453,24 @@ class Loop(Operation):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Call(Operation):
-    """A call of another function of the program; only recursion needs it, other calls are inlined. Or of a kernel."""
+    """A call of another function of the program; only recursion needs it, other calls are inlined. Or of a kernel.
+
+    The arrays it gives are new.
+    """
 
     outs: tuple[Value, ...]
     function: str
     args: tuple[Value, ...]
-    writes: bool = False
-    """Whether it writes into the arrays it is given."""
+    writes: tuple[int, ...] = ()
+    """Which of its arguments are arrays that it writes into."""
     blocks_of_threads: Value | None = None
     """How many blocks of threads run it, if it is a kernel."""
     alone: bool = False
     """Whether one thread runs it."""
+
+    @property
+    def written(self) -> tuple[Value, ...]:
+        return tuple([self.args[k] for k in self.writes])
 
     def uses(self) -> tuple[Value, ...]:
         return self.args if self.blocks_of_threads is None else (*self.args, self.blocks_of_threads)

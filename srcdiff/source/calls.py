@@ -30,6 +30,7 @@ from srcdiff.source.abstract import (
     Abstract,
     Choice,
     Closure,
+    Description,
     DeviceName,
     Drawn,
     Each,
@@ -107,7 +108,8 @@ class Calls(Kernels):
 
     def __init__(self) -> None:
         super().__init__()
-        self.active_calls: list[Any] = []
+        self.active_calls: list[tuple[Any, Any]] = []
+        """The calls that are being read: the function with its arguments, known lists by themselves and by kind."""
         self.led_to: dict[str, Span] = {}
         """For each other file that has been read, the call that led there."""
         self.recursive: set[Any] = set()
@@ -117,6 +119,10 @@ class Calls(Kernels):
         """Calls of functions of which nothing is known, as problems for a backend that does not know them either."""
 
     def run_body(self, node: ast.FunctionDef | ast.Lambda) -> Abstract:
+        raise NotImplementedError
+
+    def kind_of(self, x: Abstract) -> Description:
+        """How an argument of a recursive function is described, whichever list it is."""
         raise NotImplementedError
 
     def call_recursive(self, identity: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
@@ -579,25 +585,32 @@ class Calls(Kernels):
         contents = {n: self.holding(x) if isinstance(x, List) else x for n, x in bound.items()}
         given = [c if isinstance(c, Stored) else bound[n] for n, c in contents.items()]
         identity = (function, tuple(loosened(describe(x)) for x in given))
-        if identity in self.recursive:
-            return self.call_recursive(function, frame, bound, node)
-        if identity in self.active_calls:
-            raise RecursionFound(identity)
-        if len(self.active_calls) > 60:
-            self.refuse("SD305", node, "calls are nested too deeply")
         if not frame.library:
             self.settle()
+        kind = (function, tuple(self.kind_of(x) for x in given))
+        if identity in self.recursive or kind in self.recursive:
+            return self.call_recursive(function, frame, bound, node)
+        if any(identity == active for active, _ in self.active_calls):
+            raise RecursionFound(identity)
+        if sum(kind == active for _, active in self.active_calls) > _MOST_INLINED:
+            raise RecursionFound(kind)
+        if len(self.active_calls) > 60:
+            self.refuse("SD305", node, "calls are nested too deeply")
         mark = self.mark()
         try:
-            return self.read_inline(identity, frame, bound, node)
+            return self.read_inline((identity, kind), frame, bound, node)
         except RecursionFound as found:
-            if found.identity != identity:
+            outermost = found.identity == kind and all(kind != active for _, active in self.active_calls)
+            if found.identity != identity and not outermost:
                 raise
+            recursive = found.identity
         self.go_back(mark)
-        self.recursive.add(identity)
+        self.recursive.add(recursive)
         return self.call_recursive(function, frame, bound, node)
 
-    def read_inline(self, identity: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
+    def read_inline(
+        self, identity: tuple[Any, Any], frame: Frame, bound: dict[str, Abstract], node: ast.AST
+    ) -> Abstract:
         if not frame.library:
             self.settle()
         outer, span, path = self.frame, self.span, self.path
@@ -992,6 +1005,9 @@ HANDLERS: dict[Any, str] = {
     repr: "repr",
     format: "format",
 }
+
+_MOST_INLINED = 12
+"""How often a function may call itself with lists of known length, which get shorter or longer each time."""
 
 _OF_ANY_NUMBER: dict[str, tuple[str, Any]] = {"hypot": ("fabs", 0.0), "gcd": ("absolute", 0), "lcm": ("absolute", 1)}
 """Functions of as many numbers as are given: what they are of one of them, and of none."""

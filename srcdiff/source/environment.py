@@ -116,6 +116,8 @@ class Environment(Shapes):
         """The arrays that lists are stored in, which nothing else refers to."""
         self.poisoned: dict[Key, Abstract] = {}
         """Names that a loop's body leaves unusable, with the reason."""
+        self.same_lists: frozenset[frozenset[List]] = frozenset()
+        """Pairs of lists that may be one list in Python."""
         self.became_floats = 0
         """How many integers have become floats where paths meet."""
 
@@ -550,7 +552,8 @@ class Environment(Shapes):
     def owned(self, key: Key, x: Abstract, names: dict[Key, Abstract], earlier: Iterable[Key] = ()) -> Description:
         """A list by what it holds, if this name is the only one for it; names from `earlier` go before new ones."""
         handle = x.value if isinstance(x, Maybe) else x
-        others = [k for k, v in names.items() if k != key and isinstance(handle, List) and handle in handles(v)]
+        same = self.perhaps(handle) if isinstance(handle, List) else set()
+        others = [k for k, v in names.items() if k != key and same & handles(v)]
         if key[1] == "%return":
             others = [k for k in others if k[0] != key[0]]  # once it has returned, nobody sees its names
         if not isinstance(handle, List) or (others and (key not in earlier or any(k in earlier for k in others))):
@@ -559,6 +562,10 @@ class Environment(Shapes):
         inside = self.contents_described(contents, names) if handles(contents) else describe(contents)
         found = Description("owned", None, (inside,))
         return Description("maybe", None, (found,)) if isinstance(x, Maybe) else found
+
+    def perhaps(self, handle: List) -> set[List]:
+        """The lists that a list may be in Python, itself among them."""
+        return {handle}.union(*(pair for pair in self.same_lists if handle in pair))
 
     @contextlib.contextmanager
     def into(self, operations: list[Operation]) -> Iterator[None]:

@@ -312,7 +312,7 @@ class Lists(Environment):
         if isinstance(item, Group):
             for part in item.items:
                 self.not_twice(part, node)
-        elif isinstance(contents, Slot):
+        elif isinstance(contents, Slot) or (isinstance(item, List) and len(self.perhaps(item)) > 1):
             message = "a list that is an element of a list would be an element a second time"
             self.refuse("SD206", node, message, help_="put a copy there: `list(...)` of it")
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from srcdiff.analyses.aliasing import points_to, written_sites
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
 from srcdiff.ir.nodes import (
     Block,
@@ -72,6 +73,7 @@ from srcdiff.source.environment import (
     CONTINUES,
     ENDS,
     GOES_ON,
+    RAISES,
     RETURNS,
     Frame,
     Mark,
@@ -80,6 +82,7 @@ from srcdiff.source.environment import (
     list_key,
 )
 from srcdiff.source.expressions import CHANGED, INSTEAD
+from srcdiff.source.recursion import with_own_results
 from srcdiff.source.scopes import assigned_names, nonlocal_names
 
 _EITHER = {False, True}
@@ -178,7 +181,8 @@ class Reader(Derivatives):
             reached.append(self.exit)
 
         self.branch_on(goes_on, then, lambda: None)
-        if self.loop_depth == 0 and reached and reached[0] == Static(RETURNS):
+        ends = not reached or reached[0] in (Static(RETURNS), Static(RAISES))
+        if self.loop_depth == 0 and ends and not self.dead:
             self.leave(RETURNS)  # outside of loops, the other way out is to have returned already
 
     def after_exit(self, rest: list[ast.stmt]) -> None:
@@ -190,11 +194,12 @@ class Reader(Derivatives):
         if not self.frame.library:
             self.span = self.span_of(statement)
             self.made_here = 0
-        depth, doubts, names = len(self.stack), set(self.doubts), dict(self.names)
+        depth, doubts, names, same = len(self.stack), set(self.doubts), dict(self.names), self.same_lists
         found: list[bool] = []
         try:
             self.or_die(lambda: found.append(bool(read())))
             self.forget_doubts(doubts, names)
+            self.forget_same_lists(same)
             return bool(found and found[0])
         except Refusal as refusal:
             if refusal.problem is not None and refusal.problem not in self.problems:
@@ -230,7 +235,7 @@ class Reader(Derivatives):
 
     def statement_Return(self, node: ast.Return) -> None:
         read = self.lazily if self.frame.library else self.expr
-        value = Static(None) if node.value is None else read(node.value)
+        value = Static(None) if node.value is None else self.returned(read(node.value), node)
         self.names[(self.frame.number, "%return")] = value
         self.note_name("%return", value)
         self.leave(RETURNS)
@@ -464,6 +469,7 @@ class Reader(Derivatives):
         self.write_position(base, self.expr(target.slice), value, target)
 
     def write_position(self, base: List, position: Abstract, value: Abstract, target: ast.AST) -> None:
+        self.changing(base, target)
         contents, value = self.holding(base), self.forced(value)
         if isinstance(contents, Items) and isinstance(position, Static):
             items = list(contents.items)
@@ -1082,6 +1088,7 @@ def _read(
     callees = (*(u.function for u in reader.units.values() if u.function is not None), *reader.derived.values())
     program = mark_writing_calls(Program(main, callees))
     program = pass_outside_values(program, [o.value for o in reader.outside])
+    program = replace(program, callees=tuple(with_own_results(c) for c in program.callees))
     outside, guards, unknown = tuple(reader.outside), tuple(reader.guards), tuple(reader.unknown_calls)
     return Reading(
         program,
@@ -1121,27 +1128,32 @@ def _argument(reader: Reader, d: Description, name: str, lists: dict[List, Store
 
 
 def mark_writing_calls(program: Program) -> Program:
-    """Note which calls write into arrays they are given; then the functions they stand in may do so too."""
-    writing: set[str] = set()
+    """Note which calls write into arrays they are given: that is seen by whoever calls."""
+    writing: dict[str, tuple[int, ...]] = {}
 
     def marked(block: Block) -> Block:
         operations = []
         for operation in block.operations:
             if isinstance(operation, Call) and operation.function in writing:
-                operation = replace(operation, writes=True)
+                operation = replace(operation, writes=writing[operation.function])
             operations.append(operation.rebuilt(marked))
         return Block(tuple(operations), block.yields)
 
-    def writes(function: Function) -> bool:
-        stored = any(isinstance(o, Store) for o in walk(function.body))
-        return stored or any(isinstance(o, Call) and o.function in writing for o in walk(function.body))
+    def writes(function: Function) -> tuple[int, ...]:
+        function = replace(function, body=marked(function.body))
+        written = written_sites(function.body, points_to(function))
+        return tuple(k for k, p in enumerate(function.params) if p in written)
 
-    size = -1
-    while size != len(writing):
-        size = len(writing)
-        writing |= {c.name for c in program.callees if any(isinstance(p.type, Array) for p in c.params) and writes(c)}
+    def whole(function: Function) -> Function:
+        written = tuple(function.params[k] for k in writing[function.name])
+        return replace(function, body=marked(function.body), written=written)
+
+    found: dict[str, tuple[int, ...]] = {c.name: () for c in program.callees}
+    while found != writing:
+        writing = found
+        found = {c.name: writes(c) for c in program.callees}
     main = replace(program.main, body=marked(program.main.body))
-    return Program(main, tuple(replace(c, body=marked(c.body)) for c in program.callees))
+    return Program(main, tuple(whole(c) for c in program.callees))
 
 
 def pass_outside_values(program: Program, outside: Sequence[Value]) -> Program:

@@ -396,12 +396,16 @@ class WholeArrays(Iterators):
         )
 
     def store(self, array: Value, indices: Places, value: Value, adds: bool = False) -> None:
+        if array not in self.storage:  # that nothing else refers to
+            self.may_write(array)
+        super().store(array, indices, value, adds)
+
+    def may_write(self, array: Value) -> None:
+        """Refuse to write into an array of which it is not known what else it is."""
         base, origins = self.base(array), self.origins_of(array)
         made = self.born[base] if base in self.new else 0  # what was made later has nothing to do with it
-        doubts = () if base in self.storage else self.doubts
-        if any(may_meet(origins, d.array | d.copied) for d in doubts if made <= d.born):
+        if any(may_meet(origins, d.array | d.copied) for d in self.doubts if made <= d.born):
             self.refuse("SD303", None, _MAY_BE_A_COPY, help_="copy the array before that: `.copy()`")
-        super().store(array, indices, value, adds)
 
     # -- index arrays and masks --------------------------------------------------------------------------------------
 
@@ -655,4 +659,7 @@ class Picked:
         self.base, self.sizes, self.place, self.indices = base, sizes, place, indices
 
 
-_MAY_BE_A_COPY = "an array is written of which there is a reshaped or diagonal view, or perhaps a copy"
+_MAY_BE_A_COPY = (
+    "an array is written of which there is perhaps a copy, perhaps another view: a reshaped or diagonal one, or what a "
+    "recursive function returned"
+)

@@ -48,6 +48,7 @@ from srcdiff.ir.nodes import (
     Operation,
     Pop,
     References,
+    Slice,
     Store,
     Transpose,
     Value,
@@ -150,7 +151,7 @@ class Adjoint:
 
     def seed_array(self, array: Value, seed: Value) -> None:
         """The adjoints of an array start with what is given: a copy of it, unless they have other names."""
-        owner = isinstance(self.structure.definition.get(array), Alloc | Copy | Library | None)
+        owner = isinstance(self.structure.definition.get(array), Alloc | Copy | Library | Call | None)
         if owner and array not in self.twins and array not in self.top.adjoints and not self.belongs_to_list(array):
             self.top.adjoints[array] = self.builder.copy(seed, bar(array))
         else:
@@ -814,31 +815,70 @@ class Adjoint:
     def is_active(self, value: Value) -> bool:
         return self.active.memory(value) if isinstance(value.type, Array) else value in self.active
 
+    def has_memory(self, value: Value) -> bool:
+        """Whether it is an array that has adjoints."""
+        return isinstance(value.type, Array) and self.active.memory(value)
+
     def reverse_call(self, operation: Call, mirror: Mirror) -> None:
-        bars = [self.taken(out, mirror) for out in operation.outs]
-        writes = operation.writes and any(isinstance(a.type, Array) and self.active.memory(a) for a in operation.args)
-        if all(b is None for b in bars) and not writes:
+        writes = any(map(self.has_memory, operation.written))
+        counts = [out in mirror.adjoints or self.has_memory(out) for out in operation.outs]
+        if not writes and not any(counts):
             for array, before in self.copies.get(operation, ()):
                 self.put_back(array, before, mirror)
             return
+        seeds = [self.seed_of(out, operation, mirror) for out in operation.outs if is_float(out.type)]
         args = [self.value(a, mirror) for a in operation.args]
         callee = self.callees[operation.function]
-        seeds = [
-            self.builder.const(0.0) if b is None else b
-            for b, out in zip(bars, operation.outs, strict=True)
-            if is_float(out.type)
-        ]
-        shadows = [self.shadow_of_argument(a, mirror) for a in operation.args if callee.has_shadow(a)]
+        shadows, apart = self.shadows_of_arguments([a for a in operation.args if callee.has_shadow(a)], mirror)
         outs = [Value(FLOAT) for a in operation.args if a.type == FLOAT or a.type == Scalar("float32")]
         for array, before in self.copies.get(operation, ()):
             self.put_back(array, before, mirror)
-        self.builder.add(Call(tuple(outs), callee.name, (*args, *seeds, *shadows), writes=True, span=operation.span))
+        given = (*args, *seeds, *shadows)
+        written = (*operation.writes, *range(len(given) - len(shadows), len(given)))
+        self.builder.add(Call(tuple(outs), callee.name, given, written, span=operation.span))
         for array, before in self.copies.get(operation, ()):
             self.put_back(array, before, mirror)
+        for array, shadow in apart:
+            self.add_elements(self.shadow(array, mirror), shadow, same_size=not self.belongs_to_list(array))
         floats = [a for a in operation.args if not isinstance(a.type, Array) and is_float(a.type)]
         for argument, amount in zip(floats, outs, strict=True):
             if argument in self.active:
                 self.add(mirror, argument, amount)
+
+    def shadows_of_arguments(
+        self, arrays: list[Value], mirror: Mirror
+    ) -> tuple[list[Value], list[tuple[Value, Value]]]:
+        """The adjoints that a call adds to: of arrays that may share memory, those of the first, and new ones."""
+        shadows: list[Value] = []
+        apart: list[tuple[Value, Value]] = []
+        seen: set[Value] = set()
+        for array in arrays:
+            memory = self.active.sites.get(array, frozenset((array,)))
+            if memory & seen and self.active.memory(array):
+                shadows.append(self.new_shadow(array, mirror))
+                apart.append((array, shadows[-1]))
+            else:
+                shadows.append(self.shadow_of_argument(array, mirror))
+            seen |= memory
+        return shadows, apart
+
+    def seed_of(self, out: Value, operation: Call, mirror: Mirror) -> Value:
+        """The finished adjoint of what a call gives; of a list that has grown since, as much as the list had then.
+
+        Where a loop hands it on to the call, the adjoint is copied: the adjoint of the call shares no memory with it.
+        """
+        if not isinstance(out.type, Array):
+            found = self.taken(out, mirror)
+            return self.builder.const(0.0) if found is None else found
+        if not self.active.memory(out):
+            return self.zeros(out, mirror)
+        shadow = self.shadow(out, mirror)
+        self.taken(out, mirror)
+        if any(out in self.active.sites.get(a, ()) for a in operation.args):
+            shadow = self.builder.copy(shadow, shadow.name)
+        if not self.belongs_to_list(out):
+            return shadow
+        return self.builder.view(shadow, (Slice(None, self.length(out, 0, mirror), None),), shadow.name)
 
     def put_back(self, array: Value, before: Value, mirror: Mirror) -> None:
         """The array as it was before the call: the adjoint of the call runs it again."""
@@ -847,8 +887,9 @@ class Adjoint:
         self.for_elements(target, source, adds=False, same_size=True)
 
     def shadow_of_argument(self, array: Value, mirror: Mirror) -> Value:
-        if self.active.memory(array):
-            return self.shadow(array, mirror)
+        return self.shadow(array, mirror) if self.active.memory(array) else self.new_shadow(array, mirror)
+
+    def new_shadow(self, array: Value, mirror: Mirror) -> Value:
         zero = self.builder.const(0.0)
         out = Value(array.type, bar(array))
         self.builder.add(Alloc(out, (), zero, self.value(array, mirror)))

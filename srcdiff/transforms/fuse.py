@@ -25,6 +25,7 @@ from srcdiff.ir.nodes import (
     Alloc,
     Apply,
     Block,
+    Call,
     Const,
     Copy,
     Function,
@@ -180,7 +181,7 @@ class _Fuse(Turns):
 
     def visible(self, effects: Effects) -> bool:
         """Whether memory that came from outside is written: an exception must come after it, not before."""
-        return any(not isinstance(self.definition.get(site), Alloc | Copy | Library) for site in effects.writes)
+        return any(not isinstance(self.definition.get(site), Alloc | Copy | Library | Call) for site in effects.writes)
 
     def one(self, first: Loop, second: Loop) -> Loop:
         self.decisions.shared.append((first, second))

@@ -308,8 +308,8 @@ def save_overwritten(
                 old = Value(Scalar(kind) if kind in ("float64", "float32", "bool") else INT)
                 into.append(Load(old, operation.array, operation.indices, span=operation.span))
                 restores[operation] = old
-            if isinstance(operation, Call) and operation.writes:
-                for array in dict.fromkeys(a for a in operation.args if a in chosen):
+            if isinstance(operation, Call):
+                for array in dict.fromkeys(a for a in operation.written if a in chosen):
                     before = Value(array.type, f"{array.name}_before")
                     into.append(Copy(before, array, span=operation.span))
                     copies.setdefault(operation, []).append((array, before))

@@ -617,7 +617,9 @@ class _Launch:
         ]
 
     def call(self, kernel: Function, args: Sequence[Value], blocks: Value, count: Value | None) -> None:
-        call = Call((), kernel.name, tuple(args), writes=True, blocks_of_threads=blocks, alone=count is None)
+        call = Call(
+            (), kernel.name, tuple(args), tuple(range(len(args))), blocks_of_threads=blocks, alone=count is None
+        )
         self.host.add(replace(call, span=self.loop.span))
 
     def measured(self, private: Private, known: dict[Value, Value], count: Value | None) -> dict[int, Value]:

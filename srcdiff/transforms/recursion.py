@@ -10,7 +10,8 @@ from srcdiff.analyses.aliasing import points_to, written_sites
 from srcdiff.diagnostics import DifferentiationError, Problem
 from srcdiff.ir.nodes import Block, Call, Function, Value, walk
 from srcdiff.ir.types import FLOAT, Array, is_float
-from srcdiff.transforms.reverse import Reverse
+from srcdiff.transforms.reverse import Reverse, copied_first
+from srcdiff.transforms.shadows import list_storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +26,23 @@ class Callee:
 
 
 def refuse_shared_memory(main: Function, callees: Sequence[Function]) -> None:
-    """A recursive function takes its arrays for different ones, so that where it writes they must be."""
-    writing = {c.name for c in callees if written_sites(c.body, points_to(c)) & set(c.params)}
+    """A recursive function takes an array that it writes into for another than those it reads, so that it must be."""
+    writing = {c.name: written for c in callees if (written := _written_parameters(c))}
     problems = []
     for function in (main, *callees):
         sites = points_to(function)
         for call in (o for o in walk(function.body) if isinstance(o, Call) and o.function in writing):
-            memory = [sites[a] for a in call.args if isinstance(a.type, Array)]
-            if any(a & b for k, a in enumerate(memory) for b in memory[k + 1 :]):
+            memory = {k: sites[a] for k, a in enumerate(call.args) if isinstance(a.type, Array)}
+            if any(memory[k] & memory[j] for k in writing[call.function] & memory.keys() for j in memory if j != k):
                 message = "arrays that share memory are passed to a recursive function that writes into them"
                 problems.append(Problem("SD305", message, call.span, help="pass one of them, or a copy"))
     if problems:
         raise DifferentiationError(list(dict.fromkeys(problems)))
+
+
+def _written_parameters(function: Function) -> set[int]:
+    written = written_sites(function.body, points_to(function))
+    return {k for k, p in enumerate(function.params) if p in written}
 
 
 def adjoints_of_callees(callees: Sequence[Function]) -> tuple[dict[str, Any], tuple[Function, ...]]:
@@ -47,9 +53,17 @@ def adjoints_of_callees(callees: Sequence[Function]) -> tuple[dict[str, Any], tu
     return known, tuple(written)
 
 
+def _seed(result: Value) -> Value:
+    """The parameter for the adjoint of a result."""
+    type_ = result.type if isinstance(result.type, Array) else FLOAT
+    return Value(type_, f"{result.name or 'result'}_bar".replace("%", ""))
+
+
 def _adjoint(callee: Function, known: dict[str, Any]) -> Function:
+    lists = list_storage(callee, points_to(callee))
+    callee, _ = copied_first(callee, lists & set(callee.params))  # their adjoints move, those of parameters stay
     results = [v for v in callee.body.yields if is_float(v.type)]
-    seeds = [(v, Value(FLOAT, f"{v.name or 'result'}_bar".replace("%", ""))) for v in results]
+    seeds = [(v, _seed(v)) for v in results]
     floats = [p for p in callee.params if is_float(p.type)]
     shadows = {p: Value(p.type, f"{p.name}_bar") for p in callee.params if Callee.has_shadow(p)}
     function = Reverse(callee, floats, seeds, known, shadows).run((), f"{callee.name}_adjoint")

@@ -15,6 +15,7 @@ from srcdiff.analyses.aliasing import Sites
 from srcdiff.ir.nodes import (
     Alloc,
     Block,
+    Call,
     Const,
     Copy,
     Custom,
@@ -141,7 +142,7 @@ class _Adder:
                 into.append(operation)
         if isinstance(operation, Alloc | Copy) and operation.out in twins:
             self.allocate(operation.out, into)
-        if isinstance(operation, Library | Custom):
+        if isinstance(operation, Library | Custom | Call):
             for out in operation.outs:
                 if out in twins:
                     self.allocate(out, into)

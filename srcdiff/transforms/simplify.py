@@ -307,7 +307,7 @@ class _Dead:
             case Raise() | Print() | Comment() | Enlarge() | Barrier():
                 return True
             case Call():
-                return operation.writes
+                return bool(operation.writes)
             case Push() | Pop():
                 made_here = isinstance(self.definition.get(operation.stack), NewStack)  # who sees it names it
                 return _holds_arrays(operation.stack) and not made_here

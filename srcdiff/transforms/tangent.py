@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from srcdiff.analyses.activity import Activity, activity
-from srcdiff.analyses.aliasing import points_to, written_sites
+from srcdiff.analyses.aliasing import points_to
 from srcdiff.analyses.structure import structure_of
 from srcdiff.diagnostics import DifferentiationError, Problem
 from srcdiff.ir.builder import Builder
@@ -78,9 +78,7 @@ def tangents_of_callees(callees: Iterable[Function]) -> tuple[Function, ...]:
     for callee in callees:
         dots = {p: dot_of(p) for p in callee.params if is_float(p.type)}
         outputs = [v for v in callee.body.yields if is_float(v.type)]
-        writes = written_sites(callee.body, points_to(callee))
-        whole = replace(callee, written=tuple(p for p in callee.params if p in writes or p in callee.written))
-        found += [whole, tangent_of(whole, dots, tangent_name(callee.name), outputs, callee.body.yields)]
+        found += [callee, tangent_of(callee, dots, tangent_name(callee.name), outputs, callee.body.yields)]
     return tuple(found)
 
 
@@ -260,9 +258,11 @@ class Tangent:
         if not any(self.varies(v) for v in (*operation.args, *operation.outs)):
             self.builder.add(operation)
             return
-        dots = [self.dot(a) for a in operation.args if is_float(a.type)]
+        floats = [k for k, a in enumerate(operation.args) if is_float(a.type)]
+        dots = [self.dot(operation.args[k]) for k in floats]
         outs = [self.new_dot(out) for out in operation.outs if is_float(out.type)]
-        name, writes = tangent_name(operation.function), operation.writes
+        name, count = tangent_name(operation.function), len(operation.args)
+        writes = (*operation.writes, *(count + place for place, k in enumerate(floats) if k in operation.writes))
         call = Call((*operation.outs, *outs), name, (*operation.args, *dots), writes, span=operation.span)
         self.builder.add(call)
 
