@@ -1,8 +1,10 @@
-"""NumPy for compiled code: new arrays and products, written where they stand.
+"""NumPy for compiled code: new arrays and products, written where they stand, and factors of empty matrices.
 
 Numba compiles a function, and what it calls in turn, for every kind of argument that `np.empty`, `np.zeros` and `@` are
 used with: a tenth of a second for an array, half a second for a product. The same instructions take nothing if they
 are part of the function that asks for them.
+
+Numba's factorisations raise where a matrix has no elements; NumPy's give what is left of the factors.
 """
 
 from __future__ import annotations
@@ -43,8 +45,52 @@ def quick_numpy() -> types.ModuleType:
         zeros_like=intrinsic(_like(zeros=True)),
         matmul=product,
         dot=product,
+        linalg=_linear_algebra(),
     )
     return module
+
+
+def _linear_algebra() -> types.ModuleType:
+    """What stands for `np.linalg`."""
+    from numba import njit
+
+    module = types.ModuleType("numpy.linalg")
+    module.__dict__["__getattr__"] = functools.partial(getattr, np.linalg)
+    module.__dict__.update({f.__name__: njit(f) for f in (svd, qr, lstsq, matrix_rank)})
+    return module
+
+
+def svd(a: Any, full_matrices: Any) -> Any:
+    if a.size > 0:
+        return np.linalg.svd(a, full_matrices)
+    rows, columns = (a.shape[0], a.shape[1]) if full_matrices else (0, 0)
+    left, right = np.zeros((rows, a.shape[0]), a.dtype), np.zeros((a.shape[1], columns), a.dtype)
+    for k in range(rows):
+        left[k, k] = 1.0
+    for k in range(columns):
+        right[k, k] = 1.0
+    return left.T, np.zeros(0, a.dtype), right.T  # as LAPACK orders them: by columns
+
+
+def qr(a: Any) -> Any:
+    if a.size > 0:
+        return np.linalg.qr(a)
+    return np.zeros((0, a.shape[0]), a.dtype).T, np.zeros((a.shape[1], 0), a.dtype).T
+
+
+def lstsq(a: Any, b: Any, rcond: Any) -> Any:
+    if a.size > 0:
+        return np.linalg.lstsq(a, b, rcond)
+    has_residuals = a.shape[0] > a.shape[1]
+    residuals = np.zeros(b.shape[1] if has_residuals else 0, a.dtype)
+    for column in range(residuals.shape[0]):
+        for row in range(b.shape[0]):
+            residuals[column] += b[row, column] ** 2
+    return np.zeros((b.shape[1], a.shape[1]), a.dtype).T, residuals, 0, np.zeros(0, a.dtype)
+
+
+def matrix_rank(a: Any) -> Any:
+    return np.linalg.matrix_rank(a) if a.size > 0 else 0
 
 
 def _of_shape(*, zeros: bool) -> Callable[..., Any]:

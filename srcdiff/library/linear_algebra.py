@@ -266,6 +266,8 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
 def cond(x: Any, p: Any = None) -> Any:
     """How much a matrix may enlarge errors: its norm times that of its inverse, or by its singular values."""
     x = floats(x)
+    if x.size == 0:
+        raise np.linalg.LinAlgError("cond is not defined on empty arrays")
     if p is None or p == 2 or p == -2:
         values = svd(x, False, False)
         first, last = values[..., 0], values[..., -1]
@@ -311,7 +313,7 @@ def length(x: Any, axis: Any, keepdims: Any) -> Any:
 
 def vector_norm(x: Any, ord: Any, axis: Any, keepdims: Any) -> Any:  # noqa: A002
     if ord == np.inf:
-        return np.max(np.abs(x), axis=axis, keepdims=keepdims)
+        return np.max(np.abs(x), axis=axis, keepdims=keepdims, initial=0)
     if ord == -np.inf:
         return np.min(np.abs(x), axis=axis, keepdims=keepdims)
     if ord == 0:
@@ -326,15 +328,15 @@ def matrix_norm(x: Any, ord: Any, axes: Any, keepdims: Any) -> Any:  # noqa: A00
     if x.ndim > 2:
         x = np.transpose(x, axes_moved_last(x.ndim, axes))
     if ord == 1:
-        result = np.max(np.sum(np.abs(x), axis=-2), axis=-1)
+        result = np.max(np.sum(np.abs(x), axis=-2), axis=-1, initial=0)
     elif ord == -1:
         result = np.min(np.sum(np.abs(x), axis=-2), axis=-1)
     elif ord == np.inf:
-        result = np.max(np.sum(np.abs(x), axis=-1), axis=-1)
+        result = np.max(np.sum(np.abs(x), axis=-1), axis=-1, initial=0)
     elif ord == -np.inf:
         result = np.min(np.sum(np.abs(x), axis=-1), axis=-1)
     elif ord == 2:
-        result = np.max(svd(x, False, False), axis=-1)
+        result = np.max(svd(x, False, False), axis=-1, initial=0)
     elif ord == -2:
         result = np.min(svd(x, False, False), axis=-1)
     elif ord == "nuc":

@@ -249,3 +249,30 @@ def test_numba_does_not_complain_of_strides() -> None:
     assert_close(value, float(no_warnings(*point)), single=False)
     assert same(given, point)
     assert_slopes(bars, slopes(no_warnings, point, (0, 1)), single=False)
+
+
+def factors_of_nothing(a: Any, b: Any) -> Any:
+    u, s, vt = np.linalg.svd(a)
+    q, r = np.linalg.qr(a)
+    x, residuals, rank, _ = np.linalg.lstsq(a, b)
+    total = np.sum(u) + np.sum(s) + np.sum(vt) + np.sum(q) + np.sum(r) + np.sum(x) + np.sum(residuals) + rank
+    return total + np.linalg.matrix_rank(a) + np.linalg.norm(a, 2) + np.linalg.norm(a, np.inf)
+
+
+@pytest.mark.parametrize("backend", ["python", "numba"])
+def test_matrices_without_elements(backend: str) -> None:
+    gradient = srcdiff.value_and_grad(factors_of_nothing, wrt=("a", "b"), backend=backend)
+    for shape in ((0, 3), (3, 0), (0, 0)):
+        a, b = np.zeros(shape), np.arange(1.0, 2 * shape[0] + 1).reshape(shape[0], 2)
+        value, (a_bar, b_bar) = gradient(a, b)
+        assert value == factors_of_nothing(a, b)
+        assert a_bar.shape == shape
+        np.testing.assert_array_equal(b_bar, 2 * b)  # what no column explains is left
+
+
+def test_the_condition_of_nothing_is_refused_as_by_numpy() -> None:
+    def condition(a: Any) -> Any:
+        return np.linalg.cond(a)
+
+    with pytest.raises(np.linalg.LinAlgError, match="not defined on empty arrays"):
+        srcdiff.grad(condition, backend="python")(np.zeros((0, 0)))
