@@ -440,25 +440,28 @@ class Calls(Kernels):
     ) -> Abstract | None:
         """A function of NumPy that has no rule, of those that give new arrays: a call without a derivative."""
         name = getattr(target, "__name__", "")
-        if name not in _OPAQUE or getattr(np, name, None) is not target or keywords:
+        if name not in _OPAQUE or getattr(np, name, None) is not target:
             return None
         examples: list[Any] = []
         texts: list[str] = []
         arrays: list[Value] = []
-        for x in args:
+        named = [*(("", x) for x in args), *keywords.items()]
+        for key, x in named:
+            said = f"{key}=" if key else ""
             if isinstance(x, Static) and isinstance(x.value, bool | int | float | str | None):
                 examples.append(x.value)
-                texts.append(repr(x.value))
+                texts.append(f"{said}{x.value!r}")
             elif isinstance(x, Value) and isinstance(x.type, Array):
                 examples.append(np.ones((2,) * x.type.rank, x.type.dtype))
-                texts.append(f"{{{len(arrays)}}}")
+                texts.append(f"{said}{{{len(arrays)}}}")
                 arrays.append(x)
             else:
                 return None
         assert callable(target)
         try:
             with np.errstate(all="ignore"):
-                found = target(*examples)
+                by_name = dict(zip(keywords, examples[len(args) :], strict=True))
+                found = target(*examples[: len(args)], **by_name)
         except Exception:
             return None
         results = found if isinstance(found, tuple) else (found,)

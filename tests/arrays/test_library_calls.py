@@ -276,3 +276,14 @@ def test_the_condition_of_nothing_is_refused_as_by_numpy() -> None:
 
     with pytest.raises(np.linalg.LinAlgError, match="not defined on empty arrays"):
         srcdiff.grad(condition, backend="python")(np.zeros((0, 0)))
+
+
+def counted_in_bins(x: float, data: Any) -> Any:
+    return x * np.histogram(data, bins=3)[0][0] + x * np.histogram(a=2.0 * data, bins=2)[1][1]
+
+
+def test_a_function_without_a_rule_takes_data_by_name() -> None:
+    data = np.array([3.0, 1.0, 2.0, 2.0, 5.0])
+    assert srcdiff.grad(counted_in_bins, wrt="x", backend="python")(1.5, data) == counted_in_bins(1.0, data)
+    with pytest.raises(srcdiff.DifferentiationError, match=r"np.histogram"):
+        srcdiff.grad(counted_in_bins, wrt="data", backend="python")(1.5, data)
