@@ -591,10 +591,10 @@ class Environment(Shapes):
         what = f"`{key[1]}`"
         if key[1] == "%return":
             what = "the result"
-        if isinstance(a, List) and isinstance(b, List):
-            return Problem("SD206", f"{what} may be one of two lists that have other names too", self.span)
         if key[1] == "%choice":
             what = "this"
+        if isinstance(a, List) and isinstance(b, List):
+            return Problem("SD206", f"{what} may be one of two lists that have other names too", self.span)
         return Problem("SD202", f"{what} is {self.said(a)} on one path and {self.said(b)} on another", self.span)
 
     # -- loops -------------------------------------------------------------------------------------------------------
