@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -62,7 +63,8 @@ class Sequences(Expressions):
             for item in items:
                 result = step(result, item)
             return result
-        key = (self.frame.number, f"%fold{id(node)}")
+        keys = ((self.frame.number, f"%fold{number or ''}") for number in itertools.count())
+        key = next(k for k in keys if k not in self.names)
         first, done = start, 0 if start is not None else 1
         if first is None:
             empty = self.apply("less_equal", self.value(found.length), self.const(0))

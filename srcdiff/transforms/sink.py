@@ -7,16 +7,16 @@
         y = 2.0 * x                         y = 2.0 * x
 
 Where the branch is not taken, the derivative of `s` is not asked for. Left outside, it would be multiplied by zero, and
-at x = 0 zero times infinity is NaN.
+at x = 0 zero times infinity is NaN. The branch may be in a loop, as those of `np.where` are: then no turn may take it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from srcdiff.analyses.activity import differentiable_arguments
-from srcdiff.ir.nodes import Apply, Block, Function, If, Operation, Store, Value, changed, substituted, walk
+from srcdiff.ir.nodes import Apply, Block, Function, If, Loop, Operation, Store, Value, changed, substituted, walk
 from srcdiff.ir.types import is_float
 
 # Primitives whose derivatives are finite wherever their arguments are.
@@ -30,43 +30,41 @@ def sink_into_branches(function: Function, stay: Iterable[Value] = ()) -> Functi
 
 
 def _block(block: Block, stay: set[Value]) -> Block:
-    operations = [o.rebuilt(lambda inner: _block(inner, stay)) for o in block.operations]
-    moved: set[Value] = set()
-    for position, operation in enumerate(operations):
-        if isinstance(operation, If):
-            for side in ("then", "orelse"):
-                _sink(operations, position, side, stay | set(block.yields), moved)
-    return changed(block, operations=tuple(operations))
-
-
-def _sink(operations: list[Operation], position: int, side: str, yields: set[Value], moved: set[Value]) -> None:
-    """Move what only this side of the branch differentiates into it; what it leaves behind carries no derivative."""
-    applied = [o for o in operations[:position] if isinstance(o, Apply) and is_float(o.out.type)]
+    operations = list(block.operations)
+    applied = [o for o in operations if isinstance(o, Apply) and is_float(o.out.type)]
     risky: set[Value] = set()
     for operation in applied:
         if operation.primitive not in _HARMLESS or any(a in risky for a in operation.args):
             risky.add(operation.out)
+    moved: set[Value] = set()
     for operation in reversed(applied):
         value = operation.out
-        if value in risky and value not in yields and _only_here(value, operations, position, side, moved):
-            _move(operation, operations, position, side)
+        if value in risky and value not in stay and value not in block.yields and _is_chosen(value, operations, moved):
+            operations = [_with_copy(o, operation) for o in operations]
             moved.add(value)
+    return changed(block, operations=tuple(o.rebuilt(lambda inner: _block(inner, stay)) for o in operations))
 
 
-def _only_here(value: Value, operations: list[Operation], position: int, side: str, moved: set[Value]) -> bool:
-    branch = operations[position]
-    assert isinstance(branch, If)
-    here, there = (branch.then, branch.orelse) if side == "then" else (branch.orelse, branch.then)
-    if not _reads(here, value) or _reads(there, value):
-        return False
-    for k, operation in enumerate(operations):
-        if k == position:
-            continue
-        if any(_reads(inner, value) for inner in operation.blocks()):
-            return False
+def _is_chosen(value: Value, operations: Sequence[Operation], moved: set[Value]) -> bool:
+    """Whether some branches differentiate the value, and nothing else does; what is left behind has no derivative."""
+    chosen = False
+    for operation in operations:
         if value in operation.uses() and not _is_not_differentiated(operation, value, moved):
             return False
-    return True
+        readers = [b for b in operation.blocks() if _reads(b, value)]
+        if not readers:
+            continue
+        match operation:
+            case If():
+                inside = len(readers) == 1
+            case Loop(body=body):
+                inside = readers == [body] and value not in body.yields and _is_chosen(value, body.operations, moved)
+            case _:
+                inside = False
+        if not inside:
+            return False
+        chosen = True
+    return chosen
 
 
 def _is_not_differentiated(operation: Operation, value: Value, moved: set[Value]) -> bool:
@@ -81,11 +79,17 @@ def _reads(block: Block, value: Value) -> bool:
     return any(value in o.uses() or any(value in b.yields for b in o.blocks()) for o in walk(block))
 
 
-def _move(operation: Apply, operations: list[Operation], position: int, side: str) -> None:
-    branch = operations[position]
-    assert isinstance(branch, If)
-    block = branch.then if side == "then" else branch.orelse
-    copy = replace(operation, out=Value(operation.out.type, operation.out.name))
-    inside = substituted(block, lambda v: copy.out if v is operation.out else v)
-    moved = Block((copy, *inside.operations), inside.yields)
-    operations[position] = replace(branch, then=moved) if side == "then" else replace(branch, orelse=moved)
+def _with_copy(operation: Operation, made: Apply) -> Operation:
+    """The operation, where sides of branches that read a value make it themselves; others are looked into."""
+
+    def side(block: Block) -> Block:
+        if not _reads(block, made.out):
+            return block
+        copy = replace(made, out=Value(made.out.type, made.out.name))
+        inside = substituted(block, lambda v: copy.out if v is made.out else v)
+        return Block((copy, *inside.operations), inside.yields)
+
+    def body(block: Block) -> Block:
+        return changed(block, operations=tuple(_with_copy(o, made) for o in block.operations))
+
+    return operation.rebuilt(side if isinstance(operation, If) else body)
