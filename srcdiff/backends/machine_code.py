@@ -18,7 +18,7 @@ from numba.core.compiler import CompileResult
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
-from srcdiff.backends import vector_math
+from srcdiff.backends import results, vector_math
 from srcdiff.caching import store
 from srcdiff.caching.fingerprint import UnknownError, fingerprint, importable_name, own_source, versions
 from srcdiff.diagnostics.timings import timed
@@ -43,7 +43,7 @@ def key_of(text: str, objects: Mapping[str, Any], options: Mapping[str, Any]) ->
     try:
         named = {name: _name(x) for name, x in objects.items()}
         settings = [repr(getattr(config, name, None)) for name in _SETTINGS]
-        settings.append("vector functions" if vector_math.ensure_loaded() else "")
+        settings += ["vector functions" if vector_math.ensure_loaded() else "", repr(results.ensure_known())]
         own = own_source("__init__.py", "backends", "emit/texts.py")
         return fingerprint("machine code", text, named, dict(options), settings, versions(), own)
     except (UnknownError, OSError):
