@@ -18,7 +18,7 @@ from numba.core.compiler import CompileResult
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
-from srcdiff.backends import results, vector_math
+from srcdiff.backends import blocks, results, vector_math
 from srcdiff.caching import store
 from srcdiff.caching.fingerprint import UnknownError, fingerprint, importable_name, own_source, versions
 from srcdiff.diagnostics.timings import timed
@@ -113,6 +113,8 @@ def _symbols(library: Any) -> list[str]:
 def _provide(symbols: list[str], target_context: Any) -> None:
     """Load of Numba what the code needs: the memory management, or all of it, which takes a third of a second."""
     rtsys.initialize(target_context)
+    if blocks.NEW in symbols:
+        blocks.ensure_loaded()
     if _missing(symbols):
         target_context.refresh()
         if _missing(symbols):
