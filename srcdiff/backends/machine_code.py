@@ -18,7 +18,7 @@ from numba.core.compiler import CompileResult
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
-from srcdiff.backends import blocks, results, vector_math
+from srcdiff.backends import blas, blocks, results, vector_math
 from srcdiff.caching import store
 from srcdiff.caching.fingerprint import UnknownError, fingerprint, importable_name, own_source, versions
 from srcdiff.diagnostics.timings import timed
@@ -115,6 +115,8 @@ def _provide(symbols: list[str], target_context: Any) -> None:
     rtsys.initialize(target_context)
     if blocks.NEW in symbols:
         blocks.ensure_loaded()
+    if any(f"numba_{name}" in symbols for name in blas.FUNCTIONS):
+        blas.ensure_found()
     if _missing(symbols):
         target_context.refresh()
         if _missing(symbols):

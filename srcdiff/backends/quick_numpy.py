@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.backends import blocks
+from srcdiff.backends import blas, blocks
 
 _TOO_LARGE = "array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size."
 
@@ -148,7 +148,7 @@ def _generate_product(context: Any, builder: Any, signature: Any, args: Any) -> 
     from numba.core import cgutils
     from numba.np import linalg
 
-    linalg.ensure_blas()
+    blas.ensure_found()
     result = signature.return_type
     with linalg.make_contiguous(context, builder, signature, args) as (given, values):
         kinds = given.args
