@@ -44,8 +44,9 @@ def ensure_known() -> bool:
         from numpy._core._multiarray_umath import _ARRAY_API  # type: ignore[import-not-found]
     except ImportError:
         return False
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
     functions = ctypes.cast(pointer(_ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
     llvm.add_symbol(_NEW, functions[_PLACE_OF_NEW])
     return True
