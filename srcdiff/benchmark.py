@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from srcdiff.api import Wrt, value_and_grad
+from srcdiff.backends import blocks
 from srcdiff.backends.numba_cpu import compiler
 from srcdiff.diagnostics import DifferentiationError
 from srcdiff.source.capture import plain_function
@@ -228,9 +229,7 @@ def benchmark(f: Callable[..., Any], *args: Any, wrt: Wrt = 0, seconds: float = 
         notes[name] = _difference(results[name], expected) or notes[name]
     calls = {name: _call(ways[name], args) for name in results}
     times = dict(zip(calls, measure.least_times(list(calls.values()), seconds), strict=True))
-    peaks = {name: measure.peak_memory(call) for name, call in calls.items()}
-    for name, peak in peaks.items():  # what a tape keeps from call to call counts too
-        peaks[name] = None if peak is None else peak + getattr(ways[name], "nbytes", 0)
+    peaks = {name: _peak(measure, ways[name], call) for name, call in calls.items()}
     rows = [
         Row(name, times[name][0], first[name], peaks[name], times[name][1], notes[name])
         if name in results
@@ -238,6 +237,13 @@ def benchmark(f: Callable[..., Any], *args: Any, wrt: Wrt = 0, seconds: float = 
         for name in ways
     ]
     return Benchmark(plain.__qualname__, ", ".join(f"`{names[p]}`" for p in positions), *rows)
+
+
+def _peak(measure: Any, way: Callable[..., Any], call: Callable[[], Any]) -> int | None:
+    """The peak of memory during a call, and what is held for the next one: the record of a tape, memory of srcdiff."""
+    blocks.release_all()
+    peak = measure.peak_memory(call)
+    return None if peak is None else peak + getattr(way, "nbytes", 0) + blocks.held_bytes()
 
 
 def _call(way: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[], Any]:

@@ -163,7 +163,10 @@ class Lengths:
         return None
 
     def same(self, a: Value, b: Value, facts: Iterable[Pair] = ()) -> bool:
-        first, second = self.size(a), self.size(b)
+        return self.alike(self.size(a), self.size(b), facts)
+
+    def alike(self, first: Any, second: Any, facts: Iterable[Pair] = ()) -> bool:
+        """Whether what stands for two sizes says that they are equal, by itself or by the facts."""
         return bool(first == second or _standing_for(first, facts) == _standing_for(second, facts))
 
 

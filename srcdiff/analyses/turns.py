@@ -118,9 +118,17 @@ class Turns:
             return True
         for store in effects.stores:
             for load in effects.loads:
-                if self.memory(load.array) & self.memory(store.array) and load.indices != store.indices:
+                shared = self.memory(load.array) & self.memory(store.array)
+                if shared and load.indices != store.indices and not self.in_one_turn(loop, load, store):
                     return True
         return False
+
+    def in_one_turn(self, loop: Loop, a: Load | Store, b: Load | Store) -> bool:
+        """Whether two accesses touch an element in the same turn, if both do: each turn has a part of its own."""
+        distances = [
+            (self.distance(x, loop), self.distance(y, loop)) for x, y in zip(a.indices, b.indices, strict=False)
+        ]
+        return a.array is b.array and any(x is not None and x == y for x, y in distances)
 
     def conflict(self, a: Effects, b: Effects) -> bool:
         """Whether one writes what the other reads or writes."""

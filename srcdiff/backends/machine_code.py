@@ -18,7 +18,7 @@ from numba.core.compiler import CompileResult
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
-from srcdiff.backends import vector_math
+from srcdiff.backends import blas, blocks, results, vector_math
 from srcdiff.caching import store
 from srcdiff.caching.fingerprint import UnknownError, fingerprint, importable_name, own_source, versions
 from srcdiff.diagnostics.timings import timed
@@ -43,7 +43,7 @@ def key_of(text: str, objects: Mapping[str, Any], options: Mapping[str, Any]) ->
     try:
         named = {name: _name(x) for name, x in objects.items()}
         settings = [repr(getattr(config, name, None)) for name in _SETTINGS]
-        settings.append("vector functions" if vector_math.ensure_loaded() else "")
+        settings += ["vector functions" if vector_math.ensure_loaded() else "", repr(results.ensure_known())]
         own = own_source("__init__.py", "backends", "emit/texts.py")
         return fingerprint("machine code", text, named, dict(options), settings, versions(), own)
     except (UnknownError, OSError):
@@ -113,6 +113,10 @@ def _symbols(library: Any) -> list[str]:
 def _provide(symbols: list[str], target_context: Any) -> None:
     """Load of Numba what the code needs: the memory management, or all of it, which takes a third of a second."""
     rtsys.initialize(target_context)
+    if blocks.NEW in symbols:
+        blocks.ensure_loaded()
+    if any(f"numba_{name}" in symbols for name in blas.FUNCTIONS):
+        blas.ensure_found()
     if _missing(symbols):
         target_context.refresh()
         if _missing(symbols):

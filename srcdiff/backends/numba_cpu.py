@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba.core.compiler_lock import global_compiler_lock
 
-from srcdiff.backends import python, vector_math
+from srcdiff.backends import lowering, python
 from srcdiff.backends.machine_code import MachineCode
 from srcdiff.backends.quick_numpy import ProductsByName, quick_numpy
 from srcdiff.diagnostics import InternalError, timings
@@ -97,7 +97,7 @@ def compiler(options: Mapping[str, Any]) -> Any:
         error_model=options.get("error_model", "numpy"),
         fastmath=set(FASTMATH) if fastmath is True else fastmath,
         boundscheck=options.get("boundscheck"),
-        pipeline_class=vector_math.compiler() if fastmath else None,
+        pipeline_class=lowering.compiler(vector_functions=bool(fastmath)),
     )
 
 

@@ -17,6 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from srcdiff.backends import blas, blocks
+
+_TOO_LARGE = "array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size."
+
 
 class ProductsByName(ast.NodeTransformer):
     """`a @ b` as `np.matmul(a, b)`: compiled code finds functions by their names, operators are Numba's own."""
@@ -132,13 +136,48 @@ def _array(context: Any, builder: Any, kind: Any, value: Any) -> tuple[Any, list
 
 
 def _new(context: Any, builder: Any, kind: Any, sizes: Any, zeros: bool) -> Any:
+    """An array of this kind, in memory that earlier calls have left where there is such."""
     from numba.core import cgutils
     from numba.np import arrayobj
 
-    array = arrayobj._empty_nd_impl(context, builder, kind, sizes)
+    itemsize = cgutils.intp_t(arrayobj.get_itemsize(context, kind))
+    in_memory = list(sizes) if kind.layout == "F" else list(sizes)[::-1]
+    strides, size, too_large = [], itemsize, cgutils.false_bit
+    for length in in_memory:
+        strides.append(size)
+        product = builder.smul_with_overflow(size, length)
+        size = builder.extract_value(product, 0)
+        too_large = builder.or_(too_large, builder.extract_value(product, 1))
+    with builder.if_then(too_large, likely=False):
+        context.call_conv.return_user_exc(builder, ValueError, (_TOO_LARGE,))
+    memory = _memory(context, builder, size)
+    element = context.get_data_type(kind.dtype)
+    array = arrayobj.make_array(kind)(context, builder)
+    arrayobj.populate_array(
+        array,
+        data=builder.bitcast(context.nrt.meminfo_data(builder, memory), element.as_pointer()),
+        shape=tuple(sizes),
+        strides=tuple(strides if kind.layout == "F" else strides[::-1]),
+        itemsize=itemsize,
+        meminfo=memory,
+    )
     if zeros:
-        cgutils.memset(builder, array.data, builder.mul(array.itemsize, array.nitems), 0)
+        cgutils.memset(builder, array.data, size, 0)
     return array
+
+
+def _memory(context: Any, builder: Any, size: Any) -> Any:
+    from llvmlite import ir
+    from numba.core import cgutils
+
+    blocks.ensure_loaded()
+    new = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(cgutils.voidptr_t, [cgutils.intp_t]), blocks.NEW
+    )
+    new.return_value.add_attribute("noalias")
+    memory = builder.call(new, [size])
+    cgutils.guard_memory_error(context, builder, memory, "Allocation failed (probably too large).")
+    return memory
 
 
 def _product(typing_context: Any, a: Any, b: Any) -> Any:
@@ -155,7 +194,7 @@ def _generate_product(context: Any, builder: Any, signature: Any, args: Any) -> 
     from numba.core import cgutils
     from numba.np import linalg
 
-    linalg.ensure_blas()
+    blas.ensure_found()
     result = signature.return_type
     with linalg.make_contiguous(context, builder, signature, args) as (given, values):
         kinds = given.args

@@ -28,15 +28,10 @@ import ctypes
 import functools
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite import ir
 from numba.core import config
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.compiler_machinery import PassManager, register_pass
-from numba.core.lowering import Lower
-from numba.core.typed_passes import NativeLowering
 
 _LIBRARY = "libmvec.so.1"
 _BITS = {"double": 64, "float": 32}
@@ -59,9 +54,9 @@ def ensure_loaded() -> ctypes.CDLL | None:
         return None
 
 
-def compiler() -> type[CompilerBase] | None:
-    """What compiles instead of Numba's own compiler; None where there is no library, or Numba has found Intel's."""
-    return None if ensure_loaded() is None or getattr(config, "USING_SVML", False) else _VectorCompiler
+def are_used() -> bool:
+    """Whether calls are given names of vector functions: not where there is no library, or Numba has found Intel's."""
+    return ensure_loaded() is not None and not getattr(config, "USING_SVML", False)
 
 
 def vector_functions(name: str, bits: int, arity: int, features: Sequence[str]) -> dict[int, str]:
@@ -152,31 +147,3 @@ def _give(attributes: set[str], more: Sequence[str]) -> None:
     """Add attributes, also those that llvmlite does not know and would refuse."""
     attributes.discard("readonly")  # LLVM takes only one word on what a call does with memory
     set.update(attributes, more)
-
-
-class _VectorLower(Lower):
-    def lower_normal_function(self, fndesc: Any) -> None:
-        super().lower_normal_function(fndesc)  # type: ignore[no-untyped-call]
-        _, _, features = self.context.codegen().magic_tuple()
-        name_vector_functions(self.module, features.split(","))
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _VectorLowering(NativeLowering):
-    _name = "native_lowering_with_vector_functions"
-
-    @property
-    def lowering_class(self) -> type[Lower]:
-        return _VectorLower
-
-
-class _VectorCompiler(CompilerBase):
-    """Numba's compiler, with another last step before LLVM."""
-
-    def define_pipelines(self) -> list[PassManager]:
-        usual = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes = PassManager("nopython")
-        for step, description in usual.passes:
-            passes.add_pass(_VectorLowering if step is NativeLowering else step, description)
-        passes.finalize()
-        return [passes]

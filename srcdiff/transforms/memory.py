@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from srcdiff.analyses.accesses import never_meets
 from srcdiff.analyses.aliasing import Sites, points_to
-from srcdiff.analyses.lengths import Lengths
+from srcdiff.analyses.lengths import Lengths, Pair
 from srcdiff.analyses.ownership import LastSeen
 from srcdiff.analyses.structure import Structure, structure_of
 from srcdiff.ir.nodes import (
@@ -288,7 +288,15 @@ class _Tidy:
         return block is self.structure.block_of[array]
 
     def is_length(self, stop: Value, array: Alloc, axis: int) -> bool:
-        return bool(self.lengths.size(stop) == self.lengths.of(array.out, axis))
+        return self.lengths.alike(
+            self.lengths.size(stop), self.lengths.of(array.out, axis), self.compared_before(array)
+        )
+
+    def compared_before(self, operation: Operation) -> list[Pair]:
+        """The sizes that are equal where the operation stands, because the program has raised if they are not."""
+        start = self.structure.start
+        earlier = [o for o in self.function.body.operations if start[o] < start[operation]]
+        return [pair for pair in map(self.lengths.compared, earlier) if pair is not None]
 
     # -- copies for the caller ---------------------------------------------------------------------------------------
 

@@ -52,6 +52,11 @@ def swapped(a, turns):
     return u[1]
 
 
+def layers(w, v, x, y):
+    second = np.maximum(x @ w, 0.1)
+    return np.mean((second @ v - y) ** 2)
+
+
 def test_counters_along_a_loop_follow_from_its_counter() -> None:
     text = source(filled_by_hand, A, 3)
 
@@ -89,3 +94,12 @@ def test_an_array_that_is_written_afterwards_is_copied() -> None:
     assert value[0] is not value[1]
     np.testing.assert_array_equal(value[0], A)
     np.testing.assert_array_equal(tangent[1], [0.0, 1.0, 1.0])
+
+
+def test_loops_around_a_product_share_a_body_and_what_one_hands_the_other_is_a_number() -> None:
+    w, x = np.array([[0.5, -0.2], [0.3, 0.9]]), np.array([[1.0, 2.0], [0.1, -0.4], [0.7, 0.3]])
+    text = source(layers, w, w[0], x, np.ones(3))
+
+    assert "second_bar = " in text
+    assert "second_bar[" not in text, "the sizes were compared: every element is assigned, once"
+    srcdiff.check(layers, w, w[0], x, np.ones(3), backend="python")

@@ -1,0 +1,75 @@
+"""BLAS for compiled code from the disk cache, without the rest of SciPy.
+
+Numba finds BLAS through the module `scipy.linalg.cython_blas`, at the first call of each function, and keeps the
+address. To import that module is to import all of `scipy.linalg`, which takes as long as all else in a first call from
+the disk cache. So the one module is loaded by itself, Numba is led to ask for the addresses, and the module is
+forgotten again: whoever imports SciPy later finds it as it always is. (Where Numba compiles, it has imported SciPy.)
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
+from pathlib import Path
+from typing import Any
+
+from numba import _helperlib
+
+_MODULE = "scipy.linalg.cython_blas"
+
+FUNCTIONS = ("xxdot", "xxgemv", "xxgemm")
+"""Numba's functions that call BLAS."""
+
+
+@functools.cache
+def ensure_found() -> None:
+    """Let Numba's functions know where BLAS is; raises ImportError where there is none."""
+    if "scipy.linalg" in sys.modules or not _find():
+        from numba.np import linalg
+
+        linalg.ensure_blas()
+
+
+def _find() -> bool:
+    import scipy  # type: ignore[import-untyped]
+
+    if not _integers_agree(scipy.__config__.CONFIG):
+        return False
+    spec = PathFinder.find_spec(_MODULE, [str(Path(folder) / "linalg") for folder in scipy.__path__])
+    if spec is None or spec.loader is None:
+        return False
+    module = module_from_spec(spec)
+    sys.modules[_MODULE] = module
+    try:
+        spec.loader.exec_module(module)
+        _call_with_nothing()
+    except (ImportError, OSError):
+        return False
+    finally:
+        sys.modules.pop(_MODULE, None)
+    return True
+
+
+def _integers_agree(scipy_config: Any) -> bool:
+    """Whether Numba was built for the integers that SciPy's BLAS takes, as `numba.np.linalg` asks; if not, it says."""
+    try:
+        found = bool(scipy_config["Build Dependencies"]["blas"]["cython blas ilp64"])
+    except (KeyError, TypeError):
+        found = False
+    return found == bool(getattr(_helperlib, "LAPACK_BUILD_ILP64", False))
+
+
+def _call_with_nothing() -> None:
+    """Products of empty vectors and matrices: no memory is touched but a number."""
+    memory = ctypes.byref(ctypes.c_double())
+    none, one, as_it_is = ctypes.c_ssize_t(0), ctypes.c_ssize_t(1), ctypes.c_char(b"n")
+    vectors = (ctypes.c_char(0), none, memory, memory, memory)
+    vector = (as_it_is, none, none, memory, memory, one, memory, memory, memory)
+    matrices = (as_it_is, as_it_is, none, none, none, memory, memory, one, memory, one, memory, memory, one)
+    helpers: Any = _helperlib
+    for name, arguments in zip(FUNCTIONS, (vectors, vector, matrices), strict=True):
+        for kind in (b"s", b"d"):
+            ctypes.CFUNCTYPE(ctypes.c_int)(helpers.c_helpers[name])(ctypes.c_char(kind), *arguments)
