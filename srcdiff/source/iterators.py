@@ -83,9 +83,9 @@ class Iterators(Builtins):
             found = tuple(found.element(Static(k)) for k in range(found.length.value))
         before, start = dict(self.names), len(self.operations)
         if isinstance(found, Iteration):
-            self.for_each(node, found, body)
+            self.for_each(node, found, self.watching_lengths(x, found, body, node))
         else:
-            path = self.path
+            path, body = self.path, self.watching_items(x, found, body, node)
             for k, item in enumerate(found):
                 self.path = (*path, k)
                 body(item)

@@ -26,7 +26,7 @@ from srcdiff.source.abstract import (
     Zip,
     is_of_numbers,
 )
-from srcdiff.source.environment import list_key
+from srcdiff.source.environment import handles, list_key
 from srcdiff.source.expressions import Expressions
 
 
@@ -307,6 +307,65 @@ class Sequences(Expressions):
             self.list_extend(node, handle, Tuple(known.items) if isinstance(known, Items) else group)
         self.path = path
 
+    # -- lists that change while they are gone through ---------------------------------------------------------------
+
+    def watching_lengths(
+        self, of: Abstract, found: Iteration, body: Callable[[Abstract], None], node: ast.AST
+    ) -> Callable[[Abstract], None]:
+        """What a turn does, with a look at whether the lists that are gone through have got longer or shorter."""
+        lengths = {h: self.value(found.length) for h in handles(of)}
+
+        def watched(item: Abstract) -> None:
+            before = {h: self.names[list_key(self.top_of(h))] for h in lengths}
+            body(item)
+            for handle, contents in before.items():
+                self.same_length(handle, contents, lengths[handle], node)
+
+        return watched
+
+    def watching_items(
+        self, of: Abstract, items: tuple[Abstract, ...], body: Callable[[Abstract], None], node: ast.AST
+    ) -> Callable[[Abstract], None]:
+        """The same for a loop that is written out: what it has not come to yet must stay."""
+        before = {h: self.names[list_key(h)] for h in handles(of)}
+        turns = itertools.count(1)
+
+        def watched(item: Abstract) -> None:
+            ahead = 0 if isinstance(of, Reversed) else next(turns)
+            body(item)
+            for handle, contents in before.items():
+                if not self.stays(contents, self.names.get(list_key(handle), contents), ahead):
+                    self.refuse("SD206", node, "the list changes while it is iterated", help_=_OVER_A_COPY)
+
+        return watched
+
+    def stays(self, before: Abstract, now: Abstract, ahead: int) -> bool:
+        """Whether a list has the same elements from a place on, and as many."""
+        if now is before or not isinstance(before, Items):
+            return now is before
+        if isinstance(now, Items):
+            pairs = zip(before.items[ahead:], now.items[ahead:], strict=False)
+            return len(before.items) == len(now.items) and all(a is b for a, b in pairs)
+        is_as_long = isinstance(now, Stored) and self.constants.get(now.length) == len(before.items)
+        return is_as_long and all(isinstance(i, List) for i in before.items)  # these have become rows
+
+    def top_of(self, handle: List) -> List:
+        """The list that a list is an element of; or itself."""
+        slot = self.names[list_key(handle)]
+        return slot.outer if isinstance(slot, Slot) else handle
+
+    def same_length(self, handle: List, before: Abstract, length: Value, node: ast.AST) -> None:
+        """A list must not change its length while it is iterated; of a list in a list that is seen at run time."""
+        after = self.names.get(list_key(self.top_of(handle)), before)
+        if after is before or not (isinstance(after, Stored) and isinstance(before, Stored)):
+            return
+        if self.is_row(handle):
+            other = self.apply("not_equal", self.stored(handle).length, length)
+            self.raise_if(other, RuntimeError, "the list changes its length while it is iterated")
+            return
+        if after.length is not before.length:
+            self.refuse("SD206", node, "the list changes its length while it is iterated", help_=_OVER_A_COPY)
+
     def call_len(self, node: ast.AST, x: Abstract) -> Abstract:
         raise NotImplementedError
 
@@ -533,6 +592,7 @@ class Sequences(Expressions):
 
 
 _OF_OTHERS = "a list of arrays or lists"
+_OVER_A_COPY = "iterate over a copy"
 
 
 def _are_static(*parts: Abstract) -> bool:

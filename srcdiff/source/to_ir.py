@@ -52,7 +52,6 @@ from srcdiff.source.abstract import (
     Poison,
     Range,
     Record,
-    Slot,
     Static,
     Stored,
     Through,
@@ -78,7 +77,6 @@ from srcdiff.source.environment import (
     Frame,
     Mark,
     NeverReturns,
-    handles,
     list_key,
 )
 from srcdiff.source.expressions import CHANGED, INSTEAD
@@ -733,37 +731,17 @@ class Reader(Derivatives):
             return
         found = self.iteration(source, node.iter)
         if not isinstance(found, Iteration):
-            self.unrolled(node, found, body)
+            self.unrolled(node, found, self.watching_items(source, found, body, node))
             return
-        watched = {h: self.value(found.length) for h in handles(source)}
+        body = self.watching_lengths(source, found, body, node)
 
         def turn(index: Value | None) -> None:
             assert index is not None
-            before = {h: self.names[list_key(self.top_of(h))] for h in watched}
             body(found.element(index))
-            for handle, contents in before.items():
-                self.same_length(handle, contents, watched[handle], node)
 
         bounds = (self.const(0), self.value(found.length), self.const(1))
         code = self.loop(node, node, bounds, None, turn)
         self.after_loop(code, node)
-
-    def top_of(self, handle: List) -> List:
-        """The list that a list is an element of; or itself."""
-        slot = self.names[list_key(handle)]
-        return slot.outer if isinstance(slot, Slot) else handle
-
-    def same_length(self, handle: List, before: Abstract, length: Value, node: ast.For) -> None:
-        """A list must not change its length while it is iterated; of a list in a list that is seen at run time."""
-        after = self.names.get(list_key(self.top_of(handle)), before)
-        if after is before or not (isinstance(after, Stored) and isinstance(before, Stored)):
-            return
-        if self.is_row(handle):
-            other = self.apply("not_equal", self.stored(handle).length, length)
-            self.raise_if(other, RuntimeError, "the list changes its length while it is iterated")
-            return
-        if after.length is not before.length:
-            self.refuse("SD206", node, "the list changes its length while it is iterated", help_="iterate over a copy")
 
     def for_range(self, node: ast.For, source: Range, body: Callable[[Abstract], None]) -> None:
         known = [x.value for x in (source.start, source.stop, source.step) if isinstance(x, Static)]

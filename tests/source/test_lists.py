@@ -178,3 +178,60 @@ def both_names_extended(x, n):
 
 def test_extending_an_element_in_place_is_seen_by_its_name() -> None:
     assert srcdiff.grad(both_names_extended, backend="python")(1.5, 2) == 6.0
+
+
+def shorter_in_a_comprehension(x, n):
+    items = [x[0], x[1], x[2], x[3]]
+    return sum([items.pop() for _ in items])
+
+
+def grown_and_shorter_in_a_comprehension(x, n):
+    items = [x[0], x[1]]
+    for i in range(n):
+        items.append(x[i])
+    return sum([items.pop() for _ in items])
+
+
+def lists_taken_off_while_they_are_gone_through(x, n):
+    rows = [[x[0]], [x[1]], [x[2]]]
+    total = 0.0
+    for row in rows:
+        total += row[0]
+        rows.pop()
+    return total
+
+
+def replaced_ahead(x, n):
+    rows = [[x[0]], [x[1]], [x[2]]]
+    total = 0.0
+    for k, row in enumerate(rows):
+        total += row[0]
+        rows[2 - k] = [x[3]]
+    return total
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        shorter_in_a_comprehension,
+        grown_and_shorter_in_a_comprehension,
+        lists_taken_off_while_they_are_gone_through,
+        replaced_ahead,
+    ],
+)
+def test_a_list_that_changes_ahead_of_a_loop_is_refused(function: Any) -> None:
+    with pytest.raises(srcdiff.DifferentiationError, match="while it is iterated"):
+        srcdiff.grad(function, backend="python")(X, 3)
+
+
+def replaced_behind(x, n):
+    rows = [[x[0]], [x[1]], [x[2]]]
+    total = 0.0
+    for k, row in enumerate(rows):
+        total += row[0] * rows[0][0]
+        rows[k] = [x[3] * k]
+    return total + rows[n - 1][0]
+
+
+def test_what_a_loop_has_left_behind_may_change() -> None:
+    srcdiff.check(replaced_behind, X, 3, wrt="x", order=2, backend="python")
