@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from srcdiff.analyses.aliasing import points_to, written_sites
 from srcdiff.analyses.decisions import Decisions
 from srcdiff.analyses.reach import zero_gradient
 from srcdiff.backends import machine_code, numba_cpu, python
@@ -26,6 +25,7 @@ from srcdiff.caching.fingerprint import UnknownError, fingerprint, own_source, v
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.diagnostics.timings import timed
 from srcdiff.emit.module import Module, nameable, write_module
+from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.clone import without_comments
 from srcdiff.ir.nodes import Block, Function, Loop, Slice, Value

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.analyses.aliasing import points_to, written_sites
 from srcdiff.analyses.threads import SPREAD, Spread, problems_of_threads
 from srcdiff.backends import numba_cuda, python
 from srcdiff.backends.device import Device
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.diagnostics.timings import timed
 from srcdiff.emit.module import Module, first_line_about, write_kernels
+from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Barrier, Block, Coordinate, Formatted, Function, Operation, Store, Value, walk
 from srcdiff.ir.types import FLOAT, INT, Array

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from srcdiff.analyses.aliasing import Sites
+from srcdiff.ir.aliasing import Sites
 from srcdiff.ir.nodes import (
     Alloc,
     Apply,

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from srcdiff.analyses.aliasing import Apart, Sites, points_to
 from srcdiff.analyses.structure import Structure, made_anew, structure_of
+from srcdiff.ir.aliasing import Apart, Sites, points_to
 from srcdiff.ir.nodes import Alloc, Block, Copy, Dim, Function, Library, Load, Loop, Operation, References, Store, Value
 from srcdiff.ir.types import is_float
 

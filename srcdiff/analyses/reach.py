@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from srcdiff.analyses.activity import activity, differentiable_arguments, influential_values, varied_values
-from srcdiff.analyses.aliasing import Sites, points_to
 from srcdiff.diagnostics import Span
+from srcdiff.ir.aliasing import Sites, points_to
 from srcdiff.ir.nodes import (
     Alloc,
     Apply,

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from srcdiff.analyses.aliasing import Sites
 from srcdiff.analyses.minimum_cut import minimum_cut
 from srcdiff.analyses.structure import Structure, handed_on, made_anew
+from srcdiff.ir.aliasing import Sites
 from srcdiff.ir.nodes import (
     Alloc,
     Apply,

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from srcdiff.analyses.aliasing import Sites, points_to
 from srcdiff.analyses.lengths import Lengths
 from srcdiff.analyses.structure import Structure, structure_of
 from srcdiff.diagnostics import Problem
+from srcdiff.ir.aliasing import Sites, points_to
 from srcdiff.ir.nodes import (
     Alloc,
     Apply,

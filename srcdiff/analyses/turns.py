@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from srcdiff.analyses.accesses import turns_are_apart
-from srcdiff.analyses.aliasing import Apart, Sites, points_to
 from srcdiff.analyses.lengths import Lengths
 from srcdiff.analyses.structure import structure_of
+from srcdiff.ir.aliasing import Apart, Sites, points_to
 from srcdiff.ir.nodes import (
     Apply,
     Call,

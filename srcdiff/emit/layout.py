@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from srcdiff.analyses.aliasing import Sites, points_to, written_sites
+from srcdiff.ir.aliasing import Sites, points_to, written_sites
 from srcdiff.ir.nodes import (
     Apply,
     Barrier,

@@ -29,8 +29,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from srcdiff.analyses.aliasing import Sites, points_to, written_sites
 from srcdiff.diagnostics import Problem, Refusal
+from srcdiff.ir.aliasing import Sites, points_to, written_sites
 from srcdiff.ir.nodes import Block, Call, Copy, Function, Grow, Operation, Store, Value, walk
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import Array, Stack

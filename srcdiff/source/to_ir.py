@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.analyses.aliasing import points_to, written_sites
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
+from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.nodes import (
     Block,
     Call,

@@ -19,10 +19,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from srcdiff.analyses.aliasing import Sites, points_to
 from srcdiff.analyses.structure import structure_of
 from srcdiff.analyses.threads import Meetings, Spread, is_private
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
+from srcdiff.ir.aliasing import Sites, points_to
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
     Alloc,

@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from srcdiff.analyses.aliasing import Sites
 from srcdiff.analyses.turns import Turns
 from srcdiff.diagnostics import DifferentiationError, Problem
+from srcdiff.ir.aliasing import Sites
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.clone import cloned
 from srcdiff.ir.nodes import (

@@ -13,10 +13,10 @@ import math
 from dataclasses import dataclass, field, replace
 
 from srcdiff.analyses.accesses import never_meets
-from srcdiff.analyses.aliasing import Sites, points_to
 from srcdiff.analyses.lengths import Lengths, Pair
 from srcdiff.analyses.ownership import LastSeen
 from srcdiff.analyses.structure import Structure, structure_of
+from srcdiff.ir.aliasing import Sites, points_to
 from srcdiff.ir.nodes import (
     Alloc,
     Apply,

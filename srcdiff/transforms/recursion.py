@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from srcdiff.analyses.aliasing import points_to, written_sites
 from srcdiff.diagnostics import DifferentiationError, Problem
+from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.nodes import Block, Call, Function, Value, walk
 from srcdiff.ir.types import FLOAT, Array, is_float
 from srcdiff.transforms.reverse import Reverse, copied_first

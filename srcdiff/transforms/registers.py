@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from srcdiff.analyses.accesses import exists, never_meets, runs
-from srcdiff.analyses.aliasing import Sites, points_to
 from srcdiff.analyses.structure import Structure, structure_of
+from srcdiff.ir.aliasing import Sites, points_to
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
     Alloc,

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from srcdiff.analyses.activity import Activity, activity
-from srcdiff.analyses.aliasing import Sites, points_to, written_sites
 from srcdiff.analyses.decisions import Decisions
 from srcdiff.analyses.ownership import owned_memory
 from srcdiff.analyses.saved_values import Plan, Planner, StillThere, memory_of
 from srcdiff.analyses.structure import Structure, structure_of
 from srcdiff.diagnostics import DifferentiationError, Problem
+from srcdiff.ir.aliasing import Sites, points_to, written_sites
 from srcdiff.ir.nodes import (
     Block,
     Call,

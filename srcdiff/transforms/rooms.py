@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from srcdiff.analyses.aliasing import points_to
 from srcdiff.diagnostics import Span
+from srcdiff.ir.aliasing import points_to
 from srcdiff.ir.nodes import STACK_START, Alloc, Block, Copy, Function, NewStack, Operation, Value, walk
 from srcdiff.ir.types import Array, Scalar, Stack
 

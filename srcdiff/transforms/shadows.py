@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from srcdiff.analyses.activity import Activity
-from srcdiff.analyses.aliasing import Sites
+from srcdiff.ir.aliasing import Sites
 from srcdiff.ir.nodes import (
     Alloc,
     Block,

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from srcdiff.analyses.aliasing import Sites, points_to
+from srcdiff.ir.aliasing import Sites, points_to
 from srcdiff.ir.nodes import (
     Apply,
     Barrier,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from srcdiff.analyses.aliasing import Sites, points_to
+from srcdiff.ir.aliasing import Sites, points_to
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
     Alloc,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from srcdiff.analyses.activity import Activity
-from srcdiff.analyses.aliasing import Sites
 from srcdiff.analyses.saved_values import StillThere
 from srcdiff.analyses.structure import structure_of
+from srcdiff.ir.aliasing import Sites
 from srcdiff.ir.nodes import Block, Copy, Custom, Function, Library, Operation, Value, changed
 from srcdiff.ir.types import Array
 from srcdiff.library.calls import LIBRARY

@@ -18,9 +18,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from srcdiff.analyses.activity import Activity, activity
-from srcdiff.analyses.aliasing import points_to
 from srcdiff.analyses.structure import structure_of
 from srcdiff.diagnostics import DifferentiationError, Problem
+from srcdiff.ir.aliasing import points_to
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
     Alloc,

@@ -17,8 +17,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from srcdiff.analyses.aliasing import Sites, points_to
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
+from srcdiff.ir.aliasing import Sites, points_to
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
     Again,

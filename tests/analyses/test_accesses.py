@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from srcdiff.analyses.accesses import Affine, affine, never_overwrites
-from srcdiff.analyses.aliasing import points_to
 from srcdiff.analyses.saved_values import StillThere
 from srcdiff.analyses.structure import structure_of
+from srcdiff.ir.aliasing import points_to
 from srcdiff.ir.nodes import Function, Load, Loop, Store, walk
 from srcdiff.source.capture import capture
 from srcdiff.source.signature import describe_argument
