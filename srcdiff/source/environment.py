@@ -632,6 +632,9 @@ class Environment(Shapes):
             if attempt.carried == carried and not attempt.again:
                 break
             if turn > _MOST_READINGS:
+                if any(isinstance(x, Slot) for x in before.values()):
+                    message = "a loop replaces a list of lists of which an element has a name"
+                    self.refuse("SD206", node, message, help_="make a copy of the element first: `list(...)`")
                 raise InternalError("the types that a loop carries do not settle")
             poisoned = [k for k, x in attempt.after.items() if isinstance(x, Poison) and k in attempt.carried]
             if not any(attempt.carried[k] != carried.get(k) for k in poisoned):
@@ -826,6 +829,8 @@ class Environment(Shapes):
         """A name that the last turn certainly assigned is what that turn made it, whatever it was before the loop."""
         for key, description in attempt.carried.items():
             x = attempt.after.get(key, MISSING)
+            if isinstance(x, List) and handles(attempt.after[list_key(x)]):
+                continue  # the lists in it may have names
             last = loosened(self.owned(key, x, attempt.after) if isinstance(x, List) else describe(x))
             types = leaf_types(last) if last.kind in ("value", "tuple", "owned", "optional") else None
             if types is None or last == description or mentioned(last):

@@ -42,6 +42,7 @@ from srcdiff.source.abstract import (
     Range,
     Record,
     Reversed,
+    Slot,
     Static,
     Stored,
     Tuple,
@@ -52,7 +53,7 @@ from srcdiff.source.abstract import (
     loosened,
 )
 from srcdiff.source.capture import outside_variable, read_variable
-from srcdiff.source.environment import Frame
+from srcdiff.source.environment import Frame, list_key
 from srcdiff.source.lists import Lists
 from srcdiff.source.scopes import is_only_use
 from srcdiff.source.structures import Layout, layout_of
@@ -601,7 +602,9 @@ class Expressions(Lists):
             return other if wanted else self.apply("logical_not", other)
         if constant is not None and (not isinstance(constant.value, _NUMBERS) or self.is_array(other)):
             return Static(negated)
-        if left is right or (isinstance(left, List) and isinstance(right, List)):
+        lists = [x for x in (left, right) if isinstance(x, List)]
+        certain = not any(isinstance(self.names[list_key(x)], Slot) or len(self.perhaps(x)) > 1 for x in lists)
+        if left is right or (len(lists) == 2 and certain):
             return Static((left is right) != negated)
         self.refuse(
             "SD205", node, "whether two values are the same object is not known here", help_="compare with `==`"

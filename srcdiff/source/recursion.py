@@ -224,6 +224,9 @@ class Recursion(Sameness):
         for handle, same in zip(lists, outcome.same, strict=True):
             contents, memory = self.names[list_key(handle)], set[Value]()
             for other in same:
+                if not isinstance(other, int) and self.is_row(slots[other]):
+                    message = "a recursive function may return a list that it is given, which is an element of another"
+                    self.refuse("SD305", None, message, help_="pass a copy: `list(...)`")
                 self.may_be_same(handle, lists[other] if isinstance(other, int) else slots[other])
                 was = None if isinstance(other, int) else before[other]
                 memory |= set(was.arrays) if isinstance(was, Stored) else set()

@@ -272,6 +272,8 @@ class Sequences(Expressions):
     def assign_slice(self, base: List, where: ast.Slice, value: Abstract, node: ast.AST) -> Abstract:
         """`items[a:b] = others`: what is before, the others, and what is behind."""
         if self.is_row(base):
+            if any(isinstance(n, ast.Call | ast.NamedExpr) for n in ast.walk(where)):
+                self.refuse("SD102", node, "a slice of a list in a list, with a call in it", help_="call it before")
             return self.as_own(base, lambda own: self.assign_slice(own, where, value, node))
         others = self.new_list(())
         self.in_a_row(others, node, value)

@@ -493,8 +493,7 @@ class Reader(Derivatives):
             self.refuse("SD101", node, "assignment to an attribute is outside the language")
         load = ast.copy_location(ast.Name(target.id, ast.Load()), target)
         old = self.expr(load)
-        if isinstance(old, List) and isinstance(node.op, ast.Add):
-            self.list_extend(node, old, self.expr(node.value))
+        if isinstance(old, List) and self.augment_in_place(node, old):
             return
         if isinstance(old, Value) and self.is_array(old) and isinstance(node.op, ast.MatMult):
             self.assign_array(old, self.matrix_product(old, self.expr(node.value), node), node)
@@ -572,11 +571,26 @@ class Reader(Derivatives):
         if isinstance(old, Value) and self.is_array(old):
             self.assign_array(old, self.passing(node.value), node, type(node.op))
             return
-        if isinstance(old, List) and isinstance(node.op, ast.Add):
-            self.list_extend(node, old, self.expr(node.value))
+        if isinstance(old, List) and self.augment_in_place(node, old):
             return
         new = self.binary(type(node.op), old, self.expr(node.value), node)
         self.write_position(base, position, new, target)
+
+    def augment_in_place(self, node: ast.AugAssign, old: List) -> bool:
+        """`+=` and `*=` of a list change it, for all its names; whether it is one of these."""
+        if isinstance(node.op, ast.Add):
+            self.list_extend(node, old, self.expr(node.value))
+            return True
+        if not isinstance(node.op, ast.Mult):
+            return False
+        new = self.binary(ast.Mult, old, self.expr(node.value), node)
+        assert isinstance(new, List)
+        self.changing(old, node)
+        if self.is_row(old):
+            self.write_row(old, self.stored(new))
+        else:
+            self.names[list_key(old)] = self.names[list_key(new)]
+        return True
 
     # -- branches and loops ------------------------------------------------------------------------------------------
 
@@ -1157,11 +1171,15 @@ def pass_outside_values(program: Program, outside: Sequence[Value]) -> Program:
 
 
 def _permutes(node: ast.Assign) -> bool:
-    """Whether elements change their places: `a[i], a[k] = a[k], a[i]`."""
+    """Whether two elements change their places: `a[i], a[k] = a[k], a[i]`."""
     target = node.targets[0]
     if len(node.targets) != 1 or not (isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)):
         return False
-    return sorted(map(ast.unparse, target.elts)) == sorted(map(ast.unparse, node.value.elts))
+    if len(target.elts) != 2 or not all(isinstance(t, ast.Subscript) for t in target.elts):
+        return False  # of three, two may be one place, and then a list is at two
+    if any(isinstance(n, ast.Call | ast.NamedExpr) for n in ast.walk(target)):
+        return False
+    return [ast.unparse(t) for t in target.elts] == [ast.unparse(v) for v in reversed(node.value.elts)]
 
 
 def _with_contents(reader: Reader, result: Abstract) -> Abstract:

@@ -56,7 +56,7 @@ def _is_chosen(value: Value, operations: Sequence[Operation], moved: set[Value])
             continue
         match operation:
             case If():
-                inside = len(readers) == 1
+                inside = not all(_certainly_reads(b, value) for b in operation.blocks())
             case Loop(body=body):
                 inside = readers == [body] and value not in body.yields and _is_chosen(value, body.operations, moved)
             case _:
@@ -65,6 +65,18 @@ def _is_chosen(value: Value, operations: Sequence[Operation], moved: set[Value])
             return False
         chosen = True
     return chosen
+
+
+def _certainly_reads(block: Block, value: Value) -> bool:
+    """Whether the value is differentiated whichever branches inside are taken."""
+    if value in block.yields:
+        return True
+    for operation in block.operations:
+        if value in operation.uses() and not _is_not_differentiated(operation, value, set()):
+            return True
+        if isinstance(operation, If) and all(_certainly_reads(b, value) for b in operation.blocks()):
+            return True
+    return False
 
 
 def _is_not_differentiated(operation: Operation, value: Value, moved: set[Value]) -> bool:

@@ -235,3 +235,111 @@ def replaced_behind(x, n):
 
 def test_what_a_loop_has_left_behind_may_change() -> None:
     srcdiff.check(replaced_behind, X, 3, wrt="x", order=2, backend="python")
+
+
+def names_swapped(x, n):
+    rows = [[v] for v in x[:n]]
+    first, second = rows[0], rows[1]
+    first, second = second, first
+    first.append(x[3])
+    return sum(rows[1]) * second[0]
+
+
+def kept_through_a_branch_that_raises(x, n):
+    rows = [[x[0]], [x[1]]]
+    row = rows[0]
+    for _ in range(3):
+        if n > 100:
+            rows = [[x[2]]]
+            rows[1] = [x[1]]
+    row.append(x[3])
+    return sum(rows[0])
+
+
+def multiplied_in_place(x, n):
+    rows = [[v] for v in x[:n]]
+    row, items = rows[0], [x[0], x[1]]
+    other = items
+    row *= n
+    items *= 2
+    rows[1] *= 2
+    return sum(rows[0]) * sum(other) + sum(rows[1])
+
+
+@pytest.mark.parametrize("function", [names_swapped, kept_through_a_branch_that_raises, multiplied_in_place])
+def test_names_stay_names_of_the_same_list(function: Any) -> None:
+    assert srcdiff.value_and_grad(function, backend="python")(X, 3)[0] == pytest.approx(function(X, 3), rel=1e-14)
+    srcdiff.check(function, X, 3, wrt="x", order=2, backend="python")
+
+
+def three_places_that_may_meet(x, n):
+    rows = [[v] for v in x[:n]]
+    k = n % 3
+    rows[0], rows[k], rows[2] = rows[2], rows[0], rows[k]
+    rows[0].append(x[3])
+    return sum(rows[2])
+
+
+def places_with_effects(x, n):
+    rows, calls = [[v] for v in x[:n]], [0]
+
+    def place():
+        calls[0] += 1
+        return 1 if calls[0] < 3 else calls[0] - 3
+
+    rows[place()], rows[place()] = rows[place()], rows[place()]
+    rows[1].append(x[4])
+    return sum(rows[0])
+
+
+def element_returned_by_a_recursive_function(x, n):
+    def same(row, k):
+        if k == 0:
+            return row
+        return same(row, k - 1)
+
+    rows = [[v] for v in x[:n]]
+    row = same(rows[0], n)
+    row.append(x[1])
+    return sum(rows[0])
+
+
+def identity_of_elements(x, n):
+    rows = [[v] for v in x[:n]]
+    return x[0] if rows[0] is rows[0] else x[1]
+
+
+def bounds_with_effects(x, n):
+    rows = [[v] for v in x[:n]]
+    row = rows[0]
+
+    def longer():
+        row.append(x[3])
+        return 0
+
+    row[longer() : 1] = [x[4]]
+    return sum(row)
+
+
+def replaced_by_a_loop_that_reads_an_element(x, n):
+    rows = [[v] for v in x[:n]]
+    row = rows[0]
+    for _ in range(n):
+        rows = [[row[0]]]
+    return rows[0][0]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        three_places_that_may_meet,
+        places_with_effects,
+        element_returned_by_a_recursive_function,
+        identity_of_elements,
+        bounds_with_effects,
+        replaced_by_a_loop_that_reads_an_element,
+    ],
+)
+def test_what_is_not_known_of_elements_is_refused(function: Any) -> None:
+    with pytest.raises(srcdiff.DifferentiationError):
+        srcdiff.grad(function, backend="python")(X, 3)

@@ -85,6 +85,18 @@ def two_branches_in_two_loops(a, c):
     return total
 
 
+@case(1.0, 0.0, 0.0)
+def one_of_three_branches(a, c):
+    s = np.sqrt(c)
+    if a[1] < -100.0:
+        total = s * a[1]
+    elif a[1] < -50.0:
+        total = s
+    else:
+        total = a[0]
+    return total
+
+
 @case(0.0, 0.5, 1.0 / np.sqrt(8.0))
 def elements_with_a_name(a, c):
     v = a - 1.0
