@@ -14,7 +14,7 @@ A list that has become an element of another is a `Slot` of it from then on, so 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from srcdiff.diagnostics import Refusal
@@ -44,7 +44,7 @@ from srcdiff.source.abstract import (
     stored_types,
     with_part,
 )
-from srcdiff.source.environment import SAME_ELEMENTS, Environment, Key, list_key
+from srcdiff.source.environment import SAME_ELEMENTS, Environment, Key, handles, list_key
 
 _FIRST_ROOM = 4  # elements that the storage of a list has room for at first
 
@@ -93,6 +93,20 @@ class Lists(Environment):
         first = outer.arrays.index(arrays[0])
         behind = outer.arrays[first + len(arrays) - 1 :]
         self.hold(slot.outer, replace(outer, arrays=(*outer.arrays[:first], *contents.arrays, *behind)))
+
+    def hold_items(self, handle: List, items: Iterable[Abstract], node: ast.AST) -> None:
+        """Let the list hold these, among which others may be that it did not hold before."""
+        contents = Items(tuple(items))
+        inside = handles(contents)
+        todo = list(inside)
+        while todo:
+            found = self.names.get(list_key(todo.pop()))
+            more = set() if found is None else handles(found) - inside
+            inside |= more
+            todo += more
+        if handle in inside:
+            self.refuse("SD206", node, "the list would be an element of itself", help_="put a copy there: `list(...)`")
+        self.names[list_key(handle)] = contents
 
     def stored(self, handle: List) -> Stored:
         """The contents of the list in arrays."""
@@ -229,7 +243,7 @@ class Lists(Environment):
     def append(self, handle: List, item: Abstract, node: ast.AST) -> None:
         contents = self.holding(handle)
         if isinstance(contents, Items):
-            self.names[list_key(handle)] = Items((*contents.items, item))
+            self.hold_items(handle, (*contents.items, item), node)
             return
         contents = self.wide_enough(handle, item, node)
         arrays = [

@@ -174,7 +174,7 @@ class Sequences(Expressions):
         if isinstance(contents, Items) and (isinstance(where, Static) or not contents.items):
             items = list(contents.items)
             items.insert(where.value if isinstance(where, Static) else 0, item)
-            self.names[list_key(owner)] = Items(tuple(items))
+            self.hold_items(owner, items, node)
             return Static(None)
         length = self.stored(owner).length
         position = self.within(self.integer(where, node), length)
@@ -287,7 +287,7 @@ class Sequences(Expressions):
                 items[slice(*(p.value for p in (start, stop, step) if isinstance(p, Static)))] = new.items
             except ValueError as error:
                 self.raise_always(ValueError, str(error))
-            self.names[list_key(base)] = Items(tuple(items))
+            self.hold_items(base, items, node)
             return Static(None)
         if step not in (Static(None), Static(1)):
             self.refuse("SD102", node, "a slice with a step cannot be assigned here", help_="write a loop")

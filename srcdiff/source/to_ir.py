@@ -474,7 +474,7 @@ class Reader(Derivatives):
             if not -len(items) <= position.value < len(items):
                 self.raise_always(IndexError, "list assignment index out of range")
             items[position.value] = value
-            self.names[list_key(base)] = Items(tuple(items))
+            self.hold_items(base, items, target)
             return
         stored = self.stored(base)
         where = self.list_position(stored, self.integer(position, target))

@@ -343,3 +343,35 @@ def replaced_by_a_loop_that_reads_an_element(x, n):
 def test_what_is_not_known_of_elements_is_refused(function: Any) -> None:
     with pytest.raises(srcdiff.DifferentiationError):
         srcdiff.grad(function, backend="python")(X, 3)
+
+
+def in_itself(x):
+    items = [x]
+    items.append([items])
+    return x
+
+
+def in_itself_by_another(x):
+    items = [x]
+    others = [items]
+    items.insert(0, (x, others))
+    return x
+
+
+def in_itself_in_a_loop(x):
+    items = [[x]]
+    for _ in range(3):
+        items[0] = items
+    return x
+
+
+def in_itself_by_a_slice(x):
+    items = [x]
+    items[0:1] = [items]
+    return x
+
+
+@pytest.mark.parametrize("function", [in_itself, in_itself_by_another, in_itself_in_a_loop, in_itself_by_a_slice])
+def test_a_list_in_itself_is_refused(function):
+    with pytest.raises(srcdiff.DifferentiationError, match="an element of itself"):
+        srcdiff.grad(function, backend="python")(2.0)
