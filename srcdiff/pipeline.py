@@ -25,6 +25,7 @@ from srcdiff.caching.fingerprint import UnknownError, fingerprint, own_source, v
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.diagnostics.timings import timed
 from srcdiff.emit.module import Module, nameable, write_module
+from srcdiff.emit.naming import RESERVED
 from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.clone import without_comments
@@ -696,8 +697,9 @@ def _keep(work: Work, key: str) -> None:
 
 
 def _free_name(work: Work, name: str) -> str:
-    """The name for the function asked for; a recursive function that it calls may have it already."""
-    while any(name in (c.name, f"{c.name}_adjoint", f"{c.name}_tangent") for c in work.callees):
+    """The name for the function asked for; what it calls may have it already."""
+    called = {n for c in work.callees for n in (c.name, f"{c.name}_adjoint", f"{c.name}_tangent")}
+    while name in called or name in RESERVED:
         name += "_"
     return name
 

@@ -8,13 +8,12 @@ from collections.abc import Iterable
 
 from srcdiff.emit.layout import Layout
 from srcdiff.ir.nodes import Custom, Function, Grow, If, Loop, Value, walk
-from srcdiff.ir.primitives import PRIMITIVES
+from srcdiff.ir.primitives import BROUGHT_ALONG
 from srcdiff.ir.types import Stack
 
 GROWN = {(1, 0): "grown", (2, 0): "more_rows", (2, 1): "wider_rows"}
 """What makes storage larger, by its rank and the axis."""
-_SUPPORT = {p.support for p in PRIMITIVES.values() if p.support} | {"block_sum", "copied", "fitting", *GROWN.values()}
-RESERVED = frozenset({*keyword.kwlist, *dir(builtins), "np", "math", "cuda", "device", "_", *_SUPPORT})
+RESERVED = frozenset({*keyword.kwlist, *dir(builtins), "np", "math", "cuda", "device", "_", *BROUGHT_ALONG})
 
 
 def give_names(function: Function, layout: Layout, reserved: Iterable[str]) -> dict[Value, str]:

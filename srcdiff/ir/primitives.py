@@ -183,3 +183,11 @@ _function("logical_xor",     2, "bool",                                         
 _function("round",           2, "float",   "round",                                                    cheap=True)
 _function("range_length",    3, "int",     "len",   spelling="len(range({0}, {1}, {2}))",              cheap=True)
 _function("stop_gradient",   1, "same",    "",      spelling="({0})",                                   cheap=True)
+
+BROUGHT_ALONG = frozenset(
+    (
+        *(row.support for row in PRIMITIVES.values() if row.support),
+        *("block_sum", "copied", "fitting", "grown", "more_rows", "real_eig", "real_roots", "wider_rows"),
+    )
+)
+"""The names of functions of ours that are written beside the code that calls them; nothing else has such a name."""

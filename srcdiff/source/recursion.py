@@ -32,7 +32,7 @@ from typing import Any
 from srcdiff.diagnostics import Problem, Refusal
 from srcdiff.ir.aliasing import Sites, points_to, written_sites
 from srcdiff.ir.nodes import Block, Call, Copy, Function, Grow, Operation, Store, Value, walk
-from srcdiff.ir.primitives import PRIMITIVES
+from srcdiff.ir.primitives import BROUGHT_ALONG
 from srcdiff.ir.types import Array, Stack
 from srcdiff.source.abstract import (
     Abstract,
@@ -586,7 +586,7 @@ class Recursion(Sameness):
         return values
 
 
-_TAKEN = {"np", "math", "grown", *dir(builtins), *(row.support for row in PRIMITIVES.values() if row.support)}
+_TAKEN = {"np", "math", *dir(builtins), *BROUGHT_ALONG}
 _DERIVED = ("_adjoint", "_tangent", "_adjoint_inside", "_tangent_inside")
 _GIVES = "let it give numbers, arrays, and lists of numbers or of tuples of numbers"
 _MOST_READINGS = 12  # types only widen

@@ -12,10 +12,13 @@ import numpy as np
 import pytest
 
 import srcdiff
+from srcdiff.emit import support
 from srcdiff.emit.write import literal, write_function
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Block, Function, Loop, Value
+from srcdiff.ir.primitives import BROUGHT_ALONG
 from srcdiff.ir.types import BOOL, FLOAT, FLOAT32, INT, Array, Scalar
+from srcdiff.rules import special
 
 
 def printed(function: Callable[..., Any], *arguments: Any) -> list[str]:
@@ -255,6 +258,35 @@ def test_names_of_builtins_and_keywords_are_not_used():
         "    lambda_1 = np.cos(max_1)",
         "    return max_1, lambda_1",
     ]
+
+
+def test_functions_that_are_written_along_have_reserved_names():
+    written = [n for m in (support, special) for n, f in vars(m).items() if getattr(f, "__module__", "") == m.__name__]
+    assert set(written) <= BROUGHT_ALONG
+
+
+def test_functions_of_the_users_may_have_the_names_of_ours():
+    def grown(x):
+        items = []
+        while x < 10.0:
+            items.append(x)
+            x = x * 1.5
+        return sum(items)
+
+    def more_rows(x, n):
+        rows = [[x * j for j in range(k + 1)] for k in range(n)]
+        rows.append([x])
+        rows[0].append(x * x)
+        total = sum([sum(row) for row in rows])
+        return total if n == 0 else more_rows(x * x, n - 1) + total
+
+    def abs(x):
+        return np.abs(x) * x
+
+    for function, arguments in ((grown, (2.0,)), (more_rows, (1.1, 3)), (abs, (-2.0,))):
+        compiled = srcdiff.differentiable(function, backend="python")
+        assert compiled(*arguments) == pytest.approx(function(*arguments), rel=1e-14)
+        srcdiff.check(function, *arguments, backend="python")
 
 
 def test_value_that_a_loop_carries_has_one_name():
