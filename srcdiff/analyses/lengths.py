@@ -92,7 +92,7 @@ class Lengths:
     def of_result(self, call: Library, array: Value, axis: int) -> Any:
         taken, given = LIBRARY[call.function].shapes.split("->")
         letter = given.split(",")[call.outs.index(array)][axis]
-        for argument, letters in zip(call.args, taken.split(","), strict=True):
+        for argument, letters in zip(call.args, taken.split(","), strict=bool(call.args)):
             if letter in letters:
                 return self.of(argument, letters.index(letter))
         return (array, axis)

@@ -70,3 +70,19 @@ def wider_rows(array: Any, position: Any) -> Any:
         for j in range(array.shape[1]):
             larger[k, j] = array[k, j]
     return larger
+
+
+def real_eig(a: Any) -> Any:
+    """The eigenvalues and eigenvectors of a matrix, if all of them are real."""
+    values, vectors = np.linalg.eig(a)
+    if np.iscomplexobj(values):
+        raise ValueError("eig() argument must not cause a domain change.")
+    return values, vectors
+
+
+def real_roots(p: Any) -> Any:
+    """The roots of a polynomial, if all of them are real."""
+    roots = np.roots(p)
+    if np.iscomplexobj(roots):
+        raise ValueError("eigvals() argument must not cause a domain change.")
+    return roots

@@ -491,8 +491,11 @@ class _Writer:
         outs = ", ".join(self.names[v] for v in operation.outs)
         args = [self.expression(a) for a in operation.args]
         if operation.function.startswith("device."):
-            text = f"{operation.function}({', '.join(args)})"
-        elif self.arrays != "np":
+            self.line(f"{outs} = {operation.function}({', '.join(args)})")
+            return
+        if support := LIBRARY[operation.function].support:
+            self.text.support.add(support)
+        if self.arrays != "np":
             text = self.on_host(operation, args)
         else:
             text = LIBRARY[operation.function].spelling.format(*args)

@@ -25,6 +25,8 @@ class LibraryCall:
     """What it is found by in the table, where that is not its name."""
     tangent: None = None
     """Is the transpose of the adjoint."""
+    support: str = ""
+    """The function of the generated code that it is spelled with, where NumPy's own is not enough."""
 
     def lengths(self, result: int) -> tuple[tuple[int, int], ...] | None:
         """Which argument's which axis each axis of a result is as long as, if they say."""
@@ -64,9 +66,14 @@ def opaque(name: str, spelling: str, shapes: str, dtypes: tuple[str, ...]) -> Li
 
 
 def row(
-    name: str, spelling: str, shapes: str, adjoint: Callable[..., Any] | None = None, dtypes: tuple[str, ...] = ()
+    name: str,
+    spelling: str,
+    shapes: str,
+    adjoint: Callable[..., Any] | None = None,
+    dtypes: tuple[str, ...] = (),
+    support: str = "",
 ) -> LibraryCall:
-    LIBRARY[name] = LibraryCall(name, spelling, shapes, adjoint, dtypes)
+    LIBRARY[name] = LibraryCall(name, spelling, shapes, adjoint, dtypes, support=support)
     return LIBRARY[name]
 
 
@@ -190,6 +197,22 @@ def eigenvectors_adjoint(a: Any, values: Any, vectors: Any, values_bar: Any, vec
                 middle[i, j] = 0.0
         middle[i, i] = values_bar[i]
     return (lower_triangle(matrix_matrix(matrix_matrix(vectors, middle), vectors.T)),)
+
+
+def any_eigenvectors_adjoint(a: Any, values: Any, vectors: Any, values_bar: Any, vectors_bar: Any) -> Any:
+    """Giles 2008, section 3.1, of vectors that keep their length; of equal values, the same is left out as above."""
+    middle, angles = matrix_matrix(vectors.T, vectors_bar), matrix_matrix(vectors.T, vectors)
+    n = len(values)
+    for j in range(n):
+        along = middle[j, j]
+        for i in range(n):
+            gap = values[j] - values[i]
+            if gap != 0.0:
+                middle[i, j] = (middle[i, j] - angles[i, j] * along) / gap
+            else:
+                middle[i, j] = 0.0
+        middle[j, j] = values_bar[j]
+    return (solve_matrix(vectors.T, matrix_matrix(middle, vectors.T)),)
 
 
 # ------------------------------------------------------------------------------------------------------- decompositions
@@ -328,11 +351,13 @@ determinant = row("det", "np.linalg.det({0})", "ii->", determinant_adjoint)
 log_determinant = row("slogdet", "np.linalg.slogdet({0})", "ii->,", log_determinant_adjoint)
 cholesky_factor = row("cholesky", "np.linalg.cholesky({0})", "ii->ii", cholesky_adjoint)
 eigenvectors = row("eigh", "np.linalg.eigh({0})", "ii->i,ii", eigenvectors_adjoint)
+any_eigenvectors = row("eig", "real_eig({0})", "ii->i,ii", any_eigenvectors_adjoint, support="real_eig")
 singular_values = row("svd", "np.linalg.svd({0}, False)", "ij->ik,k,kj", singular_values_adjoint)
 all_singular_vectors = row("svd_full", "np.linalg.svd({0}, True)", "ij->ii,k,jj", all_singular_vectors_adjoint)
 orthogonal_triangular = row("qr", "np.linalg.qr({0})", "ij->ik,kj", orthogonal_triangular_adjoint)
 pseudo_inverse = row("pinv", "np.linalg.pinv({0})", "ij->ji", pseudo_inverse_adjoint)
 least_squares = row("lstsq", _LEAST_SQUARES + "[0]", "ij,ik->jk", least_squares_adjoint)
 residuals = row("lstsq_residuals", _LEAST_SQUARES + "[1]", "ij,ik->l", residuals_adjoint)
+real_roots = row("roots", "real_roots({0})", "i->j", support="real_roots")
 rank = row("matrix_rank", "np.linalg.matrix_rank({0})", "ij->", dtypes=("int64",))
 order_of = row("argsort", "np.argsort({0}, kind='mergesort')", "i->i", None, ("int64",))

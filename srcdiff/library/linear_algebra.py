@@ -28,6 +28,7 @@ from srcdiff.library.products import matmul, of_one_type
 from srcdiff.library.reductions import count, finished, root, written
 
 SlogdetResult: Any = type(np.linalg.slogdet(np.eye(1)))
+EigResult: Any = type(np.linalg.eig(np.eye(1)))
 EighResult: Any = type(np.linalg.eigh(np.eye(1)))
 SVDResult: Any = type(np.linalg.svd(np.eye(1)))
 QRResult: Any = type(np.linalg.qr(np.eye(1)))
@@ -153,16 +154,29 @@ def cholesky(a: Any, upper: Any = False) -> Any:
     return stacked(calls.cholesky_factor, a)
 
 
+def eig(a: Any) -> Any:
+    """Of matrices whose eigenvalues are real; others raise `ValueError`."""
+    return EigResult(*stacked_pair(calls.any_eigenvectors, floats(a)))
+
+
+def eigvals(a: Any) -> Any:
+    values, _ = eig(a)
+    return values
+
+
 def eigh(a: Any, UPLO: Any = "L") -> Any:  # noqa: N803
     a = floats(a)
-    if UPLO != "L" and UPLO != "l":
-        a = transposed(a)
+    return EighResult(*stacked_pair(calls.eigenvectors, a if UPLO == "L" or UPLO == "l" else transposed(a)))
+
+
+def stacked_pair(function: Any, a: Any) -> Any:
+    """A number for each row, and a matrix of the same shape, of each matrix."""
     if a.ndim == 2:
-        return EighResult(*calls.eigenvectors(a))
+        return function(a)
     values, vectors = np.empty(first_of(a.shape, -1), a.dtype), np.empty(a.shape, a.dtype)
     for i in each(first_of(a.shape, -2)):
-        values[i], vectors[i] = calls.eigenvectors(a[i])
-    return EighResult(values, vectors)
+        values[i], vectors[i] = function(a[i])
+    return values, vectors
 
 
 def eigvalsh(a: Any, UPLO: Any = "L") -> Any:  # noqa: N803
@@ -355,6 +369,8 @@ FUNCTIONS: dict[Any, Any] = {
     np.linalg.multi_dot: multi_dot,
     np.linalg.cholesky: cholesky,
     np.linalg.eigh: eigh,
+    np.linalg.eig: eig,
+    np.linalg.eigvals: eigvals,
     np.linalg.eigvalsh: eigvalsh,
     np.linalg.svd: svd,
     np.linalg.svdvals: svdvals,

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from srcdiff.library import calls
 from srcdiff.library.language import agree, array_like, common_type, each, float_type, is_array, unsupported, zero
+from srcdiff.library.linear_algebra import floats
 from srcdiff.library.products import matmul
 
 # -------------------------------------------------------------------------------------------------------------- signals
@@ -129,6 +131,25 @@ def poly(seq_of_zeros: Any) -> Any:
         for j in range(k + 1, 0, -1):
             result[j] -= zeros[k] * result[j - 1]
     return result
+
+
+def roots(p: Any) -> Any:
+    """Of polynomials whose roots are real; others raise `ValueError`. Has no derivative."""
+    return calls.real_roots(floats(p))
+
+
+def trim_zeros(filt: Any, trim: Any = "fb", axis: Any = None) -> Any:
+    filt = np.asarray(filt)
+    if filt.ndim != 1:
+        unsupported("`trim_zeros` of more than one axis")
+    start, stop = 0, len(filt)
+    if "f" in trim.lower():
+        while start < stop and filt[start] == 0:
+            start += 1
+    if "b" in trim.lower():
+        while start < stop and filt[stop - 1] == 0:
+            stop -= 1
+    return filt[start:stop]
 
 
 def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: Any = False, w: Any = None, cov: Any = False) -> Any:
@@ -294,6 +315,8 @@ FUNCTIONS: dict[Any, Any] = {
     np.polyder: polyder,
     np.polyint: polyint,
     np.poly: poly,
+    np.roots: roots,
+    np.trim_zeros: trim_zeros,
     np.polyfit: polyfit,
     np.interp: interp,
     np.cov: cov,

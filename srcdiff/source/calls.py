@@ -256,11 +256,11 @@ class Calls(Kernels):
         rule = getattr(target, "__srcdiff_rule__", None)
         if rule is not None:
             return self.call_custom(rule, args, keywords, node)
-        plain = plain_function(target)
-        if plain is not None:
-            return self.call_plain(plain, args, keywords, node)
         unknown = self.call_unknown(target, args, keywords, node)
-        return self.no_source(target, args, node) if unknown is None else unknown
+        if unknown is not None:
+            return unknown
+        plain = plain_function(target)
+        return self.no_source(target, args, node) if plain is None else self.call_plain(plain, args, keywords, node)
 
     def vectorized(self, function: np.vectorize, node: ast.AST) -> Abstract:
         """What `@np.vectorize` has made of a function."""
@@ -412,21 +412,26 @@ class Calls(Kernels):
 
     def library_call(self, call: LibraryCall, args: list[Abstract], node: ast.AST) -> Abstract:
         """A call of BLAS or LAPACK; the letters of its shapes say which sizes must agree."""
-        arrays = [self.the_array(a, node) for a in args]
         taken, given = call.shapes.split("->")
+        letters_of = taken.split(",")[: len(args)]  # there may be none
+        arrays = [
+            self.the_array(a, node) if letters else self.number(a, node)
+            for a, letters in zip(args, letters_of, strict=True)
+        ]
         sizes: dict[str, Size] = {}
-        for array, letters in zip(arrays, taken.split(","), strict=True):
+        for array, letters in zip(arrays, letters_of, strict=True):
             for axis, letter in enumerate(letters):
                 size = self.axis_size(array, axis)
                 known = sizes.setdefault(letter, size)
                 self.require_equal(known, size, lambda: self.misfit(arrays, node))
-        single = all(a.array.dtype == "float32" for a in arrays)
+        single = all(a.type in (Scalar("float32"), Array("float32", _rank(a))) for a in arrays)
         outs: list[Value] = []
         for k, letters in enumerate(given.split(",")):
             dtype = call.dtypes[k] if call.dtypes else "float32" if single else "float64"
             out = Value(Array(dtype, len(letters)) if letters else Scalar(dtype))
             outs.append(out)
-        self.add(Library(tuple(outs), call.key or call.name, tuple(arrays), span=self.span))
+        span = self.span if self.frame.library else self.span_of(node)
+        self.add(Library(tuple(outs), call.key or call.name, tuple(arrays), span=span))
         for out, letters in zip(outs, given.split(","), strict=True):
             if letters:
                 for axis, letter in enumerate(letters):
@@ -442,39 +447,41 @@ class Calls(Kernels):
         name = getattr(target, "__name__", "")
         if name not in _OPAQUE or getattr(np, name, None) is not target:
             return None
-        examples: list[Any] = []
-        texts: list[str] = []
-        arrays: list[Value] = []
-        named = [*(("", x) for x in args), *keywords.items()]
-        for key, x in named:
-            said = f"{key}=" if key else ""
-            if isinstance(x, Static) and isinstance(x.value, bool | int | float | str | None):
-                examples.append(x.value)
-                texts.append(f"{said}{x.value!r}")
-            elif isinstance(x, Value) and isinstance(x.type, Array):
-                examples.append(np.ones((2,) * x.type.rank, x.type.dtype))
-                texts.append(f"{said}{{{len(arrays)}}}")
-                arrays.append(x)
-            else:
-                return None
         assert callable(target)
+        values: list[Value] = []
         try:
+            said = [("", *self.told(x, values)) for x in args]
+            said += [(f"{key}=", *self.told(x, values)) for key, x in keywords.items()]
             with np.errstate(all="ignore"):
-                by_name = dict(zip(keywords, examples[len(args) :], strict=True))
-                found = target(*examples[: len(args)], **by_name)
+                by_name = dict(zip(keywords, [example for _, example, _ in said[len(args) :]], strict=True))
+                found = target(*[example for _, example, _ in said[: len(args)]], **by_name)
         except Exception:
             return None
         results = found if isinstance(found, tuple) else (found,)
         letters = iter(chr(k) for k in range(ord("a"), ord("a") + 1000))
-        taken = ",".join("".join(next(letters) for _ in range(a.array.rank)) for a in arrays)
+        taken = ",".join("".join(next(letters) for _ in range(_rank(v))) for v in values)
         given = ",".join("".join(next(letters) for _ in range(np.ndim(r))) for r in results)
         dtypes = tuple(np.asarray(r).dtype.name for r in results)
-        if not arrays or not all(is_supported_dtype(np.dtype(d)) for d in dtypes):
+        if not all(is_supported_dtype(np.dtype(d)) for d in dtypes):
             return None
-        text = f"np.{name}({', '.join(texts)})"
+        text = f"np.{name}({', '.join(key + text for key, _, text in said)})"
         call = opaque(f"np.{name}", text, f"{taken}->{given}", dtypes)
         self.unknown_calls.append(Problem("SD302", f"`np.{name}` cannot be compiled by Numba", self.span))
-        return self.library_call(call, list(arrays), node)
+        return self.library_call(call, list(values), node)
+
+    def told(self, x: Abstract, values: list[Value]) -> tuple[Any, str]:
+        """Something of the kind of an argument, and how it is written; what is computed joins the values."""
+        match self.forced(x):
+            case Static(value=bool() | int() | float() | str() | None as constant):
+                return constant, repr(constant)
+            case Tuple(items=items):
+                parts = [self.told(i, values) for i in items]
+                return tuple(p for p, _ in parts), f"({', '.join(t for _, t in parts)},)"
+            case Value(type=Scalar(dtype=dtype) | Array(dtype=dtype)) as value:
+                values.append(value)
+                example = np.ones((2,) * _rank(value), dtype)
+                return example if _rank(value) else example.item(), f"{{{len(values) - 1}}}"
+        raise NotImplementedError
 
     def misfit(self, arrays: list[Value], node: ast.AST) -> tuple[str | Value, ...]:
         parts: list[str | Value] = ["shapes do not fit together:"]
@@ -1047,7 +1054,10 @@ _LAZY = {
 
 
 _ABOUT_TYPES = frozenset(
-    (np.dtype, np.finfo, np.iinfo, np.issubdtype, np.result_type, np.promote_types, np.can_cast, np.isscalar)
+    (
+        *(np.dtype, np.finfo, np.iinfo, np.issubdtype, np.result_type, np.promote_types, np.can_cast, np.isscalar),
+        *(np.iscomplexobj, np.isrealobj),
+    )
 )
 """What NumPy says about types is known when the function is compiled."""
 
@@ -1058,13 +1068,12 @@ _GO_THROUGH = {
 }
 """What goes through an iterator at once, or when somebody goes through what it gives."""
 
-_OPAQUE = frozenset(
-    (
-        *("bartlett", "blackman", "hamming", "hanning", "histogram", "i0", "intersect1d", "kaiser", "setdiff1d"),
-        *("setxor1d", "union1d"),
-    )
-)
+_OPAQUE = frozenset((*("histogram", "i0", "intersect1d", "kaiser", "setdiff1d", "setxor1d", "union1d"),))
 """Functions that give new numbers or arrays of a type and rank that depend on those of their arguments alone."""
+
+
+def _rank(value: Value) -> int:
+    return value.type.rank if isinstance(value.type, Array) else 0
 
 
 def values_in(x: Abstract) -> list[Value]:

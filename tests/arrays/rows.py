@@ -112,6 +112,12 @@ def positive_definite(size: int) -> np.ndarray:
     return part @ part.T + np.diag(np.arange(1.0, size + 1.0))
 
 
+def with_real_eigenvalues(size: int) -> np.ndarray:
+    """A matrix that is not symmetric, with eigenvalues that are real and apart."""
+    part = regular(size, size)
+    return part @ np.diag(np.arange(1.0, size + 1.0)) @ np.linalg.inv(part)
+
+
 def integers(*numbers: int, dtype: Any = np.int64) -> np.ndarray:
     """An array of integers: data and indices."""
     return np.array(numbers, dtype=dtype)

@@ -10,7 +10,18 @@ import math
 
 import numpy as np
 
-from tests.arrays.rows import Row, array, booleans, every, integers, once, positive_definite, regular, row
+from tests.arrays.rows import (
+    Row,
+    array,
+    booleans,
+    every,
+    integers,
+    once,
+    positive_definite,
+    regular,
+    row,
+    with_real_eigenvalues,
+)
 
 # -------------------------------------------------------------------------------------------- elementwise functions
 
@@ -45,6 +56,7 @@ ELEMENTWISE: list[Row] = [
     row("sinc", lambda a, w: np.sum(np.sinc(a) * w), once((5,))),
     row("absolute", lambda a, w: np.sum((np.abs(a) + np.absolute(a * 2.0) + np.fabs(a)) * w), every((2, 3))),
     row("nan_to_num", lambda a, w: np.sum(np.nan_to_num(a) * w), once((5,))),
+    row("of_reals", lambda a, w: np.sum((a * np.isreal(a) + np.imag(a) - np.iscomplex(a)) * w), once((2, 3))),
     row("add_subtract", lambda a, b, w: np.sum((np.add(a, b) - np.subtract(b, a * b)) * w), every((2, 3), (2, 3))),
     row("multiply", lambda a, b, w: np.sum(np.multiply(a, b) * w), every((2, 3), (3,)) + once((0,), (0,))),
     row("divide", lambda a, b, w: np.sum(np.divide(a, b) * w), every((2, 3), (2, 1), low=0.5, high=2.0)),
@@ -1398,6 +1410,11 @@ def eigh_vectors(a, w):
     return np.sum(np.sin(values)) + np.sum(vectors**2 * w)
 
 
+def eig_both(a, w):
+    values, vectors = np.linalg.eig(a)
+    return np.sum(np.sin(values)) + np.sum(vectors**2 * w)
+
+
 def eigh_rebuilt(a, w):
     values, vectors = np.linalg.eigh(a + a.T)
     return np.sum((vectors @ np.diag(np.exp(values)) @ vectors.T) * w)
@@ -1465,6 +1482,9 @@ LINALG: list[Row] = [
     row("eigh_values", lambda a, w: np.sum(np.linalg.eigh(a)[0] * w), every(positive_definite(3))),
     row("eigh_vectors", eigh_vectors, once((3, 3))),
     row("eigh_rebuilt", eigh_rebuilt, once((3, 3))),
+    row("eig", eig_both, every(with_real_eigenvalues(3), (3, 3)) + once(with_real_eigenvalues(2), (2, 2))),
+    row("eig_stacked", eig_both, once(np.stack([with_real_eigenvalues(2), np.diag([3.0, 1.0])]), (2, 2, 2))),
+    row("eigvals", lambda a, w: np.sum(np.linalg.eigvals(a) * w), once(with_real_eigenvalues(3)) + once((0, 0))),
     row("svd_values", svd_values, every((3, 2)) + once((2, 3)) + once((2, 2))),
     row("svd_vectors", svd_vectors, once((3, 2), (3, 2), (2, 2)) + once((2, 3), (2, 2), (2, 3))),
     row("svd_rebuilt", svd_rebuilt, once((3, 2)) + once((2, 3))),
@@ -2273,6 +2293,13 @@ BEYOND: list[Row] = [
         once(regular(4, 4), (2, 2)),
     ),
     row("tensorinv", lambda a, w: np.sum(np.linalg.tensorinv(a.reshape(4, 2, 2), ind=1) * w), once(regular(4, 4))),
+    row(
+        "trim_zeros",
+        lambda a: np.sum(np.trim_zeros(a) ** 2) * len(np.trim_zeros(a, "f")) * len(np.trim_zeros(a, "B")),
+        once(np.array([0.0, 0.0, 1.5, 0.0, -2.0, 0.0])),
+        exact=(np.array([0.0, 0.0, 60.0, 0.0, -80.0, 0.0]),),
+    ),
+    row("trim_all_zeros", lambda a: np.sum(np.trim_zeros(a, "b")) + len(np.trim_zeros(a)), once((0,))),
     row("polynomials", lambda a, b, w: np.sum(np.polyadd(np.polymul(a, b), np.polysub(a, b)) * w), every((4,), (2,))),
     row("polyder_polyint", lambda a, w: np.sum(np.polyder(a, 2) * np.polyint(a, 2, [1.0, 2.0])[:2] * w), every((4,))),
     row("poly", lambda a, w: np.sum(np.poly(a) * w), every((3,))),

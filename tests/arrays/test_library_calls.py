@@ -287,3 +287,46 @@ def test_a_function_without_a_rule_takes_data_by_name() -> None:
     assert srcdiff.grad(counted_in_bins, wrt="x", backend="python")(1.5, data) == counted_in_bins(1.0, data)
     with pytest.raises(srcdiff.DifferentiationError, match=r"np.histogram"):
         srcdiff.grad(counted_in_bins, wrt="data", backend="python")(1.5, data)
+
+
+def by_numbers(x: float, data: Any, bins: int, most: float, bend: float) -> Any:
+    """Numbers that are known only at the call, tuples, and no argument that is computed."""
+    counts, edges = np.histogram(data, bins, (0.5, most))
+    window = np.kaiser(len(data), bend) * np.kaiser(5, 2.0) + np.union1d(data, data[1:])[0]
+    return x * counts[bins - 1] * edges[1] + x * x * np.sum(window)
+
+
+@pytest.mark.parametrize("backend", ["python", "numba"])
+def test_a_function_without_a_rule_takes_numbers_and_tuples(backend: str) -> None:
+    point = (1.5, np.array([3.0, 1.0, 2.0, 2.0, 5.0]), 3, 4.5, 1.5)
+    slope = (by_numbers(2.5, *point[1:]) - by_numbers(0.5, *point[1:])) / 2.0  # exact, of a parabola
+    assert srcdiff.grad(by_numbers, backend=backend)(*point) == pytest.approx(slope, rel=1e-12)
+    for name, function in (("most", "histogram"), ("bend", "kaiser")):
+        with pytest.raises(srcdiff.DifferentiationError, match=rf"np.{function}` has no derivative rule"):
+            srcdiff.grad(by_numbers, wrt=name, backend=backend)(*point)
+
+
+def largest_root(x: float, p: Any) -> Any:
+    return x * x * np.max(np.roots(p))
+
+
+@pytest.mark.parametrize("backend", ["python", "numba"])
+def test_roots_of_data(backend: str) -> None:
+    gradient = srcdiff.grad(largest_root, backend=backend)
+    assert gradient(1.5, np.array([0.0, 1.0, -6.0, 11.0, -6.0, 0.0])) == pytest.approx(9.0, rel=1e-12)
+    with pytest.raises(ValueError, match="domain change"):
+        gradient(1.5, np.array([1.0, 0.0, 1.0]))
+    with pytest.raises(srcdiff.DifferentiationError, match="roots` has no derivative rule"):
+        srcdiff.grad(largest_root, wrt="p", backend=backend)(1.5, np.array([1.0, -6.0, 11.0, -6.0]))
+
+
+def spectral_radius(a: Any) -> Any:
+    return np.max(np.abs(np.linalg.eigvals(a)))
+
+
+@pytest.mark.parametrize("backend", ["python", "numba"])
+def test_eigenvalues_that_are_not_real_raise(backend: str) -> None:
+    gradient = srcdiff.grad(spectral_radius, backend=backend)
+    np.testing.assert_allclose(gradient(np.array([[2.0, 1.0], [0.0, 1.0]])), [[1.0, 0.0], [1.0, 0.0]], atol=1e-14)
+    with pytest.raises(ValueError, match="domain change"):
+        gradient(np.array([[0.0, 1.0], [-1.0, 0.0]]))
