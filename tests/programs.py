@@ -5223,6 +5223,30 @@ program(lists_by_counters, at=[(0.4, 2), (0.7, 1)], raises=[((0.4, 0), IndexErro
 # --------------------------------------------------------------------- recursion that gives arrays and changes lists
 
 
+def arrays_of_a_list_that_grows(a, n):
+    """Arrays that a loop collects become one array, side by side or one behind the other."""
+    states = []
+    u = a
+    for k in range(n):
+        u = np.sin(u) * (1.0 + 0.1 * k)
+        states.append(u)
+    return np.sum(np.array(states)[:, 0] ** 2) + np.sum(np.concatenate(states) * np.arange(n * len(a)))
+
+
+program(arrays_of_a_list_that_grows, at=[(vector(3), 3), (vector(2), 1)], raises=[((vector(3), 0), ValueError)])
+
+
+def arrays_of_rows(x, n):
+    """Lists in a list are joined and stacked as arrays are."""
+    rows = []
+    for k in range(n):
+        rows.append([x**k, x * k])
+    return np.sum(np.concatenate(rows) * np.arange(2 * n)) + np.sum(np.vstack(rows)[:, 0] ** 2)
+
+
+program(arrays_of_rows, at=[(0.7, 3), (1.3, 1)])
+
+
 def recursive_merge_sort(a):
     """Divide and conquer: a recursive function returns its argument, or an array that it makes."""
 

@@ -227,16 +227,21 @@ def arrays_of(items: Any) -> Any:
     return found
 
 
-def joined_rows(arrays: Any, axis: Any) -> Any:
+def joined_rows(arrays: Any, axis: Any, out: Any = None, dtype: Any = None) -> Any:
     """The arrays of a list of any length one behind the other."""
-    first = arrays[0]
+    if len(arrays) == 0:
+        raise ValueError("need at least one array to concatenate")
+    if axis is None:
+        return joined_rows([array_like(a).flatten() for a in arrays], 0, out, dtype)
+    first = array_like(arrays[0])
+    axis = axis_of(axis, first.ndim)
     length = 0
     for k in range(len(arrays)):
-        length += arrays[k].shape[axis]
-    result = np.empty(replaced(first.shape, axis, length), first.dtype)
+        length += array_like(arrays[k]).shape[axis]
+    result = room_for_rows(replaced(first.shape, axis, length), first.dtype, out, dtype)
     offset = 0
     for k in range(len(arrays)):
-        a = arrays[k]
+        a = array_like(arrays[k])
         for n, m in zip(without(a.shape, (axis,)), without(first.shape, (axis,)), strict=True):
             agree(n, m, "all the input array dimensions except for the concatenation axis must match exactly")
         for i in each(a.shape):
@@ -245,10 +250,13 @@ def joined_rows(arrays: Any, axis: Any) -> Any:
     return result
 
 
-def stacked_rows(arrays: Any, axis: Any) -> Any:
+def stacked_rows(arrays: Any, axis: Any, out: Any = None, dtype: Any = None) -> Any:
     """The arrays of a list of any length along a new axis."""
+    if len(arrays) == 0:
+        raise ValueError("need at least one array to stack")
     first = array_like(arrays[0])
-    result = np.empty(inserted(first.shape, axis, len(arrays)), first.dtype)
+    axis = axis_of(axis, first.ndim + 1)
+    result = room_for_rows(inserted(first.shape, axis, len(arrays)), first.dtype, out, dtype)
     for k in range(len(arrays)):
         a = array_like(arrays[k])
         for n, m in zip(a.shape, first.shape, strict=True):
@@ -258,9 +266,22 @@ def stacked_rows(arrays: Any, axis: Any) -> Any:
     return result
 
 
+def room_for_rows(shape: Any, own: Any, out: Any, dtype: Any) -> Any:
+    if out is not None:
+        unsupported("`out` with a list whose length is known only at run time")
+    return np.empty(shape, own if dtype is None else dtype)
+
+
+def are_vectors(arrays: Any) -> Any:
+    """Whether a list of any length has arrays of one axis."""
+    if len(arrays) == 0:
+        raise ValueError("need at least one array to concatenate")
+    return array_like(arrays[0]).ndim == 1
+
+
 def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None) -> Any:
     if not counted(arrays):
-        return joined_rows(arrays, axis_of(axis, arrays[0].ndim))
+        return joined_rows(arrays, axis, out, dtype)
     arrays = arrays_of(arrays)
     if axis is None:
         flat: Any = ()
@@ -294,7 +315,7 @@ def joined(arrays: Any, axis: Any, out: Any = None, dtype: Any = None) -> Any:
 
 def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None) -> Any:
     if not counted(arrays):
-        return stacked_rows(arrays, axis_of(axis, np.ndim(arrays[0]) + 1))
+        return stacked_rows(arrays, axis, out, dtype)
     arrays = arrays_of(arrays)
     first = arrays[0]
     axis = axis_of(axis, first.ndim + 1)
@@ -316,7 +337,7 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None) -> 
 
 def hstack(tup: Any, *, dtype: Any = None) -> Any:
     if not counted(tup):
-        return joined_rows(tup, 0 if tup[0].ndim == 1 else 1)
+        return joined_rows(tup, 0 if are_vectors(tup) else 1, None, dtype)
     arrays: Any = ()
     for a in arrays_of(tup):
         arrays = (*arrays, atleast_1d(a))
@@ -325,7 +346,7 @@ def hstack(tup: Any, *, dtype: Any = None) -> Any:
 
 def vstack(tup: Any, *, dtype: Any = None) -> Any:
     if not counted(tup):
-        return stacked_rows(tup, 0) if tup[0].ndim == 1 else joined_rows(tup, 0)
+        return stacked_rows(tup, 0, None, dtype) if are_vectors(tup) else joined_rows(tup, 0, None, dtype)
     arrays: Any = ()
     for a in arrays_of(tup):
         arrays = (*arrays, atleast_2d(a))
@@ -341,7 +362,7 @@ def dstack(tup: Any) -> Any:
 
 def column_stack(tup: Any) -> Any:
     if not counted(tup):
-        return stacked_rows(tup, 1) if tup[0].ndim == 1 else joined_rows(tup, 1)
+        return stacked_rows(tup, 1) if are_vectors(tup) else joined_rows(tup, 1)
     arrays: Any = ()
     for a in arrays_of(tup):
         if a.ndim < 2:

@@ -18,7 +18,7 @@ from srcdiff.ir.nodes import (
     Slice,
     Value,
 )
-from srcdiff.ir.types import FLOAT, INT, Array, Scalar, is_supported_dtype
+from srcdiff.ir.types import FLOAT, INT, Array, Scalar, Stack, is_supported_dtype
 from srcdiff.source.abstract import (
     Abstract,
     Items,
@@ -274,11 +274,12 @@ class Arrays(WholeArrays):
     def array_of_stored(self, of: List, dtype: Abstract, node: ast.AST) -> Abstract:
         """An array of a list that has grown at run time."""
         contents = self.stored(of)
+        are_rows = holds_lists(contents.element) and len(contents.arrays) == 2
+        if isinstance(contents.arrays[0].type, Stack) or (len(contents.arrays) != 1 and not are_rows):
+            return self.call_with(Static(np.stack), [of], {"dtype": dtype}, node)
         used = self.view(contents.arrays[0], (*map(Index, contents.at), Slice(None, contents.length, None)))
-        if holds_lists(contents.element) and len(contents.arrays) == 2:
+        if are_rows:
             used = self.view(used, (Slice(None, None, None), Slice(None, self.width(contents), None)))
-        elif len(contents.arrays) != 1:
-            return self.call_named("stack", node, of)
         same = isinstance(dtype, Static) and dtype.value is None
         return self.copy(used) if same else self.forced(self.call_astype(node, used, dtype))
 

@@ -375,3 +375,44 @@ def in_itself_by_a_slice(x):
 def test_a_list_in_itself_is_refused(function):
     with pytest.raises(srcdiff.DifferentiationError, match="an element of itself"):
         srcdiff.grad(function, backend="python")(2.0)
+
+
+def collected(x, n):
+    blocks, rows = [], []
+    for k in range(n):
+        blocks.append(x * np.ones((2, 3)) * k)
+        rows.append([x * j for j in range(k + 1)])
+    return blocks, rows
+
+
+@pytest.mark.parametrize(
+    "joined",
+    [
+        lambda blocks, rows: np.array(blocks)[1:, 0],
+        lambda blocks, rows: np.array(blocks, dtype=np.float64),
+        lambda blocks, rows: np.asarray(blocks) * np.arange(3),
+        lambda blocks, rows: np.stack(blocks, axis=-1, dtype=np.float64)[0],
+        lambda blocks, rows: np.concatenate(blocks, axis=1) * np.arange(3 * len(blocks)),
+        lambda blocks, rows: np.concatenate(blocks, axis=None, dtype=np.float64) * np.arange(6 * len(blocks)),
+        lambda blocks, rows: np.concatenate(rows, axis=-1) * np.arange(len(rows) * (len(rows) + 1) // 2),
+        lambda blocks, rows: np.hstack(rows) ** 2,
+        lambda blocks, rows: np.hstack(blocks)[0],
+        lambda blocks, rows: np.vstack(blocks, dtype=np.float64)[:, 1],
+        lambda blocks, rows: np.column_stack(blocks)[1],
+        lambda blocks, rows: np.mean(blocks, axis=0),
+    ],
+)
+def test_what_a_loop_collects_becomes_an_array(joined):
+    def total(x, n):
+        return np.sum(joined(*collected(x, n)) ** 2)
+
+    srcdiff.check(total, 1.3, 4, backend="python")
+
+
+def test_the_type_of_what_is_joined_is_as_asked_for():
+    def single(x, n):
+        blocks, rows = collected(x, n)
+        return np.concatenate(blocks, dtype=np.float32), np.hstack(rows, dtype=np.float32), np.stack(blocks)
+
+    value, _ = srcdiff.vjp(single, 1.3, 2, backend="python")
+    assert [v.dtype for v in value] == [np.float32, np.float32, np.float64]
