@@ -276,7 +276,7 @@ class Arrays(WholeArrays):
         contents = self.stored(of)
         are_rows = holds_lists(contents.element) and len(contents.arrays) == 2
         if isinstance(contents.arrays[0].type, Stack) or (len(contents.arrays) != 1 and not are_rows):
-            return self.call_with(Static(np.stack), [of], {"dtype": dtype}, node)
+            return self.call_named("stack", node, of, dtype=dtype)
         used = self.view(contents.arrays[0], (*map(Index, contents.at), Slice(None, contents.length, None)))
         if are_rows:
             used = self.view(used, (Slice(None, None, None), Slice(None, self.width(contents), None)))

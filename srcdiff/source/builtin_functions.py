@@ -139,7 +139,7 @@ class Builtins(Sequences):
             return self.binary(ast.Add, start, self.call_named("sum", node, of, Static(0)), node)
         return self.fold(node, of, start, lambda a, b: self.binary(ast.Add, a, b, node))
 
-    def call_named(self, name: str, node: ast.AST, *args: Abstract) -> Abstract:
+    def call_named(self, name: str, node: ast.AST, *args: Abstract, **keywords: Abstract) -> Abstract:
         raise NotImplementedError
 
     def call_prod(self, node: ast.AST, of: Abstract, *, start: Abstract = Static(1)) -> Abstract:  # noqa: B008

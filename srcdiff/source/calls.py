@@ -395,12 +395,12 @@ class Calls(Kernels):
 
     # -- the library -------------------------------------------------------------------------------------------------
 
-    def call_named(self, name: str, node: ast.AST, *args: Abstract) -> Abstract:
+    def call_named(self, name: str, node: ast.AST, *args: Abstract, **keywords: Abstract) -> Abstract:
         """A function of the library, by the name NumPy has for it."""
         function: Any = np
         for part in name.split("."):
             function = getattr(function, part)
-        return self.call_with(Static(function), list(args), {}, node)
+        return self.call_with(Static(function), list(args), keywords, node)
 
     def matrix_product(self, left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
         return self.call_named("matmul", node, left, right)
@@ -472,7 +472,9 @@ class Calls(Kernels):
     def told(self, x: Abstract, values: list[Value]) -> tuple[Any, str]:
         """Something of the kind of an argument, and how it is written; what is computed joins the values."""
         match self.forced(x):
-            case Static(value=bool() | int() | float() | str() | None as constant):
+            case Static(value=None | bool() | int() | str() as constant) if "{" not in str(constant):
+                return constant, repr(constant)
+            case Static(value=float() as constant) if math.isfinite(constant):
                 return constant, repr(constant)
             case Tuple(items=items):
                 parts = [self.told(i, values) for i in items]
