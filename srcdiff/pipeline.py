@@ -44,6 +44,7 @@ from srcdiff.transforms.fuse import fuse, straighten
 from srcdiff.transforms.gather import gather
 from srcdiff.transforms.kernels import to_kernels
 from srcdiff.transforms.memory import tidy_memory
+from srcdiff.transforms.pick import compute_where_picked
 from srcdiff.transforms.products import products_as_loops
 from srcdiff.transforms.recursion import adjoints_of_callees, refuse_shared_memory
 from srcdiff.transforms.registers import elements_in_registers
@@ -294,6 +295,13 @@ def _suit_the_machine(work: Work) -> None:
     _simplify(work)
 
 
+def _pick(work: Work) -> None:
+    if work.request.mode in ("reverse", "pullback"):
+        work.main = compute_where_picked(work.main, [v for n in work.request.wrt for v in _chosen(work, n)])
+        work.callees = tuple(compute_where_picked(c, c.params) for c in work.callees)
+        _simplify(work)
+
+
 def _sink(work: Work) -> None:
     if work.request.mode in ("reverse", "pullback"):
         work.main = sink_into_branches(work.main, [v for n in work.request.wrt for v in _chosen(work, n)])
@@ -531,6 +539,7 @@ def _emit(work: Work) -> None:
 
 STEPS: Sequence[tuple[str, Callable[[Work], None]]] = (
     ("simplify the program", _simplify),
+    ("compute elements where they are picked", _pick),
     ("let loops share a body", _share_loops),
     ("compute inside a branch what only it differentiates", _sink),
     ("reverse the program", _reverse),

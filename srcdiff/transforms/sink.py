@@ -49,7 +49,7 @@ def _is_chosen(value: Value, operations: Sequence[Operation], moved: set[Value])
     """Whether some branches differentiate the value, and nothing else does; what is left behind has no derivative."""
     chosen = False
     for operation in operations:
-        if value in operation.uses() and not _is_not_differentiated(operation, value, moved):
+        if value in operation.uses() and not is_not_differentiated(operation, value, moved):
             return False
         readers = [b for b in operation.blocks() if _reads(b, value)]
         if not readers:
@@ -72,14 +72,14 @@ def _certainly_reads(block: Block, value: Value) -> bool:
     if value in block.yields:
         return True
     for operation in block.operations:
-        if value in operation.uses() and not _is_not_differentiated(operation, value, set()):
+        if value in operation.uses() and not is_not_differentiated(operation, value, set()):
             return True
         if isinstance(operation, If) and all(_certainly_reads(b, value) for b in operation.blocks()):
             return True
     return False
 
 
-def _is_not_differentiated(operation: Operation, value: Value, moved: set[Value]) -> bool:
+def is_not_differentiated(operation: Operation, value: Value, moved: set[Value]) -> bool:
     if isinstance(operation, Apply):
         return operation.out in moved or value not in differentiable_arguments(operation)
     return not operation.defines() and not isinstance(operation, Store)  # raised or printed
