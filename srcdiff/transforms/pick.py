@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from srcdiff.analyses.activity import Activity, activity
-from srcdiff.ir.aliasing import points_to, written_sites
+from srcdiff.ir.aliasing import points_to
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
     Alloc,
@@ -25,12 +25,14 @@ from srcdiff.ir.nodes import (
     Block,
     Call,
     Const,
+    Copy,
     Custom,
     Dim,
     Function,
     Grow,
     If,
     Index,
+    Library,
     Load,
     Loop,
     NewAxis,
@@ -145,7 +147,12 @@ class _Picking:
         """Whether an element would be the same later: nothing is written that it is computed from."""
         if any(isinstance(o, Call | Custom | Grow | Push | Pop | Peek) for o in walk(rest)):
             return False
-        written, sites = written_sites(rest, self.active.sites), self.active.sites
+        sites, written = self.active.sites, set[Value]()
+        new = {v for o in walk(rest) if isinstance(o, Alloc | Copy | Library) for v in o.defines()}
+        for operation in walk(rest):
+            if isinstance(operation, Store):
+                memory = sites.get(operation.array, frozenset((operation.array,)))
+                written |= set() if memory <= new else memory  # what comes up now is not what was there before
         return not any(sites.get(o.array, frozenset((o.array,))) & written for o in made.steps if isinstance(o, Load))
 
     # -- what is picked ----------------------------------------------------------------------------------------------
@@ -187,7 +194,8 @@ class _Picking:
         for item in view.items:
             if isinstance(item, Slice):
                 step = 1 if item.step is None else self.constants.get(item.step)
-                if not (isinstance(step, int) and step > 0) or not (item.start is None or item.start in from_front):
+                known = item.start is None or item.start in from_front or item.start in self.constants
+                if not known or not (isinstance(step, int) and step > 0):
                     return False
         return any(isinstance(i, Index) or (isinstance(i, Slice) and i.parts()) for i in view.items)
 
@@ -229,7 +237,7 @@ class _Picking:
 
     def compute(self, load: Load, made: _Made, view: View | None, build: Builder, from_front: set[Value]) -> None:
         known: dict[Value, Value] = {}
-        places = load.indices if view is None else _in_whole(view, load.indices, build)
+        places = load.indices if view is None else self.in_whole(view, load.indices, made, build)
         for loop, place in zip(made.nest, places, strict=True):
             assert loop.index is not None and loop.bounds is not None
             known[loop.index] = place
@@ -241,21 +249,23 @@ class _Picking:
             build.add(replace(step.replaced(lambda v: known.get(v, v)), out=out, span=load.span))  # type: ignore[call-arg]
             known[step.out] = out
 
-
-def _in_whole(view: View, indices: Sequence[Value], build: Builder) -> list[Value]:
-    """The place in an array of a place in a view of it."""
-    places, given = list[Value](), iter(indices)
-    for item in view.items:
-        match item:
-            case Index(value=value):
-                places.append(value)
-            case Slice(start=start, step=step):
-                place = next(given)
-                place = place if step is None else build.apply("multiply", place, step)
-                places.append(place if start is None else build.apply("add", place, start))
-            case NewAxis():
-                next(given)
-    return [*places, *given]
+    def in_whole(self, view: View, indices: Sequence[Value], made: _Made, build: Builder) -> list[Value]:
+        """The place in an array of a place in a view of it."""
+        places, given = list[Value](), iter(indices)
+        for item in view.items:
+            match item:
+                case Index(value=value):
+                    places.append(value)
+                case Slice(start=start, step=step):
+                    place = next(given)
+                    place = place if step is None else build.apply("multiply", place, step)
+                    bounds = made.nest[len(places)].bounds
+                    if start is not None and self.constants.get(start, 0) < 0 and bounds is not None:  # from the end
+                        start = build.apply("maximum", build.apply("add", bounds[1], start), build.const(0))
+                    places.append(place if start is None else build.apply("add", place, start))
+                case NewAxis():
+                    next(given)
+        return [*places, *given]
 
 
 def _loads(array: Value, block: Block) -> list[Load]:

@@ -42,6 +42,22 @@ def by_a_slice(v, index):
 
 
 @case
+def by_a_slice_from_the_end(v, index):
+    w = v[1:4]
+    return np.sum(np.sqrt(v)[-4:-1] * np.arange(3)) + np.sum(np.log(w)[-100:2])
+
+
+@case
+def in_a_loop_that_replaces_it(v, index):
+    total = 0.0
+    for k in range(3):
+        s = np.sqrt(v * (k + 1.0))
+        v = v * 1.5
+        total += np.sum(s[v > 1.0])
+    return total
+
+
+@case
 def by_a_part_of_a_slice(v, index):
     s = np.sqrt(np.outer(v, v[1:4]) * 2.0)
     return np.sum(s[1, 1:] ** 3)
