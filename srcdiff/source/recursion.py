@@ -100,6 +100,8 @@ class Unit:
     params: tuple[Value, ...] = ()
     outcome: Outcome | None = None
     function: Function | None = None
+    problems: tuple[Problem, ...] = ()
+    """What is wrong with it: to be said by everyone who calls it, also where somebody was not listened to before."""
 
 
 class Recursion(Sameness):
@@ -130,8 +132,18 @@ class Recursion(Sameness):
         key = (identity, tuple(descriptions.items()), tuple(surroundings.items()))
         if key not in self.units:
             self.units[key] = Unit(self.unit_name(frame.name))
-            self.read_unit(self.units[key], frame, descriptions, surroundings, node)
+            before, self.problems = self.problems, []
+            try:
+                self.read_unit(self.units[key], frame, descriptions, surroundings, node)
+                self.units[key].problems = tuple(self.problems)
+            except Refusal:
+                self.units.pop(key, None)
+                before += [p for p in self.problems if p not in before]
+                raise
+            finally:
+                self.problems = before
         unit = self.units[key]
+        self.problems += [p for p in unit.problems if p not in self.problems]
         if unit.outcome is None:
             self.unknown.add(unit.name)
             raise UnknownResult

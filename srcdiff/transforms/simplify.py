@@ -304,7 +304,7 @@ class _Dead:
     def is_seen(self, operation: Operation) -> bool:
         """Whether it ends or prints something, or changes a list of arrays, or arrays through a call, for others."""
         match operation:
-            case Raise() | Print() | Comment() | Enlarge() | Barrier():
+            case Raise() | Print() | Enlarge() | Barrier():
                 return True
             case Call():
                 return bool(operation.writes)
@@ -377,7 +377,15 @@ class _Dead:
             self.need(value)
 
     def block(self, block: Block) -> Block:
-        operations = [self.rebuilt(o) for o in block.operations if o in self.live_operations]
+        """What is live, and the comments on that."""
+        operations: list[Operation] = []
+        comment = None
+        for operation in block.operations:
+            if isinstance(operation, Comment):
+                comment = operation
+            elif operation in self.live_operations:
+                operations += [self.rebuilt(operation)] if comment is None else [comment, self.rebuilt(operation)]
+                comment = None
         return changed(block, operations=tuple(operations))
 
     def rebuilt(self, operation: Operation) -> Operation:

@@ -387,3 +387,66 @@ def test_second_derivative_where_an_array_is_passed_twice() -> None:
 
     a = np.array([0.3, 0.4])
     np.testing.assert_allclose(srcdiff.hvp(around, backend="python")(a, np.ones(2)), 6.0 * np.ones(2))
+
+
+def written_beside_a_copy(a, x, depth):
+    if depth <= 0:
+        return a * x
+    part = a.reshape(2)
+    a[0] = x
+    return written_beside_a_copy(0.5 * a, x, depth - 1) * part[0]
+
+
+def array_or_number(x, depth):
+    if depth <= 0:
+        return np.full(2, x)
+    below = array_or_number(x, depth - 1)
+    return x + 0.0 * below[0]
+
+
+def product_of_a_matrix_and_a_number(a, depth):
+    if depth <= 0:
+        return 0.5 * a
+    return product_of_a_matrix_and_a_number(a, depth - 1) @ 0.5
+
+
+def in_a_loop(call):
+    def program(x):
+        for _ in range(2):
+            u = call(x)
+        return np.sum(u)
+
+    return program
+
+
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        (lambda x: written_beside_a_copy(np.ones(2), x, 2), "SD303"),
+        (lambda x: array_or_number(x, 1), "SD202"),
+        (lambda x: product_of_a_matrix_and_a_number(np.full((2, 2), x), 3), "SD203"),
+    ],
+)
+def test_what_is_wrong_with_a_recursive_function_is_said_in_loops_too(call, code):
+    """A loop is read several times, and only what the last reading finds is said."""
+    with pytest.raises(srcdiff.DifferentiationError, match=code):
+        srcdiff.grad(in_a_loop(call), backend="python")(0.7)
+
+
+def quotients(a, depth):
+    if depth <= 0:
+        return 0.5
+    a[0] /= 1.2
+    return quotients(a, depth - 1)
+
+
+def called_for_nothing(a):
+    if a[0] >= 0.1:
+        quotients(np.ones(2), 3)
+    for _ in range(2):
+        quotients(np.ones(2), 3)
+    return a[0] * a[0]
+
+
+def test_a_call_that_leads_to_nothing_leaves_nothing_behind():
+    np.testing.assert_array_equal(srcdiff.grad(called_for_nothing, backend="python")(np.array([0.6, 1.0])), [1.2, 0.0])
