@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import itertools
+import linecache
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -22,6 +24,7 @@ from srcdiff.source.structures import layout_of, parts_of, place_of, remade
 Function = Callable[..., Any]
 
 _SEVERAL = 4  # tangents that a sweep carries, where there are many
+_numbers = itertools.count(1)
 
 
 @functools.lru_cache(maxsize=512)
@@ -102,6 +105,8 @@ def _jvp_of(names: tuple[str, ...], chosen: tuple[int, ...]) -> Any:
     """What `jvp` means inside of a function that is read: the tangents of these arguments are given."""
     from srcdiff.pipeline import Derivation
 
+    if not chosen:  # the value alone
+        return Derivation("primal", (), with_value=True, single=False)
     return Derivation("forward", tuple(names[k] for k in chosen), with_value=True)
 
 
@@ -147,7 +152,53 @@ def vjp(
     return with_written(value, names, written), pullback
 
 
-class HessianProduct:
+class Composed:
+    """A derivative that is made of others; it can be called in functions that are read, and be differentiated."""
+
+    __signature__: inspect.Signature
+    _readable: Function | None = None
+
+    def as_inside(self) -> tuple[Any, Any, Wrt]:
+        """What makes it inside of a function that is read, of what, and by what."""
+        raise NotImplementedError
+
+    @property
+    def __srcdiff_inside__(self) -> tuple[Any, ...]:
+        make, f, wrt = self.as_inside()
+        return derivatives.applied, make, grad, jvp, f, wrt
+
+    @property
+    def __srcdiff_function__(self) -> Function:
+        """A function that calls it, to be read."""
+        if self._readable is None:
+            self._readable = _calling(self, self.__signature__)
+        return self._readable
+
+
+def _calling(derivative: Any, signature: inspect.Signature) -> Function:
+    """A function with this signature that calls the derivative, with a source."""
+    stars: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    bare = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
+    shown = [p.replace(default=None) if p.default is not inspect.Parameter.empty else p for p in bare]
+    passed = [
+        f"{p.name}={p.name}" if p.kind is inspect.Parameter.KEYWORD_ONLY else stars.get(p.kind, "") + p.name
+        for p in bare
+    ]
+    name = derivative.__name__ if derivative.__name__.isidentifier() else "function"
+    text = f"def {name}{inspect.Signature(shown)}:\n    return derivative({', '.join(passed)})\n"
+    file = f"<srcdiff {derivative!r} {next(_numbers)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    namespace: dict[str, Any] = {"derivative": derivative, "__name__": derivative.__module__}
+    exec(compile(text, file, "exec"), namespace)
+    function: Any = namespace[name]
+    given = [p for p in bare if p.default is not inspect.Parameter.empty]
+    function.__defaults__ = tuple(p.default for p in given if p.kind is not inspect.Parameter.KEYWORD_ONLY)
+    function.__kwdefaults__ = {p.name: p.default for p in given if p.kind is inspect.Parameter.KEYWORD_ONLY}
+    made: Function = function
+    return made
+
+
+class HessianProduct(Composed):
     """The Hessian of a function times a vector: `h(*args, v)`, by forward mode over reverse mode."""
 
     def __init__(self, f: Function, wrt: Wrt, backend: str, options: dict[str, Any]) -> None:
@@ -162,6 +213,10 @@ class HessianProduct:
         gradient = self.gradient
         wrt = gradient.wrt[0] if gradient.single else gradient.wrt
         return HessianProduct, (findable(gradient.of), wrt, gradient.backend, gradient.options)
+
+    def as_inside(self) -> tuple[Any, Any, Wrt]:
+        wrt = self.gradient.wrt
+        return derivatives.hvp, self.gradient.of, wrt[0] if self.gradient.single else wrt
 
     def hessp(self, x: Any, vector: Any, *rest: Any) -> Any:
         """The same with the vector behind the first argument, as `scipy.optimize.minimize(hessp=...)` calls it."""
@@ -228,7 +283,7 @@ def derivative_by_name(f: Function, mode: str, wrt: Wrt = 0, **options: Any) -> 
     raise ValueError(f"unknown mode {mode!r}; there are 'grad', 'value_and_grad', 'jvp', 'vjp', 'hvp' and 'primal'")
 
 
-class Jacobian:
+class Jacobian(Composed):
     """All derivatives of all results by all numbers of the arguments `wrt`."""
 
     def __init__(
@@ -255,6 +310,9 @@ class Jacobian:
     def __reduce__(self) -> Any:
         wrt = self.wrt[0] if self.single else self.wrt
         return Jacobian, (findable(self.function), wrt, self.mode, self.directions, self.backend, self.options)
+
+    def as_inside(self) -> tuple[Any, Any, Wrt]:
+        return derivatives.jacobian, self.function, self.forward.wrt[0] if self.single else self.forward.wrt
 
     def __repr__(self) -> str:
         return f"<srcdiff.jacobian({self.forward.function.__code__.co_qualname}, wrt={self.forward.wrt!r})>"

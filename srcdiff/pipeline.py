@@ -48,7 +48,7 @@ from srcdiff.transforms.pick import compute_where_picked
 from srcdiff.transforms.products import products_as_loops
 from srcdiff.transforms.recursion import adjoints_of_callees, refuse_shared_memory
 from srcdiff.transforms.registers import elements_in_registers
-from srcdiff.transforms.reverse import Reverse, copied_first, gradient_of, protect_arguments
+from srcdiff.transforms.reverse import Reverse, copied_first, gradient_of, protect_arguments, with_new_results
 from srcdiff.transforms.rooms import Room, with_rooms
 from srcdiff.transforms.scratch import make_scratch_once
 from srcdiff.transforms.share import share
@@ -591,6 +591,7 @@ class Derivation:
             step(work)
             look(name, work.main)
         main, _ = protect_arguments(stacks_as_arrays(without_comments(work.main)))
+        main = with_new_results(main)
         callees = tuple(stacks_as_arrays(without_comments(c)) for c in work.callees)
         return Derived(main, callees, work.further, _written(reading))
 

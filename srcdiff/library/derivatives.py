@@ -9,7 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.library.language import as_tuple, each, exchanged, float_positions, is_array, only, placed, positions_of
+from srcdiff.library.language import (
+    as_tuple,
+    copied,
+    each,
+    exchanged,
+    float_positions,
+    is_array,
+    only,
+    placed,
+    positions_of,
+)
 
 
 def hvp(grad: Any, jvp: Any, f: Any, wrt: Any = 0, backend: Any = None) -> Any:
@@ -30,30 +40,65 @@ def jacobian(
     """By columns: a sweep of forward mode for each number of the argument."""
 
     def columns(*args: Any) -> Any:
-        position = positions_of(f, wrt)
-        x = args[position]
-        if not is_array(x):
-            return jvp(f, args, placed(len(args), position, 1.0))[1]
-        value = f(*args)
-        result = np.empty((*np.shape(value), *x.shape))
-        for i in each(x.shape):
-            unit = np.zeros(x.shape, x.dtype)
-            unit[i] = 1.0
-            column = jvp(f, args, placed(len(args), position, unit))[1]
-            if is_array(value):
-                for j in each(value.shape):
-                    result[(*j, *i)] = column[j]
-            else:
-                result[i] = column
-        return result
+        return of_results(jvp, f, args, positions_of(f, wrt), value_of(jvp, f, args), ())
 
     return columns
 
 
+def applied(make: Any, grad: Any, jvp: Any, f: Any, wrt: Any, *args: Any) -> Any:
+    """A derivative that is made of others, called."""
+    return make(grad, jvp, f, wrt)(*args)
+
+
+def value_of(jvp: Any, f: Any, args: Any) -> Any:
+    """What the function gives; nothing that it writes into changes, and what it gives is new."""
+    return jvp(f, args, placed(len(args), (), ()))[0]
+
+
+def of_results(jvp: Any, f: Any, args: Any, positions: Any, value: Any, path: Any) -> Any:
+    """The derivatives of a result, or of each of several, by an argument, or by each of several."""
+    found: Any = ()
+    if isinstance(value, tuple):
+        for k, part in enumerate(value):
+            found = (*found, of_results(jvp, f, args, positions, part, (*path, k)))
+        return found
+    if isinstance(positions, tuple):
+        for position in positions:
+            found = (*found, of_numbers(jvp, f, args, position, value, path))
+        return found
+    return of_numbers(jvp, f, args, positions, value, path)
+
+
+def of_numbers(jvp: Any, f: Any, args: Any, position: Any, value: Any, path: Any) -> Any:
+    """The derivatives of the numbers of a result by those of an argument."""
+    x = args[position]
+    if not is_array(x):
+        return at_path(jvp(f, args, placed(len(args), position, 1.0))[1], path)
+    result = np.empty((*np.shape(value), *x.shape))
+    for i in each(x.shape):
+        unit = np.zeros(x.shape, x.dtype)
+        unit[i] = 1.0
+        column = at_path(jvp(f, args, placed(len(args), position, unit))[1], path)
+        if is_array(value):
+            for j in each(value.shape):
+                result[(*j, *i)] = column[j]
+        else:
+            result[i] = column
+    return result
+
+
+def at_path(x: Any, path: Any) -> Any:
+    """A part of a part of something."""
+    for k in path:
+        x = x[k]
+    return x
+
+
 def vjp(grad: Any, jvp: Any, f: Any, *args: Any, wrt: Any = None, backend: Any = None) -> Any:
-    """The adjoints of the arguments are the gradient of the results times their adjoints."""
+    """The adjoints of the arguments, as they are now, are the gradient of the results times their adjoints."""
 
     positions = float_positions(args) if wrt is None else as_tuple(positions_of(f, wrt))
+    args = copied(args)
 
     def pullback(bar: Any) -> Any:
         def weighted(chosen: Any) -> Any:
@@ -64,7 +109,7 @@ def vjp(grad: Any, jvp: Any, f: Any, *args: Any, wrt: Any = None, backend: Any =
             return placed(len(args), positions, found)
         return found if isinstance(wrt, tuple) else found[0]
 
-    return f(*args), pullback
+    return value_of(jvp, f, args), pullback
 
 
 def paired(x: Any, bar: Any) -> Any:

@@ -110,6 +110,11 @@ def float_positions(items: tuple[Any, ...]) -> tuple[int, ...]:
     raise NotImplementedError  # it is known where derivatives are read
 
 
+def copied(x: Any) -> Any:
+    """The same with arrays and lists of its own."""
+    raise NotImplementedError  # it is known where derivatives are read
+
+
 def structural(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that only moves things about in tuples: it runs while the program is read."""
 

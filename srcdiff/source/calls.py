@@ -15,7 +15,7 @@ import sys
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -495,7 +495,7 @@ class Calls(Kernels):
         """A function that only moves things about in tuples."""
 
         def plain(x: Abstract) -> Any:
-            if isinstance(x, Tuple):
+            if isinstance(x, Tuple) and x.kind is None:
                 return tuple(plain(i) for i in x.items)
             if isinstance(x, List) and self.contents(x) is not None:
                 return tuple(plain(i) for i in self.contents(x) or ())
@@ -504,7 +504,7 @@ class Calls(Kernels):
         def abstract(x: Any) -> Abstract:
             if isinstance(x, tuple):
                 return Tuple(tuple(abstract(i) for i in x))
-            return x if isinstance(x, Value | Lazy | List | Closure | Choice) else Static(x)
+            return x if isinstance(x, get_args(Abstract)) else Static(x)
 
         try:
             return abstract(function(*(plain(a) for a in args)))
@@ -1007,6 +1007,7 @@ HANDLERS: dict[Any, str] = {
     language.ufunc_at: "ufunc_at",
     language.positions_of: "positions_of",
     language.float_positions: "float_positions",
+    language.copied: "copied",
     np.ndarray: "empty",
     np.astype: "astype",
     np.round: "round_array",

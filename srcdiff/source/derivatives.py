@@ -104,6 +104,8 @@ class Derivatives(Recursion):
         if len(primals) != len(tangents):
             self.refuse("SD304", node, f"{len(primals)} primals and {len(tangents)} tangents are given")
         chosen = tuple(k for k, t in enumerate(tangents) if t != Static(None))
+        if not chosen and not self.frame.library:
+            self.refuse("SD304", node, "`jvp` needs a tangent that is not None")
         _, names = self.parameters(function, node)
         derivative = Transformed(maker(names, chosen), function)
         return self.call_derivative(derivative, [*primals, *(tangents[k] for k in chosen)], {}, node)
@@ -122,6 +124,16 @@ class Derivatives(Recursion):
         assert isinstance(items, Tuple)
         found = [k for k, x in enumerate(items.items) if self.has_floats(x)]
         return Tuple(tuple(map(Static, found)))
+
+    def call_copied(self, node: ast.AST, x: Abstract) -> Abstract:
+        match x:
+            case Tuple() | Record():
+                return remade(x, [self.call_copied(node, i) for i in x.items])
+            case List():
+                return self.list_copy(node, x)
+            case Value(type=Array()):
+                return self.copy(x)
+        return x
 
     def has_floats(self, x: Abstract) -> bool:
         """Whether it is, or holds, something to differentiate by."""

@@ -55,6 +55,17 @@ def copied_first(function: Function, arrays: Collection[Value]) -> tuple[Functio
     return replace(function, body=Block((*copies, *body.operations), body.yields)), known
 
 
+def with_new_results(function: Function) -> Function:
+    """The function with copies for results that may be arrays which it was given."""
+    sites, given = points_to(function), set(function.params)
+    results = [v for v in function.body.yields if isinstance(v.type, Array) and sites.get(v, {v}) & given]
+    copies = {v: Copy(Value(v.type, v.name), v) for v in results}
+    if not copies:
+        return function
+    yields = [copies[v].out if v in copies else v for v in function.body.yields]
+    return replace(function, body=Block((*function.body.operations, *copies.values()), tuple(yields)))
+
+
 def count_turns(block: Block) -> Block:
     """Loops of unknown length count their turns."""
     operations: list[Operation] = []
