@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import inspect
@@ -125,7 +126,9 @@ def vjp(
     primal = derivative_of(f, "primal", 0, backend, given)
     args = primal.bound(args, {})
     kept, run_on = copy.deepcopy(args), copy.deepcopy(args)
-    value = primal.run(run_on)
+    with _put_back(primal, args) as arrays:
+        value = primal.run(run_on)
+        value = copy.deepcopy(value) if arrays else value
     names = primal.specialised(args).compiled.written
     written = [run_on[primal.names.index(n)] for n in names]
     floats = tuple(k for k, a in enumerate(args) if has_floats(a))
@@ -150,6 +153,20 @@ def vjp(
         return tuple(each.get(k) for k in range(len(args)))
 
     return with_written(value, names, written), pullback
+
+
+@contextlib.contextmanager
+def _put_back(primal: Derivative, args: tuple[Any, ...]) -> Iterator[list[Any]]:
+    """Arrays from outside that the function writes into are as before, afterwards."""
+    compiled = primal.specialised(args).compiled
+    arrays = [a for a in (o.read() for o in compiled.reading.outside) if isinstance(a, np.ndarray) and compiled.writes]
+    before = [a.copy() for a in arrays]
+    try:
+        yield arrays
+    finally:
+        for array, contents in zip(arrays, before, strict=True):
+            if array.flags.writeable:
+                array[...] = contents
 
 
 class Composed:
@@ -448,6 +465,7 @@ def check(
     asked = (asked,) if isinstance(asked, int | str) else tuple(asked)
     names = chosen_names(asked, primal.names, primal.function.__name__)
     positions = [primal.names.index(n) for n in names]
+    args = tuple(_with_floats(a) if k in positions else a for k, a in enumerate(args))
     value, pullback = vjp(f, *args, wrt=asked, backend=backend, **options)
     if isinstance(value, float | np.floating):
         bars = grad(f, asked, backend=backend, **options)(*args)
@@ -457,10 +475,11 @@ def check(
         bars = pullback(**weights) if isinstance(weights, dict) else pullback(weights)
 
     def combined(*given: Any) -> float:
-        result = primal.function(*given)
-        if result is None:
-            result = {n: given[primal.names.index(n)] for n in value}
-        return _product(weights, result)
+        with _put_back(primal, given):
+            result = primal.function(*given)
+            if result is None:
+                result = {n: given[primal.names.index(n)] for n in value}
+            return _product(weights, result)
 
     report = compare(combined, args, list(zip(positions, names, strict=True)), bars)
     inputs = tuple(args[k] for k in positions)
@@ -473,6 +492,15 @@ def check(
         first, second = product(*args, dots), product(*args, other)
         _require_equal("the Hessian is not symmetric", _product(first, other), _product(second, dots), first, other)
     return report
+
+
+def _with_floats(x: Any) -> Any:
+    """A structure with floats in place of integers, as its derivative takes them."""
+    parts = parts_of(x)
+    if parts is None:
+        return x
+    numbers = [float(p) if isinstance(p, int | np.integer) and not isinstance(p, bool) else p for p in parts]
+    return remade(x, [_with_floats(p) for p in numbers])
 
 
 def _random_like(x: Any, seed: int) -> Any:

@@ -334,6 +334,7 @@ def _reverse(work: Work) -> None:
         given=work.added_to,
         decisions=work.decisions,
     )
+    work.main = with_new_results(work.main) if request.has_aux else work.main
     work.callees = written
 
 
@@ -376,7 +377,7 @@ def _carry_tangents(work: Work) -> None:
         for out, tangent, is_length in zip(outputs, main.body.yields, kinds, strict=False):
             yields.append(out if is_length else tangent)  # the tangent of a list is as long as the list
         work.callees = tangents_of_callees(work.callees)
-    work.main = replace(main, body=Block(main.body.operations, tuple(yields)))
+    work.main = with_new_results(replace(main, body=Block(main.body.operations, tuple(yields))))
 
 
 def _rules_apply(work: Work) -> None:
@@ -591,7 +592,7 @@ class Derivation:
             step(work)
             look(name, work.main)
         main, _ = protect_arguments(stacks_as_arrays(without_comments(work.main)))
-        main = with_new_results(main)
+        main = with_new_results(main) if self.mode == "primal" else main
         callees = tuple(stacks_as_arrays(without_comments(c)) for c in work.callees)
         return Derived(main, callees, work.further, _written(reading))
 
