@@ -367,6 +367,7 @@ class _Writer:
                 self.assign(operation.out, f"{self.arrays}.transpose({self.names_of(operation.array)}, {axes})")
             case View():
                 items = ", ".join(self.item(i) for i in operation.items)
+                items += ", ..." if operation.out.array.rank == 0 else ""  # a view of one element, and not the element
                 self.assign(operation.out, f"{self.names_of(operation.array)}[{items}]")
             case Transpose():
                 self.assign(operation.out, self.transpose(operation))

@@ -13,7 +13,7 @@ from typing import Any
 
 from srcdiff.diagnostics import Problem
 from srcdiff.ir.nodes import Slice, Value
-from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, Type, join_scalars
+from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, Type, element_type, join_scalars
 from srcdiff.source.structures import Layout
 
 
@@ -389,6 +389,15 @@ def loosened(d: Description) -> Description:
     return d
 
 
+def number_of(d: Description) -> Scalar | None:
+    """The type of a number, or of the element of an array without axes."""
+    return element_type(d.detail) if d.kind == "value" and is_without_axes(d.detail) else scalar_of(d)
+
+
+def is_without_axes(type_: object) -> bool:
+    return isinstance(type_, Array) and type_.rank == 0
+
+
 def join(a: Description, b: Description, *, flags: bool = True) -> Description:
     """What holds either; without `flags`, a missing value is any value."""
     if a == b or b == NOTHING:
@@ -408,7 +417,7 @@ def join(a: Description, b: Description, *, flags: bool = True) -> Description:
     if options(a) and options(b):
         different = [o for o in options(b) if not any(same_function(o, p) for p in options(a))]
         return Description("choice", (*options(a), *different), (Description("value", INT),))
-    left, right = scalar_of(a), scalar_of(b)
+    left, right = number_of(a), number_of(b)
     if left is not None and right is not None:
         return Description("value", join_scalars(left, right))
     alike = a.kind == b.kind and len(a.parts) == len(b.parts) and a.detail == b.detail

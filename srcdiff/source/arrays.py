@@ -118,7 +118,8 @@ class Arrays(WholeArrays):
         self, node: ast.AST, x: Abstract, fill: Abstract | None, dtype: Abstract, order: Abstract, shape: Abstract
     ) -> Abstract:
         if not (isinstance(x, Value) and isinstance(x.type, Array)):
-            self.refuse("SD203", node, f"{self.said(x)} stands where an array is needed")
+            x = self.the_array(self.call_array(node, x), node)
+            assert isinstance(x.type, Array)
         same_type = isinstance(dtype, Static) and dtype.value is None
         same_shape = isinstance(shape, Static) and shape.value is None
         kind = Static(x.type.dtype) if same_type else dtype
@@ -357,6 +358,8 @@ class Arrays(WholeArrays):
     def call_reshape(self, node: ast.AST, a: Abstract, shape: Abstract, order: Abstract = Static("C")) -> Abstract:  # noqa: B008
         array = self.the_array(a, node)
         sizes = self.new_shape(array, shape, node)
+        if not sizes:  # of one element
+            return self.view_of_element(array, (self.const(0),) * array.array.rank)
         if isinstance(order, Static) and order.value == "F":
             array, sizes = self.reversed_axes(array), tuple(reversed(sizes))
         elif not (isinstance(order, Static) and order.value == "C"):

@@ -20,7 +20,7 @@ from typing import Any, get_args
 import numpy as np
 
 from srcdiff.diagnostics import Problem, Refusal, Span
-from srcdiff.ir.nodes import Block, Custom, Library, Value
+from srcdiff.ir.nodes import Apply, Block, Custom, Library, Value
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_float, is_supported_dtype
 from srcdiff.library import language
@@ -150,7 +150,20 @@ class Calls(Kernels):
             return generator
         read = self.argument if self.takes_apart(function) else self.lazily
         args = list(self.elements(node.args, read))
-        return self.call_with(function, args, self.keywords(node, read), node)
+        found = self.call_with(function, args, self.keywords(node, read), node)
+        return found if self.frame.library else self.without_axes(function, args, found)
+
+    def without_axes(self, function: Abstract, args: list[Abstract], found: Abstract) -> Abstract:
+        """A number that is an array without axes in NumPy, which others may hold on to."""
+        target = function.value if isinstance(function, Static) else None
+        of = function.of if isinstance(function, Method) else args[0] if args else None
+        name = function.name if isinstance(function, Method) else getattr(target, "__name__", "")
+        is_own = isinstance(function, Method) or (_hashable(target) and getattr(np, name, None) is target)
+        if is_own and name in _WITHOUT_AXES and isinstance(found, Value) and isinstance(found.type, Scalar):
+            number, found = found, Value(found.type)
+            self.add(Apply(found, "positive", (number,), span=self.span))
+            self.boxes[found] = name == "squeeze" and of is not None and self.is_array(of)
+        return found
 
     def keywords(self, node: ast.Call, read: Callable[[ast.expr], Abstract]) -> dict[str, Abstract]:
         found: dict[str, Abstract] = {}
@@ -1070,6 +1083,9 @@ _GO_THROUGH = {
     *("call_permutations", "call_enumerate", "call_zip"),
 }
 """What goes through an iterator at once, or when somebody goes through what it gives."""
+
+_WITHOUT_AXES = frozenset(("select", "squeeze", "where"))
+"""What gives arrays without axes, where it gives numbers here."""
 
 _OPAQUE = frozenset((*("histogram", "i0", "intersect1d", "kaiser", "setdiff1d", "setxor1d", "union1d"),))
 """Functions that give new numbers or arrays of a type and rank that depend on those of their arguments alone."""

@@ -321,6 +321,8 @@ class Derivatives(Recursion):
                 return remade(x, (self.contents_of(i) for i in x.items))
             case Items():
                 return Items(tuple(self.contents_of(i) for i in x.items))
+            case Value(type=Array(rank=0)):
+                return self.load(x, ())
         return self.present(x)
 
     def only_reads_around(self, before: dict[Any, Abstract], node: ast.AST) -> None:

@@ -46,10 +46,12 @@ from srcdiff.source.abstract import (
     Zip,
     arrays_in,
     describe,
+    is_without_axes,
     join,
     leaf_types,
     loosened,
     same_function,
+    scalar_of,
 )
 from srcdiff.source.capture import Captured
 from srcdiff.source.liveness import read_after_turns
@@ -59,7 +61,7 @@ from srcdiff.source.shapes import Key as SizeKey
 
 Key = tuple[int, str]
 
-# How a block of statements was left. The reverse sweep then knows only `if` and loops (TRIAL: exits become numbers).
+# How a block of statements was left. The reverse sweep then knows only `if` and loops.
 # ENDS is the end of a `while` whose condition is part of its body.
 GOES_ON, CONTINUES, BREAKS, RETURNS, RAISES, ENDS = 0, -1, 1, 2, 3, 4
 
@@ -118,6 +120,12 @@ class Environment(Shapes):
         """Names that a loop's body leaves unusable, with the reason."""
         self.same_lists: frozenset[frozenset[List]] = frozenset()
         """Pairs of lists that may be one list in Python."""
+        self.boxes: dict[Value, bool] = {}
+        """Numbers that are arrays without axes in NumPy, and whether of others' memory."""
+        self.boxed: set[Key] = set()
+        """Names that are given such."""
+        self.mixed: set[Key] = set()
+        """Names that are numbers on some paths, and arrays without axes on others."""
         self.became_floats = 0
         """How many integers have become floats where paths meet."""
 
@@ -356,6 +364,8 @@ class Environment(Shapes):
             if isinstance(x, Missing):
                 return [self.nothing(d.detail)]
             found = self.value(x)
+            if is_without_axes(found.type) and found.type != d.detail:
+                found = self.load(found, ())
             self.became_floats += is_float(d.detail) and not is_float(found.type)
             return [self.cast(found, d.detail)]
         if d.kind in ("tuple", "record"):
@@ -477,6 +487,7 @@ class Environment(Shapes):
             met[key] = joined
             self.names = merged
             merged[key], values = self.fresh(joined, key[1] if key[0] != LISTS else "items")
+            self.note_mixed(key, values)
             outs += values
             for x, (names, operations), into in ((a, sides[0], yields[0]), (b, sides[1], yields[1])):
                 self.names = names
@@ -490,6 +501,13 @@ class Environment(Shapes):
         self.names = merged
         then, orelse = Block(tuple(then_operations), tuple(yields[0])), Block(tuple(else_operations), tuple(yields[1]))
         self.add(If(condition, then, orelse, tuple(outs), span=self.span))
+
+    def note_mixed(self, key: Key, values: list[Value]) -> None:
+        """What is an array without axes on some path is not changed in place: others may see it, or not."""
+        if key in self.mixed:
+            self.boxes |= dict.fromkeys(values, True)
+        if key[1][:1] == "%":  # names of ours come up again
+            self.mixed.discard(key)
 
     def forget_elements(
         self, names: dict[Key, Abstract], d: Description, x: Abstract, before: dict[Key, Abstract]
@@ -537,6 +555,8 @@ class Environment(Shapes):
             first = self.owned(key, a, names_a, earlier) if not isinstance(a, Missing) else first
             second = self.owned(key, b, names_b, earlier) if not isinstance(b, Missing) else second
         joined = join(first, second, flags=key[1] != "%return" if flags is None else flags)
+        if scalar_of(joined) is not None and any(isinstance(x, Value) and is_without_axes(x.type) for x in (a, b)):
+            self.mixed.add(key)
         known = all(list_key(h) in names_a and list_key(h) in names_b for h in mentioned(joined))
         if known and leaf_types(joined) is not None:
             return joined
@@ -694,6 +714,7 @@ class Environment(Shapes):
                 continue
             name = key[1] if key[0] != LISTS else "items"
             self.names[key], values = self.fresh(description, name)
+            self.note_mixed(key, values)
             params += values
         for key, description in carried.items():
             self.forget_elements(self.names, description, before.get(key, MISSING), before)
@@ -773,6 +794,7 @@ class Environment(Shapes):
                 yields += self.leaves(attempt.after.get(key, MISSING), description)
             self.names = names
             names[key], values = self.fresh(description, key[1] if key[0] != LISTS else "items")
+            self.note_mixed(key, values)
             outs += values
         self.assume(attempt.place, self.arrays(before, attempt.carried), self.arrays(names, attempt.carried))
         for key, description in attempt.carried.items():

@@ -187,6 +187,9 @@ class Expressions(Lists):
     def read_picked(self, array: Value, items: list[Abstract | Item], node: ast.AST) -> Abstract:
         raise NotImplementedError
 
+    def view_of_element(self, array: Value, place: tuple[Value, ...]) -> Value:
+        raise NotImplementedError
+
     def matrix_product(self, left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
         raise NotImplementedError
 
@@ -853,6 +856,9 @@ class Expressions(Lists):
             case Value(type=Array()):
                 items = self.array_items(base, where, node)
                 if all(isinstance(i, Index) for i in items) and len(items) == base.array.rank:
+                    parts = where.elts if isinstance(where, ast.Tuple) else [where]
+                    if any(isinstance(p, ast.Constant) and p.value is ... for p in parts):
+                        return self.view_of_element(base, tuple(i.value for i in items if isinstance(i, Index)))
                     return self.load(base, tuple(i.value for i in items if isinstance(i, Index)))
                 basic = [i for i in items if isinstance(i, Slice | Index | NewAxis)]
                 if len(basic) < len(items):

@@ -35,7 +35,7 @@ from srcdiff.ir.nodes import (
     Value,
     walk,
 )
-from srcdiff.ir.types import FLOAT, INT, Array, Stack, is_float
+from srcdiff.ir.types import FLOAT, INT, Array, Scalar, Stack, is_float
 from srcdiff.source.abstract import (
     MISSING,
     Abstract,
@@ -101,6 +101,8 @@ class Reader(Derivatives):
         self.levels: dict[tuple[ast.AST, int], ast.AST] = {}
         self.outcomes: dict[ast.If, set[bool]] = {}
         """How the branches of the function that is differentiated may go."""
+        self.shared: dict[ast.AST, Problem] = {}
+        """Statements that change what others may see, found in some reading of them."""
 
     # -- bodies ------------------------------------------------------------------------------------------------------
 
@@ -365,6 +367,8 @@ class Reader(Derivatives):
         if frame.number == self.main_number and isinstance(value, Value):
             self.assigned.setdefault(target.id, []).append(value)
         self.names[(frame.number, target.id)] = value
+        if isinstance(value, Value) and value in self.boxes:
+            self.boxed.add((frame.number, target.id))
 
     def name_value(self, value: Abstract, name: str) -> None:
         """Give the run-time values the user's name for them, if they have none."""
@@ -493,15 +497,28 @@ class Reader(Derivatives):
             self.refuse("SD101", node, "assignment to an attribute is outside the language")
         load = ast.copy_location(ast.Name(target.id, ast.Load()), target)
         old = self.expr(load)
+        self.changes_no_other(old, node)
         if isinstance(old, List) and self.augment_in_place(node, old):
             return
         if isinstance(old, Value) and self.is_array(old) and isinstance(node.op, ast.MatMult):
             self.assign_array(old, self.matrix_product(old, self.expr(node.value), node), node)
             return
-        if isinstance(old, Value) and self.is_array(old):
+        if isinstance(old, Value) and isinstance(old.type, Array):
             self.assign_array(old, self.passing(node.value), node, type(node.op))
             return
         self.assign(target, self.forced(self.binary(type(node.op), old, self.expr(node.value), node)))
+
+    def changes_no_other(self, old: Abstract, node: ast.AST) -> None:
+        """`x += ...` of an array without axes is seen under all its names; of a number it is not."""
+        if node not in self.shared and isinstance(old, Value) and isinstance(old.type, Scalar):
+            holders = {k for k, x in self.names.items() if k[1][:1] != "%" and _holds(x, old)}
+            is_box = old in self.boxes or bool(self.boxed & holders)
+            if is_box and (self.boxes.get(old) or len(holders) > 1):
+                message = "an array without axes changes in place, which others may see that hold on to it"
+                instead = "use a number: `float(...)` of it"
+                self.shared[node] = Problem("SD303", message, self.span_of(node), help=instead)
+        if node in self.shared:
+            raise Refusal(self.shared[node])
 
     def augment_in_dictionary(self, node: ast.AugAssign, base: Record) -> None:
         """`params["w"] += ...` changes an array where it is; a number would be another in its place."""
@@ -1034,6 +1051,10 @@ def read(
             raise first from error  # what follows makes no sense for one of the types
 
 
+def _holds(x: Abstract, value: Value) -> bool:
+    return x is value or (isinstance(x, Tuple | Record | Items) and any(_holds(i, value) for i in x.items))
+
+
 def _read(
     reader: Reader, captured: Captured, arguments: dict[str, Description], inside: Span | None, derivative: Any
 ) -> Reading:
@@ -1196,6 +1217,8 @@ def _with_contents(reader: Reader, result: Abstract) -> Abstract:
             return remade(result, (_with_contents(reader, i) for i in result.items))
         case Items():
             return Items(tuple(_with_contents(reader, i) for i in result.items))
+        case Value(type=Array(rank=0)):
+            return reader.load(result, ())
         case Optional():
             problem = Problem("SD401", f"a part of the result is {reader.said(result)}", reader.span)
             raise DifferentiationError([problem])

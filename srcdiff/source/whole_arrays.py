@@ -395,7 +395,21 @@ class WholeArrays(Iterators):
             for array, aligned in source.reads
         )
 
+    def view_of_element(self, array: Value, place: Places) -> Value:
+        """An array without axes that is an element of another."""
+        return self.view(array, tuple(map(Index, place))) if place else array
+
+    def seen_element(self, array: Value, indices: Places) -> tuple[Value, Places]:
+        """The element that an array without axes is a view of."""
+        whole, items = self.parts.get(array, (array, ()))
+        place = tuple(i.value for i in items if isinstance(i, Index))
+        return (whole, place) if array.array.rank == 0 and place and len(place) == len(items) else (array, indices)
+
+    def load(self, array: Value, indices: Places, name: str = "") -> Value:
+        return super().load(*self.seen_element(array, indices), name)
+
     def store(self, array: Value, indices: Places, value: Value, adds: bool = False) -> None:
+        array, indices = self.seen_element(array, indices)
         if array not in self.storage:  # that nothing else refers to
             self.may_write(array)
         super().store(array, indices, value, adds)

@@ -113,7 +113,7 @@ def expect(case: Case, module: types.ModuleType, number: int) -> Expected:
     except TookTooLongError:
         raise
     except Exception as raised:
-        # numbers that ran away: Python raises, compiled code has infinity (DESIGN.md, error_model); nothing to compare
+        # numbers that ran away: Python raises, compiled code has infinity; nothing to compare
         ran_away = isinstance(raised, (OverflowError, ZeroDivisionError)) or str(raised) == "math domain error"
         return Expected(math.nan, None if ran_away else type(raised))
     random = Random(f"{case.seed} {number}")
