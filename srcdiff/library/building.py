@@ -186,6 +186,8 @@ def meshgrid(*xi: Any, indexing: Any = "xy", sparse: Any = False, copy: Any = Tr
     vectors: Any = ()
     shape: Any = ()
     for x in xi:
+        if not copy and np.ndim(x) > 1:
+            unsupported("`meshgrid` of arrays with several axes, without copies,")
         vector = np.ravel(array_like(x))
         vectors = (*vectors, vector)
         shape = (*shape, len(vector))
@@ -195,11 +197,18 @@ def meshgrid(*xi: Any, indexing: Any = "xy", sparse: Any = False, copy: Any = Tr
     grids: Any = ()
     for k, vector in enumerate(vectors):
         axis = (1 - k) if swap and k < 2 else k
-        line = np.reshape(vector, replaced(ones(len(shape)), axis, len(vector)))
-        if sparse:
-            grids = (*grids, np.copy(line))
+        if not copy:
+            line = np.expand_dims(vector, without(upto(len(shape)), (axis,)))
         else:
+            line = np.reshape(vector, replaced(ones(len(shape)), axis, len(vector)))
+        if sparse and copy:
+            grids = (*grids, np.copy(line))
+        elif sparse:
+            grids = (*grids, line)
+        elif copy:
             grids = (*grids, np.copy(np.broadcast_to(line, shape)))
+        else:
+            grids = (*grids, np.broadcast_to(line, shape))
     return grids
 
 

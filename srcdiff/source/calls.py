@@ -548,6 +548,16 @@ class Calls(Kernels):
     def call_known(self, node: ast.AST, x: Abstract) -> Abstract:
         return Static(isinstance(x, Static))
 
+    def call_real(self, node: ast.AST, val: Abstract) -> Abstract:
+        """Of real numbers it is the array itself."""
+        if self.is_array(val):
+            return val
+        return (
+            self.array_of(val, node)
+            if isinstance(val, List | Tuple)
+            else self.call_primitive("positive", [val], {}, node)
+        )
+
     def call_is_function(self, node: ast.AST, x: Abstract) -> Abstract:
         return Static(isinstance(x, Closure | Choice | Transformed) or (isinstance(x, Static) and callable(x.value)))
 
@@ -789,6 +799,8 @@ class Calls(Kernels):
         named = METHODS.get(method.name)
         if isinstance(owner, Static) and isinstance(owner.value, np.ufunc):
             return self.call_with(Static(UFUNC_METHODS[method.name]), [owner, *args], keywords, node)
+        if method.name in ("conj", "conjugate") and self.is_array(owner) and not args and not keywords:
+            return self.forced(owner)  # of real numbers it is the array itself; `np.conj` makes a new one
         if named is not None and self.is_array(owner):
             return self.call_with(Static(named), [owner, *args], keywords, node)
         owner = self.forced(owner)
@@ -982,6 +994,7 @@ HANDLERS: dict[Any, str] = {
     np.expand_dims: "expand_dims",
     np.reshape: "reshape",
     np.ravel: "ravel",
+    np.real: "real",
     np.broadcast_to: "broadcast_to",
     np.ndindex: "each",
     np.ndenumerate: "ndenumerate",
@@ -1047,6 +1060,7 @@ _LAZY = {
     "call_size",
     "call_len",
     "call_array_like",
+    "call_real",
     "call_check_positions",
     "call_result_type",
     "call_view_from_places",
