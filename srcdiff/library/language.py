@@ -221,6 +221,13 @@ def common_type(a: Any, b: Any) -> Any:
 
 
 @structural
+def require_cast(source: Any, target: Any, casting: str) -> None:
+    """What NumPy does not convert unless it is told to is said where it is called."""
+    if not np.can_cast(source, target, casting):  # type: ignore[arg-type]
+        raise TypeError(f"an array of {target} cannot hold a result of {source}: convert it with `.astype`")
+
+
+@structural
 def float_type(dtype: Any) -> Any:
     """The type in which linear algebra computes with numbers of this one."""
     return np.dtype(dtype if np.dtype(dtype).kind == "f" else np.float64)

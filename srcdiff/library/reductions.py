@@ -18,6 +18,7 @@ from srcdiff.library.language import (
     is_array,
     only,
     part,
+    require_cast,
     result_type,
     unsupported,
     without,
@@ -123,6 +124,7 @@ def finished(result: Any, axes: Any, out: Any, keepdims: Any) -> Any:
     if keepdims:
         result = np.expand_dims(result, axes)
     if out is not None:
+        require_cast(result_type(result), out.dtype, "same_kind")
         out[...] = result
         return out
     return result
@@ -159,6 +161,7 @@ def mean(
 
 def written(result: Any, out: Any) -> Any:
     if out is not None:
+        require_cast(result_type(result), out.dtype, "same_kind")
         out[...] = result
         return out
     return result

@@ -378,8 +378,17 @@ class Calls(Kernels):
             *args, out = args
         if keywords:
             self.refuse("SD304", node, f"`{primitive}` does not take `{next(iter(keywords))}` here")
-        kind = self.promoted(target, args, node) if dtype is None else self.dtype_of(dtype, node)
-        result = self.elementwise(args, lambda v: self.call_primitive(primitive, list(v), {}, node), kind, node)
+        kind = self.promoted(target, args, node)
+        if dtype is not None and dtype != Static(None):
+            kind = self.dtype_of(dtype, node)
+            self.promoted(functools.partial(target, dtype=kind), args, node)  # that the operands can be converted
+
+        def element(values: list[Value]) -> Abstract:
+            if primitive == "power":
+                return self.power_of_elements(values[0], values[1], node)
+            return self.call_primitive(primitive, list(values), {}, node)
+
+        result = self.elementwise(args, element, kind, node)
         if isinstance(out, Tuple) and len(out.items) == 1:
             out = out.items[0]
         if out is None or (isinstance(out, Static) and out.value is None):
@@ -388,6 +397,7 @@ class Calls(Kernels):
             return result
         if not (isinstance(out, Value) and isinstance(out.type, Array)):
             self.refuse("SD203", node, f"{self.said(out)} stands where an array is needed")
+        self.require_cast(kind, out, node)
         if where is not None:
             result = self.choose_elements(where, result, out, out.type.dtype, node)
         self.assign_array(out, result, node)

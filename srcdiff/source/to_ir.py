@@ -496,7 +496,9 @@ class Reader(Derivatives):
         if isinstance(old, List) and self.augment_in_place(node, old):
             return
         if isinstance(old, Value) and self.is_array(old) and isinstance(node.op, ast.MatMult):
-            self.assign_array(old, self.matrix_product(old, self.expr(node.value), node), node)
+            product = self.matrix_product(old, self.expr(node.value), node)
+            self.require_cast(self.lazy(product, node).dtype, old, node)
+            self.assign_array(old, product, node)
             return
         if isinstance(old, Value) and self.is_array(old):
             self.assign_array(old, self.passing(node.value), node, type(node.op))

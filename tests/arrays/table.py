@@ -1016,6 +1016,24 @@ def copied_to(a, b):
     return np.sum(c * c * d)
 
 
+def integers_in_place(a, i):
+    larger = i > 1
+    larger |= i > 3
+    larger += True
+    i[i > 1] *= 2
+    i[[0, 1]] += 1
+    i[1:] //= 2
+    i **= 2
+    np.copyto(i, i * 1.5, casting="unsafe")
+    np.copyto(i[:1], [3])
+    small = np.zeros(3, np.float32)
+    np.putmask(small, i > 4, 2.5)
+    np.place(small, i < 4, [1.5])
+    small *= np.array([1.0, 2.0, 3.0])
+    np.add(i, 1, out=small[:3], dtype=float)
+    return np.sum(a**i * larger * small) + np.sum(a * 2.0**-i)
+
+
 def multiplied_in_place(a, b):
     c = a * 1.0
     c @= b
@@ -1064,6 +1082,7 @@ CHOICES: list[Row] = [
     row("put", put_values, once((4,), (2,))),
     row("put_matrix", put_into_matrix, once((2, 3), (2,), integers(3, 0, 5)) + once((3, 1), (1,), integers(2, 0, 2))),
     row("output_by_position", outputs_by_position, once((3,), (3,))),
+    row("integers_in_place", integers_in_place, once(array(3, low=0.5), integers(1, 2, 4))),
     row("copyto", copied_to, once((3,), (3,)) + once((2, 3), (3,))),
     row("bincount", lambda a, i, w: np.sum(np.bincount(i, a, 5) ** 2 * w), once((4,), integers(1, 0, 3, 1))),
     row("take_axis", lambda a, i, w: np.sum(np.take(a, i, axis=1) * w), every((2, 3), integers(2, 0, 2))),
