@@ -680,10 +680,19 @@ class Reader(Derivatives):
         found = self.lazily(node)
         return found if isinstance(found, Through | Drawn) else self.forced(found)
 
+    def gone_through(self, source: Abstract, node: ast.For) -> Iteration | tuple[Abstract, ...]:
+        """The elements that a loop goes through, if nothing ends it before."""
+        before = self.ends_early
+        self.ends_early = _breaks(node.body) or _returns(node.body) or _raises(node.body)
+        try:
+            return self.iteration(source, node.iter)
+        finally:
+            self.ends_early = before
+
     def for_that_may_not_run(self, node: ast.For, rest: list[ast.stmt]) -> bool:
         """A loop after which a name has another type if it ran: what follows is read once for each case."""
         source = self.expr(node.iter)
-        found = self.iteration(source, node.iter)
+        found = self.gone_through(source, node)
         length = Static(len(found)) if not isinstance(found, Iteration) else found.length
         if isinstance(length, Static):
             self.for_over(node, source)
@@ -745,7 +754,7 @@ class Reader(Derivatives):
         if isinstance(source, Each):
             self.for_each_place(node, source, body)
             return
-        found = self.iteration(source, node.iter)
+        found = self.gone_through(source, node)
         if not isinstance(found, Iteration):
             self.unrolled(node, found, self.watching_items(source, found, body, node))
             return
@@ -995,6 +1004,10 @@ def _returns(body: list[ast.stmt]) -> bool:
         ):
             return True
     return False
+
+
+def _raises(body: list[ast.stmt]) -> bool:
+    return any(isinstance(n, ast.Raise | ast.Assert) for statement in body for n in ast.walk(statement))
 
 
 _MOST_SPLITS = 4  # each may double what follows it
