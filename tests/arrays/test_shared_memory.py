@@ -283,7 +283,63 @@ def copied_against_its_will(x):
     return np.sum(np.array(x, dtype=np.float32, copy=False))
 
 
+def masked_from_itself(x):
+    x[x < 5.0] = x[::-1]
+    return np.sum(x * W)
+
+
+def masked_from_a_stretched_part(x):
+    x[x < 5.0] = np.broadcast_to(x[1:2], (6,))
+    return np.sum(x * W)
+
+
+def flat_from_itself(x):
+    x.flat[1:] = x[:-1]
+    return np.sum(x * W)
+
+
+def placed_from_itself(x):
+    np.place(x[1:], x[1:] < 5.0, x[:-1])
+    return np.sum(x * W)
+
+
+def diagonal_from_itself(x):
+    matrix = np.outer(x[:3], x[3:])
+    np.fill_diagonal(matrix, matrix[0, ::-1])
+    return np.sum(matrix * matrix)
+
+
+def parts_from_itself(x):
+    x[1:] = x[:-1]
+    x[[0, 2, 4]] = x[:3]
+    x[x < 5.0] = x[::-1] * 2.0
+    x[x < 0.7] += x[x < 0.7]
+    x.flat[1:] = x[:-1] + x[1:]
+    return np.sum(x * W)
+
+
+def parts_from_copies(x):
+    x[x < 5.0] = x[::-1].copy()
+    x.flat[1:] = x[:-1].copy()
+    np.place(x[1:], x[1:] < 5.0, x[:-1].copy())
+    y = x * 1.0
+    for _ in range(2):
+        z = y * 2.0
+        y[y > -9.0] = z
+    return np.sum(x * y * W)
+
+
+def lines_from_itself(x):
+    matrix = np.outer(x[:3], x[3:])
+    matrix[matrix[:, 0] < 5.0] = matrix[::-1]
+    matrix[0, matrix[0] < 5.0] = matrix[0, ::-1]
+    return np.sum(matrix[0] * W[:3]) + np.sum(matrix[2] * matrix[2])
+
+
 RIGHT = [
+    (parts_from_itself, (X,)),
+    (parts_from_copies, (X,)),
+    (lines_from_itself, (X,)),
     (conjugate_written, (X,)),
     (conjugate_by_a_function, (X,)),
     (real_part_written, (X,)),
@@ -322,6 +378,11 @@ REFUSED = [
     (weights_along_axes_out_of_order, (np.arange(18.0).reshape(2, 3, 3),)),
     (masked_maximum, (X,)),
     (last_block_reshaped, (X,)),
+    (masked_from_itself, (X,)),
+    (masked_from_a_stretched_part, (X,)),
+    (flat_from_itself, (X,)),
+    (placed_from_itself, (X,)),
+    (diagonal_from_itself, (X,)),
     (grid_of_views_written, (X,)),
     (grid_of_flattened_views, (X,)),
     (put_in_order, (X,)),
