@@ -128,6 +128,10 @@ RAISED: list[Failure] = [
     _failure("matmul_vector", lambda a, b: np.sum(a @ b), (array(2, 3), array(2)), ValueError, "3", "2"),
     _failure("matmul_batch", lambda a, b: np.sum(a @ b), (array(2, 2, 2), array(3, 2, 2)), ValueError),
     _failure("dot", lambda a, b: np.dot(a, b), (array(3), array(4)), ValueError, "(3,)", "(4,)"),
+    _failure("cross", lambda a, b: np.sum(np.cross(a, b)), (array(4), array(4)), ValueError, "incompatible dimensions"),
+    _failure(
+        "linalg_cross", lambda a, b: np.sum(np.linalg.cross(a, b)), (array(2), array(2)), ValueError, "3-dimensional"
+    ),
     _failure("einsum", lambda a, b: np.sum(np.einsum("ij,jk->ik", a, b)), (array(2, 3), array(2, 3)), ValueError),
     _failure(
         "concatenate", lambda a, b: np.sum(np.concatenate((a, b))), (array(2, 3), array(2, 2)), ValueError, "3", "2"

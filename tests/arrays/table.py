@@ -1360,6 +1360,7 @@ PRODUCTS: list[Row] = [
         lambda a, b, w: np.sum(np.cross(a, b) * w),
         every((3,), (3,)) + once((2, 3), (2, 3)) + once((2, 3), (3,)),
     ),
+    row("linalg_cross", lambda a, b, w: np.sum(np.linalg.cross(a, b, axis=0) * w), once((3, 2), (3, 2))),
     row("cross_axis", lambda a, b, w: np.sum(np.cross(a, b, axis=0) * w), once((3, 2), (3, 2))),
     row(
         "convolve",
