@@ -233,6 +233,8 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: Any = False
         weights = np.expand_dims(weights, without(tuple(range(a.ndim)), axes))
     weights = np.broadcast_to(weights, a.shape)
     total = sum(weights, axes, None, None, keepdims)
+    if np.any(total == 0):
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
     result = sum(a * weights, axes, None, None, keepdims) / total
     if returned:
         return result, total

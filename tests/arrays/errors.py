@@ -148,6 +148,20 @@ RAISED: list[Failure] = [
         "negative integer powers",
     ),
     _failure("powers_in_place", powers_in_place, (integers(1, 2), 1.5), ValueError, "negative integer powers"),
+    _failure(
+        "weights_of_zero",
+        lambda a, b: np.average(a, weights=b),
+        (array(2), np.array([1.0, -1.0])),
+        ZeroDivisionError,
+        "Weights sum to zero",
+    ),
+    _failure(
+        "weights_of_zero_along_an_axis",
+        lambda a, b: np.sum(np.average(a, axis=0, weights=b)),
+        (array(2, 3), np.array([1.0, -1.0])),
+        ZeroDivisionError,
+        "Weights sum to zero",
+    ),
     _failure("max_of_nothing", lambda a: np.max(a), (array(0),), ValueError),
     _failure(
         "singular", lambda a, b: np.sum(np.linalg.solve(a, b)), (np.ones((2, 2)), array(2)), np.linalg.LinAlgError
