@@ -155,8 +155,15 @@ def mean(
     axes = axes_of(axis, a.ndim)
     if dtype is None and not has_nan(a.dtype):
         dtype = np.float64
+    in_floats(dtype)
     total = sum(a, axes, dtype, None, keepdims, 0, where)
     return written(total / taking_part(a, axes, keepdims, where), out)
+
+
+def in_floats(dtype: Any) -> None:
+    """Refuse a mean that is rounded to an integer."""
+    if dtype is not None and not has_nan(dtype):
+        unsupported("a mean, a variance or a deviation with a `dtype` of integers")
 
 
 def written(result: Any, out: Any) -> Any:
@@ -181,6 +188,7 @@ def var(
 ) -> Any:
     a = np.asarray(a)
     axes = axes_of(axis, a.ndim)
+    in_floats(dtype)
     if correction is not None:
         ddof = correction
     if mean is None:

@@ -391,6 +391,10 @@ def multiplied_into_integers(i, x):
 _INTEGERS = (integers(1, 2, 4), 1.5)
 
 REFUSED: list[Refusal] = [
+    _refusal("mean_of_integers", lambda i, x: np.mean(i, dtype=int) * x, _INTEGERS, "dtype", "integers"),
+    _refusal("variance_of_integers", lambda i, x: np.var(i, dtype=int) * x, _INTEGERS, "dtype", "integers"),
+    _refusal("deviation_of_integers", lambda i, x: np.std(i, dtype=int) * x, _INTEGERS, "dtype", "integers"),
+    _refusal("arange_of_integers", lambda x: np.sum(np.arange(0, 3, 0.7, dtype=int)) * x, (1.5,), "arange", "integers"),
     _refusal("halved_in_place", halved_in_place, _INTEGERS, "int64", "float64"),
     _refusal("counted_up", counted_up, _INTEGERS, "bool", "int64"),
     _refusal("negated_by_subtraction", negated_by_subtraction, _INTEGERS, "bool"),

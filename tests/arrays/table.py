@@ -1616,6 +1616,12 @@ BUILDING: list[Row] = [
     row("arange_step", lambda a, w: np.sum(np.arange(1.0, 3.0, 0.5) * a * w), once((4,))),
     row("arange_times", lambda x, w: np.sum(np.sin(x * np.arange(5)) * w), once(0.7)),
     row("linspace", lambda a, w: np.sum(np.linspace(0.0, 1.0, 5) * a * w), once((5,))),
+    row(
+        "linspace_integers",
+        lambda a, w: np.sum(np.linspace(-1.5, 1.5, 7, dtype=int) * np.linspace(-1, 2, 7, False, dtype=int) * a * w),
+        once((7,)),
+    ),
+    row("arange_to_a_float", lambda a, w: np.sum(np.arange(0, 6.5, 2, dtype=int) * a * w), once((4,))),
     row("linspace_active", lambda x, y, w: np.sum(np.linspace(x, y, 5) ** 2 * w), once(0.7, 1.9)),
     row("linspace_open", lambda x, y, w: np.sum(np.linspace(x, y, num=4, endpoint=False) ** 2 * w), once(0.7, 1.9)),
     row("array_numbers", lambda x, y, w: np.sum(np.array([x, x * y, 2.0]) * w), once(0.7, 1.9)),
