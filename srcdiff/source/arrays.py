@@ -18,7 +18,7 @@ from srcdiff.ir.nodes import (
     Slice,
     Value,
 )
-from srcdiff.ir.types import FLOAT, INT, Array, Scalar, Stack, is_supported_dtype
+from srcdiff.ir.types import FLOAT, INT, Array, Scalar, Stack, is_float, is_supported_dtype
 from srcdiff.source.abstract import (
     Abstract,
     Items,
@@ -411,6 +411,9 @@ class Arrays(WholeArrays):
         return tuple(sizes)
 
     def call_ravel(self, node: ast.AST, a: Abstract, order: Abstract = Static("C")) -> Abstract:  # noqa: B008
+        a = self.forced(a)
+        if not self.is_array(a) and not isinstance(a, List | Tuple):
+            return self.call_expand_dims(node, a, Static(0))
         array = self.the_array(a, node)
         return array if array.array.rank == 1 else self.call_reshape(node, array, Static(-1), order)
 
@@ -494,9 +497,14 @@ class Arrays(WholeArrays):
         return self.call_transpose(node, array, Tuple(axes) if len(axes) > 1 else axes[0] if axes else Static(None))
 
     def array_item(self, node: ast.AST, array: Value, *where: Abstract) -> Abstract:
-        if len(where) != array.array.rank:
+        if where and len(where) != array.array.rank:
             self.refuse("SD203", node, "`item` needs one index for each axis")
-        return self.load(array, tuple(self.integer(w, node) for w in where))
+        if not where:
+            several = self.apply("not_equal", self.value(self.size(array)), self.const(1))
+            self.raise_if(several, ValueError, "can only convert an array of size 1 to a Python scalar")
+            where = tuple(Static(0) for _ in range(array.array.rank))
+        value = self.load(array, tuple(self.integer(w, node) for w in where))
+        return self.cast(value, FLOAT) if is_float(value.type) else value  # it was NumPy's, and is Python's now
 
 
 def _commas(sizes: Sequence[Value]) -> list[str | Value]:

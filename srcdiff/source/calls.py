@@ -373,6 +373,8 @@ class Calls(Kernels):
         if getattr(target, "__module__", "") == "math":
             help_ = f"use `np.{primitive}`"
             self.refuse("SD203", node, f"`math.{target.__name__}` takes numbers, not arrays", help_=help_)
+        if target is bool:
+            return self.truth(args[0], node)
         out, where, dtype = (keywords.pop(n, None) for n in ("out", "where", "dtype"))
         if out is None and len(args) == PRIMITIVES[primitive].arity + 1:
             *args, out = args

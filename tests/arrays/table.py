@@ -634,6 +634,8 @@ RESHAPES: list[Row] = [
     row("reshape_fortran", lambda a, w: np.sum(a.reshape((3, 2), order="F") * w), every((2, 3))),
     row("reshape_new_axis", lambda a, b, w: np.sum(a.reshape(-1, 1) * b.reshape(1, -1) * w), every((3,), (2,))),
     row("ravel", lambda a, w: np.sum(np.ravel(a) * w), every((2, 3)) + once((2, 0))),
+    row("ravel_number", lambda x, y: np.sum(np.ravel(x) * 2.0) * np.ravel(y * y)[0] + np.ravel(3)[0] * x, once((), ())),
+    row("item", lambda a: a[:1].item() * a.item(1) + a[None, 2:3].item() ** 2, every((3,))),
     row("ravel_method", lambda a, w: np.sum(a.T.ravel() * w), every((2, 3)) + once((2, 2, 2))),
     row("ravel_fortran", lambda a, w: np.sum(a.ravel(order="F") * w), once((2, 3))),
     row("flatten", lambda a, w: np.sum(a.flatten() * w), every((2, 3)) + once((4,))),
