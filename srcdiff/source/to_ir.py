@@ -562,7 +562,9 @@ class Reader(Derivatives):
             return
         self.go_back(mark)  # what index arrays choose is taken before the right side changes it, as NumPy does
         old = self.forced(self.read_picked(base, items, node))
-        self.assign_part(base, items, self.binary(type(node.op), old, self.expr(node.value), node), node)
+        new = self.binary(type(node.op), old, self.expr(node.value), node)
+        self.require_cast(self.lazy(new, node).dtype, base, node)
+        self.assign_part(base, items, new, node)
 
     def writes_since(self, mark: Mark, array: Value) -> bool:
         """Whether what has been read since may write into an array."""

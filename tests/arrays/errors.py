@@ -383,6 +383,15 @@ def halved_where_picked(i, x):
     return np.sum(i) * x
 
 
+def halved_where_picked_and_changed(i, x):
+    def touched():
+        i[0] = 3
+        return 2
+
+    i[[0, 1]] /= touched()
+    return np.sum(i) * x
+
+
 def multiplied_into_integers(i, x):
     matrix = np.outer(i, i)
     matrix @= np.ones((3, 3))
@@ -408,6 +417,7 @@ REFUSED: list[Refusal] = [
     _refusal("placed_into_single", placed_into_single, _INTEGERS, "float32", "float64"),
     _refusal("scaled_where_masked", scaled_where_masked, _INTEGERS, "int64", "float64"),
     _refusal("halved_where_picked", halved_where_picked, _INTEGERS, "int64", "float64"),
+    _refusal("halved_where_changed", halved_where_picked_and_changed, _INTEGERS, "int64", "float64"),
     _refusal("multiplied_into_integers", multiplied_into_integers, _INTEGERS, "int64", "float64"),
     _refusal("added_as_integers", lambda i, x: np.sum(np.add(i * x, 1, dtype=int)) * x, _INTEGERS, "int64", "float64"),
     _refusal("random_normal", noise_added, (array(3),), "random", "pass"),
