@@ -86,7 +86,7 @@ _operator("divide",          2, "float", "{0} / {1}",           40,        "np.t
 _operator("floor_divide",    2, "same",  "{0} // {1}",          40)
 _operator("remainder",       2, "same",  "{0} % {1}",           40,        "np.mod")
 _operator("negative",        1, "same",  "-{0}",                50)
-_operator("positive",        1, "same",  "+{0}",                50,        "np.conjugate np.conj np.real")
+_operator("positive",        1, "same",  "+{0}",                50,        "np.conjugate np.conj")
 _operator("invert",          1, "same",  "~{0}",                50,        "np.bitwise_not np.bitwise_invert")
 _operator("power",           2, "same",  "{0} ** {1}",          60,        "np.pow builtins.pow")
 

@@ -19,6 +19,7 @@ from srcdiff.library.language import (
     each,
     each_axis,
     from_places,
+    has_nan,
     inserted,
     is_array,
     is_float_type,
@@ -87,6 +88,9 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> An
     else:
         n = max(math.ceil((stop - start) / step), 0)
 
+    if dtype is not None and not has_nan(dtype) and has_nan(result_type(start, step)):
+        unsupported("`arange` of floats with a `dtype` of integers")
+
     def element(i: Any) -> Any:
         return start + i * step
 
@@ -107,14 +111,17 @@ def linspace(
     intervals = num - 1 if endpoint else num
     step = (stop - start) / max(intervals, 1)
     if is_array(start) or is_array(stop):
+        if dtype is not None and not has_nan(dtype):
+            unsupported("`linspace` of arrays with a `dtype` of integers")
         lines = stacked_lines(start, step, num, stop if endpoint else None, float if dtype is None else dtype)
         lines = np.moveaxis(lines, 0, axis)
         return (lines, step) if retstep else lines
     result = np.empty(num, float if dtype is None else dtype)
+    rounds = not has_nan(result.dtype)
     for i in range(num):
-        result[i] = start + i * step
+        result[i] = math.floor(start + i * step) if rounds else start + i * step
     if endpoint and num > 1:
-        result[num - 1] = stop
+        result[num - 1] = math.floor(stop) if rounds else stop
     if retstep:
         return result, step
     return result
@@ -186,6 +193,8 @@ def meshgrid(*xi: Any, indexing: Any = "xy", sparse: Any = False, copy: Any = Tr
     vectors: Any = ()
     shape: Any = ()
     for x in xi:
+        if not copy and np.ndim(x) > 1:
+            unsupported("`meshgrid` of arrays with several axes, without copies,")
         vector = np.ravel(array_like(x))
         vectors = (*vectors, vector)
         shape = (*shape, len(vector))
@@ -195,11 +204,18 @@ def meshgrid(*xi: Any, indexing: Any = "xy", sparse: Any = False, copy: Any = Tr
     grids: Any = ()
     for k, vector in enumerate(vectors):
         axis = (1 - k) if swap and k < 2 else k
-        line = np.reshape(vector, replaced(ones(len(shape)), axis, len(vector)))
-        if sparse:
-            grids = (*grids, np.copy(line))
+        if not copy:
+            line = np.expand_dims(vector, without(upto(len(shape)), (axis,)))
         else:
+            line = np.reshape(vector, replaced(ones(len(shape)), axis, len(vector)))
+        if sparse and copy:
+            grids = (*grids, np.copy(line))
+        elif sparse:
+            grids = (*grids, line)
+        elif copy:
             grids = (*grids, np.copy(np.broadcast_to(line, shape)))
+        else:
+            grids = (*grids, np.broadcast_to(line, shape))
     return grids
 
 

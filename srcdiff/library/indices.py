@@ -17,6 +17,9 @@ from srcdiff.library.language import (
     each,
     is_function,
     replaced,
+    require_apart,
+    require_cast,
+    result_type,
     unsupported,
 )
 from srcdiff.library.reductions import count, flat_place, written
@@ -262,6 +265,7 @@ def fill_diagonal(a: Any, val: Any, wrap: Any = False) -> None:
         for k in range(n):
             a[(k,) * a.ndim] = val
     else:
+        require_apart(a, val)
         values = np.copy(val)
         for k in range(n):
             a[(k,) * a.ndim] = values[k % len(values)]
@@ -291,6 +295,7 @@ def place_in(shape: Any, position: Any) -> Any:
 
 
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    require_cast(result_type(src), dst.dtype, casting)
     if where is True:
         dst[...] = src
     else:
@@ -299,6 +304,9 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
 
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """Where the mask holds, one value after the other; they begin again where there are too few."""
+    require_apart(arr, vals)
+    if np.ndim(vals) > 0 and not isinstance(vals, tuple | list):
+        require_cast(vals.dtype, arr.dtype, "safe")
     values = np.copy(np.ravel(np.atleast_1d(vals)))
     holds = np.reshape(mask, arr.shape)
     k = 0
@@ -312,6 +320,8 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 
 def putmask(a: Any, mask: Any, values: Any) -> None:
     """Where the mask holds, the value that is there when they are repeated to the size of the array."""
+    if np.ndim(values) > 0 and not isinstance(values, tuple | list):
+        require_cast(values.dtype, a.dtype, "safe")
     values = np.copy(np.ravel(np.atleast_1d(values)))
     holds = np.reshape(mask, a.shape)
     if len(values) > 0:

@@ -72,6 +72,10 @@ def check_positions(positions: Any, size: int) -> None:
             raise IndexError(f"index {position} is out of bounds for axis with size {size}")
 
 
+def require_apart(a: Any, values: Any) -> None:
+    """Refuse values that may be in the memory of the array: NumPy reads them while it writes."""
+
+
 def axes_of_length_one(a: Any) -> tuple[int, ...]:
     """The axes of an array that have the length one."""
     return tuple(k for k, n in enumerate(a.shape) if n == 1)
@@ -223,6 +227,13 @@ def stretched(place: tuple[int, ...], whole: tuple[int, ...], shape: tuple[int, 
 def common_type(a: Any, b: Any) -> Any:
     """The type of numbers that NumPy gives for operands of two types."""
     return np.result_type(a, b)
+
+
+@structural
+def require_cast(source: Any, target: Any, casting: str) -> None:
+    """What NumPy does not convert unless it is told to is said where it is called."""
+    if not np.can_cast(source, target, casting):  # type: ignore[arg-type]
+        raise TypeError(f"an array of {target} cannot hold a result of {source}: convert it with `.astype`")
 
 
 @structural

@@ -107,6 +107,8 @@ def slogdet(a: Any) -> Any:
 def matrix_power(a: Any, n: Any) -> Any:
     """By squaring: the powers that the binary digits of the exponent name."""
     a = np.asarray(a)
+    if n == 1:
+        return a
     if n < 0:
         power, n = inv(a), -n
     else:

@@ -9,6 +9,7 @@ import numpy as np
 from srcdiff.library.calls import matrix_matrix, matrix_vector, vector_vector
 from srcdiff.library.language import (
     agree,
+    at_axis,
     axes_moved_last,
     axes_of,
     axis_moved_back,
@@ -21,10 +22,12 @@ from srcdiff.library.language import (
     inserted,
     is_array,
     is_float_type,
+    known,
     last_of,
     last_two_swapped,
     only,
     stretched,
+    unsupported,
     view_from_places,
     without,
     zero,
@@ -326,7 +329,7 @@ def kron(a: Any, b: Any) -> Any:
 
 
 def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None) -> Any:
-    """Of vectors with three components."""
+    """Of vectors with three components; also of two, where that is known when the function is compiled."""
     if axis is not None:
         axisa, axisb, axisc = axis, axis, axis
     a, b = np.asarray(a), np.asarray(b)
@@ -334,10 +337,16 @@ def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axi
         a = np.transpose(a, axes_moved_last(a.ndim, (axisa,)))
     if b.ndim > 1:
         b = np.transpose(b, axes_moved_last(b.ndim, (axisb,)))
-    if a.shape[a.ndim - 1] == 2 and b.shape[b.ndim - 1] == 2:
-        raise ValueError("`cross` takes vectors with three components: of two, write x[0] * y[1] - x[1] * y[0]")
-    if a.shape[a.ndim - 1] != 3 or b.shape[b.ndim - 1] != 3:
-        raise ValueError("`cross` takes vectors with three components")
+    m, n = a.shape[a.ndim - 1], b.shape[b.ndim - 1]
+    if known(m) and known(n) and m == 2 and n == 2:
+        first, second = at_axis(a, a.ndim - 1, 0), at_axis(a, a.ndim - 1, 1)
+        return first * at_axis(b, b.ndim - 1, 1) - second * at_axis(b, b.ndim - 1, 0)
+    if (known(m) and m == 2) or (known(n) and n == 2):
+        unsupported("`cross` of vectors with two components and others")
+    if m == 2 or n == 2:
+        raise NotImplementedError("`cross` of vectors with two components: write x[0] * y[1] - x[1] * y[0]")
+    if m != 3 or n != 3:
+        raise ValueError("incompatible dimensions for cross product\n(dimension must be 2 or 3)")
     shape = common_shape(first_of(a.shape, -1), first_of(b.shape, -1))
     result = np.empty((*shape, 3), common_type(a.dtype, b.dtype))
     for i in each(shape):
@@ -350,6 +359,14 @@ def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axi
     if result.ndim == 1:
         return result
     return np.transpose(result, axis_moved_back(result.ndim, axisc))
+
+
+def cross_of_three(x1: Any, x2: Any, /, *, axis: Any = -1) -> Any:
+    """`np.linalg.cross`."""
+    x1, x2 = np.asarray(x1), np.asarray(x2)
+    if x1.shape[axis] != 3 or x2.shape[axis] != 3:
+        raise ValueError("Both input arrays must be (arrays of) 3-dimensional vectors")
+    return cross(x1, x2, axis=axis)
 
 
 def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None) -> Any:
@@ -396,7 +413,7 @@ FUNCTIONS: dict[Any, Any] = {
     np.linalg.matmul: matmul,
     np.linalg.outer: outer,
     np.linalg.tensordot: tensordot,
-    np.linalg.cross: cross,
+    np.linalg.cross: cross_of_three,
     np.linalg.vecdot: vecdot,
     np.linalg.trace: matrix_trace,
     np.linalg.diagonal: matrix_diagonal,

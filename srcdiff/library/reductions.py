@@ -18,6 +18,7 @@ from srcdiff.library.language import (
     is_array,
     only,
     part,
+    require_cast,
     result_type,
     unsupported,
     without,
@@ -123,6 +124,7 @@ def finished(result: Any, axes: Any, out: Any, keepdims: Any) -> Any:
     if keepdims:
         result = np.expand_dims(result, axes)
     if out is not None:
+        require_cast(result_type(result), out.dtype, "same_kind")
         out[...] = result
         return out
     return result
@@ -153,12 +155,20 @@ def mean(
     axes = axes_of(axis, a.ndim)
     if dtype is None and not has_nan(a.dtype):
         dtype = np.float64
+    in_floats(dtype)
     total = sum(a, axes, dtype, None, keepdims, 0, where)
     return written(total / taking_part(a, axes, keepdims, where), out)
 
 
+def in_floats(dtype: Any) -> None:
+    """Refuse a mean that is rounded to an integer."""
+    if dtype is not None and not has_nan(dtype):
+        unsupported("a mean, a variance or a deviation with a `dtype` of integers")
+
+
 def written(result: Any, out: Any) -> Any:
     if out is not None:
+        require_cast(result_type(result), out.dtype, "same_kind")
         out[...] = result
         return out
     return result
@@ -178,6 +188,7 @@ def var(
 ) -> Any:
     a = np.asarray(a)
     axes = axes_of(axis, a.ndim)
+    in_floats(dtype)
     if correction is not None:
         ddof = correction
     if mean is None:
@@ -230,6 +241,8 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: Any = False
         weights = np.expand_dims(weights, without(tuple(range(a.ndim)), axes))
     weights = np.broadcast_to(weights, a.shape)
     total = sum(weights, axes, None, None, keepdims)
+    if np.any(total == 0):
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
     result = sum(a * weights, axes, None, None, keepdims) / total
     if returned:
         return result, total

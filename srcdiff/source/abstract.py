@@ -119,6 +119,7 @@ class Enumerate:
 @dataclass(frozen=True, slots=True)
 class Zip:
     of: tuple[Abstract, ...]
+    strict: bool = False
 
 
 @dataclass(frozen=True, slots=True)

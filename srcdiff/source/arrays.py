@@ -18,7 +18,7 @@ from srcdiff.ir.nodes import (
     Slice,
     Value,
 )
-from srcdiff.ir.types import FLOAT, INT, Array, Scalar, Stack, is_supported_dtype
+from srcdiff.ir.types import FLOAT, INT, Array, Scalar, Stack, is_float, is_supported_dtype
 from srcdiff.source.abstract import (
     Abstract,
     Items,
@@ -92,11 +92,14 @@ class Arrays(WholeArrays):
 
     def in_order(self, array: Abstract, order: Abstract, node: ast.AST) -> Abstract:
         """A new array, of which `order` says how NumPy lays it out in memory."""
-        if not (isinstance(order, Static) and order.value in ("C", "F", "A", "K", None)):
-            self.refuse("SD205", node, "the order in memory must be known when the function is compiled")
-        if order.value not in ("C", None) and isinstance(array, Value) and array.array.rank > 1:
+        if self.known_order(order, node) not in ("C", None) and isinstance(array, Value) and array.array.rank > 1:
             self.contiguous.discard(array)
         return array
+
+    def known_order(self, order: Abstract, node: ast.AST) -> Any:
+        if not (isinstance(order, Static) and order.value in ("C", "F", "A", "K", None)):
+            self.refuse("SD205", node, "the order in memory must be known when the function is compiled")
+        return order.value
 
     def call_full(
         self,
@@ -223,9 +226,11 @@ class Arrays(WholeArrays):
         """`np.array`: of numbers in (nested) lists or tuples, or of an array."""
         if copy == Static(True):
             array = self.new_array_of(node, of, dtype)
+            array = self.in_order(array, Static("C") if order == Static("K") else order, node)
         else:
-            array = self.call_asarray(node, of, dtype)
-        array = self.in_order(array, Static("C") if order == Static("K") else order, node)
+            array = self.call_asarray(node, of, dtype, order)
+            if copy == Static(False) and array is not of:
+                self.refuse("SD303", node, "an array may have to be copied here, and `copy=False` forbids it")
         rank = array.array.rank if isinstance(array, Value) and isinstance(array.type, Array) else 0
         missing = tuple(Static(k) for k in range(self.static_integers(ndmin, node)[0] - rank))
         return self.call_expand_dims(node, array, Tuple(missing)) if missing else array
@@ -409,6 +414,9 @@ class Arrays(WholeArrays):
         return tuple(sizes)
 
     def call_ravel(self, node: ast.AST, a: Abstract, order: Abstract = Static("C")) -> Abstract:  # noqa: B008
+        a = self.forced(a)
+        if not self.is_array(a) and not isinstance(a, List | Tuple):
+            return self.call_expand_dims(node, a, Static(0))
         array = self.the_array(a, node)
         return array if array.array.rank == 1 else self.call_reshape(node, array, Static(-1), order)
 
@@ -457,8 +465,10 @@ class Arrays(WholeArrays):
         dtype: Abstract = Static(None),  # noqa: B008
         order: Abstract = Static(None),  # noqa: B008
     ) -> Abstract:
-        if isinstance(order, Static) and order.value == "F":
-            return self.call_asfortranarray(node, of, dtype)
+        known = self.known_order(order, node)
+        if known in ("C", "F"):
+            in_order = self.call_ascontiguousarray if known == "C" else self.call_asfortranarray
+            return in_order(node, of, dtype)
         if isinstance(of, Value) and isinstance(of.type, Array):
             same = isinstance(dtype, Static) and dtype.value is None
             if same or self.dtype_of(dtype, node) == of.type.dtype:
@@ -490,9 +500,14 @@ class Arrays(WholeArrays):
         return self.call_transpose(node, array, Tuple(axes) if len(axes) > 1 else axes[0] if axes else Static(None))
 
     def array_item(self, node: ast.AST, array: Value, *where: Abstract) -> Abstract:
-        if len(where) != array.array.rank:
+        if where and len(where) != array.array.rank:
             self.refuse("SD203", node, "`item` needs one index for each axis")
-        return self.load(array, tuple(self.integer(w, node) for w in where))
+        if not where:
+            several = self.apply("not_equal", self.value(self.size(array)), self.const(1))
+            self.raise_if(several, ValueError, "can only convert an array of size 1 to a Python scalar")
+            where = tuple(Static(0) for _ in range(array.array.rank))
+        value = self.load(array, tuple(self.integer(w, node) for w in where))
+        return self.cast(value, FLOAT) if is_float(value.type) else value  # it was NumPy's, and is Python's now
 
 
 def _commas(sizes: Sequence[Value]) -> list[str | Value]:

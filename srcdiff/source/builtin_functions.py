@@ -89,7 +89,9 @@ class Builtins(Sequences):
         return Enumerate(of, start)
 
     def call_zip(self, node: ast.AST, *of: Abstract, strict: Abstract = Static(False)) -> Abstract:  # noqa: B008
-        return Zip(of)
+        if not isinstance(strict, Static):
+            self.refuse("SD205", node, "`strict` must be known when the function is compiled")
+        return Zip(of, bool(strict.value))
 
     def call_reversed(self, node: ast.AST, of: Abstract) -> Abstract:
         return Reversed(of)

@@ -386,13 +386,24 @@ class Calls(Kernels):
         if getattr(target, "__module__", "") == "math":
             help_ = f"use `np.{primitive}`"
             self.refuse("SD203", node, f"`math.{target.__name__}` takes numbers, not arrays", help_=help_)
+        if target is bool:
+            return self.truth(args[0], node)
         out, where, dtype = (keywords.pop(n, None) for n in ("out", "where", "dtype"))
         if out is None and len(args) == PRIMITIVES[primitive].arity + 1:
             *args, out = args
         if keywords:
             self.refuse("SD304", node, f"`{primitive}` does not take `{next(iter(keywords))}` here")
-        kind = self.promoted(target, args, node) if dtype is None else self.dtype_of(dtype, node)
-        result = self.elementwise(args, lambda v: self.call_primitive(primitive, list(v), {}, node), kind, node)
+        kind = self.promoted(target, args, node)
+        if dtype is not None and dtype != Static(None):
+            kind = self.dtype_of(dtype, node)
+            self.promoted(functools.partial(target, dtype=kind), args, node)  # that the operands can be converted
+
+        def element(values: list[Value]) -> Abstract:
+            if primitive == "power":
+                return self.power_of_elements(values[0], values[1], node)
+            return self.call_primitive(primitive, list(values), {}, node)
+
+        result = self.elementwise(args, element, kind, node)
         if isinstance(out, Tuple) and len(out.items) == 1:
             out = out.items[0]
         if out is None or (isinstance(out, Static) and out.value is None):
@@ -401,6 +412,7 @@ class Calls(Kernels):
             return result
         if not (isinstance(out, Value) and isinstance(out.type, Array)):
             self.refuse("SD203", node, f"{self.said(out)} stands where an array is needed")
+        self.require_cast(kind, out, node)
         if where is not None:
             result = self.choose_elements(where, result, out, out.type.dtype, node)
         self.assign_array(out, result, node)
@@ -560,6 +572,16 @@ class Calls(Kernels):
 
     def call_known(self, node: ast.AST, x: Abstract) -> Abstract:
         return Static(isinstance(x, Static))
+
+    def call_real(self, node: ast.AST, val: Abstract) -> Abstract:
+        """Of real numbers it is the array itself."""
+        if self.is_array(val):
+            return val
+        return (
+            self.array_of(val, node)
+            if isinstance(val, List | Tuple)
+            else self.call_primitive("positive", [val], {}, node)
+        )
 
     def call_is_function(self, node: ast.AST, x: Abstract) -> Abstract:
         return Static(isinstance(x, Closure | Choice | Transformed) or (isinstance(x, Static) and callable(x.value)))
@@ -802,6 +824,8 @@ class Calls(Kernels):
         named = METHODS.get(method.name)
         if isinstance(owner, Static) and isinstance(owner.value, np.ufunc):
             return self.call_with(Static(UFUNC_METHODS[method.name]), [owner, *args], keywords, node)
+        if method.name in ("conj", "conjugate") and self.is_array(owner) and not args and not keywords:
+            return self.forced(owner)  # of real numbers it is the array itself; `np.conj` makes a new one
         if named is not None and self.is_array(owner):
             return self.call_with(Static(named), [owner, *args], keywords, node)
         owner = self.forced(owner)
@@ -995,6 +1019,7 @@ HANDLERS: dict[Any, str] = {
     np.expand_dims: "expand_dims",
     np.reshape: "reshape",
     np.ravel: "ravel",
+    np.real: "real",
     np.broadcast_to: "broadcast_to",
     np.ndindex: "each",
     np.ndenumerate: "ndenumerate",
@@ -1013,6 +1038,7 @@ HANDLERS: dict[Any, str] = {
     language.at_axis: "at_axis",
     language.agree: "agree",
     language.check_positions: "check_positions",
+    language.require_apart: "require_apart",
     language.result_type: "result_type",
     language.axes_of_length_one: "axes_of_length_one",
     language.from_places: "from_places",
@@ -1061,7 +1087,9 @@ _LAZY = {
     "call_size",
     "call_len",
     "call_array_like",
+    "call_real",
     "call_check_positions",
+    "call_require_apart",
     "call_result_type",
     "call_view_from_places",
     "call_ufunc_at",

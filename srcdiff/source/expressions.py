@@ -338,6 +338,8 @@ class Expressions(Lists):
         primitive, fold = _BINARY[op]
         if self.is_array(left) or self.is_array(right):
             dtype = self.promoted(getattr(np, primitive), (left, right), node)
+            if op is ast.Pow:
+                return self.elementwise((left, right), lambda v: self.power_of_elements(v[0], v[1], node), dtype, node)
             return self.elementwise((left, right), lambda v: self.binary(op, v[0], v[1], node), dtype, node)
         if isinstance(left, Static) and isinstance(right, Static):
             try:
@@ -367,6 +369,14 @@ class Expressions(Lists):
         if (bitwise or op in (ast.LShift, ast.RShift)) and (is_float(a.type) or is_float(b.type)):
             self.refuse("SD203", node, "this operator needs integers", help_="convert with `int(...)`")
         return self.apply(primitive, a, b)
+
+    def power_of_elements(self, base: Value, exponent: Value, node: ast.AST) -> Abstract:
+        """A power in an array: NumPy has no negative powers of integers there."""
+        known = self.constants.get(exponent)
+        if exponent.type == INT and not is_float(base.type) and (known is None or known < 0):
+            negative = self.apply("less", exponent, self.const(0))
+            self.raise_if(negative, ValueError, "Integers to negative integer powers are not allowed.")
+        return self.binary(ast.Pow, base, exponent, node)
 
     def numbers(self, left: Abstract, right: Abstract, node: ast.AST) -> tuple[Value, Value]:
         """Two scalars; an integer constant of more than 64 bits is a float beside a float, as Python takes it."""
@@ -1025,6 +1035,12 @@ class Expressions(Lists):
     @staticmethod
     def range_of(start: Abstract, stop: Abstract, step: Abstract) -> Range:
         return Range(start, stop, step)
+
+
+def ufunc_of(op: type[ast.operator]) -> np.ufunc:
+    """The function of NumPy that an operator is."""
+    ufunc: np.ufunc = getattr(np, _BINARY[op][0])
+    return ufunc
 
 
 def _may_raise(node: ast.AST) -> bool:

@@ -121,6 +121,10 @@ class Language(Arrays):
         self.check_positions(self.lazy(positions, node), self.size_of(size, node))
         return Static(None)
 
+    def call_require_apart(self, node: ast.AST, a: Abstract, values: Abstract) -> Abstract:
+        self.require_apart(self.the_array(a, node), values, node)
+        return Static(None)
+
     def call_axes_of_length_one(self, node: ast.AST, a: Abstract) -> Abstract:
         """Those that are known to be; that the others are not is checked, and the caller reads again, exactly."""
         array = self.the_array(a, node)

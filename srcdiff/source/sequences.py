@@ -33,6 +33,11 @@ from srcdiff.source.expressions import Expressions
 class Sequences(Expressions):
     """Reads what lists do, and loops over elements."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.ends_early = False
+        """Whether what is gone through may not be gone through to its end."""
+
     def for_each(self, node: ast.AST, found: Iteration, body: Callable[[Abstract], None], first: int = 0) -> None:
         """A loop over all elements, from the first or from another."""
 
@@ -570,8 +575,12 @@ class Sequences(Expressions):
         return self.as_iteration(self.new_list(items))
 
     def zip_iteration(self, x: Zip, node: ast.AST) -> Iteration | tuple[Abstract, ...]:
+        before, self.ends_early = self.ends_early, self.ends_early or not x.strict  # the others may be shorter
         inner = [self.iteration(i, node) for i in x.of]
+        self.ends_early = before
         limits = [self.known_length(i) for i in inner]
+        if x.strict:
+            self.require_same_lengths([self.length_of(i) for i in inner], node)
         if any(not isinstance(i, Iteration) for i in inner) and None not in limits:
             limit = min(k for k in limits if k is not None)
             columns = [
@@ -582,9 +591,8 @@ class Sequences(Expressions):
         parts = [i if isinstance(i, Iteration) else self.stored_iteration(i, node) for i in inner]
         if not parts:
             return ()
-        lengths = [i.length for i in parts]
-        length = lengths[0]
-        for other in lengths[1:]:
+        length, *lengths = [i.length for i in parts]
+        for other in () if x.strict else lengths:
             if isinstance(length, Static) and isinstance(other, Static):
                 length = Static(min(length.value, other.value))
             elif length is not other:
@@ -592,9 +600,36 @@ class Sequences(Expressions):
                 length = self.apply("where", self.apply("less", b, a), b, a)
         return Iteration(length, lambda k: Tuple(tuple(i.element(k) for i in parts)))
 
+    def length_of(self, x: Iteration | tuple[Abstract, ...]) -> Abstract:
+        known = self.known_length(x)
+        return x.length if known is None and isinstance(x, Iteration) else Static(known)
+
+    def require_same_lengths(self, lengths: list[Abstract], node: ast.AST) -> None:
+        """Raise `ValueError` as `zip(..., strict=True)` does; here before the first turn, there after the last."""
+        values = [self.value(n) for n in lengths]
+        if len({self.size_key(n) for n in values}) < 2:
+            return
+        if self.ends_early and not self.frame.library:
+            message = "`strict=True` in a loop that may end before the lengths are compared is outside the language"
+            self.refuse("SD102", node, message, help_="compare the lengths before the loop")
+        shortest = values[0]
+        for value in values[1:]:
+            shortest = self.apply("where", self.apply("less", value, shortest), value, shortest)
+        for k, value in enumerate(values[1:], 1):
+            is_it = self.apply("equal", value, shortest)
+            is_shorter = self.apply("logical_and", is_it, self.apply("less", value, values[0]))
+            self.raise_if(is_shorter, ValueError, f"zip() argument {k + 1} is shorter than {_arguments(k)}")
+        for k, value in enumerate(values[1:], 1):
+            is_longer = self.apply("greater", value, values[0])
+            self.raise_if(is_longer, ValueError, f"zip() argument {k + 1} is longer than {_arguments(k)}")
+
 
 _OF_OTHERS = "a list of arrays or lists"
 _OVER_A_COPY = "iterate over a copy"
+
+
+def _arguments(count: int) -> str:
+    return "argument 1" if count == 1 else f"arguments 1-{count}"
 
 
 def _are_static(*parts: Abstract) -> bool:

@@ -459,6 +459,8 @@ class Reader(Derivatives):
             self.refuse("SD203", target, f"elements of {self.said(base)} cannot be assigned")
         items = self.array_items(base, target.slice, target)
         place = element_place(items, base)
+        if isinstance(target.value, ast.Attribute) and target.value.attr == "flat":
+            self.require_apart(base, value, target)
         if place is not None:
             self.write_element(base, place, self.number(value, target))
         else:
@@ -501,7 +503,9 @@ class Reader(Derivatives):
         if isinstance(old, List) and self.augment_in_place(node, old):
             return
         if isinstance(old, Value) and self.is_array(old) and isinstance(node.op, ast.MatMult):
-            self.assign_array(old, self.matrix_product(old, self.expr(node.value), node), node)
+            product = self.matrix_product(old, self.expr(node.value), node)
+            self.require_cast(self.lazy(product, node).dtype, old, node)
+            self.assign_array(old, product, node)
             return
         if isinstance(old, Value) and isinstance(old.type, Array):
             self.assign_array(old, self.passing(node.value), node, type(node.op))
@@ -575,7 +579,9 @@ class Reader(Derivatives):
             return
         self.go_back(mark)  # what index arrays choose is taken before the right side changes it, as NumPy does
         old = self.forced(self.read_picked(base, items, node))
-        self.assign_part(base, items, self.binary(type(node.op), old, self.expr(node.value), node), node)
+        new = self.binary(type(node.op), old, self.expr(node.value), node)
+        self.require_cast(self.lazy(new, node).dtype, base, node)
+        self.assign_part(base, items, new, node)
 
     def writes_since(self, mark: Mark, array: Value) -> bool:
         """Whether what has been read since may write into an array."""
@@ -695,10 +701,19 @@ class Reader(Derivatives):
         found = self.lazily(node)
         return found if isinstance(found, Through | Drawn) else self.forced(found)
 
+    def gone_through(self, source: Abstract, node: ast.For) -> Iteration | tuple[Abstract, ...]:
+        """The elements that a loop goes through, if nothing ends it before."""
+        before = self.ends_early
+        self.ends_early = _breaks(node.body) or _returns(node.body) or _raises(node.body)
+        try:
+            return self.iteration(source, node.iter)
+        finally:
+            self.ends_early = before
+
     def for_that_may_not_run(self, node: ast.For, rest: list[ast.stmt]) -> bool:
         """A loop after which a name has another type if it ran: what follows is read once for each case."""
         source = self.expr(node.iter)
-        found = self.iteration(source, node.iter)
+        found = self.gone_through(source, node)
         length = Static(len(found)) if not isinstance(found, Iteration) else found.length
         if isinstance(length, Static):
             self.for_over(node, source)
@@ -760,7 +775,7 @@ class Reader(Derivatives):
         if isinstance(source, Each):
             self.for_each_place(node, source, body)
             return
-        found = self.iteration(source, node.iter)
+        found = self.gone_through(source, node)
         if not isinstance(found, Iteration):
             self.unrolled(node, found, self.watching_items(source, found, body, node))
             return
@@ -1010,6 +1025,10 @@ def _returns(body: list[ast.stmt]) -> bool:
         ):
             return True
     return False
+
+
+def _raises(body: list[ast.stmt]) -> bool:
+    return any(isinstance(n, ast.Raise | ast.Assert) for statement in body for n in ast.walk(statement))
 
 
 _MOST_SPLITS = 4  # each may double what follows it

@@ -21,6 +21,7 @@ from srcdiff.ir.nodes import Block, Formatted, If, Index, Item, Loop, NewAxis, R
 from srcdiff.ir.types import BOOL, FLOAT, FLOAT32, INT, Array, Scalar, is_float
 from srcdiff.source.abstract import Abstract, Drawn, Items, Lazy, List, Size, Static, Through, Tuple
 from srcdiff.source.environment import NeverReturns
+from srcdiff.source.expressions import ufunc_of
 from srcdiff.source.iterators import AS_LIST, Iterators
 from srcdiff.source.shapes import ONE, may_meet
 
@@ -319,10 +320,8 @@ class WholeArrays(Iterators):
 
     def assign_array(self, target: Value, value: Abstract, node: ast.AST, op: Update | None = None) -> None:
         """`target[...] = value` or `target[...] op= value`, as if the right side were computed first."""
-        if op is not None and not is_float(target.type) and self.holds_floats(value):
-            message = f"an array of {target.array.dtype} cannot hold the result of floats"
-            self.refuse("SD203", node, message, help_="make it an array of floats")
         source = self.lazy(value, node)
+        self.require_update(target, op, source if isinstance(value, List | Tuple) else value, node)
         mine = self.lazy(target, node)
         if source.rank > mine.rank:
             self.raise_with(self.const(True), ValueError, self.assignment_in_words(source, mine))
@@ -343,6 +342,19 @@ class WholeArrays(Iterators):
             self.write_part(base, to_base(places), source.at(self.mapped(places, steps)), node, op)
 
         self.nest(mine.sizes, write)
+
+    def require_update(self, target: Value, op: Update | None, value: Abstract, node: ast.AST) -> None:
+        """Refuse `op=` where NumPy does: the array cannot hold what comes of it."""
+        if op is None:
+            return
+        ufunc = op if isinstance(op, np.ufunc) else ufunc_of(op)
+        self.require_cast(self.promoted(ufunc, (target, value)[: ufunc.nin], node), target, node)
+
+    def require_cast(self, dtype: str, target: Value, node: ast.AST, casting: Any = "same_kind") -> None:
+        """Refuse what NumPy does not convert to the type of an array unless it is told to."""
+        if not np.can_cast(dtype, target.array.dtype, casting):
+            message = f"an array of {target.array.dtype} cannot hold a result of {dtype}"
+            self.refuse("SD203", node, message, help_="convert it with `.astype`, or make another array for it")
 
     def mapped(self, places: Places, steps: list[Value | int | None]) -> Places:
         last = places[len(places) - len(steps) :] if steps else ()
@@ -379,6 +391,8 @@ class WholeArrays(Iterators):
         self.write_element(target, places, value)
 
     def updated(self, op: Update, old: Abstract, value: Abstract, node: ast.AST) -> Abstract:
+        if op in (ast.Pow, np.power) and isinstance(old, Value) and isinstance(value, Value):
+            return self.power_of_elements(old, value, node)
         if isinstance(op, np.ufunc):
             return self.call_value(Static(op), [old, value][: op.nin], node)
         return self.binary(op, old, value, node)
@@ -539,6 +553,10 @@ class WholeArrays(Iterators):
         if len(items) == 1 and masks and not self.is_array(value) and not isinstance(value, List):
             self.write_masked(array, self.lazy(masks[0], node), value, node, op)  # type: ignore[arg-type]
             return
+        if op is None and len(items) == 1 and masks and self.lazy(masks[0], node).rank == array.array.rank:  # type: ignore[arg-type]
+            self.require_apart(array, value, node)
+        if not one_by_one:
+            self.require_update(array, op, self.lazy(value, node) if isinstance(value, List | Tuple) else value, node)
         items = [self.unharmed(i, array, node) for i in items]
         distinct = one_by_one or len(masks) == sum(not isinstance(i, Slice | Index | NewAxis) for i in items)
         chosen = self.picked(array, items, node)
@@ -562,6 +580,14 @@ class WholeArrays(Iterators):
 
         self.nest(chosen.sizes, write)
 
+    def require_apart(self, array: Value, value: Abstract, node: ast.AST) -> None:
+        """Refuse to write parts of an array into it where NumPy reads them while it writes."""
+        if isinstance(value, Lazy) and value.view_of is None and value.array is None:
+            return  # it is computed anew
+        if self.is_array(value) and not all(self.disjoint(a, array) for a, _ in self.lazy(value, node).reads):
+            message = "the values may be in the memory they are written to, where NumPy does not read all of them first"
+            self.refuse("SD303", node, message, help_="make a copy of them: `.copy()`")
+
     def unharmed(self, item: Abstract | Item, array: Value, node: ast.AST) -> Abstract | Item:
         """An index array as it is before anything is written into the array."""
         if isinstance(item, Slice | Index | NewAxis) or not self.picks(item):
@@ -574,6 +600,7 @@ class WholeArrays(Iterators):
     def write_masked(self, array: Value, mask: Lazy, value: Abstract, node: ast.AST, op: Update | None) -> None:
         """`array[mask] = number`: no positions are needed."""
         number = self.number(value, node)
+        self.require_update(array, op, value, node)
         mine = self.lazy(array, node)
         if mask.rank > mine.rank:
             self.refuse("SD203", node, f"a mask of rank {mask.rank} for an array of rank {mine.rank}")

@@ -72,6 +72,11 @@ def add_at(a, i, b):
     return np.sum(a)
 
 
+def powers_in_place(i, x):
+    i **= i - 2
+    return np.sum(i) * x
+
+
 def split_unequally(a):
     x, y = np.split(a, 2)
     return np.sum(x * y)
@@ -123,11 +128,41 @@ RAISED: list[Failure] = [
     _failure("matmul_vector", lambda a, b: np.sum(a @ b), (array(2, 3), array(2)), ValueError, "3", "2"),
     _failure("matmul_batch", lambda a, b: np.sum(a @ b), (array(2, 2, 2), array(3, 2, 2)), ValueError),
     _failure("dot", lambda a, b: np.dot(a, b), (array(3), array(4)), ValueError, "(3,)", "(4,)"),
+    _failure("cross", lambda a, b: np.sum(np.cross(a, b)), (array(4), array(4)), ValueError, "incompatible dimensions"),
+    _failure(
+        "linalg_cross", lambda a, b: np.sum(np.linalg.cross(a, b)), (array(2), array(2)), ValueError, "3-dimensional"
+    ),
     _failure("einsum", lambda a, b: np.sum(np.einsum("ij,jk->ik", a, b)), (array(2, 3), array(2, 3)), ValueError),
     _failure(
         "concatenate", lambda a, b: np.sum(np.concatenate((a, b))), (array(2, 3), array(2, 2)), ValueError, "3", "2"
     ),
     _failure("stack", lambda a, b: np.sum(np.stack((a, b))), (array(3), array(2)), ValueError),
+    _failure(
+        "integer_power", lambda i, x: np.sum(i**-1) * x, (integers(1, 2), 1.5), ValueError, "negative integer powers"
+    ),
+    _failure(
+        "power_of_integers",
+        lambda i, x: np.sum(np.power(2, i)) * x,
+        (integers(1, -2), 1.5),
+        ValueError,
+        "negative integer powers",
+    ),
+    _failure("powers_in_place", powers_in_place, (integers(1, 2), 1.5), ValueError, "negative integer powers"),
+    _failure(
+        "weights_of_zero",
+        lambda a, b: np.average(a, weights=b),
+        (array(2), np.array([1.0, -1.0])),
+        ZeroDivisionError,
+        "Weights sum to zero",
+    ),
+    _failure(
+        "weights_of_zero_along_an_axis",
+        lambda a, b: np.sum(np.average(a, axis=0, weights=b)),
+        (array(2, 3), np.array([1.0, -1.0])),
+        ZeroDivisionError,
+        "Weights sum to zero",
+    ),
+    _failure("item_of_several", lambda a: a[:2].item() ** 2, (array(3),), ValueError, "size 1"),
     _failure("max_of_nothing", lambda a: np.max(a), (array(0),), ValueError),
     _failure(
         "singular", lambda a, b: np.sum(np.linalg.solve(a, b)), (np.ones((2, 2)), array(2)), np.linalg.LinAlgError
@@ -289,7 +324,102 @@ def fortran_then_written(a):
     return np.sum(b * b)
 
 
+def halved_in_place(i, x):
+    i /= 2
+    return np.sum(i) * x
+
+
+def counted_up(i, x):
+    larger = i > 1
+    larger += 1
+    return np.sum(larger) * x
+
+
+def negated_by_subtraction(i, x):
+    larger = i > 1
+    larger -= True
+    return np.sum(larger) * x
+
+
+def added_into_integers(i, x):
+    np.add(i, x, out=i)
+    return np.sum(i) * x
+
+
+def clipped_into_integers(i, x):
+    np.clip(i * x, 0.0, 1.0, out=i)
+    return np.sum(i) * x
+
+
+def summed_into_integers(i, x):
+    np.sum(np.outer(i, i) * x, axis=0, out=i)
+    return np.sum(i) * x
+
+
+def copied_into_integers(i, x):
+    np.copyto(i, i * 2.5)
+    return np.sum(i) * x
+
+
+def put_into_single(i, x):
+    single = np.zeros(3, np.float32)
+    np.putmask(single, i > 1, i * x)
+    return np.sum(single)
+
+
+def placed_into_single(i, x):
+    single = np.zeros(3, np.float32)
+    np.place(single, i > 1, i * x)
+    return np.sum(single)
+
+
+def scaled_where_masked(i, x):
+    i[i > 1] *= 1.5
+    return np.sum(i) * x
+
+
+def halved_where_picked(i, x):
+    i[[0, 1]] /= 2
+    return np.sum(i) * x
+
+
+def halved_where_picked_and_changed(i, x):
+    def touched():
+        i[0] = 3
+        return 2
+
+    i[[0, 1]] /= touched()
+    return np.sum(i) * x
+
+
+def multiplied_into_integers(i, x):
+    matrix = np.outer(i, i)
+    matrix @= np.ones((3, 3))
+    return np.sum(matrix) * x
+
+
+_INTEGERS = (integers(1, 2, 4), 1.5)
+
 REFUSED: list[Refusal] = [
+    _refusal("mean_of_integers", lambda i, x: np.mean(i, dtype=int) * x, _INTEGERS, "dtype", "integers"),
+    _refusal("variance_of_integers", lambda i, x: np.var(i, dtype=int) * x, _INTEGERS, "dtype", "integers"),
+    _refusal("deviation_of_integers", lambda i, x: np.std(i, dtype=int) * x, _INTEGERS, "dtype", "integers"),
+    _refusal("arange_of_integers", lambda x: np.sum(np.arange(0, 3, 0.7, dtype=int)) * x, (1.5,), "arange", "integers"),
+    _refusal("truth_of_an_array", lambda a: bool(a) * a[0], (array(3),), "neither true nor false", "np.any"),
+    _refusal("halved_in_place", halved_in_place, _INTEGERS, "int64", "float64"),
+    _refusal("counted_up", counted_up, _INTEGERS, "bool", "int64"),
+    _refusal("negated_by_subtraction", negated_by_subtraction, _INTEGERS, "bool"),
+    _refusal("added_into_integers", added_into_integers, _INTEGERS, "int64", "float64"),
+    _refusal("clipped_into_integers", clipped_into_integers, _INTEGERS, "int64", "float64"),
+    _refusal("summed_into_integers", summed_into_integers, _INTEGERS, "int64", "float64"),
+    _refusal("copied_into_integers", copied_into_integers, _INTEGERS, "int64", "float64"),
+    _refusal("put_into_single", put_into_single, _INTEGERS, "float32", "float64"),
+    _refusal("placed_into_single", placed_into_single, _INTEGERS, "float32", "float64"),
+    _refusal("scaled_where_masked", scaled_where_masked, _INTEGERS, "int64", "float64"),
+    _refusal("halved_where_picked", halved_where_picked, _INTEGERS, "int64", "float64"),
+    _refusal("halved_where_changed", halved_where_picked_and_changed, _INTEGERS, "int64", "float64"),
+    _refusal("multiplied_into_integers", multiplied_into_integers, _INTEGERS, "int64", "float64"),
+    _refusal("added_as_integers", lambda i, x: np.sum(np.add(i * x, 1, dtype=int)) * x, _INTEGERS, "int64", "float64"),
     _refusal("random_normal", noise_added, (array(3),), "random", "pass"),
     _refusal("random_rand", random_matrix, (array(3),), "random", "pass"),
     _refusal("random_seed", seeded, (array(3),), "random", "pass"),

@@ -634,6 +634,8 @@ RESHAPES: list[Row] = [
     row("reshape_fortran", lambda a, w: np.sum(a.reshape((3, 2), order="F") * w), every((2, 3))),
     row("reshape_new_axis", lambda a, b, w: np.sum(a.reshape(-1, 1) * b.reshape(1, -1) * w), every((3,), (2,))),
     row("ravel", lambda a, w: np.sum(np.ravel(a) * w), every((2, 3)) + once((2, 0))),
+    row("ravel_number", lambda x, y: np.sum(np.ravel(x) * 2.0) * np.ravel(y * y)[0] + np.ravel(3)[0] * x, once((), ())),
+    row("item", lambda a: a[:1].item() * a.item(1) + a[None, 2:3].item() ** 2, every((3,))),
     row("ravel_method", lambda a, w: np.sum(a.T.ravel() * w), every((2, 3)) + once((2, 2, 2))),
     row("ravel_fortran", lambda a, w: np.sum(a.ravel(order="F") * w), once((2, 3))),
     row("flatten", lambda a, w: np.sum(a.flatten() * w), every((2, 3)) + once((4,))),
@@ -1016,6 +1018,24 @@ def copied_to(a, b):
     return np.sum(c * c * d)
 
 
+def integers_in_place(a, i):
+    larger = i > 1
+    larger |= i > 3
+    larger += True
+    i[i > 1] *= 2
+    i[[0, 1]] += 1
+    i[1:] //= 2
+    i **= 2
+    np.copyto(i, i * 1.5, casting="unsafe")
+    np.copyto(i[:1], [3])
+    small = np.zeros(3, np.float32)
+    np.putmask(small, i > 4, 2.5)
+    np.place(small, i < 4, [1.5])
+    small *= np.array([1.0, 2.0, 3.0])
+    np.add(i, 1, out=small[:3], dtype=float)
+    return np.sum(a**i * larger * small) + np.sum(a * 2.0**-i)
+
+
 def multiplied_in_place(a, b):
     c = a * 1.0
     c @= b
@@ -1064,6 +1084,7 @@ CHOICES: list[Row] = [
     row("put", put_values, once((4,), (2,))),
     row("put_matrix", put_into_matrix, once((2, 3), (2,), integers(3, 0, 5)) + once((3, 1), (1,), integers(2, 0, 2))),
     row("output_by_position", outputs_by_position, once((3,), (3,))),
+    row("integers_in_place", integers_in_place, once(array(3, low=0.5), integers(1, 2, 4))),
     row("copyto", copied_to, once((3,), (3,)) + once((2, 3), (3,))),
     row("bincount", lambda a, i, w: np.sum(np.bincount(i, a, 5) ** 2 * w), once((4,), integers(1, 0, 3, 1))),
     row("take_axis", lambda a, i, w: np.sum(np.take(a, i, axis=1) * w), every((2, 3), integers(2, 0, 2))),
@@ -1341,6 +1362,7 @@ PRODUCTS: list[Row] = [
         lambda a, b, w: np.sum(np.cross(a, b) * w),
         every((3,), (3,)) + once((2, 3), (2, 3)) + once((2, 3), (3,)),
     ),
+    row("linalg_cross", lambda a, b, w: np.sum(np.linalg.cross(a, b, axis=0) * w), once((3, 2), (3, 2))),
     row("cross_axis", lambda a, b, w: np.sum(np.cross(a, b, axis=0) * w), once((3, 2), (3, 2))),
     row(
         "convolve",
@@ -1596,6 +1618,12 @@ BUILDING: list[Row] = [
     row("arange_step", lambda a, w: np.sum(np.arange(1.0, 3.0, 0.5) * a * w), once((4,))),
     row("arange_times", lambda x, w: np.sum(np.sin(x * np.arange(5)) * w), once(0.7)),
     row("linspace", lambda a, w: np.sum(np.linspace(0.0, 1.0, 5) * a * w), once((5,))),
+    row(
+        "linspace_integers",
+        lambda a, w: np.sum(np.linspace(-1.5, 1.5, 7, dtype=int) * np.linspace(-1, 2, 7, False, dtype=int) * a * w),
+        once((7,)),
+    ),
+    row("arange_to_a_float", lambda a, w: np.sum(np.arange(0, 6.5, 2, dtype=int) * a * w), once((4,))),
     row("linspace_active", lambda x, y, w: np.sum(np.linspace(x, y, 5) ** 2 * w), once(0.7, 1.9)),
     row("linspace_open", lambda x, y, w: np.sum(np.linspace(x, y, num=4, endpoint=False) ** 2 * w), once(0.7, 1.9)),
     row("array_numbers", lambda x, y, w: np.sum(np.array([x, x * y, 2.0]) * w), once(0.7, 1.9)),

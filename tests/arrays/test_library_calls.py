@@ -330,3 +330,36 @@ def test_eigenvalues_that_are_not_real_raise(backend: str) -> None:
     np.testing.assert_allclose(gradient(np.array([[2.0, 1.0], [0.0, 1.0]])), [[1.0, 0.0], [1.0, 0.0]], atol=1e-14)
     with pytest.raises(ValueError, match="domain change"):
         gradient(np.array([[0.0, 1.0], [-1.0, 0.0]]))
+
+
+def area(a):
+    return np.cross(np.array([a[0], a[1]]), np.array([a[2], a[3]])) ** 2
+
+
+def areas(a):
+    sides = np.array([[a[0], a[1]], [a[2], a[3]], [a[1], a[2]]])
+    return np.sum(np.cross(sides, np.array([a[3], a[0]])) ** 3)
+
+
+@pytest.mark.filterwarnings("ignore:Arrays of 2-dimensional vectors:DeprecationWarning")
+@pytest.mark.parametrize("function", [area, areas])
+def test_cross_products_of_two_components(function: Any) -> None:
+    arguments = (array(4),)
+
+    value, bars = call(srcdiff.value_and_grad(function, backend="python"), clone(arguments))
+
+    assert_close(value, function(*arguments), False)
+    assert_slopes(bars, slopes(function, arguments, (0,)), False)
+
+
+def test_cross_products_of_so_many_components_as_there_are_at_run_time_raise() -> None:
+    derivative = srcdiff.grad(lambda a, b: np.sum(np.cross(a, b)), backend="python")
+
+    assert np.all(np.isfinite(derivative(array(3), array(3))))
+    with pytest.raises(NotImplementedError, match="two components"):
+        derivative(array(2), array(2))
+
+
+def test_cross_products_of_two_and_three_components_are_refused() -> None:
+    with pytest.raises(srcdiff.DifferentiationError, match="two components"):
+        srcdiff.grad(lambda a: np.sum(np.cross(np.array([a[0], a[1]]), a)), backend="python")(array(3))

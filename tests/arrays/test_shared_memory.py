@@ -199,7 +199,156 @@ def last_block_reshaped(x):
     return np.sum(row * row)
 
 
+def conjugate_written(x):
+    y = x * 1.0
+    z = y.conj()
+    z[0] = 5 * x[1]
+    y[1] = z.conjugate()[0] * x[2]
+    return np.sum(y * z * W)
+
+
+def conjugate_by_a_function(x):
+    y = x * 1.0
+    z = np.conj(y)
+    z[0] = 5 * x[1]
+    return np.sum(y * z * W)
+
+
+def real_part_written(x):
+    y = x * 1.0
+    z = np.real(y)
+    z[0] = 5 * x[1]
+    return np.sum(y * W) + np.real(x[2]) + np.sum(np.real([x[0], x[1]]))
+
+
+def first_power_written(x, n):
+    square = np.outer(x[:2], x[2:4]) + np.eye(2)
+    power = np.linalg.matrix_power(square, n)
+    power[0, 1] *= 3.0
+    return np.sum(square * square * power)
+
+
+def sparse_grid_of_views(x):
+    y = x * 1.0
+    across, down = np.meshgrid(y, y[:2], sparse=True, copy=False)
+    across[0, 0] = 3.0 * x[1]
+    return np.sum(y * W) + np.sum(across * down)
+
+
+def grid_of_views(x):
+    across, down = np.meshgrid(x, x[:2], copy=False)
+    return np.sum(across * across * down)
+
+
+def grid_of_views_written(x):
+    across, _ = np.meshgrid(x, x[:2], copy=False)
+    x[0] = 3.0
+    return np.sum(across)
+
+
+def grid_of_flattened_views(x):
+    across, _ = np.meshgrid(np.outer(x, x), x, sparse=True, copy=False)
+    return np.sum(across)
+
+
+def taken_in_order(x):
+    square = np.array([[x[0], x[1]], [x[2], x[3]]])
+    same = np.asarray(square, order="C")
+    same[0, 1] = 3.0 * x[0]
+    return np.sum(square * same)
+
+
+def put_in_order(x):
+    square = np.outer(x, x).T
+    other = np.asarray(square, order="C")
+    other[0, 1] = 3.0
+    return np.sum(square * other)
+
+
+def put_in_order_by_array(x):
+    square = np.outer(x, x).T
+    other = np.array(square, copy=None, order="C")
+    other[0, 1] = 3.0
+    return np.sum(square * other)
+
+
+def put_in_fortran_order_by_array(x):
+    square = np.outer(x, x)
+    other = np.array(square, copy=None, order="F")
+    other[0, 1] = 3.0
+    return np.sum(square * other)
+
+
+def copied_against_its_will(x):
+    return np.sum(np.array(x, dtype=np.float32, copy=False))
+
+
+def masked_from_itself(x):
+    x[x < 5.0] = x[::-1]
+    return np.sum(x * W)
+
+
+def masked_from_a_stretched_part(x):
+    x[x < 5.0] = np.broadcast_to(x[1:2], (6,))
+    return np.sum(x * W)
+
+
+def flat_from_itself(x):
+    x.flat[1:] = x[:-1]
+    return np.sum(x * W)
+
+
+def placed_from_itself(x):
+    np.place(x[1:], x[1:] < 5.0, x[:-1])
+    return np.sum(x * W)
+
+
+def diagonal_from_itself(x):
+    matrix = np.outer(x[:3], x[3:])
+    np.fill_diagonal(matrix, matrix[0, ::-1])
+    return np.sum(matrix * matrix)
+
+
+def parts_from_itself(x):
+    x[1:] = x[:-1]
+    x[[0, 2, 4]] = x[:3]
+    x[x < 5.0] = x[::-1] * 2.0
+    x[x < 0.7] += x[x < 0.7]
+    x.flat[1:] = x[:-1] + x[1:]
+    return np.sum(x * W)
+
+
+def parts_from_copies(x):
+    x[x < 5.0] = x[::-1].copy()
+    x.flat[1:] = x[:-1].copy()
+    np.place(x[1:], x[1:] < 5.0, x[:-1].copy())
+    y = x * 1.0
+    for _ in range(2):
+        z = y * 2.0
+        y[y > -9.0] = z
+    return np.sum(x * y * W)
+
+
+def lines_from_itself(x):
+    matrix = np.outer(x[:3], x[3:])
+    matrix[matrix[:, 0] < 5.0] = matrix[::-1]
+    matrix[0, matrix[0] < 5.0] = matrix[0, ::-1]
+    return np.sum(matrix[0] * W[:3]) + np.sum(matrix[2] * matrix[2])
+
+
 RIGHT = [
+    (parts_from_itself, (X,)),
+    (parts_from_copies, (X,)),
+    (lines_from_itself, (X,)),
+    (conjugate_written, (X,)),
+    (conjugate_by_a_function, (X,)),
+    (real_part_written, (X,)),
+    (first_power_written, (X, 1)),
+    (first_power_written, (X, 2)),
+    (first_power_written, (X, -1)),
+    (sparse_grid_of_views, (X,)),
+    (grid_of_views, (X,)),
+    (taken_in_order, (X,)),
     (prefix_sums, (X,)),
     (name_bound_in_the_first_turn, (X,)),
     (pair_of_one_array, (X,)),
@@ -229,6 +378,17 @@ REFUSED = [
     (weights_along_axes_out_of_order, (np.arange(18.0).reshape(2, 3, 3),)),
     (masked_maximum, (X,)),
     (last_block_reshaped, (X,)),
+    (masked_from_itself, (X,)),
+    (masked_from_a_stretched_part, (X,)),
+    (flat_from_itself, (X,)),
+    (placed_from_itself, (X,)),
+    (diagonal_from_itself, (X,)),
+    (grid_of_views_written, (X,)),
+    (grid_of_flattened_views, (X,)),
+    (put_in_order, (X,)),
+    (put_in_order_by_array, (X,)),
+    (put_in_fortran_order_by_array, (X,)),
+    (copied_against_its_will, (X,)),
 ]
 
 

@@ -74,6 +74,80 @@ def test_an_iterator_that_is_gone_through_once_may_have_a_name() -> None:
     srcdiff.check(zipped_once, A, backend="python")
 
 
+def strictly(a, b):
+    total = 0.0
+    for u, v in zip(a, b, strict=True):
+        total += u * v * v
+    return total
+
+
+def strictly_listed(a, b):
+    return sum([u * v * v for u, v in zip(a, list(b), strict=True)])
+
+
+def strictly_three(a, b):
+    total = 0.0
+    for k, (u, v, w) in enumerate(zip(a, a * 2.0, b, strict=True)):
+        total += u * v * w * k
+    return total
+
+
+def strictly_mapped(a, b):
+    return sum(map(lambda pair: pair[0] * pair[1] ** 2, zip(a, b, strict=True)))
+
+
+@pytest.mark.parametrize("function", [strictly, strictly_listed, strictly_three, strictly_mapped])
+def test_zip_that_is_strict_compares_the_lengths(function: Any) -> None:
+    srcdiff.check(function, A, A * 2.0, backend="python")
+    for count in (2, 4):
+        other = np.arange(float(count))
+        with pytest.raises(ValueError, match="zip") as expected:
+            function(A, other)
+        with pytest.raises(ValueError, match=str(expected.value).replace("(", r"\(").replace(")", r"\)")):
+            srcdiff.grad(function, backend="python")(A, other)
+
+
+def known_to_differ(a):
+    return sum(u * v for u, v in zip([a[0], a[1]], (a[0], a[1], a[2]), strict=True))
+
+
+def test_zip_that_is_strict_compares_lengths_that_are_known() -> None:
+    with pytest.raises(ValueError, match="argument 2 is longer than argument 1"):
+        srcdiff.grad(known_to_differ, backend="python")(A)
+
+
+def strictly_left(a, b):
+    total = 0.0
+    for u, v in zip(a, b, strict=True):
+        if u < 0.0:
+            break
+        total += u * v
+    return total
+
+
+def strictly_inside(a, b):
+    return sum(u * v * w for (u, v), w in zip(zip(a, b, strict=True), [1.0, 2.0]))
+
+
+@pytest.mark.parametrize("function", [strictly_left, strictly_inside])
+def test_zip_that_is_strict_is_refused_where_it_may_not_come_to_its_end(function: Any) -> None:
+    with pytest.raises(srcdiff.DifferentiationError, match="strict=True"):
+        srcdiff.grad(function, backend="python")(A, A * 2.0)
+
+
+def strictly_left_of_one(a):
+    total = 0.0
+    for u, v in zip(a, a, strict=True):
+        if u < 0.0:
+            break
+        total += u * v
+    return total
+
+
+def test_zip_that_is_strict_may_be_left_where_the_lengths_are_known_to_agree() -> None:
+    srcdiff.check(strictly_left_of_one, A, backend="python")
+
+
 def test_an_integer_of_more_than_64_bits_is_refused_beside_another() -> None:
     with pytest.raises(srcdiff.DifferentiationError, match="64 bits"):
         srcdiff.grad(lambda x, n: x * (n * 10**25) / 1e25, backend="python")(0.3, 2)
