@@ -65,6 +65,7 @@ class Function:
     names: tuple[str, ...] = ()
     optional: int = 0  # how many of the last parameters have defaults
     cost: int = 1  # loop turns one call may take
+    recursive: bool = False  # whether it is to be called because it calls itself
 
 
 @dataclass(frozen=True, slots=True)

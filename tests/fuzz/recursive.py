@@ -73,14 +73,15 @@ class Recursion:
         if self.counts:
             names["depth"] = Integer(0, 3)
         elif self.way == "along":
-            names["k"] = Integer(0, 2)
+            names["k"] = Integer(0, 1)
         return names
 
     def function(self, length: int | None) -> Function:
         """The type of the function, for arrays of this length where parts are taken of any."""
-        kinds = [with_length(kind, length) for kind in self.parameters.values()]
+        kinds = {**self.parameters, **({"depth": Integer(1, 3)} if self.counts else {})}
+        parameters = tuple(with_length(kind, length) for kind in kinds.values())
         result = None if self.result is None else with_length(self.result, length)
-        return Function(tuple(kinds), result, tuple(self.parameters), cost=20 if self.calls > 1 else 8)
+        return Function(parameters, result, tuple(kinds), cost=20 if self.calls > 1 else 8, recursive=True)
 
 
 def with_length(kind: Type, length: int | None) -> Type:
@@ -112,7 +113,7 @@ def some_recursion(random: Random, style: Style) -> Recursion:
         return Recursion(way, random.choice(numbers[1:]), "", Real())
     arrays: tuple[Type, ...] = (array, array, array, Tuple((Real(), array)), Tuple((array, array)))
     changes = random.random() < 0.35
-    results = (*numbers, None) if way == "along" or (changes and random.random() < 0.6) else (*arrays, *numbers)
+    results = (*numbers, None) if way == "along" or (changes and random.random() < 0.6) else (*arrays, *arrays, *numbers)
     result = random.choice(results)
     return Recursion(way, result, "a", array, changes or result is None, least=least)
 
@@ -140,6 +141,9 @@ class RecursionWriter(RowWriter):
         raise NotImplementedError
 
     def element_of(self, text: str, kind: Type) -> str:
+        raise NotImplementedError
+
+    def keep_result(self, name: str) -> None:
         raise NotImplementedError
 
     def integer_within(self, low: int, high: int, depth: int = 1) -> str:
@@ -204,11 +208,23 @@ class RecursionWriter(RowWriter):
             self.call_around(name, kind.result)
         else:
             self.bind(name, kind)
+            if self.uncalled() and self.chance(0.6):
+                self.call_recursion()
+
+    def uncalled(self) -> list[str]:
+        """The recursive functions that no statement here has called for their own sake."""
+        known = self.functions(lambda result: True)
+        return [name for name in known if self.variables[name].recursive and name not in self.called]  # type: ignore[union-attr]
+
+    def call_recursion(self) -> None:
+        name = self.pick(self.uncalled())
+        self.called.add(name)
+        self.keep_result(name)
 
     def call_around(self, name: str, result: Type | None) -> None:
         """Calls of a function that changes what is around it: at once, when nothing iterates over that."""
         for _ in range(self.pick((1, 1, 2))):
-            text = f"{name}({self.real(1, 2.0)}, {self.integer_within(0, 3)})"
+            text = f"{name}({self.real(1, 2.0)}, {self.integer_within(1, 3)})"
             if result is None:
                 self.emit(text)
                 continue

@@ -586,6 +586,8 @@ class Writer(RecursionWriter):
             simple.append((0.8, self.unpack))
         if self.functions(lambda result: not isinstance(result, Real)):
             simple.append((1.5, self.call_statement))
+        if self.uncalled():
+            simple.append((25.0, self.call_recursion))
         if not self.nested:
             simple += [(0.5, self.define_function), (0.4, self.define_recursion)]
         if self.loops:
@@ -1103,8 +1105,11 @@ class Writer(RecursionWriter):
         self.bind(name, kind)
 
     def call_statement(self) -> None:
-        """A call whose result is not a real: nothing, a tuple to unpack, an array."""
-        name = self.pick(self.functions(lambda result: not isinstance(result, Real)))
+        """A call whose result is not a real."""
+        self.keep_result(self.pick(self.functions(lambda result: not isinstance(result, Real))))
+
+    def keep_result(self, name: str) -> None:
+        """A call and names for what it returns: nothing, a number, a tuple to unpack, an array, a list."""
         result = self.variables[name].result  # type: ignore[union-attr]
         text = self.call(name, 1)
         if result is None:
@@ -1126,7 +1131,8 @@ class Writer(RecursionWriter):
             self.emit(f"{target} = {text}")
             self.bind(target, fresh)
         else:
-            target = self.target("array" if isinstance(result, Array) else "tuple", result)
+            family = {Array: "array", Tuple: "tuple", Real: "real"}[type(result)]
+            target = self.target(family, result)
             self.emit(f"{target} = {text}")
             self.bind(target, result)
 
