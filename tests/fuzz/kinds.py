@@ -85,6 +85,11 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
+class Pairs:
+    """A list of pairs of floats, one at least, which has one name."""
+
+
+@dataclass(frozen=True, slots=True)
 class Style:
     """What a program is made of: whether whole arrays are among it, and the lengths of most of them."""
 
@@ -92,7 +97,7 @@ class Style:
     sizes: tuple[int, int] = (3, 2)
 
 
-Type = Real | Integer | Boolean | Text | Array | List | Arrays | Rows | Tuple | Function
+Type = Real | Integer | Boolean | Text | Array | List | Arrays | Rows | Pairs | Tuple | Function
 Shape = tuple[int, ...]
 
 PAIR = Tuple((Real(), Real()))

@@ -18,7 +18,9 @@ from tests.fuzz.kinds import (
     Function,
     Integer,
     List,
+    Pairs,
     Real,
+    Rows,
     Style,
     Tuple,
     Type,
@@ -103,7 +105,7 @@ def some_recursion(random: Random, style: Style) -> Recursion:
     least = random.choice((0, 1)) if way in ("rest", "front") else 1
     array: Array = Array((None,))
     pairs = (PAIR, NAMED_PAIR, NESTED)
-    numbers: tuple[Type, ...] = (Real(), random.choice(pairs), List(0, -1), List(1, -1))
+    numbers: tuple[Type, ...] = (Real(), random.choice(pairs), List(0, -1), List(1, -1), Pairs())
     if way in ("count", "tree"):
         array = Array(random.choice(((n,), (n,), (m,), (n, m), (n, n))))
     if random.random() < 0.3:
@@ -113,7 +115,9 @@ def some_recursion(random: Random, style: Style) -> Recursion:
         return Recursion(way, random.choice(numbers[1:]), "", Real())
     arrays: tuple[Type, ...] = (array, array, array, Tuple((Real(), array)), Tuple((array, array)))
     changes = random.random() < 0.35
-    results = (*numbers, None) if way == "along" or (changes and random.random() < 0.6) else (*arrays, *arrays, *numbers)
+    results = (
+        (*numbers, None) if way == "along" or (changes and random.random() < 0.6) else (*arrays, *arrays, *numbers)
+    )
     result = random.choice(results)
     return Recursion(way, result, "a", array, changes or result is None, least=least)
 
@@ -184,7 +188,11 @@ class RecursionWriter(RowWriter):
                 recursion = Recursion(way, self.pick((Real(), None)), given, self.variables[given], True, True)
         kind = recursion.function(some_length(self.random, self.style))
         name = self.fresh("function", kind, 0.0)
-        outside = {n: k for n, k in self.variables.items() if not isinstance(k, Function) or n in self.outside}
+        outside = {
+            known: what
+            for known, what in self.variables.items()
+            if not isinstance(what, (Function, Rows)) or known in self.outside
+        }
         inner = type(self)(
             self.random,
             recursion.parameters,
@@ -324,8 +332,10 @@ class RecursionWriter(RowWriter):
         if isinstance(kind, List):
             options = [self.row_text(), self.row_text(), *(["[]"] if kind.least == 0 else [])]
             if isinstance(self.recursion.kind, List) and kind.least == 0:
-                options += [given, f"list({given})", f"{given}[:]", f"[math.sin(part7) for part7 in {given}]"]
+                options += [f"list({given})", f"{given}[:]", f"[math.sin(part7) for part7 in {given}]"]
             return str(self.pick(options))
+        if isinstance(kind, Pairs):
+            return f"[{self.pair_text()}]"
         if not isinstance(kind, Array):
             return self.real(2)
         if self.chance(0.4):
@@ -356,6 +366,8 @@ class RecursionWriter(RowWriter):
             )
         if isinstance(kind, List):
             return self.gathered_lists(below)
+        if isinstance(kind, Pairs):
+            return f"{' + '.join(below)}{self.pick(('', f' + [{self.pair_text()}]'))}"
         if not isinstance(kind, Array):
             return self.gathered_numbers(below)
         return self.gathered_arrays(self.shape_from(kind), below) if self.recursion.counts else self.joined(below)
@@ -414,3 +426,21 @@ class RecursionWriter(RowWriter):
         """The elements of an array of any length, no larger than they were."""
         number = self.real(1, 2.0)
         return str(self.pick((text, f"{text} * math.cos({number})", f"0.5 * {text} + {number}", f"np.sin({text})")))
+
+    # -------------------------------------------------------------------------------------------------- lists of pairs
+
+    def pairs(self) -> list[str]:
+        return self.of(lambda kind: isinstance(kind, Pairs))
+
+    def pair_text(self) -> str:
+        return f"({self.real(1)}, {self.real(1)})"
+
+    def pair_item(self) -> Expression:
+        return Expression(f"{self.pick(self.pairs())}[{self.pick((0, -1))}][{self.pick((0, 1))}]", 4.0)
+
+    def change_pairs(self) -> None:
+        name = self.pick(self.pairs())
+        if self.nested or self.turns > 16 or self.chance(0.4):
+            self.emit(f"{name}[{self.pick((0, -1))}] = {self.pair_text()}")
+        else:
+            self.emit(f"{name}.append({self.pair_text()})")

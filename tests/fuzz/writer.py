@@ -35,6 +35,7 @@ from tests.fuzz.kinds import (
     Integer,
     List,
     Loop,
+    Pairs,
     Real,
     Rows,
     Style,
@@ -88,6 +89,8 @@ class Writer(RecursionWriter):
             options.append((1.0, self.list_element))
         if self.rows():
             options.append((1.5, self.row_element))
+        if self.pairs():
+            options.append((1.5, self.pair_item))
         if self.tuples():
             options.append((1.5, self.tuple_item))
         if self.integers():
@@ -582,6 +585,8 @@ class Writer(RecursionWriter):
             simple.append((0.3, self.alias_list))
         if self.rows():
             simple += [(2.5, self.change_rows), (1.0, self.write_row_element), (1.0, self.loop_over_rows)]
+        if self.pairs():
+            simple.append((2.0, self.change_pairs))
         if self.tuples():
             simple.append((0.8, self.unpack))
         if self.functions(lambda result: not isinstance(result, Real)):
@@ -1131,7 +1136,7 @@ class Writer(RecursionWriter):
             self.emit(f"{target} = {text}")
             self.bind(target, fresh)
         else:
-            family = {Array: "array", Tuple: "tuple", Real: "real"}[type(result)]
+            family = {Array: "array", Tuple: "tuple", Real: "real", Pairs: "list"}[type(result)]
             target = self.target(family, result)
             self.emit(f"{target} = {text}")
             self.bind(target, result)
@@ -1683,6 +1688,8 @@ class Writer(RecursionWriter):
                 terms.append(f"{self.element(name)} * {self.constant()}")
             elif isinstance(kind, List):
                 terms.append(f"0.2 * sum({name})")
+            elif isinstance(kind, Pairs):
+                terms.append(f"0.2 * sum([part7 * math.sin(part8) for part7, part8 in {name}])")
             elif isinstance(kind, Rows):
                 terms.append(f"0.2 * sum([math.sin(part8[0]) * len(part8) for part8 in {name}])")
             elif isinstance(kind, Tuple):
