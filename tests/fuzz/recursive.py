@@ -339,7 +339,7 @@ class RecursionWriter(RowWriter):
         if not isinstance(kind, Array):
             return self.real(2)
         if self.chance(0.4):
-            return f"{given}.copy()" if self.chance(0.8) else given
+            return f"{given}.copy()" if self.recursion.changes or self.chance(0.9) else given
         if self.recursion.counts:
             return self.array(self.shape_from(kind), 2)
         return str(
@@ -400,7 +400,7 @@ class RecursionWriter(RowWriter):
             f"np.where({first} > 0.103, {last}, 0.3)",
         ]
         if len(shape) == 2 and shape[0] == shape[1]:
-            options.append(f"np.tanh({first} @ {last})")
+            options.append(f"np.tanh({first} @ ({last}))")
         return str(self.pick(options))
 
     def joined(self, below: list[str]) -> str:

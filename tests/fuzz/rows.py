@@ -28,7 +28,8 @@ class RowWriter(ArrayWriter):
         elif way == 2:
             self.emit(f"{name} = [[{self.real(1)} for _ in range(2)] for _ in range({count})]")
         else:
-            text = self.row_text()  # the name may stand for something else until now
+            self.variables.pop(name, None)  # what it stood for is gone
+            text = self.row_text()
             self.emit(f"{name} = []")
             self.emit(f"for _ in range({count}):")
             with self.indented():
