@@ -119,6 +119,7 @@ def test_programs_contain_the_whole_language() -> None:
 SYNTAX = """
     Assign AugAssign AnnAssign For While If IfExp Break Continue Return Pass Assert Raise FunctionDef Lambda NamedExpr
     ListComp List Tuple Slice Starred MatMult BoolOp And Or Not Compare FloorDiv Mod Pow JoinedStr keyword
+    Nonlocal
 """
 CALLED = """
     range len enumerate zip reversed sum min max abs round int float pow print Pair a.copy items.append items.pop

@@ -65,6 +65,7 @@ class Function:
     names: tuple[str, ...] = ()
     optional: int = 0  # how many of the last parameters have defaults
     cost: int = 1  # loop turns one call may take
+    recursive: bool = False  # whether it is to be called because it calls itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,11 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
+class Pairs:
+    """A list of pairs of floats, one at least, which has one name."""
+
+
+@dataclass(frozen=True, slots=True)
 class Style:
     """What a program is made of: whether whole arrays are among it, and the lengths of most of them."""
 
@@ -91,7 +97,7 @@ class Style:
     sizes: tuple[int, int] = (3, 2)
 
 
-Type = Real | Integer | Boolean | Text | Array | List | Arrays | Rows | Tuple | Function
+Type = Real | Integer | Boolean | Text | Array | List | Arrays | Rows | Pairs | Tuple | Function
 Shape = tuple[int, ...]
 
 PAIR = Tuple((Real(), Real()))

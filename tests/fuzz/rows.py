@@ -28,10 +28,12 @@ class RowWriter(ArrayWriter):
         elif way == 2:
             self.emit(f"{name} = [[{self.real(1)} for _ in range(2)] for _ in range({count})]")
         else:
+            self.variables.pop(name, None)  # what it stood for is gone
+            text = self.row_text()
             self.emit(f"{name} = []")
             self.emit(f"for _ in range({count}):")
             with self.indented():
-                self.emit(f"{name}.append([{', '.join(self.real(1) for _ in range(self.random.randint(1, 3)))}])")
+                self.emit(f"{name}.append({text})")
         self.bind(name, kind)
 
     def row(self, name: str) -> str:

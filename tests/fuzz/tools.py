@@ -33,6 +33,7 @@ class Tools:
         self.outside = dict(outside or {})  # read-only: helpers, or the names of the enclosing function
         self.variables: dict[str, Type] = {**self.outside, **parameters}
         self.reserved: set[str] = set(self.outside)  # names that no statement binds
+        self.called: set[str] = set()  # functions that are to be called, and are
         self.pinned: set[str] = set()  # names whose type stays: closures read them
         self.frozen_groups: set[int] = set()  # lists that are being iterated over
         self.homes: dict[str, int] = dict.fromkeys(parameters, 0)

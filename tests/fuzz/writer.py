@@ -35,6 +35,7 @@ from tests.fuzz.kinds import (
     Integer,
     List,
     Loop,
+    Pairs,
     Real,
     Rows,
     Style,
@@ -44,7 +45,7 @@ from tests.fuzz.kinds import (
     common,
     fits,
 )
-from tests.fuzz.rows import RowWriter
+from tests.fuzz.recursive import RecursionWriter, some_length, some_recursion
 
 HEADER = """import math
 from collections import namedtuple
@@ -60,7 +61,7 @@ TABLE = np.array([0.4, -0.9, 0.6])
 # ---------------------------------------------------------------------------------------------------------- a function
 
 
-class Writer(RowWriter):
+class Writer(RecursionWriter):
     """Writes the body of one function."""
 
     # -------------------------------------------------------------------------------------------------- expressions
@@ -88,6 +89,8 @@ class Writer(RowWriter):
             options.append((1.0, self.list_element))
         if self.rows():
             options.append((1.5, self.row_element))
+        if self.pairs():
+            options.append((1.5, self.pair_item))
         if self.tuples():
             options.append((1.5, self.tuple_item))
         if self.integers():
@@ -281,7 +284,7 @@ class Writer(RowWriter):
         if names and self.chance(0.75):
             return str(self.pick(names))
         if isinstance(kind, List):
-            return f"[{self.real(1)}]"
+            return self.row_text()
         assert isinstance(kind, Array)
         if self.style.whole and None not in kind.shape and self.chance(0.7):
             return self.array(self.shape_from(kind), 1)
@@ -582,12 +585,16 @@ class Writer(RowWriter):
             simple.append((0.3, self.alias_list))
         if self.rows():
             simple += [(2.5, self.change_rows), (1.0, self.write_row_element), (1.0, self.loop_over_rows)]
+        if self.pairs():
+            simple.append((2.0, self.change_pairs))
         if self.tuples():
             simple.append((0.8, self.unpack))
         if self.functions(lambda result: not isinstance(result, Real)):
             simple.append((1.5, self.call_statement))
+        if self.uncalled():
+            simple.append((25.0, self.call_recursion))
         if not self.nested:
-            simple.append((0.5, self.define_function))
+            simple += [(0.5, self.define_function), (0.4, self.define_recursion)]
         if self.loops:
             simple.append((1.8, self.leave_turn))
         simple.append((0.35, self.leave_function))
@@ -1103,13 +1110,16 @@ class Writer(RowWriter):
         self.bind(name, kind)
 
     def call_statement(self) -> None:
-        """A call whose result is not a real: nothing, a tuple to unpack, an array."""
-        name = self.pick(self.functions(lambda result: not isinstance(result, Real)))
+        """A call whose result is not a real."""
+        self.keep_result(self.pick(self.functions(lambda result: not isinstance(result, Real))))
+
+    def keep_result(self, name: str) -> None:
+        """A call and names for what it returns: nothing, a number, a tuple to unpack, an array, a list."""
         result = self.variables[name].result  # type: ignore[union-attr]
         text = self.call(name, 1)
         if result is None:
             self.emit(text)
-        elif isinstance(result, Tuple) and len(result.items) == 2 and result.items[0] == Real() and self.chance(0.6):
+        elif isinstance(result, Tuple) and result.items == PAIR.items and self.chance(0.6):
             first = self.target("real", Real())
             second = self.target("real", Real())
             if first == second:
@@ -1126,7 +1136,8 @@ class Writer(RowWriter):
             self.emit(f"{target} = {text}")
             self.bind(target, fresh)
         else:
-            target = self.target("array" if isinstance(result, Array) else "tuple", result)
+            family = {Array: "array", Tuple: "tuple", Real: "real", Pairs: "list"}[type(result)]
+            target = self.target(family, result)
             self.emit(f"{target} = {text}")
             self.bind(target, result)
 
@@ -1635,6 +1646,8 @@ class Writer(RowWriter):
     def write_return(self) -> None:
         if self.result is None:
             self.emit("return")
+        elif self.recursion is not None:
+            self.emit(f"return {self.plain(self.result)}")
         elif isinstance(self.result, Real):
             self.emit(f"return {self.real(2)}")
         elif isinstance(self.result, Tuple):
@@ -1675,9 +1688,11 @@ class Writer(RowWriter):
                 terms.append(f"{self.element(name)} * {self.constant()}")
             elif isinstance(kind, List):
                 terms.append(f"0.2 * sum({name})")
+            elif isinstance(kind, Pairs):
+                terms.append(f"0.2 * sum([part7 * math.sin(part8) for part7, part8 in {name}])")
             elif isinstance(kind, Rows):
                 terms.append(f"0.2 * sum([math.sin(part8[0]) * len(part8) for part8 in {name}])")
-            elif isinstance(kind, Tuple) and not isinstance(kind.items[0], Array):
+            elif isinstance(kind, Tuple):
                 terms.append(self.tuple_item_of(name, kind))
         arrays = [name for name in self.arrays(rank=1) if name not in self.outside]
         if arrays and self.chance(0.6):
@@ -1698,6 +1713,8 @@ class Writer(RowWriter):
 
     def tuple_item_of(self, name: str, kind: Tuple) -> str:
         text, item = f"{name}[-1]", kind.items[-1]
+        if isinstance(item, Array):
+            return f"0.3 * np.sum({text})"
         return text if isinstance(item, Real) else self.constant()
 
 
@@ -1711,6 +1728,8 @@ def mentions(text: str, name: str) -> bool:
 
 def write_helper(random: Random, name: str, known: dict[str, Type], style: Style) -> tuple[list[str], dict[str, Type]]:
     """A function for the program to call, and its type."""
+    if random.random() < 0.15:
+        return structure_helper(random, name, known, style)
     if style.whole and random.random() < 0.5:
         return array_helper(random, name, known, style)
     way = random.choices(range(12), (4, 2, 2, 2, 1.5, 1.2, 1, 0.8, 1, 0.8, 0.8, 1))[0]
@@ -1814,6 +1833,21 @@ def recursive_helper(
         lines += rest.lines
     kind = Function((Real(), Integer(0, 3)), Real(), ("x", "depth"), cost=12)
     return lines, {name: kind}
+
+
+def structure_helper(
+    random: Random, name: str, known: dict[str, Type], style: Style
+) -> tuple[list[str], dict[str, Type]]:
+    """A function that calls itself, or two that call each other, with arrays, lists and tuples."""
+    recursion = some_recursion(random, style)
+    partner = f"{name}_other" if random.random() < 0.2 else name
+    lines: list[str] = []
+    for this, other in ((name, partner), (partner, name))[: 1 if partner == name else 2]:
+        budget = random.randint(0, 3)
+        body = Writer(random, recursion.parameters, recursion.result, budget, known, style=style)
+        body.write_recursion(recursion, other)
+        lines += [f"def {this}({', '.join(recursion.parameters)}):", *body.lines]
+    return lines, {name: recursion.function(some_length(random, style))}
 
 
 def function_taking_helper(random: Random, name: str) -> tuple[list[str], dict[str, Type]]:
