@@ -133,7 +133,7 @@ def derivative(chosen: argparse.Namespace, function: Callable[..., Any], **optio
     from srcdiff.modes import derivative_by_name
 
     is_own = type(function).__module__.startswith("srcdiff.")
-    if is_own and not hasattr(function, "__srcdiff_function__"):  # that has a decorated function
+    if is_own and (not hasattr(function, "__srcdiff_function__") or hasattr(function, "__srcdiff_inside__")):
         if chosen.wrt:
             raise CommandError(f"{chosen.function} is a derivative already: it was made with its own `wrt`")
         return function

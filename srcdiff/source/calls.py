@@ -158,12 +158,14 @@ class Calls(Kernels):
         target = function.value if isinstance(function, Static) else None
         of = function.of if isinstance(function, Method) else args[0] if args else None
         name = function.name if isinstance(function, Method) else getattr(target, "__name__", "")
-        is_own = isinstance(function, Method) or (_hashable(target) and getattr(np, name, None) is target)
-        if is_own and name in _WITHOUT_AXES and isinstance(found, Value) and isinstance(found.type, Scalar):
-            number, found = found, Value(found.type)
-            self.add(Apply(found, "positive", (number,), span=self.span))
-            self.boxes[found] = name == "squeeze" and of is not None and self.is_array(of)
-        return found
+        if name not in _WITHOUT_AXES or not (isinstance(found, Value) and isinstance(found.type, Scalar)):
+            return found
+        if not isinstance(function, Method) and getattr(np, name) is not target:
+            return found
+        box = Value(found.type)
+        self.add(Apply(box, "positive", (found,), span=self.span))
+        self.boxes[box] = name == "squeeze" and of is not None and self.is_array(of)
+        return box
 
     def keywords(self, node: ast.Call, read: Callable[[ast.expr], Abstract]) -> dict[str, Abstract]:
         found: dict[str, Abstract] = {}

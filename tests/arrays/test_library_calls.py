@@ -310,23 +310,21 @@ def largest_root(x: float, p: Any) -> Any:
     return x * x * np.max(np.roots(p))
 
 
-@pytest.mark.parametrize("backend", ["python", "numba"])
-def test_roots_of_data(backend: str) -> None:
-    gradient = srcdiff.grad(largest_root, backend=backend)
+def test_roots_of_data() -> None:
+    gradient = srcdiff.grad(largest_root, backend="python")
     assert gradient(1.5, np.array([0.0, 1.0, -6.0, 11.0, -6.0, 0.0])) == pytest.approx(9.0, rel=1e-12)
     with pytest.raises(ValueError, match="domain change"):
         gradient(1.5, np.array([1.0, 0.0, 1.0]))
     with pytest.raises(srcdiff.DifferentiationError, match="roots` has no derivative rule"):
-        srcdiff.grad(largest_root, wrt="p", backend=backend)(1.5, np.array([1.0, -6.0, 11.0, -6.0]))
+        srcdiff.grad(largest_root, wrt="p", backend="python")(1.5, np.array([1.0, -6.0, 11.0, -6.0]))
 
 
 def spectral_radius(a: Any) -> Any:
     return np.max(np.abs(np.linalg.eigvals(a)))
 
 
-@pytest.mark.parametrize("backend", ["python", "numba"])
-def test_eigenvalues_that_are_not_real_raise(backend: str) -> None:
-    gradient = srcdiff.grad(spectral_radius, backend=backend)
+def test_eigenvalues_that_are_not_real_raise() -> None:
+    gradient = srcdiff.grad(spectral_radius, backend="python")
     np.testing.assert_allclose(gradient(np.array([[2.0, 1.0], [0.0, 1.0]])), [[1.0, 0.0], [1.0, 0.0]], atol=1e-14)
     with pytest.raises(ValueError, match="domain change"):
         gradient(np.array([[0.0, 1.0], [-1.0, 0.0]]))
