@@ -5223,6 +5223,41 @@ program(lists_by_counters, at=[(0.4, 2), (0.7, 1)], raises=[((0.4, 0), IndexErro
 # --------------------------------------------------------------------- recursion that gives arrays and changes lists
 
 
+def list_that_may_not_be_there(x, n):
+    """A list that one loop makes, if it runs, and another reads, which then knows that it is there."""
+    while n > 0:
+        n -= 1
+        items = []
+        for k in range(3):
+            items.append(x * (k + 1))
+    total = 0.0
+    for _ in range(2):
+        total += items[0] * x
+    return total + sum([item * item for item in items])
+
+
+program(list_that_may_not_be_there, at=[(0.7, 2)], raises=[((0.7, 0), UnboundLocalError)])
+
+
+def rows_that_may_not_be_there(x, n):
+    """The same of lists in a list, in branches and loops."""
+    for j in range(n):
+        if j > 0:
+            rows = []
+            for k in range(3):
+                rows.append([x, x * x * k])
+    total = 0.0
+    for t in range(4):
+        if t % 2 == 0:
+            total += rows[0][0] * x
+        else:
+            x = x * rows[-1][1]
+    return total + sum([row[0] * len(row) + row[1] for row in rows])
+
+
+program(rows_that_may_not_be_there, at=[(0.7, 2), (1.1, 3)])
+
+
 def arrays_of_a_list_that_grows(a, n):
     """Arrays that a loop collects become one array, side by side or one behind the other."""
     states = []

@@ -595,12 +595,24 @@ class Adjoint:
             raise InternalError("the storage of a list is replaced by a loop that does not carry it")
 
     def start_with(self, array: Value, shadow: Value, mirror: Mirror) -> None:
-        """The adjoints of an array that a block yields; of one that it yields under two names, those of both."""
-        known = mirror.adjoints.get(array)
+        """The adjoints of an array that a block yields; of one that has another name too, those of both."""
+        known = self.seen_shadow(array, mirror)
         if known is None or known is shadow:
             mirror.adjoints[array] = shadow
         else:
             self.add_elements(known, shadow, same_size=False)
+
+    def seen_shadow(self, array: Value, mirror: Mirror) -> Value | None:
+        """The adjoints that an array has already; what a loop has from outside, has them there."""
+        at = self.mirror_of(self.structure.home.get(array, self.structure.top), mirror)
+        seen: Mirror | None = mirror
+        from_outside = False
+        while seen is not None and seen is not at and array not in seen.adjoints:
+            from_outside |= seen.loop is not None
+            seen = seen.parent
+        if seen is not None and array in seen.adjoints:
+            return seen.adjoints[array]
+        return self.shadow(array, mirror) if from_outside else None
 
     # -- branches ----------------------------------------------------------------------------------------------------
 
