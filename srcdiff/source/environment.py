@@ -655,6 +655,13 @@ class Environment(Shapes):
                 if any(isinstance(x, Slot) for x in before.values()):
                     message = "a loop replaces a list of lists of which an element has a name"
                     self.refuse("SD206", node, message, help_="make a copy of the element first: `list(...)`")
+                unsettled = {**carried, **attempt.carried}
+                named = [
+                    k[1] for k, d in unsettled.items() if k[0] != LISTS and carried.get(k) != attempt.carried.get(k)
+                ]
+                for name in named or [k[1] for k, d in unsettled.items() if d.kind == "poison" and k[0] != LISTS]:
+                    message = f"`{name}` is one thing in some turns of the loop and another in others"
+                    self.refuse("SD202", node, message, help_="use different names")
                 raise InternalError("the types that a loop carries do not settle")
             poisoned = [k for k, x in attempt.after.items() if isinstance(x, Poison) and k in attempt.carried]
             if not any(attempt.carried[k] != carried.get(k) for k in poisoned):

@@ -416,3 +416,18 @@ def test_the_type_of_what_is_joined_is_as_asked_for():
 
     value, _ = srcdiff.vjp(single, 1.3, 2, backend="python")
     assert [v.dtype for v in value] == [np.float32, np.float32, np.float64]
+
+
+def column_of_changing_kind(a, turns):
+    while turns > 0:
+        turns -= 1
+        for column in a:
+            column = a[0, 2::-1]
+            a = 0.8 * a + 0.5 * np.sin(a[:1, -3:3])
+        column = [column[np.newaxis, -1::-1] for _ in range(1)]
+    return np.sum(a)
+
+
+def test_a_name_that_is_a_list_and_an_array_in_turn_is_refused():
+    with pytest.raises(srcdiff.DifferentiationError, match="`column` is"):
+        srcdiff.grad(column_of_changing_kind, backend="python")(np.array([[1.0, 2.0, 3.0]]), 2)
