@@ -33,7 +33,7 @@ from srcdiff.diagnostics import Problem, Refusal
 from srcdiff.ir.aliasing import Sites, points_to, written_sites
 from srcdiff.ir.nodes import Block, Call, Copy, Function, Grow, Operation, Store, Value, walk
 from srcdiff.ir.primitives import BROUGHT_ALONG
-from srcdiff.ir.types import Array, Stack
+from srcdiff.ir.types import Array, Stack, is_float
 from srcdiff.source.abstract import (
     Abstract,
     Choice,
@@ -129,6 +129,10 @@ class Recursion(Sameness):
                 self.refuse("SD305", node, f"`{name}` cannot be passed to a recursive function")
         around = self.seen_around(frame, bound, node)
         surroundings = {key: self.surrounding(key, assigned) for key, assigned in around.items()}
+        for d in (*descriptions.values(), *surroundings.values()):
+            if any(isinstance(t, Stack) and is_float(t.element) for t in leaf_types(d) or ()):
+                message = "a recursive function reads a list of arrays of floats, whose derivatives it does not know"
+                self.refuse("SD305", node, message, help_="make an array of them outside: `np.array(...)`")
         key = (identity, tuple(descriptions.items()), tuple(surroundings.items()))
         if key not in self.units:
             self.units[key] = Unit(self.unit_name(frame.name))

@@ -450,3 +450,17 @@ def called_for_nothing(a):
 
 def test_a_call_that_leads_to_nothing_leaves_nothing_behind():
     np.testing.assert_array_equal(srcdiff.grad(called_for_nothing, backend="python")(np.array([0.6, 1.0])), [1.2, 0.0])
+
+
+def reads_a_list_of_arrays(x):
+    layers = [np.full(2, x) * 2.0, np.full(2, x)]
+
+    def term(h, depth):
+        return h if depth <= 0 else term(h * layers[-2][0] + layers[0][1], depth - 1)
+
+    return term(0.7, 2)
+
+
+def test_a_list_of_arrays_around_a_recursive_function_is_refused():
+    with pytest.raises(srcdiff.DifferentiationError, match="a list of arrays of floats"):
+        srcdiff.grad(reads_a_list_of_arrays, backend="python")(0.6)
