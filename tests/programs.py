@@ -5595,3 +5595,45 @@ def recursive_return_from_a_loop(a, n):
 
 
 program(recursive_return_from_a_loop, at=[(array(0.1, 0.3, 0.2), 3), (array(0.1, 0.3, 0.2), 0)])
+
+
+def made_in_the_first_turn(x, n):
+    """A name that the first turn of a loop assigns is read in the turns after it, also before it is assigned again."""
+    total = 0.0
+    for i in range(n):
+        for j in range(2):
+            if i > 0:
+                total += last * j  # noqa: F821
+        if i == 0:
+            power = x
+            steps = [x]
+            field = np.full(3, x)
+        else:
+            power = power * x
+            steps.append(steps[-1] * 0.5)
+            field[i % 3] += steps[-1] * power
+        last = power * (i + 1)
+        if i == 1:
+            older = last * last
+        elif i > 1:
+            older *= last
+        total += (older if i > 0 else 0.0) + np.sum(field)
+    return total
+
+
+program(made_in_the_first_turn, [(1.3, 0), (1.3, 1), (0.7, 2), (0.9, 5)])
+
+
+def condition_of_the_turns_before(x):
+    """The condition of a loop reads what only its body assigns, once it has run."""
+    k = 0
+    while k == 0 or abs(change) > 0.05:  # noqa: F821
+        change = 0.5 * (x / (1.0 + k) - x * x * 0.1)
+        x -= change
+        k += 1
+        if k > 20:
+            break
+    return x * change
+
+
+program(condition_of_the_turns_before, [(1.3,), (4.1,), (0.0,)])

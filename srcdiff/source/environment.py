@@ -111,6 +111,10 @@ class Environment(Shapes):
         """Arrays that are not computed yet."""
         self.frame: Frame
         self.learned: dict[Any, dict[Key, Description]] = {}
+        self.awaited: frozenset[Key] = frozenset()
+        """Names that a loop around may have assigned in an earlier turn."""
+        self.too_early: dict[Key, Problem] = {}
+        """Those of them that were read where no turn had assigned them."""
         self.units_in_progress: list[Any] = []
         self.sure: set[ast.AST] = set()
         """Loops of which it is known that they run."""
@@ -238,13 +242,16 @@ class Environment(Shapes):
             self.refuse("SD204", node, f"`{name}` is not assigned on this path")
         if isinstance(x, Maybe):
             if isinstance(x.flag, Value):
-                unset = self.apply("logical_not", x.flag)
-                text = f"cannot access local variable '{name}' where it is not associated with a value"
-                self.add(
-                    If(unset, Block((Raise(UnboundLocalError, (text,), span=self.span),)), Block(), span=self.span)
-                )
+                self.raise_if(self.apply("logical_not", x.flag), UnboundLocalError, _UNASSIGNED.format(name))
             return x.value
         return x
+
+    def read_too_early(self, key: Key, node: ast.AST) -> None:
+        """A name is read that only an earlier turn of a loop can have assigned: in the first turn, that raises."""
+        if key in self.awaited:
+            message = f"`{key[1]}` is not assigned on this path"
+            self.too_early[key] = Problem("SD204", message, self.span_of(node))
+            self.raise_always(UnboundLocalError, _UNASSIGNED.format(key[1]))
 
     def raise_always(self, exception: type[BaseException], text: str) -> NoReturn:
         """What the program does here raises."""
@@ -647,7 +654,8 @@ class Environment(Shapes):
         same, made_here = self.same, self.made_here
         for turn in itertools.count():
             self.made_here = made_here  # what is made has the same origin at each reading
-            attempt = self.one_pass(place, before, carried, passing, bounds, test, body)
+            with self.awaiting(statement):
+                attempt = self.one_pass(place, before, carried, passing, bounds, test, body)
             self.same = same
             if attempt.carried == carried and not attempt.again:
                 break
@@ -673,7 +681,22 @@ class Environment(Shapes):
             carried = attempt.carried
         self.learned[place] = carried
         self.span = span
+        for key in assigned:
+            problem = self.too_early.pop(key, None)
+            if problem is not None and key not in carried:
+                raise Refusal(problem)  # no turn assigns it before it is read
         return self.finish_loop(before, attempt, bounds, node in self.sure)
+
+    @contextlib.contextmanager
+    def awaiting(self, loop: ast.For | ast.While | None) -> Iterator[None]:
+        """Read what a loop repeats: names that it assigns may be there from the second turn on."""
+        before = self.awaited
+        assigned, passing = self.assigned_by(loop)
+        self.awaited = before | (set(assigned) - passing)
+        try:
+            yield
+        finally:
+            self.awaited = before
 
     def changes_its_type(self, key: Key, first: Abstract, then: Abstract, loop: ast.For | ast.While | None) -> None:
         """A name has one type before a loop and another after a turn."""
@@ -900,6 +923,8 @@ class _Attempt:
     again: bool
     """Whether something that was assumed about arrays does not hold."""
 
+
+_UNASSIGNED = "cannot access local variable '{}' where it is not associated with a value"
 
 SAME_ELEMENTS = "make all elements numbers of one type, tuples of numbers, or lists of those; else use an array"
 

@@ -221,6 +221,8 @@ class Expressions(Lists):
             if node.id in frame.locals:
                 key = (frame.number, node.id)
                 found = self.names.get(key, MISSING)
+                if found is MISSING:
+                    self.read_too_early(key, node)
                 if isinstance(found, Poison | Maybe) or found is MISSING:
                     found = self.checked(found, node.id, node)
                     self.names[key] = found

@@ -648,7 +648,8 @@ class Reader(Derivatives):
         if not forever:
             mark = self.mark()
             names = mark.names
-            truth = self.truth(self.expr(node.test), node.test)
+            with self.awaiting(node):
+                truth = self.truth(self.expr(node.test), node.test)
             changed = any(isinstance(n, ast.NamedExpr) for n in ast.walk(node.test)) or any(
                 x is not names.get(k) and not isinstance(names.get(k), Maybe) for k, x in self.names.items()
             )
