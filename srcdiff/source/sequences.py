@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from srcdiff.ir.nodes import Index, Value
+from srcdiff.ir.nodes import If, Index, Loop, Operation, Value
 from srcdiff.ir.types import INT, Array
 from srcdiff.source.abstract import (
     NOTHING,
@@ -370,7 +370,7 @@ class Sequences(Expressions):
             other = self.apply("not_equal", self.stored(handle).length, length)
             self.raise_if(other, RuntimeError, "the list changes its length while it is iterated")
             return
-        if after.length is not before.length:
+        if not is_still(after.length, before.length, self.operations):
             self.refuse("SD206", node, "the list changes its length while it is iterated", help_=_OVER_A_COPY)
 
     def call_len(self, node: ast.AST, x: Abstract) -> Abstract:
@@ -626,6 +626,21 @@ class Sequences(Expressions):
 
 _OF_OTHERS = "a list of arrays or lists"
 _OVER_A_COPY = "iterate over a copy"
+
+
+def is_still(value: Value, before: Value, operations: Sequence[Operation]) -> bool:
+    """Whether a value is what another was, which branches and loops have only handed on."""
+    if value is before:
+        return True
+    for operation in reversed(operations):
+        if isinstance(operation, If) and value in operation.outs:
+            k, sides = operation.outs.index(value), (operation.then, operation.orelse)
+            return all(is_still(side.yields[k], before, (*operations, *side.operations)) for side in sides)
+        if isinstance(operation, Loop) and value in operation.outs:
+            k, body = operation.outs.index(value), operation.body
+            stays = is_still(body.yields[k], operation.params[k], body.operations)
+            return stays and is_still(operation.inits[k], before, operations)
+    return False
 
 
 def _arguments(count: int) -> str:

@@ -133,8 +133,28 @@ def empty_all_the_time(x, n):
     return total * x[1]
 
 
+def elements_that_change_while_they_are_gone_through(x, n):
+    rows = [[x[i], x[i + 1]] for i in range(n)]
+    total = 0.0
+    for row in rows:
+        row += [total]
+        if total > 1.0:
+            row.pop()
+        for _ in range(2):
+            row.append(x[0] * total)
+        total += sum(row)
+    return total * sum(rows[-1])
+
+
 @pytest.mark.parametrize(
-    "function", [named_in_one_branch, rebound_while_an_element_has_a_name, grown_by_a_helper, empty_all_the_time]
+    "function",
+    [
+        named_in_one_branch,
+        rebound_while_an_element_has_a_name,
+        grown_by_a_helper,
+        empty_all_the_time,
+        elements_that_change_while_they_are_gone_through,
+    ],
 )
 @pytest.mark.parametrize("n", [2, 3])
 def test_all_names_of_a_list_see_a_change(function: Any, n: int) -> None:
