@@ -321,7 +321,10 @@ class Arrays(WholeArrays):
             self.write_picked(array, items, value, node, op)
             return
         whole = all(isinstance(i, Slice) and not i.parts() for i in basic)
-        self.assign_array(array if whole else self.view(array, tuple(basic)), value, node, op)
+        target = array if whole else self.view(array, tuple(basic))
+        if op is None:
+            self.require_order(target, value, node)
+        self.assign_array(target, value, node, op)
 
     def the_array(self, x: Abstract, node: ast.AST) -> Value:
         """The array, computed; lists become arrays."""

@@ -36,6 +36,16 @@ class Doubt:
     born: int
 
 
+@dataclass(frozen=True, slots=True)
+class Along:
+    """How an axis of a view goes along one of another array: from where, if that is known, and by how many."""
+
+    base: Value
+    axis: int
+    start: int | None
+    step: int
+
+
 def may_meet(first: frozenset[Hashable], second: frozenset[Hashable]) -> bool:
     """Whether memory of these origins may be the same."""
     return bool(first & second) or ANYTHING in first or ANYTHING in second
@@ -59,6 +69,8 @@ class Shapes(Builder):
         self.origins: dict[Value, frozenset[Hashable]] = {}
         self.given: set[Value] = set()
         """Arrays that the function is called with: those that are written do not share memory with others."""
+        self.strided: frozenset[Hashable] = frozenset()
+        """The origins of arrays of which there are views with gaps between neighbours."""
         self.born: dict[Value, int] = {}
         self.new: set[Value] = set()
         """Arrays that are memory of their own, by their first reference."""
@@ -192,6 +204,49 @@ class Shapes(Builder):
         root, parts = self.place(base)
         return root, None if part is None or parts is None else (*parts, part)
 
+    def copied_in_order(self, source: Value, target: Value) -> bool:
+        """Whether NumPy, which copies one axis to another element by element, reads none that it has written."""
+        here, there = self.axis_in_base(target, 0), self.axis_in_base(source, 0)
+        if here is None or there is None:
+            return False
+        if here.base is not there.base:
+            origins = self.origins_of(source) | self.origins_of(target)
+            gaps = bool(self.strided) and may_meet(origins, self.strided)
+            return not gaps and here.step == there.step
+        if here.axis != there.axis:
+            return False
+        if here.step == there.step or here.step * there.step < 0:  # it moves them, or makes a copy first
+            return True
+        if here.start is None or there.start is None or here.step < 0:
+            return False
+        return there.step > here.step if there.start >= here.start else there.step < here.step
+
+    def axis_in_base(self, array: Value, axis: int) -> Along | None:
+        """Where an axis of a view goes in the array that it is a part of, if that is known."""
+        base, part = self.bases.get(array, (array, None))
+        if part is None:  # it is no view, or the same memory in another shape
+            return Along(array, axis, 0, 1)
+        if part and part[0] == "transposed":
+            return self.axis_in_base(base, part[1][axis])
+        kept: list[tuple[int, Any, Any] | None] = []
+        passed = 0
+        for key in part:
+            if key[0] == "s":
+                kept.append((passed, key[1] or 0, 1 if key[3] is None else key[3]))
+            elif key[0] == "new":
+                kept.append(None)
+            passed += key[0] != "new"
+        kept += [(k, 0, 1) for k in range(passed, base.array.rank)]
+        found = kept[axis]
+        if found is None or not isinstance(found[2], int):
+            return None
+        outer = self.axis_in_base(base, found[0])
+        if outer is None:
+            return None
+        known = isinstance(found[1], int) and found[1] >= 0 and found[2] > 0 and outer.start is not None
+        start = outer.start + outer.step * found[1] if known and outer.start is not None else None
+        return Along(outer.base, outer.axis, start, outer.step * found[2])
+
     def joins(self, out: Value, a: Value, b: Value) -> None:
         """What is known of a reference that is one of two."""
         if not isinstance(out.type, Array):
@@ -257,6 +312,8 @@ class Shapes(Builder):
     def view(self, array: Value, items: tuple[Item, ...], name: str = "") -> Value:
         out = super().view(array, items, name)
         self.bases[out] = (array, tuple(self.item_key(i) for i in items))
+        if _leaves_gaps(items, array.array.rank):
+            self.strided |= self.origins_of(array)
         self.parts[out] = (array, items)
         self.sizes[out] = self.view_sizes(array, items)
         if array in self.contiguous and _keeps_contiguous(items, array.array.rank):
@@ -267,6 +324,7 @@ class Shapes(Builder):
         out = Value(array.type, array.name)
         self.add(Transpose(out, array, axes, span=self.span))
         self.bases[out] = (array, ("transposed", axes))
+        self.strided |= self.origins_of(array)
         keys = self.keys(array)
         self.sizes[out] = tuple(keys[a] for a in axes)
         return self.register(out)
@@ -336,6 +394,13 @@ def _shifted(key: Key, amount: int) -> Key:
     if key[0] == "-" and amount < 0:
         return ("-", key[1], key[2] - amount)  # type: ignore[operator]
     return ("-", key, -amount) if amount < 0 else ("+", key, amount)
+
+
+def _leaves_gaps(items: tuple[Item, ...], rank: int) -> bool:
+    """Whether neighbours in a part of an array may not be neighbours in it."""
+    steps = any(isinstance(i, Slice) and i.step is not None for i in items)
+    speaking = [i for i in items if not isinstance(i, NewAxis)]
+    return steps or (len(speaking) == rank and isinstance(speaking[-1], Index))
 
 
 def _keeps_contiguous(items: tuple[Item, ...], rank: int) -> bool:

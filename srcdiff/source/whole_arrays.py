@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -585,8 +585,21 @@ class WholeArrays(Iterators):
         if isinstance(value, Lazy) and value.view_of is None and value.array is None:
             return  # it is computed anew
         if self.is_array(value) and not all(self.disjoint(a, array) for a, _ in self.lazy(value, node).reads):
-            message = "the values may be in the memory they are written to, where NumPy does not read all of them first"
-            self.refuse("SD303", node, message, help_="make a copy of them: `.copy()`")
+            self.refuse_shared(node)
+
+    def require_order(self, target: Value, value: Abstract, node: ast.AST) -> None:
+        """The same for one axis that is copied to another: NumPy makes no copy, it only chooses where to begin."""
+        if target.array.rank != 1 or not isinstance(value, Value | Lazy):
+            return
+        seen = value if isinstance(value, Value) else value.view_of
+        if seen is None or not isinstance(seen.type, Array) or self.disjoint(seen, target):
+            return
+        if value is not seen or (seen.array.rank == 1 and not self.copied_in_order(seen, target)):
+            self.refuse_shared(node)
+
+    def refuse_shared(self, node: ast.AST) -> NoReturn:
+        message = "the values may be in the memory they are written to, where NumPy does not read all of them first"
+        self.refuse("SD303", node, message, help_="make a copy of them: `.copy()`")
 
     def unharmed(self, item: Abstract | Item, array: Value, node: ast.AST) -> Abstract | Item:
         """An index array as it is before anything is written into the array."""

@@ -336,7 +336,53 @@ def lines_from_itself(x):
     return np.sum(matrix[0] * W[:3]) + np.sum(matrix[2] * matrix[2])
 
 
+def every_other_from_the_first(x):
+    y = x * 1.0
+    y[::2] = y[:3]
+    return np.sum(y * W)
+
+
+def the_first_from_every_other(x):
+    y = x * 1.0
+    y[:3] = y[::2]
+    y[2:] = y[1:-1]
+    y[:-1] = y[:0:-1]
+    return np.sum(y * W)
+
+
+def row_from_a_column(x):
+    m = x.reshape(2, 3) * 1.0
+    m[0, :2] = m[:, 1]
+    return np.sum(m[0] * m[1])
+
+
+def rows_and_columns_from_each_other(x):
+    m = x.reshape(2, 3) * 1.0
+    m[0] = m[1]
+    m[:, 2] = m[:, 0]
+    flat = m.ravel()
+    flat[3:] = flat[:3]
+    return np.sum(m * m)
+
+
+def part_that_may_be_strided(x):
+    y = x * 1.0
+    part = y[::2] if x[0] > 0 else x[::2] * 1.0
+    y[:3] = part
+    return np.sum(y * W)
+
+
+def whole_that_may_be_the_same(x):
+    y = x * 1.0
+    other = y if x[0] > 0 else x * 2.0
+    y[1:] = other[:-1]
+    return np.sum(y * W)
+
+
 RIGHT = [
+    (the_first_from_every_other, (X,)),
+    (rows_and_columns_from_each_other, (X,)),
+    (whole_that_may_be_the_same, (X,)),
     (parts_from_itself, (X,)),
     (parts_from_copies, (X,)),
     (lines_from_itself, (X,)),
@@ -373,6 +419,9 @@ RIGHT = [
     (one_function_with_two_constants, (X, np.array([0.2, 0.8, 0.4]))),
 ]
 REFUSED = [
+    (every_other_from_the_first, (X,)),
+    (row_from_a_column, (X,)),
+    (part_that_may_be_strided, (X,)),
     (stretched_view, (X,)),
     (diagonal_view, (X,)),
     (weights_along_axes_out_of_order, (np.arange(18.0).reshape(2, 3, 3),)),
