@@ -134,6 +134,8 @@ class Builder:
                 return self.apply(_OPPOSITE[inner.primitive], *inner.args)
         if primitive in _OPPOSITE and args[0] in self.formulas and known[1] is not None:
             return self._compared_choice(primitive, self.formulas[args[0]], known[1])
+        if primitive in ("equal", "not_equal") and args[0] is args[1] and args[0].type == INT:
+            return self.const(primitive == "equal")
         if primitive == "negative" and args[0] in self.negated:
             return self.negated[args[0]]
         if primitive == "add" and args[1] in self.negated and args[0].type == type_:

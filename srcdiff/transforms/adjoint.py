@@ -57,7 +57,7 @@ from srcdiff.ir.types import FLOAT, INT, Array, Scalar, is_float
 from srcdiff.library.calls import LIBRARY
 from srcdiff.rules import derivative_rule
 from srcdiff.rules.formula import names_of, times
-from srcdiff.transforms.custom import adjoint_values, reads_parameters
+from srcdiff.transforms.custom import adjoint_values, named, reads_parameters, require_shape
 
 Seeds = Sequence[tuple[Value, Value | None]]
 """Results with their adjoints; None is one."""
@@ -820,7 +820,10 @@ class Adjoint:
         for argument, result in zip(operation.args, results, strict=True):
             if result is not None and self.is_active(argument):
                 if isinstance(argument.type, Array):
-                    self.add_result(self.shadow(argument, mirror), result, operation)
+                    shadow = self.shadow(argument, mirror)
+                    if isinstance(operation, Custom) and rule.adjoint is not None:
+                        require_shape(result, shadow, named(rule.adjoint), self.builder, operation.span)
+                    self.add_result(shadow, result, operation)
                 else:
                     self.add(mirror, argument, result)
 

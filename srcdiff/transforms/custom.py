@@ -11,8 +11,8 @@ from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
 from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.clone import inline
-from srcdiff.ir.nodes import Alloc, Custom, Function, Value, walk
-from srcdiff.ir.types import Array
+from srcdiff.ir.nodes import Alloc, Block, Custom, Function, If, Raise, Value, walk
+from srcdiff.ir.types import Array, is_float
 from srcdiff.source.abstract import Description, Static, Tuple
 from srcdiff.source.capture import capture
 from srcdiff.source.to_ir import read
@@ -61,9 +61,18 @@ def adjoint_values(
     """Write the adjoint of a call; gives the adjoint of each argument, or None for zero."""
     if rule.adjoint is None:
         stand_ins = [_stand_in(a, builder) for a in args]
-        return list(_transposed(rule.tangent, builder, [*args, *outs], stand_ins, seeds, span))
-    function = read_rule(rule.adjoint, [*args, *outs], seeds, len(args), span)
+        places = range(len(args), len(args) + len(outs))
+        return list(_transposed(rule.tangent, builder, [*args, *outs], stand_ins, seeds, places, span))
+    function = read_rule(rule.adjoint, [*args, *outs], seeds, range(len(args)), span)
     return function.written(builder, [*args, *outs, *seeds])
+
+
+def require_shape(result: Value, model: Value, rule: str, builder: Builder, span: Span | None) -> None:
+    """Raise where what a rule gives has another shape than what it belongs to."""
+    for axis in range(result.array.rank):
+        other = builder.apply("not_equal", builder.dim(result, axis), builder.dim(model, axis))
+        text = f"`{rule}` returns an array of another shape than what it belongs to"
+        builder.add(If(other, Block((Raise(ValueError, (text,), span=span),)), Block(), span=span))
 
 
 def tangent_values(
@@ -79,9 +88,9 @@ def tangent_values(
         if rule.adjoint is None:
             raise DifferentiationError([Problem("SD301", f"`{rule.name}` has no derivative rule", span)])
         stand_ins = [out if isinstance(out.type, Array) else _stand_in(out, builder) for out in outs]
-        return list(_transposed(rule.adjoint, builder, [*args, *outs], stand_ins, dots, span))
+        return list(_transposed(rule.adjoint, builder, [*args, *outs], stand_ins, dots, range(len(args)), span))
     all_dots = [_zero(a, builder) if d is None else d for a, d in zip(args, dots, strict=True)]
-    function = read_rule(rule.tangent, [*args, *outs], all_dots, len(outs), span)
+    function = read_rule(rule.tangent, [*args, *outs], all_dots, range(len(args), len(args) + len(outs)), span)
     return function.written(builder, [*args, *outs, *all_dots])
 
 
@@ -118,10 +127,13 @@ class RuleFunction:
 
 
 def read_rule(
-    rule: Callable[..., Any], known: Sequence[Value], linear: Sequence[Value], count: int, span: Span | None
+    rule: Callable[..., Any], known: Sequence[Value], linear: Sequence[Value], like: range, span: Span | None
 ) -> RuleFunction:
-    """A rule, which takes what is known of a call and then what it is linear in, and gives so many results."""
-    name = getattr(rule, "__name__", "the rule")
+    """A rule, which takes what is known of a call and then what it is linear in.
+
+    Its results are of the form of the parameters at the places `like`.
+    """
+    name = named(rule)
     values = [*known, *linear]
     try:
         captured = capture(rule)
@@ -129,7 +141,8 @@ def read_rule(
         raise DifferentiationError([refusal.problem] if refusal.problem is not None else []) from None
     names = [a.arg for a in (*captured.node.args.posonlyargs, *captured.node.args.args)]
     if len(names) != len(values):
-        message = f"`{name}` takes {len(names)} arguments; it gets {len(values)}: arguments, result, its adjoint"
+        message = f"`{name}` takes {len(names)} arguments; it gets {len(values)}: all arguments, all results, "
+        message += "and the adjoint of each result, or the tangent of each argument"
         raise DifferentiationError([Problem("SD306", message, span)])
     descriptions = {n: Description("value", v.type) for n, v in zip(names, values, strict=True)}
     reading = read(captured, descriptions, inside=span)
@@ -142,7 +155,22 @@ def read_rule(
         raise DifferentiationError([Problem("SD306", message, span, help="let it write into a copy: `a = a.copy()`")])
     result = reading.result
     items = list(result.items) if isinstance(result, Tuple) else [result]
-    if len(items) != count:
-        message = f"`{name}` returns {len(items)} adjoints for {count} arguments"
+    if len(items) != len(like):
+        message = f"`{name}` returns {len(items)} values where {len(like)} are needed"
         raise DifferentiationError([Problem("SD306", message, span)])
-    return RuleFunction(main, tuple(not (isinstance(i, Static) and i.value is None) for i in items))
+    given = tuple(not (isinstance(i, Static) and i.value is None) for i in items)
+    models = [main.params[k] for k, there in zip(like, given, strict=True) if there]
+    for result, model in zip(main.body.yields, models, strict=True):
+        ranks = [v.type.rank if isinstance(v.type, Array) else 0 for v in (result, model)]
+        if is_float(model.type) and ranks[0] != ranks[1]:
+            found, wanted = (_AXES.get(rank, f"an array of {rank} axes") for rank in ranks)
+            message = f"`{name}` returns {found} for `{model.name}`"
+            raise DifferentiationError([Problem("SD306", message, span, help=f"return {wanted}")])
+    return RuleFunction(main, given)
+
+
+def named(rule: Callable[..., Any] | None) -> str:
+    return getattr(rule, "__name__", "the rule")
+
+
+_AXES = {0: "a number", 1: "an array of one axis"}

@@ -50,7 +50,7 @@ from srcdiff.ir.types import FLOAT, Array, Stack, Type, is_float
 from srcdiff.library.calls import LIBRARY
 from srcdiff.rules import derivative_rule
 from srcdiff.rules.formula import names_of, times
-from srcdiff.transforms.custom import tangent_values
+from srcdiff.transforms.custom import named, require_shape, tangent_values
 
 
 def tangent_of(
@@ -277,8 +277,11 @@ class Tangent:
             return
         rule = operation.rule if isinstance(operation, Custom) else LIBRARY[operation.function]
         found = tangent_values(rule, self.builder, operation.args, operation.outs, given, operation.span)
+        checks = isinstance(operation, Custom) and rule.tangent is not None
         for out, dot in zip(operation.outs, found, strict=True):
             if dot is not None and self.varies(out):
+                if checks and isinstance(dot.type, Array):
+                    require_shape(dot, out, named(rule.tangent), self.builder, operation.span)
                 self.dots[out] = dot
             elif isinstance(out.type, Array) and self.varies(out):
                 self.dots[out] = self.zeros(out)

@@ -27,13 +27,15 @@ def transposed(
     known: Sequence[Value],
     linear: Sequence[Value],
     covectors: Sequence[Value | None],
+    like: range,
     span: Span | None,
 ) -> list[Value]:
     """Write the transpose of `rule(*known, *linear)` applied to a covector for each of its results; None is zero.
 
-    Gives one value for each of `linear`, of which only the shape is read.
+    Its results are of the form of the parameters at the places `like`. Gives one value for each of `linear`, of which
+    only the shape is read.
     """
-    function = read_rule(rule, known, linear, len(covectors), span)
+    function = read_rule(rule, known, linear, like, span)
     main, _ = protect_arguments(function.main)
     results = iter(main.body.yields)
     pairs = [(next(results), c) for c, given in zip(covectors, function.given, strict=True) if given]
