@@ -49,6 +49,9 @@ class Batched:
         specialisation = self.of.specialised(first)
         if specialisation.stretches:
             specialisation = self.of.exactly_specialised(first)
+        shared = [n for n in specialisation.compiled.written if n not in self.over]
+        if self.parallel and self.of.mode == "primal" and shared:
+            raise ValueError(f"all threads would write into `{shared[0]}`: name it in `over`, or leave out `parallel`")
         if _holds_numbers_in_lists(result):
             raise TypeError(f"{self.of!r} takes or gives lists: it cannot be called for a batch")
         leaves = _leaves(result, "r")
@@ -222,3 +225,6 @@ def batched(g: Any, over: Any = None, *, shared: str = "each", parallel: bool = 
     `parallel=True` spreads the loop over threads; with the backend `cuda` each element has a thread of the GPU.
     """
     return Batched(g if isinstance(g, Derivative) else differentiable(g, **options), over, parallel, shared)
+
+
+batched.__srcdiff_outside__ = "`batched` is called outside of what is differentiated; write a loop"  # type: ignore[attr-defined]
