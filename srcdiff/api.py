@@ -80,6 +80,8 @@ class Derivative:
         unknown = options.keys() - (known | set(_GPU_OPTIONS) if backend == "cuda" else known)
         if unknown:
             raise TypeError(f"unknown option {', '.join(sorted(unknown))}")
+        if has_aux and mode != "reverse":
+            raise TypeError("`has_aux` is an option of `grad` and `value_and_grad` alone")
         self.of: Any = function
         """What is differentiated: a function, or a derivative of one."""
         self.directions = 1

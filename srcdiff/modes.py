@@ -18,7 +18,7 @@ from srcdiff.check import Report, compare
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array
 from srcdiff.library import derivatives
-from srcdiff.source.abstract import Abstract, Tuple
+from srcdiff.source.abstract import Abstract, Static, Tuple
 from srcdiff.source.capture import findable
 from srcdiff.source.structures import layout_of, parts_of, place_of, remade
 
@@ -96,6 +96,7 @@ def jvp(
     if len(primals) != len(tangents):
         raise ValueError(f"{len(primals)} primals and {len(tangents)} tangents are given")
     chosen = tuple(k for k, t in enumerate(tangents) if t is not None)
+    chosen = chosen or tuple(k for k, x in enumerate(primals) if has_floats(x))  # None is zero there
     derivative = derivative_of(f, "forward", chosen, backend, tuple(sorted(options.items())))
     args = derivative.bound(tuple(primals), {})
     value, tangent = derivative.run(args, _fitted_tangents(derivative, args, [tangents[k] for k in chosen]))
@@ -153,6 +154,12 @@ def vjp(
         return tuple(each.get(k) for k in range(len(args)))
 
     return with_written(value, names, written), pullback
+
+
+def returns_nothing(derivative: Derivative, args: tuple[Any, ...]) -> bool:
+    """Whether the arrays that the function writes into are its only results, which go by name."""
+    result = derivative.specialised(args).compiled.reading.result
+    return isinstance(result, Static) and result.value is None
 
 
 @contextlib.contextmanager
@@ -336,8 +343,8 @@ class Jacobian(Composed):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         given = self.forward.bound(args, kwargs)
+        zeros = _fitted_tangents(self.forward, given, [None] * len(self.wrt))
         inputs = [given[self.forward.names.index(n)] for n in self.forward.wrt]
-        zeros = _fitted_tangents(self.forward, given, [None] * len(inputs))
         value, _ = self.forward.run(given, zeros)
         sizes = [sum(np.size(leaf) for leaf in leaves(x)) for x in (tuple(inputs), value)]
         forward = self.mode == "forward" or (self.mode is None and sizes[0] <= sizes[1])
@@ -365,7 +372,7 @@ class Jacobian(Composed):
             tangents = [t for _, _, whole in group for t in whole] + [None] * (len(inputs) * (count - len(group)))
             _, *results = derivative.run(given, _fitted_tangents(derivative, given, tangents))
             for (leaf, place, _), tangent in zip(group, results, strict=False):
-                for row, out in zip(found, leaves(tangent), strict=True):
+                for row, out in zip(found, leaves_beside(value, tangent), strict=True):
                     row[leaf][(..., *place)] = out
         return found
 
@@ -382,7 +389,7 @@ class Jacobian(Composed):
         found = self.empty(inputs, value)
         _, pullback = vjp(self.function, *given, wrt=self.wrt, backend=self.backend, **self.options)
         for k, place, bars in directions(value):
-            back = pullback(**bars) if isinstance(bars, dict) else pullback(bars)
+            back = pullback(**bars) if returns_nothing(self.forward, given) else pullback(bars)
             for part, bar in zip(found[k], leaves(back), strict=True):
                 part[place] = bar
         return found
@@ -394,6 +401,18 @@ def leaves(x: Any) -> list[Any]:
     if parts is not None:
         return [leaf for item in parts for leaf in leaves(item)]
     return [x] if isinstance(x, float | np.floating) or (isinstance(x, np.ndarray) and x.dtype.kind == "f") else []
+
+
+def leaves_beside(x: Any, other: Any) -> list[Any]:
+    """What stands in another structure of the same form where this one has its leaves.
+
+    >>> leaves_beside((1.5, 2, [3.5]), (0.1, 0.2, [0.3]))
+    [0.1, 0.3]
+    """
+    parts = parts_of(x)
+    if parts is not None:
+        return [leaf for pair in zip(parts, parts_of(other) or (), strict=True) for leaf in leaves_beside(*pair)]
+    return [other] if leaves(x) else []
 
 
 def like(x: Any, make: Callable[[Any], Any]) -> Any:
@@ -472,7 +491,7 @@ def check(
         weights: Any = 1.0
     else:
         weights = _random_like(value, 1)
-        bars = pullback(**weights) if isinstance(weights, dict) else pullback(weights)
+        bars = pullback(**weights) if returns_nothing(primal, args) else pullback(weights)
 
     def combined(*given: Any) -> float:
         with _put_back(primal, given):

@@ -682,6 +682,75 @@ def test_check_takes_any_results() -> None:
 
 
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_results_that_are_no_floats_have_no_jacobian(mode: str) -> None:
+    found = srcdiff.jacobian(lambda x: {"double": 2.0 * x, "rest": (len(x), x[1])}, mode=mode, backend="python")(
+        np.ones(2)
+    )
+
+    assert found["double"].tolist() == [[2.0, 0.0], [0.0, 2.0]]
+    assert found["rest"][0] is None
+    assert found["rest"][1].tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("make", [srcdiff.jacobian, srcdiff.hessian])
+def test_intermediate_variables_have_no_jacobian(make: Any) -> None:
+    def function(x: float) -> float:
+        y = x * x
+        return y * y
+
+    with pytest.raises(srcdiff.DifferentiationError, match=r"SD40[24]"):
+        make(function, wrt="y", backend="python")(2.0)
+
+
+@pytest.mark.parametrize("make", [srcdiff.jacobian, srcdiff.hessian, srcdiff.hvp])
+def test_what_is_beside_the_result_is_for_gradients_alone(make: Any) -> None:
+    with pytest.raises(TypeError, match="has_aux"):
+        make(lambda x: (x * x, 10.0 * x), has_aux=True, backend="python")
+
+
+def test_all_arguments_may_be_held_constant() -> None:
+    assert srcdiff.jvp(lambda x, n: np.sum(x**n), (np.ones(2), 3), (None, None), backend="python") == (2.0, 0.0)
+
+
+def short_adjoint(x: Any, out: Any, out_bar: Any) -> Any:
+    return (2.0 * out_bar[:2],)
+
+
+def adjoint_in_one_number(x: Any, out: Any, out_bar: Any) -> Any:
+    return (np.sum(out_bar),)
+
+
+def short_tangent(x: Any, out: Any, x_dot: Any) -> Any:
+    return (2.0 * x[:2] * x_dot[:2],)
+
+
+@pytest.mark.parametrize("backend", ["python", "numba"])
+def test_rules_give_what_has_the_shape_of_what_it_belongs_to(backend: str) -> None:
+    def function(square: Any) -> Any:
+        return lambda x: np.sum(square(x))
+
+    x = np.array([0.3, -0.7, 1.1])
+    by_adjoint = function(srcdiff.custom_rule(lambda x: x**2, adjoint=short_adjoint))
+    by_tangent = function(srcdiff.custom_rule(lambda x: x**2, tangent=short_tangent))
+    with pytest.raises(ValueError, match="another shape"):
+        srcdiff.grad(by_adjoint, backend=backend)(x)
+    with pytest.raises(ValueError, match="another shape"):
+        srcdiff.jvp(by_tangent, (x,), (x,), backend=backend)
+    number = function(srcdiff.custom_rule(lambda x: x**2, adjoint=adjoint_in_one_number))
+    with pytest.raises(srcdiff.DifferentiationError, match="returns a number for `x`"):
+        srcdiff.grad(number, backend=backend)(x)
+
+
+def test_threads_do_not_write_into_what_the_batch_shares() -> None:
+    def summed(total: Any, c: float) -> float:
+        total[0] += c
+        return total[0] * c
+
+    with pytest.raises(ValueError, match="threads would write into `total`"):
+        srcdiff.batched(summed, over="c", parallel=True)(np.zeros(1), np.ones(3))
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
 def test_jacobian_of_several_results_by_several_arguments(mode: str) -> None:
     def two(a, b):
         return a * b, a[0] * b
