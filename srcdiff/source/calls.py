@@ -38,6 +38,7 @@ from srcdiff.source.abstract import (
     Lazy,
     List,
     Method,
+    Optional,
     Partial,
     Poison,
     Record,
@@ -208,6 +209,8 @@ class Calls(Kernels):
         if not lazily:
             args = [a if isinstance(a, Through | Drawn) else self.forced(a) for a in args]
             keywords = {n: self.forced(a) for n, a in keywords.items()}
+        if primitive or library:  # an array that may be None must be there; an axis may be None
+            args = [self.present(a) if isinstance(a, Optional) and self.is_array(a.value) else a for a in args]
         if isinstance(function, Closure):
             return self.call_closure(function, args, keywords, node)
         if isinstance(function, Transformed):
@@ -262,6 +265,9 @@ class Calls(Kernels):
         if inside is not None:
             function, *given = inside
             return self.call_plain(function, [*map(Static, given), *args], keywords, node)
+        outside = getattr(target, "__srcdiff_outside__", None)
+        if outside is not None:
+            self.refuse("SD102", node, outside)
         tangents = getattr(target, "__srcdiff_tangents__", None)
         if tangents is not None:
             return self.call_tangent(tangents, args, keywords, node)
@@ -734,7 +740,8 @@ class Calls(Kernels):
         fields: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
         bound = {**dict(zip(fields, args, strict=False)), **keywords}
         for name, default in getattr(kind, "_field_defaults", {}).items():
-            bound.setdefault(name, Static(default))
+            if name not in bound:
+                bound[name] = self.lift_default(default, name, node)
         if set(bound) != set(fields):
             self.refuse("SD304", node, f"`{kind.__name__}` needs the fields {', '.join(fields)}")
         return Tuple(tuple(bound[f] for f in fields), kind)
@@ -755,8 +762,11 @@ class Calls(Kernels):
 
     def only_remembers(self, kind: type, node: ast.AST) -> None:
         """Refuse a dataclass that does more than keep its fields when an instance is made."""
-        made_by_dataclass = kind.__init__.__code__.co_filename == "<string>"  # type: ignore[misc]
+        made_by = kind.__init__.__code__  # type: ignore[misc]
+        made_by_dataclass = made_by.co_filename == "<string>"
         simple = all(f.init and not f.kw_only for f in dataclasses.fields(kind))
+        setter = getattr(kind.__setattr__, "__code__", None)  # of a frozen one, dataclasses writes it
+        simple = simple and (setter is None or setter.co_filename == made_by.co_filename)
         if hasattr(kind, "__post_init__") or not made_by_dataclass or not simple:
             message = f"an instance of `{kind.__name__}` is more than its fields: it has code that runs when it is made"
             self.refuse("SD102", node, message, help_="make it outside, and pass it in")

@@ -35,12 +35,12 @@ def describe_argument(value: Any, name: str, span: Span | None, *, exact: bool =
                 order = (CONTIGUOUS,) if value.flags.c_contiguous else ()
                 ones = units(value) if exact else ()
                 return Description("value", Array(value.dtype.name, value.ndim), (*order, *ones))
-        case tuple():
+        case tuple() if type(value) is tuple or hasattr(value, "_fields"):
             kind = type(value) if hasattr(value, "_fields") else None
             return Description("tuple", kind, tuple(describe_argument(v, name, span, exact=exact) for v in value))
         case [] if type(value) is list:
             return Description("items")
-        case list() if all(isinstance(v, bool | int | float | np.number) for v in value):
+        case list() if type(value) is list and all(isinstance(v, bool | int | float | np.number) for v in value):
             element = np.result_type(*value) if not all(isinstance(v, bool) for v in value) else np.dtype(bool)
             kind_ = FLOAT if element.kind == "f" else BOOL if element.kind == "b" else INT
             return Description("stored", None, (Description("value", kind_),))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import operator
 import re
+import types
 from collections.abc import Sequence
 from typing import Any
 
@@ -72,6 +74,27 @@ def parts_of(value: Any) -> list[Any] | None:
         return list(value)
     layout = layout_of(value)
     return None if layout is None else layout.taken_apart(value)
+
+
+def own_operators(kind: type) -> list[str]:
+    """The special methods by which a class of named tuples does something else than tuples do.
+
+    >>> from typing import NamedTuple
+    >>> class Vector(NamedTuple):
+    ...     x: float
+    ...     def __add__(self, other):
+    ...         return Vector(self.x + other.x)
+    ...     def __repr__(self):
+    ...         return "a vector"
+    >>> own_operators(Vector)
+    ['__add__']
+    """
+    own = set().union(*(vars(c) for c in kind.__mro__ if c not in (tuple, object)))
+    return sorted(own & _OPERATORS)
+
+
+_OF_OPERATORS = {n for n, f in vars(operator).items() if n[:2] == "__" and isinstance(f, types.BuiltinFunctionType)}
+_OPERATORS = {*_OF_OPERATORS, *(f"__r{n[2:]}" for n in _OF_OPERATORS), "__bool__", "__iter__", "__len__", "__round__"}
 
 
 def remade(value: Any, items: Sequence[Any]) -> Any:

@@ -343,3 +343,63 @@ def makes_checked(model):
 def test_what_is_not_read_of_a_dataclass_is_refused(function, said):
     with pytest.raises(DifferentiationError, match=said):
         srcdiff.grad(function, backend="python")(Model(W, 1.0))
+
+
+class Vector(NamedTuple):
+    """A named tuple that adds as a vector does."""
+
+    x: float
+    y: float
+
+    def __add__(self, other):
+        return Vector(self.x + other.x, self.y + other.y)
+
+
+@dataclass
+class Tripled:
+    a: float
+
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, 3.0 * value)
+
+
+class Shifted(list):
+    """A list that has something else at its places."""
+
+    def __getitem__(self, place):
+        return 50.0
+
+
+class Pairs(tuple):
+    """A tuple of another class."""
+
+    __slots__ = ()
+
+
+class Heavy(float):
+    """A float that multiplies as it likes."""
+
+    def __mul__(self, other):
+        return 1000.0
+
+
+MATRIX = np.matrix([[1.0, 2.0], [3.0, 4.0]])
+MASKED = np.ma.masked_array([1.0, 2.0], mask=[False, True])
+HEAVY = Heavy(2.0)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "said"),
+    [
+        (lambda x, p: (p + p)[0] * x, (1.5, Vector(1.0, 2.0)), "`Vector` defines `__add__`"),
+        (lambda x: Tripled(x).a, (1.5,), "code that runs when it is made"),
+        (lambda x, items: items[0] * x, (1.5, Shifted([1.0, 2.0])), "of type Shifted"),
+        (lambda x, items: items[0] * x, (1.5, Pairs([1.0, 2.0])), "of type Pairs"),
+        (lambda x: np.sum(MATRIX * MATRIX) * x, (1.5,), "a matrix"),
+        (lambda x: np.sum(MASKED) * x, (1.5,), "a MaskedArray"),
+        (lambda x: HEAVY * x, (1.5,), "a Heavy"),
+    ],
+)
+def test_classes_that_do_something_else_than_those_they_come_from_are_refused(function, arguments, said):
+    with pytest.raises(DifferentiationError, match=said):
+        srcdiff.grad(function, backend="python")(*arguments)
