@@ -324,8 +324,7 @@ class WholeArrays(Iterators):
         self.require_update(target, op, source if isinstance(value, List | Tuple) else value, node)
         mine = self.lazy(target, node)
         if source.rank > mine.rank:
-            self.raise_with(self.const(True), ValueError, self.assignment_in_words(source, mine))
-            raise NeverReturns
+            source = self.without_first_axes(source, mine)
         self.require_fit(source, mine)
         if not self.safe(source, target):
             source = self.lazy(self.forced(source), node)
@@ -342,6 +341,18 @@ class WholeArrays(Iterators):
             self.write_part(base, to_base(places), source.at(self.mapped(places, steps)), node, op)
 
         self.nest(mine.sizes, write)
+
+    def without_first_axes(self, source: Lazy, target: Lazy) -> Lazy:
+        """What has more axes than what it is written to, whose first axes must have the length one."""
+        count = source.rank - target.rank
+        one = Size(ONE, lambda: self.const(1))
+        for size in source.sizes[:count]:
+            self.require_equal(size, one, lambda: self.assignment_in_words(source, target))
+            if size.key[0] == "n" and size.key != ONE:
+                raise NeverReturns
+        first = (self.const(0),) * count
+        reads = tuple((array, False) for array, _ in source.reads)
+        return Lazy(source.dtype, source.sizes[count:], lambda p: source.at((*first, *p)), reads, source.plain)
 
     def require_update(self, target: Value, op: Update | None, value: Abstract, node: ast.AST) -> None:
         """Refuse `op=` where NumPy does: the array cannot hold what comes of it."""

@@ -379,7 +379,17 @@ def whole_that_may_be_the_same(x):
     return np.sum(y * W)
 
 
+def row_with_a_leading_axis(x):
+    m = x.reshape(2, 3) * 2.0
+    y = np.zeros(3)
+    y[:] = m[:1]
+    y[1:] += 2.0 * m[1:, :2][0]
+    y[::2] = y[np.newaxis, ::2] * m[np.newaxis, np.newaxis, 0, 1:]
+    return np.sum(y * y)
+
+
 RIGHT = [
+    (row_with_a_leading_axis, (X,)),
     (the_first_from_every_other, (X,)),
     (rows_and_columns_from_each_other, (X,)),
     (whole_that_may_be_the_same, (X,)),
