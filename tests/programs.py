@@ -5637,3 +5637,58 @@ def condition_of_the_turns_before(x):
 
 
 program(condition_of_the_turns_before, [(1.3,), (4.1,), (0.0,)])
+
+
+def none_in_the_first_turn(x, n):
+    """A name that is None before a loop is used as a number, or an array, in the turns after the first."""
+    last, field = None, None
+    total = x
+    for i in range(n):
+        if i > 0:
+            total += last * x
+            field[i % 2] += last * 0.3
+            total += np.sum(field) * field[1]
+        else:
+            field = np.array([x, 0.5])
+        last = total * 0.5
+    return total * np.sum(np.sin(field))
+
+
+program(none_in_the_first_turn, [(1.3, 1), (0.7, 2), (0.4, 4)], raises=[((1.3, 0), TypeError)])
+
+
+class Settings(NamedTuple):
+    """Some numbers, of which most stay what they are."""
+
+    scale: float
+    range: tuple[float, float] = (1.0, 2.0)
+
+
+def named_tuple_with_a_tuple_as_default(x, n):
+    """A field that is not given is what the class says, also a tuple."""
+    settings = Settings(x)
+    for _ in range(n):
+        settings = settings._replace(range=(settings.scale, x * settings.range[1]))
+    return settings.scale * settings.range[1]
+
+
+program(named_tuple_with_a_tuple_as_default, [(1.3, 0), (0.7, 2)])
+
+
+def lists_in_conditions(x, n):
+    """`and` and `or` of lists and numbers, where only their truth is asked."""
+    stack = [x * i for i in range(n)]
+    total = x
+    while stack and total < 3.0:
+        total = total * stack.pop() + 1.0
+    if not (stack and x > 5.0) or (n and stack):
+        total *= x
+    peak = None
+    if n > 1:
+        peak = 3.0 * x
+    if peak and peak > 0.1 or not n:
+        total += x
+    return total * (2.0 if stack or n > 2 else x) + sum([v for v in stack if v and stack])
+
+
+program(lists_in_conditions, [(1.3, 0), (1.3, 1), (0.7, 2), (1.4, 3), (2.1, 6)])

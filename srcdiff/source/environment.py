@@ -113,8 +113,8 @@ class Environment(Shapes):
         self.learned: dict[Any, dict[Key, Description]] = {}
         self.awaited: frozenset[Key] = frozenset()
         """Names that a loop around may have assigned in an earlier turn."""
-        self.too_early: dict[Key, Problem] = {}
-        """Those of them that were read where no turn had assigned them."""
+        self.early: list[Problem] = []
+        """What was read where no turn had made it."""
         self.units_in_progress: list[Any] = []
         self.sure: set[ast.AST] = set()
         """Loops of which it is known that they run."""
@@ -242,16 +242,14 @@ class Environment(Shapes):
             self.refuse("SD204", node, f"`{name}` is not assigned on this path")
         if isinstance(x, Maybe):
             if isinstance(x.flag, Value):
-                self.raise_if(self.apply("logical_not", x.flag), UnboundLocalError, _UNASSIGNED.format(name))
+                self.raise_if(self.apply("logical_not", x.flag), UnboundLocalError, UNASSIGNED.format(name))
             return x.value
         return x
 
-    def read_too_early(self, key: Key, node: ast.AST) -> None:
-        """A name is read that only an earlier turn of a loop can have assigned: in the first turn, that raises."""
-        if key in self.awaited:
-            message = f"`{key[1]}` is not assigned on this path"
-            self.too_early[key] = Problem("SD204", message, self.span_of(node))
-            self.raise_always(UnboundLocalError, _UNASSIGNED.format(key[1]))
+    def too_early(self, problem: Problem, exception: type[BaseException], text: str) -> NoReturn:
+        """What only an earlier turn of a loop can have made is needed: in the first turn, that raises."""
+        self.early.append(problem)
+        self.raise_always(exception, text)
 
     def raise_always(self, exception: type[BaseException], text: str) -> NoReturn:
         """What the program does here raises."""
@@ -264,12 +262,13 @@ class Environment(Shapes):
     def mark(self) -> Mark:
         """Where reading has got to, to go back to."""
         pending = [(lazy, lazy.array) for lazy in self.pending]
-        return Mark(dict(self.names), len(self.operations), len(self.problems), self.same, pending)
+        return Mark(dict(self.names), len(self.operations), len(self.problems), self.same, pending, list(self.early))
 
     def go_back(self, mark: Mark) -> None:
         """Forget what has been read since, and what was learned from it."""
         self.names, self.same = dict(mark.names), mark.same
         del self.operations[mark.operations :], self.problems[mark.problems :]
+        self.early = list(mark.early)
         self.pending.clear()
         for lazy, array in mark.pending:
             lazy.array = array
@@ -622,6 +621,9 @@ class Environment(Shapes):
             what = "this"
         if isinstance(a, List) and isinstance(b, List):
             return Problem("SD206", f"{what} may be one of two lists that have other names too", self.span)
+        if isinstance(a, Static) and isinstance(b, Static) and type(a.value) is type(b.value):
+            message = f"{what} is {a.value!r} on one path and {b.value!r} on another: only numbers change at run time"
+            return Problem("SD202", message, self.span, help="use numbers, or truth values, that stand for them")
         return Problem("SD202", f"{what} is {self.said(a)} on one path and {self.said(b)} on another", self.span)
 
     # -- loops -------------------------------------------------------------------------------------------------------
@@ -651,9 +653,10 @@ class Environment(Shapes):
             if key not in carried and key in before:
                 carried[key] = loosened(describe(before[key]))
         carried = {k: join(d, self.head(k, d, before)) for k, d in carried.items()}
-        same, made_here = self.same, self.made_here
+        same, made_here, early = self.same, self.made_here, self.early
         for turn in itertools.count():
             self.made_here = made_here  # what is made has the same origin at each reading
+            self.early = list(early)
             with self.awaiting(statement):
                 attempt = self.one_pass(place, before, carried, passing, bounds, test, body)
             self.same = same
@@ -681,10 +684,9 @@ class Environment(Shapes):
             carried = attempt.carried
         self.learned[place] = carried
         self.span = span
-        for key in assigned:
-            problem = self.too_early.pop(key, None)
-            if problem is not None and key not in carried:
-                raise Refusal(problem)  # no turn assigns it before it is read
+        if self.early and not self.awaited:
+            problem, self.early = self.early[0], []
+            raise Refusal(problem)  # no turn makes it
         return self.finish_loop(before, attempt, bounds, node in self.sure)
 
     @contextlib.contextmanager
@@ -906,6 +908,7 @@ class Mark:
     problems: int
     same: dict[SizeKey, SizeKey]
     pending: list[tuple[Lazy, Value | None]]
+    early: list[Problem]
 
 
 @dataclass(slots=True)
@@ -924,7 +927,7 @@ class _Attempt:
     """Whether something that was assumed about arrays does not hold."""
 
 
-_UNASSIGNED = "cannot access local variable '{}' where it is not associated with a value"
+UNASSIGNED = "cannot access local variable '{}' where it is not associated with a value"
 
 SAME_ELEMENTS = "make all elements numbers of one type, tuples of numbers, or lists of those; else use an array"
 

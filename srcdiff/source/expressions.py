@@ -53,7 +53,7 @@ from srcdiff.source.abstract import (
     loosened,
 )
 from srcdiff.source.capture import outside_variable, read_variable
-from srcdiff.source.environment import Frame, list_key
+from srcdiff.source.environment import UNASSIGNED, Frame, list_key
 from srcdiff.source.lists import Lists
 from srcdiff.source.scopes import is_only_use
 from srcdiff.source.structures import Layout, layout_of
@@ -136,6 +136,8 @@ class Expressions(Lists):
 
     def __init__(self) -> None:
         super().__init__()
+        self.conditions: set[ast.AST] = set()
+        """`and` and `or` of which only the truth is asked."""
         self.reported: dict[ast.AST, Problem] = {}
         """Syntax outside the language that has been reported already."""
         self.outside: list[Outside] = []
@@ -221,8 +223,9 @@ class Expressions(Lists):
             if node.id in frame.locals:
                 key = (frame.number, node.id)
                 found = self.names.get(key, MISSING)
-                if found is MISSING:
-                    self.read_too_early(key, node)
+                if found is MISSING and key in self.awaited:
+                    problem = Problem("SD204", f"`{node.id}` is not assigned on this path", self.span_of(node))
+                    self.too_early(problem, UnboundLocalError, UNASSIGNED.format(node.id))
                 if isinstance(found, Poison | Maybe) or found is MISSING:
                     found = self.checked(found, node.id, node)
                     self.names[key] = found
@@ -257,9 +260,9 @@ class Expressions(Lists):
             return self.lift_parts(value, layout, place, name, path, node)
         if isinstance(value, np.integer | np.bool_):
             value = value.item()
-        if isinstance(value, float | np.floating | np.ndarray):
+        if type(value) in (float, np.ndarray, np.memmap) or isinstance(value, np.floating):
             return self.input_from_outside(value, place, name, path, node)
-        if isinstance(value, complex | list | dict | set | np.generic):
+        if isinstance(value, float | complex | list | dict | set | np.generic | np.ndarray):
             what = type(value).__name__
             self.refuse("SD201", node, f"`{name}` from outside the function is a {what}", help_=_OUTSIDE)
         if not path and not isinstance(value, types.ModuleType) and place is not builtins.__dict__:
@@ -434,10 +437,10 @@ class Expressions(Lists):
         return self.value(x, node)
 
     def expr_UnaryOp(self, node: ast.UnaryOp) -> Abstract:
-        operand = self.lazily(node.operand)
         if isinstance(node.op, ast.Not):
-            truth = self.truth(operand, node)
+            truth = self.condition(node.operand)
             return Static(not truth.value) if isinstance(truth, Static) else self.apply("logical_not", truth)
+        operand = self.lazily(node.operand)
         primitive, fold = _UNARY[type(node.op)]
         if isinstance(operand, Static):
             return Static(fold(operand.value))
@@ -453,6 +456,12 @@ class Expressions(Lists):
         if primitive == "invert" and is_float(value.type):
             self.refuse("SD203", node, "this operator needs integers", help_="convert with `int(...)`")
         return self.apply(primitive, value)
+
+    def condition(self, node: ast.expr) -> Static | Value:
+        """Whether an expression holds of which nothing else is asked."""
+        if isinstance(node, ast.BoolOp):
+            self.conditions |= set(joined_by_operators(node))
+        return self.truth(self.expr(node), node)
 
     def truth(self, x: Abstract, node: ast.AST) -> Static | Value:
         """Whether Python takes it for true."""
@@ -489,12 +498,14 @@ class Expressions(Lists):
         if isinstance(truth, Static):
             return self.expr(right) if truth.value == is_and else left
         result: list[Abstract] = []
+        asked = node in self.conditions
 
         def evaluate() -> None:
-            result.append(self.expr(right))
+            value = self.expr(right)
+            result.append(self.truth(value, right) if asked else value)
 
         def keep() -> None:
-            result.append(left)
+            result.append(truth if asked else left)
 
         key = (self.frame.number, "%choice")
         self.branch_on(
@@ -526,7 +537,7 @@ class Expressions(Lists):
         return self.apply("logical_and" if is_and else "logical_or", last.condition, block.yields[0])
 
     def expr_IfExp(self, node: ast.IfExp) -> Abstract:
-        truth = self.truth(self.expr(node.test), node.test)
+        truth = self.condition(node.test)
         if isinstance(truth, Static):
             return self.expr(node.body if truth.value else node.orelse)
         key = (self.frame.number, "%choice")
@@ -1049,6 +1060,14 @@ def _may_raise(node: ast.AST) -> bool:
     """Whether evaluating it may raise or assign something."""
     kinds = (ast.Subscript, ast.Call, ast.NamedExpr, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
     return any(isinstance(n, kinds) for n in ast.walk(node))
+
+
+def joined_by_operators(node: ast.BoolOp) -> Iterator[ast.BoolOp]:
+    """`and` and `or`, with those that are operands of it."""
+    yield node
+    for operand in node.values:
+        if isinstance(operand, ast.BoolOp):
+            yield from joined_by_operators(operand)
 
 
 def _never_raises(operation: Operation) -> bool:

@@ -10,11 +10,13 @@ import ast
 import contextlib
 from collections.abc import Iterator
 
+from srcdiff.diagnostics import Problem
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array
 from srcdiff.source.abstract import Abstract, Iteration, List, Maybe, Optional, Static, Tuple
 from srcdiff.source.environment import Frame, Key
 from srcdiff.source.scopes import names_in
+from srcdiff.source.structures import own_operators
 from srcdiff.source.texts import Texts
 
 
@@ -35,7 +37,7 @@ class Optionals(Texts):
     # -- what needs a value ------------------------------------------------------------------------------------------
 
     def binary(self, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
-        left, right = self.present(left), self.present(right)
+        left, right = self.needed(left, node), self.needed(right, node)
         for group, times in ((left, right), (right, left)):
             repeats = op is ast.Mult and isinstance(group, Tuple | List)
             if repeats and isinstance(times, Static) and not isinstance(times.value, int):
@@ -43,10 +45,10 @@ class Optionals(Texts):
         return super().binary(op, left, right, node)
 
     def subscript(self, base: Abstract, where: ast.expr, node: ast.AST) -> Abstract:
-        return super().subscript(self.present(base), where, node)
+        return super().subscript(self.needed(base, node), where, node)
 
     def iteration(self, x: Abstract, node: ast.AST) -> Iteration | tuple[Abstract, ...]:
-        return super().iteration(self.present(x), node)
+        return super().iteration(self.needed(x, node), node)
 
     def expr_Attribute(self, node: ast.Attribute) -> Abstract:
         if isinstance(node.value, ast.Name):
@@ -56,11 +58,27 @@ class Optionals(Texts):
         return super().expr_Attribute(node)
 
     def number(self, x: Abstract, node: ast.AST) -> Value:
-        return super().number(self.present(x), node)
+        return super().number(self.needed(x, node), node)
+
+    def needed(self, x: Abstract, node: ast.AST) -> Abstract:
+        """The value of something that cannot be `None` here; before a loop that assigns it, it may have been."""
+        if isinstance(x, Static) and x.value is None and self.awaited and not self.frame.library:
+            problem = Problem("SD203", "`None` stands where a value is needed", self.span_of(node))
+            self.too_early(problem, TypeError, "the value is None")
+        return self.plain(self.present(x), node)
+
+    def plain(self, x: Abstract, node: ast.AST) -> Abstract:
+        """Refuse a named tuple whose class says what an operator does with it."""
+        own = own_operators(x.kind) if isinstance(x, Tuple) and x.kind is not None else []
+        if own and isinstance(x, Tuple) and x.kind is not None:
+            message = f"`{x.kind.__name__}` defines {', '.join(f'`{n}`' for n in own)}, which is outside the language"
+            self.refuse("SD102", node, message, help_="write a function that does it, and call that")
+        return x
 
     # -- tests -------------------------------------------------------------------------------------------------------
 
     def truth(self, x: Abstract, node: ast.AST) -> Static | Value:
+        self.plain(x, node)
         if not isinstance(x, Optional):
             return super().truth(x, node)
         inner = super().truth(x.value, node)
@@ -69,6 +87,7 @@ class Optionals(Texts):
         return self.apply("logical_and", self.value(x.flag), inner)
 
     def compare(self, op: ast.cmpop, left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
+        left, right = self.plain(left, node), self.plain(right, node)
         sides = [x for x in (left, right) if isinstance(x, Optional)]
         if not sides:
             kinds = {isinstance(x, Tuple | List) for x in (left, right) if not _is_array(x)}
@@ -123,7 +142,9 @@ class Optionals(Texts):
         for k in range(1, len(values)):
             before = values[0] if k == 1 else ast.BoolOp(node.op, node.values[:k])
             values[k] = Known(node.values[k], before, is_and)
-        return super().expr_BoolOp(ast.copy_location(ast.BoolOp(node.op, values), node))
+        known = ast.copy_location(ast.BoolOp(node.op, values), node)
+        self.conditions |= {known} if node in self.conditions else set()
+        return super().expr_BoolOp(known)
 
     def expr_IfExp(self, node: ast.IfExp) -> Abstract:
         if not self.asks(node.test):

@@ -291,7 +291,7 @@ class Reader(Derivatives):
             self.delete_element(owner, target.slice, target)
 
     def statement_Assert(self, node: ast.Assert) -> None:
-        truth = self.truth(self.expr(node.test), node.test)
+        truth = self.condition(node.test)
         if isinstance(truth, Static):
             if not truth.value:
                 self.fail(node)
@@ -449,7 +449,7 @@ class Reader(Derivatives):
         return [found.element(Static(k)) for k in range(count)]
 
     def assign_element(self, target: ast.Subscript, value: Abstract) -> None:
-        base = self.expr(target.value)
+        base = self.needed(self.expr(target.value), target)
         if isinstance(base, List):
             self.assign_list_element(base, target, value)
             return
@@ -540,7 +540,7 @@ class Reader(Derivatives):
         return value
 
     def augment_element(self, node: ast.AugAssign, target: ast.Subscript) -> None:
-        base = self.expr(target.value)
+        base = self.needed(self.expr(target.value), target)
         if isinstance(base, List):
             self.augment_list(node, target, base)
             return
@@ -620,7 +620,7 @@ class Reader(Derivatives):
     def if_statement(self, node: ast.If, rest: list[ast.stmt]) -> bool:
         """Read an `if`; true if the statements after it have been read as well, in the branch that reaches them."""
         doubts, names = set(self.doubts), dict(self.names)
-        truth = self.truth(self.expr(node.test), node.test)
+        truth = self.condition(node.test)
         self.forget_doubts(doubts, names)
         if self.frame.number == self.main_number:
             self.outcomes.setdefault(node, set()).update({bool(truth.value)} if isinstance(truth, Static) else _EITHER)
@@ -649,7 +649,7 @@ class Reader(Derivatives):
             mark = self.mark()
             names = mark.names
             with self.awaiting(node):
-                truth = self.truth(self.expr(node.test), node.test)
+                truth = self.condition(node.test)
             changed = any(isinstance(n, ast.NamedExpr) for n in ast.walk(node.test)) or any(
                 x is not names.get(k) and not isinstance(names.get(k), Maybe) for k, x in self.names.items()
             )
@@ -664,7 +664,7 @@ class Reader(Derivatives):
                 return
 
         def test() -> Value:
-            return self.value(self.truth(self.expr(node.test), node.test))
+            return self.value(self.condition(node.test))
 
         code = self.loop(node, node, None, None if forever else test, lambda _: self.loop_body(node.body))
         if forever and not _breaks(node.body):
@@ -679,7 +679,7 @@ class Reader(Derivatives):
         """A condition that assigns (`:=`, or a call that changes something) is part of the body."""
 
         def turn(_: Value | None) -> None:
-            truth = self.truth(self.expr(node.test), node.test)
+            truth = self.condition(node.test)
             if isinstance(truth, Static):
                 self.loop_body(node.body) if truth.value else self.leave(ENDS)
                 return
@@ -962,7 +962,7 @@ class Reader(Derivatives):
         if not conditions:
             then()
             return
-        truth = self.truth(self.expr(conditions[0]), node)
+        truth = self.condition(conditions[0])
         if isinstance(truth, Static):
             if truth.value:
                 self.when(conditions[1:], then, node)
