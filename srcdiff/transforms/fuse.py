@@ -81,6 +81,7 @@ class _Fuse(Turns):
     def __init__(self, function: Function, decisions: Decisions) -> None:
         super().__init__(function)
         self.decisions = decisions
+        self.effects_of: dict[Operation, Effects] = {}
 
     # -- blocks ------------------------------------------------------------------------------------------------------
 
@@ -132,7 +133,7 @@ class _Fuse(Turns):
         """The operations with loops `k` and `n` as one, if that changes nothing."""
         first, second = operations[k], operations[n]
         assert isinstance(first, Loop) and isinstance(second, Loop)
-        effects_first, effects_second = self.effects((first,)), self.effects((second,))
+        effects_first, effects_second = self.effects_once(first), self.effects_once(second)
         if any(e.pinned or e.raises for e in (effects_first, effects_second)):
             return None
         if not self.pays(first, second, effects_first, effects_second):
@@ -143,7 +144,7 @@ class _Fuse(Turns):
         raising = False
         stays = Effects()
         for operation in operations[k + 1 : n]:
-            effects = self.effects((operation,))
+            effects = self.effects_once(operation)
             depends = (
                 bool(effects.uses & late) or self.conflict(effects, effects_first) or self.conflict(effects, stays)
             )
@@ -157,7 +158,7 @@ class _Fuse(Turns):
             late |= set(operation.defines())
             self.merge(stays, effects)
         second, zeros, sums = self.sums_from_zero(second, late)
-        effects_second = self.effects((second,))
+        effects_second = self.effects_once(second)
         if effects_second.uses & late or self.conflict(effects_second, stays):
             return None
         if raising and self.visible(effects_first):
@@ -167,6 +168,12 @@ class _Fuse(Turns):
         for operation in (*zeros, *sums):
             self.define(operation)
         return [*operations[:k], *before, *zeros, self.one(first, second), *after, *sums, *operations[n + 1 :]]
+
+    def effects_once(self, operation: Operation) -> Effects:
+        """What an operation reads and writes, which is asked for each pair of loops that it stands between."""
+        if operation not in self.effects_of:
+            self.effects_of[operation] = self.effects((operation,))
+        return self.effects_of[operation]
 
     def sums_from_zero(self, loop: Loop, late: set[Value]) -> tuple[Loop, list[Operation], list[Operation]]:
         """The loop with sums that start from zero where what they start from is late, and is added behind the loop."""

@@ -57,6 +57,7 @@ class Report:
 
 def run_seeds(seeds: list[int], backend: str, differentiate: Differentiate | None = None) -> list[Outcome]:
     """The outcomes of some programs, in this process."""
+    gc.set_threshold(100_000, 20, 50)  # a compilation makes much that lives long; 700 is too often by far
     return [check(write_case(seed), backend, differentiate) for seed in seeds]
 
 
@@ -93,11 +94,10 @@ def outcomes(
 ) -> Iterator[Outcome]:
     """Outcomes as they come; a worker that dies is a failure of one of the programs it was given."""
     if jobs <= 1:
-        gc.set_threshold(100_000, 20, 50)  # a compilation makes much that lives long; 700 is too often by far
         for seed in seeds:
             if end is not None and time.monotonic() > end:
                 return
-            yield run_one(seed, backend, differentiate)
+            yield from run_seeds([seed], backend, differentiate)
         return
     batches = [list(seeds[k : k + BATCH[backend]]) for k in range(0, len(seeds), BATCH[backend])]
     while batches:
