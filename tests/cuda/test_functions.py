@@ -226,7 +226,7 @@ def is_recursive(program: Program) -> bool:
 CORPUS = [p for p in PROGRAMS if p.at and not p.single_precision and not is_recursive(p)]
 
 
-@pytest.mark.parametrize("program", some(CORPUS, 6), ids=lambda p: p.name)
+@pytest.mark.parametrize("program", some(CORPUS, 9), ids=lambda p: p.name)
 @pytest.mark.filterwarnings("ignore::srcdiff.ZeroGradientWarning", "ignore::RuntimeWarning")
 def test_program_of_the_corpus(program: Program) -> None:
     compare(program.function, program.wrt, program.at[-1])
@@ -303,7 +303,7 @@ def test_array_program(program: Any) -> None:
 ROWS = [pytest.param(row, id=f"{group}-{row.name}") for group, rows in GROUPS.items() for row in rows]
 
 
-@pytest.mark.parametrize("row", some(ROWS, 12))
+@pytest.mark.parametrize("row", some(ROWS, 18))
 @pytest.mark.filterwarnings("ignore::srcdiff.ZeroGradientWarning", "ignore::RuntimeWarning")
 def test_array_function(row: Any) -> None:
     compare(row.function, row.wrt, row.at[0])
