@@ -529,6 +529,10 @@ def pad(
     widths = each_axis(pad_width, array.ndim)
     if reflect_type != "even":
         unsupported("`pad` with odd reflections")
+    if mode != "constant" and mode != "empty":
+        for axis, (n, (before, after)) in enumerate(zip(array.shape, widths, strict=True)):
+            if n == 0 and (before > 0 or after > 0):
+                raise ValueError(f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'")
     if mode == "linear_ramp":
         return padded_by_ramps(array, widths, each_axis(end_values, array.ndim))
     if mode == "maximum" or mode == "minimum" or mode == "mean" or mode == "median":
