@@ -206,6 +206,8 @@ class Shapes(Builder):
 
     def copied_in_order(self, source: Value, target: Value) -> bool:
         """Whether NumPy, which copies one axis to another element by element, reads none that it has written."""
+        if ONE in (*self.keys(source), *self.keys(target)) or self.different_rows(source, target):
+            return True
         here, there = self.axis_in_base(target, 0), self.axis_in_base(source, 0)
         if here is None or there is None:
             return False
@@ -220,6 +222,15 @@ class Shapes(Builder):
         if here.start is None or there.start is None or here.step < 0:
             return False
         return there.step > here.step if there.start >= here.start else there.step < here.step
+
+    def different_rows(self, a: Value, b: Value) -> bool:
+        """Whether two parts of an array stand at different places along some axis, as far as constants tell."""
+        (base, first), (other, second) = (self.bases.get(x, (x, None)) for x in (a, b))
+        if base is not other or not first or not second or "transposed" in (first[0], second[0]):
+            return False
+        pairs = zip(*([k for k in part if k[0] != "new"] for part in (first, second)), strict=False)
+        found = [(p[1], q[1]) for p, q in pairs if p[0] == q[0] == "i"]
+        return any(isinstance(p, int) and isinstance(q, int) and p != q and (p < 0) == (q < 0) for p, q in found)
 
     def axis_in_base(self, array: Value, axis: int) -> Along | None:
         """Where an axis of a view goes in the array that it is a part of, if that is known."""

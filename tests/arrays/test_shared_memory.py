@@ -360,6 +360,8 @@ def rows_and_columns_from_each_other(x):
     m = x.reshape(2, 3) * 1.0
     m[0] = m[1]
     m[:, 2] = m[:, 0]
+    m[0, :2] = m[1, ::2]
+    m[0, 1:] = m[:1, 0]
     flat = m.ravel()
     flat[3:] = flat[:3]
     return np.sum(m * m)
