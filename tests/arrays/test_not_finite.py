@@ -1,0 +1,67 @@
+"""Arrays with NaN or infinity in them, and arrays without elements: the values are NumPy's."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import srcdiff
+from tests.arrays.rows import array
+from tests.numerical import clone
+
+NAN = np.nan
+HOLES = np.array([[1.0, NAN, 3.0], [NAN, NAN, 2.0], [NAN, NAN, NAN]])
+NOTHING = np.zeros(0)
+
+#: Functions of which all floats are differentiated, and points.
+PROGRAMS: list[Any] = [
+    ("mean_of_nothing", lambda a: np.mean(a), (NOTHING,)),
+    ("means_of_nothing", lambda a: np.mean(a, axis=1), (np.zeros((2, 0)),)),
+    ("mean_of_none_chosen", lambda a: np.mean(a, where=a > 5.0), (array(3),)),
+    ("average_of_nothing", lambda a: np.average(a), (NOTHING,)),
+    ("variance_of_nothing", lambda a: np.var(a) + np.std(a), (NOTHING,)),
+    ("covariance_of_nothing", lambda a: np.cov(a) + np.corrcoef(a), (NOTHING,)),
+    ("nanmean_of_nothing", lambda a: np.nanmean(a) + np.nanvar(a) + np.nanstd(a), (NOTHING,)),
+    ("nanmean_of_holes", lambda a: np.nanmean(a, axis=1), (HOLES,)),
+    ("sum_divided_by_a_length", lambda a: np.sum(a) / len(a), (NOTHING,)),
+]
+
+
+def value_of(function: Any, point: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return function(*clone(point))
+
+
+def on_backends(*compiled: str) -> Any:
+    """All of them in Python, and some compiled."""
+    found = [pytest.param(f, point, "python", id=f"{name}-python") for name, f, point in PROGRAMS]
+    found += [
+        pytest.param(f, point, "numba", id=f"{name}-numba", marks=pytest.mark.numba)
+        for name, f, point in PROGRAMS
+        if name in compiled
+    ]
+    return pytest.mark.parametrize(("function", "point", "backend"), found)
+
+
+@on_backends("means_of_nothing")
+def test_values_are_those_of_numpy(function: Any, point: Any, backend: str) -> None:
+    expected = value_of(function, point)
+
+    value, _ = srcdiff.vjp(function, *point, backend=backend)
+
+    np.testing.assert_allclose(value, expected, rtol=1e-12)  # sums in another order
+    assert np.shape(value) == np.shape(expected)
+
+
+def test_a_constant_divided_by_a_length_of_zero_is_infinite() -> None:
+    """The adjoint of a mean divides one by the number of elements."""
+
+    def weighted(a: Any, x: float) -> Any:
+        return x / len(a) + np.sum(a)
+
+    assert srcdiff.grad(weighted, wrt="x", backend="python")(NOTHING, 2.0) == np.inf
+    assert srcdiff.grad(weighted, wrt="x", backend="python")(np.ones(4), 2.0) == 0.25
