@@ -16,6 +16,7 @@ from srcdiff.library.language import (
     in_order,
     interleaved,
     is_array,
+    known,
     only,
     part,
     require_cast,
@@ -188,13 +189,20 @@ def var(
 ) -> Any:
     a = np.asarray(a)
     axes = axes_of(axis, a.ndim)
-    in_floats(dtype)
     if correction is not None:
         ddof = correction
+    freedom = taking_part(a, axes, keepdims, where) - ddof
+    if not known(ddof) or ddof > 0:
+        freedom = np.maximum(freedom, 0)
+    return written(squares(a, axes, dtype, keepdims, where, mean) / freedom, out)
+
+
+def squares(a: Any, axes: Any, dtype: Any, keepdims: Any, where: Any, mean: Any) -> Any:
+    """The sum of the squares of what is between the elements and their mean."""
+    in_floats(dtype)
     if mean is None:
         mean = center(a, axes, where)
-    total = sum(np.square(a - mean), axes, dtype, None, keepdims, 0, where)
-    return written(total / (taking_part(a, axes, keepdims, where) - ddof), out)
+    return sum(np.square(a - mean), axes, dtype, None, keepdims, 0, where)
 
 
 def center(a: Any, axes: Any, where: Any) -> Any:
@@ -564,7 +572,13 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdi
 
 def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False) -> Any:
     a = np.asarray(a)
-    return var(a, axis, dtype, out, ddof, keepdims, where=np.asarray(~np.isnan(a)))
+    if not has_nan(a.dtype):
+        return var(a, axis, dtype, out, ddof, keepdims)
+    axes = axes_of(axis, a.ndim)
+    where = np.asarray(~np.isnan(a))
+    freedom = taking_part(a, axes, keepdims, where) - ddof
+    freedom = np.where(freedom > 0, freedom, np.nan)
+    return written(squares(a, axes, dtype, keepdims, where, None) / freedom, out)
 
 
 def nanstd(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import srcdiff
-from tests.arrays.rows import array
+from tests.arrays.rows import array, integers
 from tests.numerical import clone
 
 NAN = np.nan
@@ -27,6 +27,14 @@ PROGRAMS: list[Any] = [
     ("nanmean_of_nothing", lambda a: np.nanmean(a) + np.nanvar(a) + np.nanstd(a), (NOTHING,)),
     ("nanmean_of_holes", lambda a: np.nanmean(a, axis=1), (HOLES,)),
     ("sum_divided_by_a_length", lambda a: np.sum(a) / len(a), (NOTHING,)),
+    ("variance_of_too_few", lambda a: np.var(a, ddof=3), (array(2),)),
+    ("variances_of_too_few", lambda a, n: np.var(a, axis=1, ddof=n), (array(2, 3), 4)),
+    ("deviations_of_one", lambda a: np.std(a, axis=1, ddof=1), (array(2, 1),)),
+    ("deviations_of_chosen", lambda a: np.std(a, axis=1, ddof=2, where=a > 0.0), (array(4, 3),)),
+    ("nanvar_of_too_few", lambda a: np.nanvar(a, ddof=2), (array(2),)),
+    ("nanvar_of_integers", lambda y, n: y * np.nanvar(n, ddof=2), (1.5, integers(1, 2))),
+    ("nanvar_of_holes", lambda a: np.nanvar(a, axis=1, ddof=1), (HOLES,)),
+    ("nanstd_of_holes", lambda a: np.nanstd(a, axis=1, ddof=1, keepdims=True), (HOLES,)),
 ]
 
 
@@ -47,7 +55,7 @@ def on_backends(*compiled: str) -> Any:
     return pytest.mark.parametrize(("function", "point", "backend"), found)
 
 
-@on_backends("means_of_nothing")
+@on_backends("nanvar_of_holes", "variances_of_too_few", "means_of_nothing")
 def test_values_are_those_of_numpy(function: Any, point: Any, backend: str) -> None:
     expected = value_of(function, point)
 
