@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import srcdiff
+from tests.arrays.comparison import BACKENDS
 from tests.arrays.rows import array, integers
 from tests.numerical import clone
 
@@ -35,6 +36,11 @@ PROGRAMS: list[Any] = [
     ("nanvar_of_integers", lambda y, n: y * np.nanvar(n, ddof=2), (1.5, integers(1, 2))),
     ("nanvar_of_holes", lambda a: np.nanvar(a, axis=1, ddof=1), (HOLES,)),
     ("nanstd_of_holes", lambda a: np.nanstd(a, axis=1, ddof=1, keepdims=True), (HOLES,)),
+    ("nanmax_of_holes", lambda a: np.nanmax(a, axis=1), (HOLES,)),
+    ("nanmin_of_holes", lambda a: np.nanmin(a, axis=0, keepdims=True) + np.nanmin(a), (HOLES,)),
+    ("nanmin_of_no_numbers", lambda a: np.nanmin(a), (np.array([NAN, NAN]),)),
+    ("nanmax_of_infinity", lambda a: np.nanmax(a), (np.array([NAN, -np.inf]),)),
+    ("nanmax_of_integers", lambda y, n: y * np.nanmax(n), (1.5, integers(1, 2))),
 ]
 
 
@@ -55,7 +61,7 @@ def on_backends(*compiled: str) -> Any:
     return pytest.mark.parametrize(("function", "point", "backend"), found)
 
 
-@on_backends("nanvar_of_holes", "variances_of_too_few", "means_of_nothing")
+@on_backends("nanmax_of_holes", "nanvar_of_holes", "variances_of_too_few", "means_of_nothing")
 def test_values_are_those_of_numpy(function: Any, point: Any, backend: str) -> None:
     expected = value_of(function, point)
 
@@ -73,3 +79,18 @@ def test_a_constant_divided_by_a_length_of_zero_is_infinite() -> None:
 
     assert srcdiff.grad(weighted, wrt="x", backend="python")(NOTHING, 2.0) == np.inf
     assert srcdiff.grad(weighted, wrt="x", backend="python")(np.ones(4), 2.0) == 0.25
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_extreme_has_the_derivative_of_the_element_that_it_is(backend: str) -> None:
+    def extremes(a: Any) -> Any:
+        return np.nanmax(a, axis=1)[0] ** 2 + np.nanmin(a, axis=1)[1] ** 3
+
+    a_bar = srcdiff.grad(extremes, backend=backend)(HOLES)
+
+    np.testing.assert_array_equal(a_bar, [[0.0, 0.0, 6.0], [0.0, 0.0, 12.0], [0.0, 0.0, 0.0]])
+
+
+def test_nothing_has_no_extreme() -> None:
+    with pytest.raises(ValueError, match="zero-size array to reduction operation"):
+        srcdiff.grad(lambda a: np.nanmax(a), backend="python")(NOTHING)
