@@ -15,6 +15,7 @@ from srcdiff.library.language import (
     axes_of_length_one,
     axis_of,
     backwards,
+    common_type,
     counted,
     each,
     each_axis,
@@ -178,13 +179,13 @@ def resize(a: Any, new_shape: Any) -> Any:
 def vander(x: Any, N: Any = None, increasing: Any = False) -> Any:  # noqa: N803 -- NumPy's names
     x = array_like(x)
     n = len(x) if N is None else N
-    result = np.empty((len(x), n), result_type(x, 1))
+    result = np.empty((len(x), n), common_type(x.dtype, np.int64))
     for i in range(len(x)):
-        base = x[(i,)]
-        power = base * 0 + 1
+        power = zero(result.dtype) + 1
         for j in range(n):
+            if j > 0:
+                power = power * x[(i,)]
             result[i, j if increasing else n - 1 - j] = power
-            power = power * base
     return result
 
 

@@ -181,16 +181,21 @@ def slope(f: Any, spacing: Any, axis: Any, edge_order: Any) -> Any:
     if n < edge_order + 1:
         raise ValueError("the array is too small for a numerical gradient")
     result = np.empty(f.shape, result_type(f, np.float32))
-    if spacing.ndim == 0:
-        steps = np.full(n - 1, spacing[()])
-    else:
-        steps = np.asarray(spacing[1:] - spacing[:-1])
+    even = spacing.ndim == 0
+    steps = np.full(n - 1, spacing[()]) if even else np.asarray(spacing[1:] - spacing[:-1])
+    turns_out_even = even or reductions.all(steps == steps[0])
     for i in each(without(f.shape, (axis,))):
         for k in range(1, n - 1):
             before, after = steps[k - 1], steps[k]
-            rise = f[inserted(i, axis, k + 1)] - f[inserted(i, axis, k)]
-            fall = f[inserted(i, axis, k)] - f[inserted(i, axis, k - 1)]
-            result[inserted(i, axis, k)] = (rise * before / after + fall * after / before) / (before + after)
+            left, right = f[inserted(i, axis, k - 1)], f[inserted(i, axis, k + 1)]
+            if even:
+                found = (right - left) / (2.0 * after)
+            else:
+                found = (right * before / after - left * after / before) / (before + after)
+                middle = f[inserted(i, axis, k)]
+                if not turns_out_even or np.isfinite(middle):  # NumPy does not read it; the steps have derivatives
+                    found += middle * (after - before) / (before * after)
+            result[inserted(i, axis, k)] = found
         first = f[inserted(i, axis, 1)] - f[inserted(i, axis, 0)]
         last = f[inserted(i, axis, n - 1)] - f[inserted(i, axis, n - 2)]
         if edge_order == 1:

@@ -2250,6 +2250,7 @@ BEYOND: list[Row] = [
     row("unwrap", lambda a, w: np.sum(np.unwrap(9.0 * a, axis=0) ** 2 * w), every((5, 2))),
     row("unwrap_period", lambda a, p, w: np.sum(np.unwrap(9.0 * a, period=p) ** 2 * w), once((6,), 3.0)),
     row("modf", lambda a, w: np.sum(np.modf(3.3 * a)[0] * a * np.modf(3.3 * a)[1] * w), every((5,))),
+    row("gradient_places", lambda a, x, w: np.sum(np.gradient(a, x) * w), once((5,), np.arange(5.0))),
     row("gradient_forms", lambda a, w: np.sum(np.gradient(a, 0.1, 0.2)[1] * np.gradient(a, axis=0) * w), once((3, 4))),
     row("apply_along_axis", lambda a, w: np.sum(np.apply_along_axis(lambda r: r * r.sum(), 0, a) * w), every((3, 4))),
     row("apply_to_numbers", lambda a, w: np.sum(np.apply_along_axis(np.prod, 1, a) * w), once((2, 3, 2))),

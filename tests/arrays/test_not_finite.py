@@ -15,6 +15,8 @@ from tests.numerical import clone
 
 NAN = np.nan
 HOLES = np.array([[1.0, NAN, 3.0], [NAN, NAN, 2.0], [NAN, NAN, NAN]])
+MISSING = np.array([1.0, NAN, 3.0, 4.0, 6.0])
+ENDLESS = np.array([1.0, np.inf, 3.0, 5.0, 6.0])
 NOTHING = np.zeros(0)
 
 #: Functions of which all floats are differentiated, and points.
@@ -41,6 +43,12 @@ PROGRAMS: list[Any] = [
     ("nanmin_of_no_numbers", lambda a: np.nanmin(a), (np.array([NAN, NAN]),)),
     ("nanmax_of_infinity", lambda a: np.nanmax(a), (np.array([NAN, -np.inf]),)),
     ("nanmax_of_integers", lambda y, n: y * np.nanmax(n), (1.5, integers(1, 2))),
+    ("slopes_beside_nan", lambda a: np.gradient(a), (MISSING,)),
+    ("slopes_beside_infinity", lambda a, h: np.gradient(a, h, edge_order=2), (ENDLESS, 0.5)),
+    ("slopes_at_even_places", lambda a, x: np.gradient(a, x), (MISSING, np.arange(5.0))),
+    ("slopes_at_other_places", lambda a, x: np.gradient(a, x), (ENDLESS, np.arange(5.0) ** 2)),
+    ("slopes_at_even_and_other", lambda a, x: np.gradient(a, x), (ENDLESS, np.array([0.0, 1.0, 2.0, 3.0, 7.0]))),
+    ("powers_of_infinity", lambda a: np.vander(a, 3), (ENDLESS,)),
 ]
 
 
@@ -61,7 +69,7 @@ def on_backends(*compiled: str) -> Any:
     return pytest.mark.parametrize(("function", "point", "backend"), found)
 
 
-@on_backends("nanmax_of_holes", "nanvar_of_holes", "variances_of_too_few", "means_of_nothing")
+@on_backends("slopes_at_even_places", "nanmax_of_holes", "nanvar_of_holes", "variances_of_too_few", "means_of_nothing")
 def test_values_are_those_of_numpy(function: Any, point: Any, backend: str) -> None:
     expected = value_of(function, point)
 
@@ -94,3 +102,9 @@ def test_an_extreme_has_the_derivative_of_the_element_that_it_is(backend: str) -
 def test_nothing_has_no_extreme() -> None:
     with pytest.raises(ValueError, match="zero-size array to reduction operation"):
         srcdiff.grad(lambda a: np.nanmax(a), backend="python")(NOTHING)
+
+
+def test_what_is_beside_nan_has_a_derivative() -> None:
+    a_bar = srcdiff.grad(lambda a: np.gradient(a)[1] + np.vander(a, 2)[1, 1], backend="python")(MISSING)
+
+    np.testing.assert_array_equal(a_bar, [-0.5, 0.0, 0.5, 0.0, 0.0])
