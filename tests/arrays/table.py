@@ -2329,6 +2329,13 @@ BEYOND: list[Row] = [
         exact=(np.array([0.0, 0.0, 60.0, 0.0, -80.0, 0.0]),),
     ),
     row("trim_all_zeros", lambda a: np.sum(np.trim_zeros(a, "b")) + len(np.trim_zeros(a)), once((0,))),
+    row(
+        "polymul_zeros",
+        lambda a, b: np.sum(np.polymul(a, b) ** 2) * len(np.polymul(a, b)),
+        once(np.array([0.0, 0.0, 3.0, 2.0]), np.array([0.0, 1.0])),
+        exact=(np.array([0.0, 0.0, 12.0, 8.0]), np.array([0.0, 52.0])),
+    ),
+    row("polymul_all_zeros", lambda a, b: 2.0 * len(np.polymul(a, np.zeros(3))) * b[0], once((3,), (2,))),
     row("polynomials", lambda a, b, w: np.sum(np.polyadd(np.polymul(a, b), np.polysub(a, b)) * w), every((4,), (2,))),
     row("polyder_polyint", lambda a, w: np.sum(np.polyder(a, 2) * np.polyint(a, 2, [1.0, 2.0])[:2] * w), every((4,))),
     row("poly", lambda a, w: np.sum(np.poly(a) * w), every((3,))),
