@@ -108,3 +108,31 @@ def test_what_is_beside_nan_has_a_derivative() -> None:
     a_bar = srcdiff.grad(lambda a: np.gradient(a)[1] + np.vander(a, 2)[1, 1], backend="python")(MISSING)
 
     np.testing.assert_array_equal(a_bar, [-0.5, 0.0, 0.5, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_nan_is_sorted_behind_all_numbers(side: str) -> None:
+    def place(y: float, a: Any, x: Any, side: str) -> Any:
+        return y * np.searchsorted(a, x, side)
+
+    x = np.array([NAN, -1.0, 0.0, 0.5, 1.0, 2.0, np.inf])
+    for a in ([0.0, 1.0], [0.0, 1.0, NAN, NAN], [NAN], [0.0, np.inf]):
+        expected = np.searchsorted(a, x, side)
+
+        value, _ = srcdiff.vjp(place, 1.0, np.array(a), x, side, backend="python")
+
+        np.testing.assert_array_equal(value, expected)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_nan_is_in_the_last_bin(backend: str) -> None:
+    def binned(y: Any, x: float, bins: Any) -> Any:
+        return y[np.digitize(x, bins)] ** 2
+
+    y, bins = np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0])
+    gradient = srcdiff.value_and_grad(binned, backend=backend)
+    for edges in (bins, bins[::-1].copy()):
+        value, y_bar = gradient(y, NAN, edges)
+
+        assert value == binned(y, NAN, edges)
+        np.testing.assert_array_equal(y_bar, np.where(y == np.sqrt(value), 2.0 * y, 0.0))
