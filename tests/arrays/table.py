@@ -627,6 +627,7 @@ RESHAPES: list[Row] = [
     row("reshape", lambda a, w: np.sum(np.reshape(a, (3, 2)) * w), every((2, 3)) + once((6,))),
     row("reshape_method", lambda a, w: np.sum(a.reshape(3, 4) * w), every((2, 3, 2)) + once((12,))),
     row("reshape_tuple", lambda a, w: np.sum(a.reshape((2, -1)) * w), every((4, 3)) + once((6,))),
+    row("reshape_other_negative", lambda a, w: np.sum(a.reshape(-2, 3) * w), once((6,))),
     row("reshape_flat", lambda a, w: np.sum(a.reshape(-1) * w), every((2, 3)) + once((0, 3)) + once((1, 1, 1))),
     row("reshape_run_time", lambda a, n, w: np.sum(a.reshape(n, -1) * w), once((2, 6), 3) + once((12,), 4)),
     row("reshape_shape_of", lambda a, b: np.sum(a.reshape(b.shape) * b), every((6,), (2, 3))),
