@@ -373,21 +373,25 @@ def vectorize(pyfunc: Any, otypes: Any = None) -> Any:
     """A function of numbers for each element of arrays, which are stretched to one shape."""
 
     def vectorized(*args: Any) -> Any:
-        arrays = tuple([array_like(a) for a in args])
-        shape = common_shape(*tuple([a.shape for a in arrays]))
+        arrays = tuple([np.asarray(a) if is_array(a) else a for a in args])
+        shape = common_shape(*tuple([np.shape(a) for a in arrays]))
         if len(shape) == 0:
             return pyfunc(*args)
-        places = tuple([zeros(a.ndim) for a in arrays])
         if otypes is None:
-            kind = result_type(first_result(pyfunc, *tuple([a[k] for a, k in zip(arrays, places, strict=True)])))
+            kind = result_type(first_result(pyfunc, *tuple([element(a, zeros(np.ndim(a))) for a in arrays])))
         else:
             kind = otypes[0]
         result = np.empty(shape, kind)
         for i in each(shape):
-            result[i] = pyfunc(*tuple([a[stretched(i, shape, a.shape)] for a in arrays]))
+            result[i] = pyfunc(*tuple([element(a, stretched(i, shape, np.shape(a))) for a in arrays]))
         return result
 
     return vectorized
+
+
+def element(a: Any, place: Any) -> Any:
+    """What is at a place of an array; a number is the same at all."""
+    return a[place] if is_array(a) else a
 
 
 def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:

@@ -2259,6 +2259,11 @@ BEYOND: list[Row] = [
     row("vectorize", lambda a, b, w: np.sum(np.vectorize(lambda x, y: x * np.exp(y))(a, b) * w), every((2, 1), (3,))),
     row("vectorized_function", lambda a, b, w: np.sum(bent(a, b) * w), every((5,), (5,))),
     row(
+        "vectorize_numbers",
+        lambda a, x, w: np.sum(np.vectorize(lambda x, y, n: x * y**n)(a, x, 2) * w) * np.vectorize(lambda x: x * x)(x),
+        every((2, 3), ()),
+    ),
+    row(
         "vectorize_types",
         lambda a, w: np.sum(np.vectorize(lambda x: 0 if x < 0 else x, otypes=[float])(a) * w),
         once((5,)),
