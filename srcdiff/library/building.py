@@ -64,12 +64,12 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float) -> Any:  # noqa: 
 
 def tril(m: Any, k: Any = 0) -> Any:
     m = array_like(m)
-    return np.where(tri(m.shape[-2], m.shape[-1], k, bool), m, zero(m.dtype))
+    return np.where(tri(*m.shape[-2:], k=k, dtype=bool), m, zero(m.dtype))
 
 
 def triu(m: Any, k: Any = 0) -> Any:
     m = array_like(m)
-    return np.where(tri(m.shape[-2], m.shape[-1], k - 1, bool), zero(m.dtype), m)
+    return np.where(tri(*m.shape[-2:], k=k - 1, dtype=bool), zero(m.dtype), m)
 
 
 def tril_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
