@@ -458,6 +458,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     values = array_like(values)
     values = np.full((1,), values[()]) if values.ndim == 0 else np.asarray(values)
     values = np.reshape(values, ones(a.ndim - values.ndim) + values.shape) if values.ndim < a.ndim else values
+    if isinstance(obj, slice):
+        obj = np.arange(n)[obj]
     if is_array(obj):
         return inserted_at(a, np.asarray(obj), values, axis)
     if not -n <= obj <= n:
@@ -473,9 +475,10 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
 
 
 def inserted_at(a: Any, positions: Any, values: Any, axis: Any) -> Any:
-    """The array with a value before each of several positions."""
+    """The array with a value before each of several positions, or all values before the only one."""
     if positions.dtype == np.bool_:
         positions = np.nonzero(positions)[0]
+    positions = np.repeat(positions, values.shape[axis] if len(positions) == 1 else 1)
     n, count = a.shape[axis], len(positions)
     for k in range(count):
         if not -n <= positions[k] <= n:
@@ -503,6 +506,8 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
         a, axis = np.ravel(a), 0
     axis = axis_of(axis, a.ndim)
     n = a.shape[axis]
+    if counted(obj) and len(obj) == 0:
+        return np.copy(a)
     if not is_array(obj) and not isinstance(obj, slice):
         if not -n <= obj < n:
             raise IndexError(f"index {obj} is out of bounds for axis {axis} with size {n}")

@@ -2277,6 +2277,14 @@ BEYOND: list[Row] = [
     row("insert_row", lambda a, b, w: np.sum(np.insert(a, -1, b, axis=0) ** 2 * w), every((3, 2), (2,))),
     row("insert_column", lambda a, b, w: np.sum(np.insert(a, 2, b, axis=1) ** 2 * w), once((3, 2), (3,))),
     row("insert_several", lambda a, b, w: np.sum(np.insert(a, [2, 0, 2], b) ** 2 * w), once((4,), (3,))),
+    row("insert_at_one", lambda a, b, w: np.sum(np.insert(a, [1], b) ** 2 * w), every((4,), (3,)) + once((4,), ())),
+    row(
+        "insert_columns_at_one",
+        lambda a, b, n, w: np.sum(np.insert(a, n, b, axis=1) ** 2 * w),
+        once((3, 2), (2,), integers(1)) + once((3, 2), (3, 1), integers(1, 0)),
+    ),
+    row("insert_at_slice", lambda a, b, w: np.sum(np.insert(a, slice(None, None, 2), b) ** 2 * w), once((4,), (2,))),
+    row("insert_nothing", lambda a, x, w: np.sum(np.insert(a, [], x) ** 2 * w), once((4,), ())),
     row("delete", lambda a, w: np.sum(np.delete(a, 1) ** 2 * w), once((4,)) + once((2, 3))),
     row(
         "delete_row", lambda a, n, w: np.sum(np.delete(np.delete(a, n, axis=0), -1, axis=1) ** 2 * w), every((3, 4), 1)
@@ -2284,6 +2292,7 @@ BEYOND: list[Row] = [
     row("delete_several", lambda a, w: np.sum(np.delete(a, [0, 2, 0], axis=1) ** 2 * w), once((2, 4))),
     row("delete_range", lambda a, w: np.sum(np.delete(a, slice(1, 3)) ** 2 * w), once((5,))),
     row("delete_mask", lambda a, m, w: np.sum(np.delete(a, m) ** 2 * w), once((4,), booleans("x..x"))),
+    row("delete_nothing", lambda a, w: np.sum(np.delete(a, []) ** 2 * w), once((2, 3))),
     row("joined_rows", lambda a, b, w: np.sum(np.r_[a, 2.0, b[0], 0:3] ** 2 * w), once((2,), (3,))),
     row("joined_columns", lambda a, b, w: np.sum(np.c_[np.ones(3), a, b] ** 2 * w), every((3,), (3, 2))),
     row("grids", grids, once((2, 3))),
