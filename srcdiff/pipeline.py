@@ -602,7 +602,7 @@ def _load(work: Work, backend: str, options: dict[str, Any]) -> Callable[..., An
     if backend == "cuda":
         return OnDevice(module, work.request, _passed(work), _file(module), options)
     if backend == "python":
-        return python.quiet(python.load(module.text, module.objects, _file(module))[module.name])
+        return python.quiet(python.run(module.text, module.objects, _file(module))[module.name])
     key = (
         machine_code.key_of(module.text, module.objects, options) if _is_kept(work.request, backend, options) else None
     )

@@ -13,6 +13,13 @@ import numpy as np
 
 MODULES = "srcdiff.generated."
 """Where the modules are in `sys.modules`."""
+QUOTIENT = "__quotient__"
+"""What divisions call; no variable has this name."""
+
+
+def run(text: str, objects: Mapping[str, Any], file: str) -> dict[str, Any]:
+    """Execute the text with the divisions of NumPy."""
+    return load(text, {**objects, QUOTIENT: quotient}, file, QuietDivisions())
 
 
 def load(
@@ -27,6 +34,21 @@ def load(
     tree = ast.parse(text) if spelling is None else spelling.visit(ast.parse(text))
     exec(compile(tree, file, "exec"), namespace)
     return namespace
+
+
+class QuietDivisions(ast.NodeTransformer):
+    """Divisions as NumPy has them: also a number of Python's, such as a sum of nothing, can be divided by zero."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Div) or (isinstance(node.right, ast.Constant) and node.right.value):
+            return node
+        call = ast.Call(ast.Name(QUOTIENT, ast.Load()), [node.left, node.right], [])
+        return ast.fix_missing_locations(ast.copy_location(call, node))
+
+
+def quotient(x: Any, y: Any) -> Any:
+    return x / y if y else np.divide(x, y)
 
 
 def quiet(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -15,6 +15,7 @@ from srcdiff.library.language import (
     axes_of_length_one,
     axis_of,
     backwards,
+    common_type,
     counted,
     each,
     each_axis,
@@ -63,12 +64,12 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float) -> Any:  # noqa: 
 
 def tril(m: Any, k: Any = 0) -> Any:
     m = array_like(m)
-    return np.where(tri(m.shape[-2], m.shape[-1], k, bool), m, zero(m.dtype))
+    return np.where(tri(*m.shape[-2:], k=k, dtype=bool), m, zero(m.dtype))
 
 
 def triu(m: Any, k: Any = 0) -> Any:
     m = array_like(m)
-    return np.where(tri(m.shape[-2], m.shape[-1], k - 1, bool), zero(m.dtype), m)
+    return np.where(tri(*m.shape[-2:], k=k - 1, dtype=bool), zero(m.dtype), m)
 
 
 def tril_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
@@ -178,13 +179,13 @@ def resize(a: Any, new_shape: Any) -> Any:
 def vander(x: Any, N: Any = None, increasing: Any = False) -> Any:  # noqa: N803 -- NumPy's names
     x = array_like(x)
     n = len(x) if N is None else N
-    result = np.empty((len(x), n), result_type(x, 1))
+    result = np.empty((len(x), n), common_type(x.dtype, np.int64))
     for i in range(len(x)):
-        base = x[(i,)]
-        power = base * 0 + 1
+        power = zero(result.dtype) + 1
         for j in range(n):
+            if j > 0:
+                power = power * x[(i,)]
             result[i, j if increasing else n - 1 - j] = power
-            power = power * base
     return result
 
 
@@ -457,6 +458,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     values = array_like(values)
     values = np.full((1,), values[()]) if values.ndim == 0 else np.asarray(values)
     values = np.reshape(values, ones(a.ndim - values.ndim) + values.shape) if values.ndim < a.ndim else values
+    if isinstance(obj, slice):
+        obj = np.arange(n)[obj]
     if is_array(obj):
         return inserted_at(a, np.asarray(obj), values, axis)
     if not -n <= obj <= n:
@@ -472,9 +475,10 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
 
 
 def inserted_at(a: Any, positions: Any, values: Any, axis: Any) -> Any:
-    """The array with a value before each of several positions."""
+    """The array with a value before each of several positions, or all values before the only one."""
     if positions.dtype == np.bool_:
         positions = np.nonzero(positions)[0]
+    positions = np.repeat(positions, values.shape[axis] if len(positions) == 1 else 1)
     n, count = a.shape[axis], len(positions)
     for k in range(count):
         if not -n <= positions[k] <= n:
@@ -502,6 +506,8 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
         a, axis = np.ravel(a), 0
     axis = axis_of(axis, a.ndim)
     n = a.shape[axis]
+    if counted(obj) and len(obj) == 0:
+        return np.copy(a)
     if not is_array(obj) and not isinstance(obj, slice):
         if not -n <= obj < n:
             raise IndexError(f"index {obj} is out of bounds for axis {axis} with size {n}")

@@ -15,6 +15,7 @@ from srcdiff.library.language import (
     backwards,
     check_positions,
     each,
+    has_nan,
     is_function,
     replaced,
     require_apart,
@@ -178,13 +179,23 @@ def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
 def insertion_place(a: Any, x: Any, side: Any) -> Any:
     """Before which element of a sorted vector another one belongs."""
     low, high = 0, len(a)
+    may_be_nan = has_nan(result_type(a, x))
     while low < high:
         middle = (low + high) // 2
-        if (a[middle] < x) if side == "left" else (a[middle] <= x):
+        if comes_before(a[middle], x, side, may_be_nan):
             low = middle + 1
         else:
             high = middle
     return low
+
+
+def comes_before(element: Any, x: Any, side: Any, may_be_nan: Any) -> Any:
+    """Whether an element belongs before another number; what is no number comes after all others."""
+    if not may_be_nan:
+        return element < x if side == "left" else element <= x
+    if side == "left":
+        return not element >= x and element == element
+    return not element > x and (element == element or x != x)
 
 
 def digitize(x: Any, bins: Any, right: Any = False) -> Any:

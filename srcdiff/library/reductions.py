@@ -16,6 +16,7 @@ from srcdiff.library.language import (
     in_order,
     interleaved,
     is_array,
+    known,
     only,
     part,
     require_cast,
@@ -188,13 +189,20 @@ def var(
 ) -> Any:
     a = np.asarray(a)
     axes = axes_of(axis, a.ndim)
-    in_floats(dtype)
     if correction is not None:
         ddof = correction
+    freedom = taking_part(a, axes, keepdims, where) - ddof
+    if not known(ddof) or ddof > 0:
+        freedom = np.maximum(freedom, 0)
+    return written(squares(a, axes, dtype, keepdims, where, mean) / freedom, out)
+
+
+def squares(a: Any, axes: Any, dtype: Any, keepdims: Any, where: Any, mean: Any) -> Any:
+    """The sum of the squares of what is between the elements and their mean."""
+    in_floats(dtype)
     if mean is None:
         mean = center(a, axes, where)
-    total = sum(np.square(a - mean), axes, dtype, None, keepdims, 0, where)
-    return written(total / (taking_part(a, axes, keepdims, where) - ddof), out)
+    return sum(np.square(a - mean), axes, dtype, None, keepdims, 0, where)
 
 
 def center(a: Any, axes: Any, where: Any) -> Any:
@@ -400,16 +408,18 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
 def max(
     a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
 ) -> Any:
-    return extreme(a, axis, out, keepdims, initial, where, 1)
+    return extreme(a, axis, out, keepdims, initial, where, 1, False)
 
 
 def min(
     a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
 ) -> Any:
-    return extreme(a, axis, out, keepdims, initial, where, -1)
+    return extreme(a, axis, out, keepdims, initial, where, -1, False)
 
 
-def extreme(a: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any, sign: Any) -> Any:
+def extreme(
+    a: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any, sign: Any, leaves_out_nan: Any
+) -> Any:
     a = array_like(a)
     axes = axes_of(axis, a.ndim)
     where = chosen(where, a.shape)
@@ -417,18 +427,20 @@ def extreme(a: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any
     if initial is None:
         has_elements(inner, "maximum" if sign == 1 else "minimum")
     if len(axes) == a.ndim:
-        return finished(extreme_element(a, axes, (), inner, initial, where, sign), axes, out, keepdims)
+        return finished(extreme_element(a, axes, (), inner, initial, where, sign, leaves_out_nan), axes, out, keepdims)
     result = np.empty(outer, a.dtype)
     for i in each(outer):
-        result[i] = extreme_element(a, axes, i, inner, initial, where, sign)
+        result[i] = extreme_element(a, axes, i, inner, initial, where, sign, leaves_out_nan)
     return finished(result, axes, out, keepdims)
 
 
-def extreme_element(a: Any, axes: Any, i: Any, inner: Any, initial: Any, where: Any, sign: Any) -> Any:
+def extreme_element(
+    a: Any, axes: Any, i: Any, inner: Any, initial: Any, where: Any, sign: Any, leaves_out_nan: Any
+) -> Any:
     if initial is None:
         if where is not True:
             unsupported("the largest or smallest element with `where` but without `initial`")
-        return a[interleaved(axes, extreme_place(a, axes, i, inner, sign), i)]
+        return a[interleaved(axes, extreme_place(a, axes, i, inner, sign, leaves_out_nan), i)]
     best = initial + zero(a.dtype)
     at = zeros(len(inner))
     found = False
@@ -436,29 +448,31 @@ def extreme_element(a: Any, axes: Any, i: Any, inner: Any, initial: Any, where: 
         k = interleaved(axes, j, i)
         if where is True or where[k]:
             x = a[k]
-            if better(x, best, sign, has_nan(a.dtype)):
+            if better(x, best, sign, has_nan(a.dtype), leaves_out_nan):
                 best = x
                 at = j
                 found = True
     return a[interleaved(axes, at, i)] if found else initial + zero(a.dtype)
 
 
-def extreme_place(a: Any, axes: Any, i: Any, inner: Any, sign: Any) -> Any:
+def extreme_place(a: Any, axes: Any, i: Any, inner: Any, sign: Any, leaves_out_nan: Any) -> Any:
     """Where the first of the largest elements is, or of the smallest."""
     at = zeros(len(inner))
     best = a[interleaved(axes, at, i)]
     for j in each(inner):
         x = a[interleaved(axes, j, i)]
-        if better(x, best, sign, has_nan(a.dtype)):
+        if better(x, best, sign, has_nan(a.dtype), leaves_out_nan):
             best = x
             at = j
     return at
 
 
-def better(x: Any, best: Any, sign: Any, may_be_nan: Any) -> Any:
-    """Whether an element comes before the best one so far; what is no number comes before all."""
+def better(x: Any, best: Any, sign: Any, may_be_nan: Any, leaves_out_nan: Any) -> Any:
+    """Whether an element comes before the best one so far; what is no number comes before all, or after all."""
     if not may_be_nan:
         return x > best if sign == 1 else x < best
+    if leaves_out_nan:
+        return (x > best if sign == 1 else x < best) or (best != best and x == x)
     return not (x <= best if sign == 1 else x >= best) and best == best
 
 
@@ -487,10 +501,10 @@ def extreme_position(a: Any, axis: Any, out: Any, keepdims: Any, sign: Any) -> A
     if count(inner) == 0:
         raise ValueError("attempt to get the place of the largest or smallest element of an empty sequence")
     if len(axes) == a.ndim:
-        return finished(flat_place(extreme_place(a, axes, (), inner, sign), inner), axes, out, keepdims)
+        return finished(flat_place(extreme_place(a, axes, (), inner, sign, False), inner), axes, out, keepdims)
     result = np.empty(outer, np.int64)
     for i in each(outer):
-        result[i] = flat_place(extreme_place(a, axes, i, inner, sign), inner)
+        result[i] = flat_place(extreme_place(a, axes, i, inner, sign, False), inner)
     return finished(result, axes, out, keepdims)
 
 
@@ -564,7 +578,13 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdi
 
 def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False) -> Any:
     a = np.asarray(a)
-    return var(a, axis, dtype, out, ddof, keepdims, where=np.asarray(~np.isnan(a)))
+    if not has_nan(a.dtype):
+        return var(a, axis, dtype, out, ddof, keepdims)
+    axes = axes_of(axis, a.ndim)
+    where = np.asarray(~np.isnan(a))
+    freedom = taking_part(a, axes, keepdims, where) - ddof
+    freedom = np.where(freedom > 0, freedom, np.nan)
+    return written(squares(a, axes, dtype, keepdims, where, None) / freedom, out)
 
 
 def nanstd(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False) -> Any:
@@ -572,13 +592,11 @@ def nanstd(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: A
 
 
 def nanmax(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    a = np.asarray(a)
-    return max(a, axis, out, keepdims, -np.inf, ~np.isnan(a))
+    return extreme(a, axis, out, keepdims, None, True, 1, True)
 
 
 def nanmin(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    a = np.asarray(a)
-    return min(a, axis, out, keepdims, np.inf, ~np.isnan(a))
+    return extreme(a, axis, out, keepdims, None, True, -1, True)
 
 
 def nanquantile(

@@ -181,16 +181,21 @@ def slope(f: Any, spacing: Any, axis: Any, edge_order: Any) -> Any:
     if n < edge_order + 1:
         raise ValueError("the array is too small for a numerical gradient")
     result = np.empty(f.shape, result_type(f, np.float32))
-    if spacing.ndim == 0:
-        steps = np.full(n - 1, spacing[()])
-    else:
-        steps = np.asarray(spacing[1:] - spacing[:-1])
+    even = spacing.ndim == 0
+    steps = np.full(n - 1, spacing[()]) if even else np.asarray(spacing[1:] - spacing[:-1])
+    turns_out_even = even or reductions.all(steps == steps[0])
     for i in each(without(f.shape, (axis,))):
         for k in range(1, n - 1):
             before, after = steps[k - 1], steps[k]
-            rise = f[inserted(i, axis, k + 1)] - f[inserted(i, axis, k)]
-            fall = f[inserted(i, axis, k)] - f[inserted(i, axis, k - 1)]
-            result[inserted(i, axis, k)] = (rise * before / after + fall * after / before) / (before + after)
+            left, right = f[inserted(i, axis, k - 1)], f[inserted(i, axis, k + 1)]
+            if even:
+                found = (right - left) / (2.0 * after)
+            else:
+                found = (right * before / after - left * after / before) / (before + after)
+                middle = f[inserted(i, axis, k)]
+                if not turns_out_even or np.isfinite(middle):  # NumPy does not read it; the steps have derivatives
+                    found += middle * (after - before) / (before * after)
+            result[inserted(i, axis, k)] = found
         first = f[inserted(i, axis, 1)] - f[inserted(i, axis, 0)]
         last = f[inserted(i, axis, n - 1)] - f[inserted(i, axis, n - 2)]
         if edge_order == 1:
@@ -368,21 +373,25 @@ def vectorize(pyfunc: Any, otypes: Any = None) -> Any:
     """A function of numbers for each element of arrays, which are stretched to one shape."""
 
     def vectorized(*args: Any) -> Any:
-        arrays = tuple([array_like(a) for a in args])
-        shape = common_shape(*tuple([a.shape for a in arrays]))
+        arrays = tuple([np.asarray(a) if is_array(a) else a for a in args])
+        shape = common_shape(*tuple([np.shape(a) for a in arrays]))
         if len(shape) == 0:
             return pyfunc(*args)
-        places = tuple([zeros(a.ndim) for a in arrays])
         if otypes is None:
-            kind = result_type(first_result(pyfunc, *tuple([a[k] for a, k in zip(arrays, places, strict=True)])))
+            kind = result_type(first_result(pyfunc, *tuple([element(a, zeros(np.ndim(a))) for a in arrays])))
         else:
             kind = otypes[0]
         result = np.empty(shape, kind)
         for i in each(shape):
-            result[i] = pyfunc(*tuple([a[stretched(i, shape, a.shape)] for a in arrays]))
+            result[i] = pyfunc(*tuple([element(a, stretched(i, shape, np.shape(a))) for a in arrays]))
         return result
 
     return vectorized
+
+
+def element(a: Any, place: Any) -> Any:
+    """What is at a place of an array; a number is the same at all."""
+    return a[place] if is_array(a) else a
 
 
 def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:

@@ -101,7 +101,16 @@ def sum_of_polynomials(a1: Any, a2: Any, sign: Any) -> Any:
 
 
 def polymul(a1: Any, a2: Any) -> Any:
-    return convolve(a1, a2)
+    return convolve(from_highest_power(a1), from_highest_power(a2))
+
+
+def from_highest_power(p: Any) -> Any:
+    """The coefficients without zeros in front of them; one zero stays if there is nothing else."""
+    p = np.atleast_1d(p)
+    start = 0
+    while start < len(p) - 1 and p[start] == 0:
+        start += 1
+    return p[start:]
 
 
 def polyder(p: Any, m: Any = 1) -> Any:

@@ -398,12 +398,14 @@ class Arrays(WholeArrays):
         known = self.contents(shape)
         items = (shape,) if known is None else known
         total = self.value(self.size(array))
-        unknown = [k for k, x in enumerate(items) if isinstance(x, Static) and x.value == -1]
+        unknown = [k for k, x in enumerate(items) if isinstance(x, Static) and x.value < 0]
         sizes = [self.integer(x, node) for x in items]
         product = self.const(1)
         for k, size in enumerate(sizes):
             product = product if k in unknown else self.apply("multiply", product, size)
         words = ("cannot reshape array of size ", total, " into shape (", *_commas(sizes), ")")
+        if len(unknown) > 1:
+            self.raise_with(self.const(True), ValueError, ("can only specify one unknown dimension",))
         if unknown:
             empty = self.apply("equal", product, self.const(0))
             self.raise_with(empty, ValueError, words)

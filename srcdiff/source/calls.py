@@ -483,8 +483,8 @@ class Calls(Kernels):
         assert callable(target)
         values: list[Value] = []
         try:
-            said = [("", *self.told(x, values)) for x in args]
-            said += [(f"{key}=", *self.told(x, values)) for key, x in keywords.items()]
+            said = [("", *self.told(x, values, node)) for x in args]
+            said += [(f"{key}=", *self.told(x, values, node)) for key, x in keywords.items()]
             with np.errstate(all="ignore"):
                 by_name = dict(zip(keywords, [example for _, example, _ in said[len(args) :]], strict=True))
                 found = target(*[example for _, example, _ in said[: len(args)]], **by_name)
@@ -502,15 +502,15 @@ class Calls(Kernels):
         self.unknown_calls.append(Problem("SD302", f"`np.{name}` cannot be compiled by Numba", self.span))
         return self.library_call(call, list(values), node)
 
-    def told(self, x: Abstract, values: list[Value]) -> tuple[Any, str]:
+    def told(self, x: Abstract, values: list[Value], node: ast.AST) -> tuple[Any, str]:
         """Something of the kind of an argument, and how it is written; what is computed joins the values."""
-        match self.forced(x):
+        match self.array_of(x, node) if isinstance(x, List) else self.forced(x):
             case Static(value=None | bool() | int() | str() as constant) if "{" not in str(constant):
                 return constant, repr(constant)
             case Static(value=float() as constant) if math.isfinite(constant):
                 return constant, repr(constant)
             case Tuple(items=items):
-                parts = [self.told(i, values) for i in items]
+                parts = [self.told(i, values, node) for i in items]
                 return tuple(p for p, _ in parts), f"({', '.join(t for _, t in parts)},)"
             case Value(type=Scalar(dtype=dtype) | Array(dtype=dtype)) as value:
                 values.append(value)

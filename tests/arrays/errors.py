@@ -104,6 +104,9 @@ RAISED: list[Failure] = [
     _failure("mask_assign_values", assign_masked, (array(4), booleans("x.xx"), array(2)), ValueError, "2", "3"),
     _failure("reshape", lambda a: np.sum(a.reshape(4, 2)), (array(6),), ValueError, "6", "(4,2)"),
     _failure("reshape_rest", lambda a: np.sum(a.reshape(4, -1)), (array(6),), ValueError, "6", "4"),
+    _failure(
+        "reshape_two_rests", lambda a: np.sum(a.reshape(-1, -1)), (array(6),), ValueError, "one unknown dimension"
+    ),
     _failure("reshape_run_time", lambda a, n: np.sum(a.reshape(n, 2)), (array(6), 2), ValueError, "6", "(2,2)"),
     _failure("squeeze", lambda a: np.sum(np.squeeze(a, axis=0)), (array(2, 3),), ValueError),
     _failure("split", split_unequally, (array(5),), ValueError),

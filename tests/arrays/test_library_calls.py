@@ -313,6 +313,23 @@ def test_a_function_without_a_rule_takes_numbers_and_tuples(backend: str) -> Non
             srcdiff.grad(by_numbers, wrt=name, backend=backend)(*point)
 
 
+def in_listed_bins(x: float, data: Any) -> Any:
+    counts, _ = np.histogram(data, bins=[0.0, 2, 4.5])
+    return x * counts[0] + x * x * counts[1]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_function_without_a_rule_takes_lists(backend: str) -> None:
+    data = np.array([3.0, 1.0, 2.0, 2.0, 5.0])
+
+    assert srcdiff.value_and_grad(in_listed_bins, backend=backend)(1.5, data) == (in_listed_bins(1.5, data), 10.0)
+
+
+def test_lists_that_need_a_derivative_are_refused() -> None:
+    with pytest.raises(srcdiff.DifferentiationError, match=r"np.histogram` has no derivative rule"):
+        srcdiff.grad(lambda x, data: np.histogram(data, [x, 2.0])[1][0], backend="python")(1.0, array(3))
+
+
 def largest_root(x: float, p: Any) -> Any:
     return x * x * np.max(np.roots(p))
 

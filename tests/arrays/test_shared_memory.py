@@ -390,11 +390,30 @@ def row_with_a_leading_axis(x):
     return np.sum(y * y)
 
 
+def through_new_axes(x):
+    rows, column, stack = np.atleast_2d(x), np.expand_dims(x, 1), np.atleast_3d(x)
+    rows[0, 1] *= x[0]
+    column[2:] *= rows[0, 1]
+    stack[0, 3, 0] = column[2, 0] ** 2
+    return np.sum(x * x * W)
+
+
+def through_fewer_axes(x):
+    y = np.reshape(x * 1.0, (1, 6, 1))
+    line, matrix = np.squeeze(y), y.squeeze(0)
+    line[1] *= x[0]
+    matrix[2, 0] = line[1] ** 2
+    y[0, 3] *= line[2]
+    return np.sum(line * W) + matrix[3, 0]
+
+
 RIGHT = [
     (row_with_a_leading_axis, (X,)),
     (the_first_from_every_other, (X,)),
     (rows_and_columns_from_each_other, (X,)),
     (whole_that_may_be_the_same, (X,)),
+    (through_new_axes, (X,)),
+    (through_fewer_axes, (X,)),
     (parts_from_itself, (X,)),
     (parts_from_copies, (X,)),
     (lines_from_itself, (X,)),
