@@ -400,7 +400,10 @@ def multiplied_into_integers(i, x):
 
 _INTEGERS = (integers(1, 2, 4), 1.5)
 
+_TRUTH = (booleans("x.x"), 1.5)
+
 REFUSED: list[Refusal] = [
+    _refusal("sum_of_bytes", lambda m, x: np.sum(m, dtype=np.int8) * x, _TRUTH, "dtype", "wraps around"),
     _refusal("mean_of_integers", lambda i, x: np.mean(i, dtype=int) * x, _INTEGERS, "dtype", "integers"),
     _refusal("variance_of_integers", lambda i, x: np.var(i, dtype=int) * x, _INTEGERS, "dtype", "integers"),
     _refusal("deviation_of_integers", lambda i, x: np.std(i, dtype=int) * x, _INTEGERS, "dtype", "integers"),

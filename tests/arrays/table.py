@@ -240,6 +240,38 @@ PROMOTION: list[Row] = [
     row("into_single", into_single, once((3,), _single(3))),
 ]
 
+# --------------------------------------------------------------------------------------------------- truth values
+
+TRUTH_VALUES: list[Row] = [
+    row(
+        "products",
+        lambda a, m: a * (m @ m + 2.0 * np.dot(m, m) + 4.0 * np.inner(m, m) + 8.0 * np.vdot(m, m) + np.vecdot(m, m)),
+        once(0.5, booleans("x.x")),
+    ),
+    row(
+        "contractions",
+        lambda a, m: a * (np.einsum("i,i", m, m) + 2.0 * np.tensordot(m, m, 1) + 4.0 * np.einsum("i->", m)),
+        once(0.5, booleans("x.x")),
+    ),
+    row(
+        "contractions_of_matrices",
+        lambda a, m, w: np.sum((np.einsum("ij->i", m) + 2.0 * np.einsum("ij,ij->i", m, m) + 4.0 * (m @ m[0])) * a * w),
+        once((2,), booleans("xx/.x")),
+    ),
+    row(
+        "sum_of_truth",
+        lambda a, m: a * (np.sum(m, dtype=bool) + 2.0 * np.prod(m, dtype=bool)),
+        once(0.5, booleans("xx.")),
+    ),
+    row("sum_along_axis", lambda a, m, w: np.sum(np.sum(m, 0, dtype=bool) * a * w), once((2,), booleans("xx/x."))),
+    row(
+        "sum_from_a_float",
+        lambda a, n: a * (np.sum(n, initial=2.5) + np.max(n, initial=9.5)),
+        once(0.5, integers(3, 1)),
+    ),
+    row("sum_of_bytes", lambda a, n, w: np.sum(np.sum(n, 0) * a * w), once((2,), np.full((3, 2), 200, np.uint8))),
+]
+
 # -------------------------------------------------------------------------------------------------- ufunc methods
 
 
@@ -2344,6 +2376,7 @@ GROUPS: dict[str, list[Row]] = {
     "operators": OPERATORS,
     "broadcasting": BROADCASTING,
     "promotion": PROMOTION,
+    "truth_values": TRUTH_VALUES,
     "ufunc_methods": UFUNC_METHODS,
     "slices": SLICES,
     "slice_writes": SLICE_WRITES,
