@@ -361,6 +361,8 @@ class Calls(Kernels):
             self.refuse("SD304", node, f"`{primitive}` takes {row.arity} arguments, {len(args)} are given")
         if primitive == "power":
             return self.binary(ast.Pow, args[0], args[1], node)
+        if primitive in ("logical_and", "logical_or"):  # whose operands are numbers that are not zero
+            args = [self.truth(a, node) for a in args]
         values = [self.number(a, node) for a in args]
         if row.result == "float":
             values = [self.cast(v, FLOAT) if not is_float(v.type) else v for v in values]

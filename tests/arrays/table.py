@@ -242,7 +242,41 @@ PROMOTION: list[Row] = [
 
 # --------------------------------------------------------------------------------------------------- truth values
 
+_NOT_ALL_ZERO = np.array([0.3, -0.7, 0.0])
+
+
 TRUTH_VALUES: list[Row] = [
+    row(
+        "and_of_floats",
+        lambda a, b, w: np.sum(np.logical_and(a, b) * a * w),
+        once((3,), _NOT_ALL_ZERO, low=0.1),
+        wrt=(0, 2),
+    ),
+    row(
+        "or_of_floats", lambda a, b, w: np.sum(np.logical_or(b, a > 0.5) * a * w), once((3,), _NOT_ALL_ZERO), wrt=(0, 2)
+    ),
+    row("or_of_numbers", lambda x: x * np.logical_or(x > 5.0, x), once(0.5)),
+    row(
+        "and_of_integers",
+        lambda a, m, n, w: np.sum(np.logical_and(m, n) * a * w),
+        once((3,), integers(3, 5, 0, dtype=np.int32), integers(4, 2, 1)),
+    ),
+    row(
+        "logical_reduced",
+        lambda a, b: a * (np.logical_and.reduce(b[:2]) + 2.0 * np.logical_or.reduce(b) + np.logical_xor.reduce(b)),
+        once(0.5, _NOT_ALL_ZERO),
+        wrt=(0,),
+    ),
+    row(
+        "logical_reduced_from", lambda a, b: a * np.logical_or.reduce(b, initial=0.5), once(0.5, np.zeros(2)), wrt=(0,)
+    ),
+    row(
+        "logical_running",
+        lambda a, b, w: np.sum((np.logical_and.accumulate(b) + 2.0 * ~np.logical_xor.accumulate(b)) * a * w),
+        once((3,), _NOT_ALL_ZERO),
+        wrt=(0, 2),
+    ),
+    row("largest_running", lambda a, m, w: np.sum(~np.maximum.accumulate(m) * a * w), once((3,), booleans(".x."))),
     row(
         "products",
         lambda a, m: a * (m @ m + 2.0 * np.dot(m, m) + 4.0 * np.inner(m, m) + 8.0 * np.vdot(m, m) + np.vecdot(m, m)),
