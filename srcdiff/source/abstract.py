@@ -326,6 +326,8 @@ NOTHING = Description("nothing")
 """The elements of a list that has had none yet: of any type."""
 CONTIGUOUS = Description("contiguous")
 """Part of the description of an argument: an array whose elements follow each other in memory, the last axis first."""
+NUMPYS = Description("numpys")
+"""Part of the description of an argument: a number that is NumPy's, not Python's."""
 
 
 def describe(x: Abstract) -> Description:

@@ -16,6 +16,7 @@ from srcdiff.ir.types import BOOL, INT, Array, Stack, Type, is_float
 from srcdiff.source.abstract import (
     CONTIGUOUS,
     MISSING,
+    NUMPYS,
     POISON,
     Abstract,
     Choice,
@@ -126,6 +127,8 @@ class Environment(Shapes):
         """Names that are given such."""
         self.mixed: set[Key] = set()
         """Names that are numbers on some paths, and arrays without axes on others."""
+        self.pythons: set[Value] = set()
+        """Numbers that are known to be Python's own, not NumPy's."""
         self.became_floats = 0
         """How many integers have become floats where paths meet."""
 
@@ -300,7 +303,7 @@ class Environment(Shapes):
             for part in d.parts:
                 if part == CONTIGUOUS:
                     self.contiguous.add(value)
-                else:
+                elif part != NUMPYS:
                     self.stretches(value, part.detail)
             return value, [value]
         if d.kind == "static":

@@ -8,7 +8,7 @@ import operator
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -340,7 +340,7 @@ class Expressions(Lists):
             dtype = self.promoted(getattr(np, primitive), (left, right), node)
             if op is ast.Pow:
                 return self.elementwise((left, right), lambda v: self.power_of_elements(v[0], v[1], node), dtype, node)
-            return self.elementwise((left, right), lambda v: self.binary(op, v[0], v[1], node), dtype, node)
+            return self.elementwise((left, right), lambda v: self.arithmetic(op, v[0], v[1], node), dtype, node)
         if isinstance(left, Static) and isinstance(right, Static):
             try:
                 result = fold(left.value, right.value)
@@ -359,6 +359,18 @@ class Expressions(Lists):
         if isinstance(left, List) or isinstance(right, List):
             return self.list_operator(op, left, right, node)
         a, b = self.numbers(left, right, node)
+        if self.is_pythons(left) and self.is_pythons(right):
+            return self.pythons_own(self.arithmetic(op, a, b, node))
+        if a.type == BOOL and b.type == BOOL and not self.frame.library:
+            if op is ast.Mult:
+                return self.apply("logical_and", a, b)
+            if op in (ast.Add, ast.Sub):
+                self.refuse_truth_values(primitive, node)
+        return self.arithmetic(op, a, b, node)
+
+    def arithmetic(self, op: type[ast.operator], a: Value, b: Value, node: ast.AST) -> Value:
+        """Of two numbers, among which truth values are 0 and 1."""
+        primitive, _ = _BINARY[op]
         bitwise = op in (ast.BitAnd, ast.BitOr, ast.BitXor)
         if not (bitwise and a.type == BOOL and b.type == BOOL):
             a, b = self.plain_number(a), self.plain_number(b)
@@ -376,7 +388,7 @@ class Expressions(Lists):
         if exponent.type == INT and not is_float(base.type) and (known is None or known < 0):
             negative = self.apply("less", exponent, self.const(0))
             self.raise_if(negative, ValueError, "Integers to negative integer powers are not allowed.")
-        return self.binary(ast.Pow, base, exponent, node)
+        return self.arithmetic(ast.Pow, base, exponent, node)
 
     def numbers(self, left: Abstract, right: Abstract, node: ast.AST) -> tuple[Value, Value]:
         """Two scalars; an integer constant of more than 64 bits is a float beside a float, as Python takes it."""
@@ -391,6 +403,23 @@ class Expressions(Lists):
     def plain_number(self, value: Value) -> Value:
         """A truth value in arithmetic is 0 or 1."""
         return self.cast(value, INT) if value.type == BOOL else value
+
+    def is_pythons(self, x: Abstract) -> bool:
+        """Whether a number is known to be Python's own: NumPy's take part in arithmetic with a type of their own."""
+        if isinstance(x, Static):
+            return True
+        return isinstance(x, Value) and (x in self.pythons or x in self.constants or x in self.counters)
+
+    def pythons_own(self, x: Value) -> Value:
+        """A number that Python computes; one that is folded to another stays whose it was."""
+        if self.operations and getattr(self.operations[-1], "out", None) is x:
+            self.pythons.add(x)
+        return x
+
+    def refuse_truth_values(self, primitive: str, node: ast.AST) -> NoReturn:
+        """Refuse what NumPy does with its truth values in another way than Python, where they may be NumPy's."""
+        message, help_ = _OF_TRUTH_VALUES[primitive]
+        self.refuse("SD205", node, f"{message}, and it is not known whose they are here", help_=help_)
 
     def list_operator(self, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
         if isinstance(left, List) and isinstance(right, List) and op is ast.Add:
@@ -435,7 +464,9 @@ class Expressions(Lists):
         operand = self.lazily(node.operand)
         if isinstance(node.op, ast.Not):
             truth = self.truth(operand, node)
-            return Static(not truth.value) if isinstance(truth, Static) else self.apply("logical_not", truth)
+            if isinstance(truth, Static):
+                return Static(not truth.value)
+            return self.pythons_own(self.apply("logical_not", truth))
         primitive, fold = _UNARY[type(node.op)]
         if isinstance(operand, Static):
             return Static(fold(operand.value))
@@ -444,10 +475,19 @@ class Expressions(Lists):
     def unary(self, primitive: str, operand: Abstract, node: ast.AST) -> Abstract:
         if self.is_array(operand):
             dtype = self.promoted(getattr(np, primitive), (operand,), node)
-            if primitive == "invert" and dtype == "bool":
-                return self.elementwise((operand,), lambda v: self.apply("logical_not", v[0]), dtype, node)
-            return self.elementwise((operand,), lambda v: self.unary(primitive, v[0], node), dtype, node)
-        value = self.plain_number(self.number(operand, node))
+            return self.elementwise((operand,), lambda v: self.signed(primitive, v[0], dtype, node), dtype, node)
+        value = self.number(operand, node)
+        if self.is_pythons(operand):
+            return self.pythons_own(self.signed(primitive, value, "int64", node))
+        if value.type == BOOL and not self.frame.library:
+            self.refuse_truth_values(primitive, node)
+        return self.signed(primitive, value, "int64", node)
+
+    def signed(self, primitive: str, value: Value, dtype: str, node: ast.AST) -> Value:
+        """`-`, `+` or `~` of a number; the opposite of a truth value where the result is to be one."""
+        if primitive == "invert" and dtype == "bool":
+            return self.apply("logical_not", value)
+        value = self.plain_number(value)
         if primitive == "invert" and is_float(value.type):
             self.refuse("SD203", node, "this operator needs integers", help_="convert with `int(...)`")
         return self.apply(primitive, value)
@@ -521,7 +561,9 @@ class Expressions(Lists):
             return chosen
         self.operations.pop()
         self.operations.extend(block.operations)
-        return self.apply("logical_and" if is_and else "logical_or", last.condition, block.yields[0])
+        result = self.apply("logical_and" if is_and else "logical_or", last.condition, block.yields[0])
+        both = self.is_pythons(last.condition) and self.is_pythons(block.yields[0])
+        return self.pythons_own(result) if both else result
 
     def expr_IfExp(self, node: ast.IfExp) -> Abstract:
         truth = self.truth(self.expr(node.test), node.test)
@@ -551,7 +593,9 @@ class Expressions(Lists):
             elif isinstance(test, Static):
                 result = result if test.value else test
             else:
+                both = self.is_pythons(result) and self.is_pythons(test)
                 result = self.apply("logical_and", self.value(result), self.value(test))
+                result = self.pythons_own(result) if both else result
             left = right
         assert result is not None
         return result
@@ -597,7 +641,8 @@ class Expressions(Lists):
             return self.equal_tuples(op, left, right, node)
         if isinstance(left, Tuple) and isinstance(right, Tuple):
             return self.ordered_tuples(op, left, right, node)
-        return self.apply(primitive, *self.numbers(left, right, node))
+        result = self.apply(primitive, *self.numbers(left, right, node))
+        return self.pythons_own(result) if self.is_pythons(left) and self.is_pythons(right) else result
 
     def identical(self, left: Abstract, right: Abstract, negated: bool, node: ast.AST) -> Abstract:
         """`is`, where it can be decided: constants, functions, lists, truth values."""
@@ -1016,6 +1061,9 @@ class Expressions(Lists):
         self.add(Dim(out, array, axis, span=self.span))
         return out
 
+    def dim(self, array: Value, axis: int) -> Value:
+        return self.pythons_own(super().dim(array, axis))
+
     def expr_Slice(self, node: ast.Slice) -> Abstract:
         self.refuse("SD102", node, "a slice stands alone")
 
@@ -1062,6 +1110,14 @@ INSTEAD = "make another, `{**old, key: value}`, or use separate variables"
 _OBJECTS = "make its class a dataclass, or read what you need outside and pass it in"
 _MANY = 100  # elements of what is read from outside
 _OUTSIDE = "pass it as an argument, or take the numbers out of it before the function"
+
+_OF_TRUTH_VALUES = {
+    "add": ("NumPy's truth values are added with `or`, Python's as integers", "write `int(...)` around them, or `|`"),
+    "subtract": ("NumPy does not subtract truth values, Python does", "write `int(...)` around them, or `^`"),
+    "negative": ("NumPy's truth values have no sign, Python's are integers", "write `int(...)` around it"),
+    "positive": ("NumPy's truth values have no sign, Python's are integers", "write `int(...)` around it"),
+    "invert": ("`~` of NumPy's truth values is `not`, of Python's an integer", "write `not`, or `~int(...)`"),
+}
 
 _INDEX_TRICKS = (np.r_, np.c_, np.mgrid, np.ogrid)
 

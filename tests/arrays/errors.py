@@ -403,6 +403,17 @@ _INTEGERS = (integers(1, 2, 4), 1.5)
 _TRUTH = (booleans("x.x"), 1.5)
 
 REFUSED: list[Refusal] = [
+    _refusal("elements_added", lambda m, x: (m[0] + m[2]) * x, _TRUTH, "truth values", "`or`", "int(...)", "|"),
+    _refusal("elements_subtracted", lambda m, x: (m[0] - m[2]) * x, _TRUTH, "NumPy does not subtract", "int(...)"),
+    _refusal("element_inverted", lambda m, x: ~m[0] * x, _TRUTH, "`~`", "`not`"),
+    _refusal("element_negated", lambda m, x: -m[0] * x, _TRUTH, "no sign", "int(...)"),
+    _refusal("comparisons_added", lambda a: ((a[0] > 0) + (a[1] > 0)) * a[0], (array(3),), "truth values", "int(...)"),
+    _refusal("numbers_of_numpy", lambda x, y: ((x > 0) + (y > 0)) * y, (np.float64(0.5), 1.5), "truth values"),
+    _refusal(
+        "halves_of_truth", lambda m, x: np.sum(np.exp(m)) * x, _TRUTH, "float16", "not supported", "astype(float)"
+    ),
+    _refusal("half_of_truth", lambda m, x: np.exp(m[0]) * x, _TRUTH, "float16", "not supported"),
+    _refusal("bytes_of_truth", lambda m, x: np.sum(np.square(m)) * x, _TRUTH, "int8", "wraps around", "astype(int)"),
     _refusal("sum_of_bytes", lambda m, x: np.sum(m, dtype=np.int8) * x, _TRUTH, "dtype", "wraps around"),
     _refusal("mean_of_integers", lambda i, x: np.mean(i, dtype=int) * x, _INTEGERS, "dtype", "integers"),
     _refusal("variance_of_integers", lambda i, x: np.var(i, dtype=int) * x, _INTEGERS, "dtype", "integers"),

@@ -245,6 +245,30 @@ PROMOTION: list[Row] = [
 _NOT_ALL_ZERO = np.array([0.3, -0.7, 0.0])
 
 
+def updated_truth(a, m, w):
+    m = m.copy()
+    m += m
+    m[0] += a[0] > 0.0
+    m[1:] += m[:2]
+    m *= a < 5.0
+    return np.sum(m * a * w)
+
+
+def counted_by_python(x, y):
+    """Python's truth values are integers: of its own numbers, of lengths and of counters."""
+    total = ((x > 0.0) + (y > 0.0) - (x > y)) * x * ~(y > 9.0)
+    for k in range(3):
+        total += ((k > 0) + (k > 1)) * x
+    return total * y
+
+
+def counted_up_from_zero(a):
+    count = 0
+    for x in a:
+        count += x > 0.0
+    return (count + int(a[0] > 0.0) + int(a[1] > 0.0)) * a[0]
+
+
 TRUTH_VALUES: list[Row] = [
     row(
         "and_of_floats",
@@ -304,6 +328,16 @@ TRUTH_VALUES: list[Row] = [
         once(0.5, integers(3, 1)),
     ),
     row("sum_of_bytes", lambda a, n, w: np.sum(np.sum(n, 0) * a * w), once((2,), np.full((3, 2), 200, np.uint8))),
+    row(
+        "invert", lambda a, m, w: np.sum((np.invert(m) + 2.0 * np.bitwise_not(m)) * a * w), once((3,), booleans("x.x"))
+    ),
+    row("invert_element", lambda a, m: a * (np.invert(m[0]) + 2.0 * np.invert(m[1])), once(0.5, booleans("x.x"))),
+    row("added", lambda a, m, w: np.sum((m + (a > 0.0) + m * m) * a * w), once((3,), booleans("x.x"))),
+    row("added_elements", lambda a: a[0] * np.add(a[0] > -2.0, a[1] > -2.0), once((3,))),
+    row("multiplied_elements", lambda a: a[0] * ((a[0] > -2.0) * (a[1] > -2.0)), once((3,))),
+    row("updated", updated_truth, once((3,), booleans("x.x"))),
+    row("counted_by_python", counted_by_python, once(0.5, 0.7)),
+    row("counted_up_from_zero", counted_up_from_zero, once((3,))),
 ]
 
 # -------------------------------------------------------------------------------------------------- ufunc methods
