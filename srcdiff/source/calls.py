@@ -366,11 +366,13 @@ class Calls(Kernels):
         values = [self.number(a, node) for a in args]
         if isinstance(target, np.ufunc) and row.result != "bool" and all(v.type == BOOL for v in values):
             return self.of_truth_values(primitive, values, target, node)
+        if isinstance(target, np.ufunc):
+            self.require_long(primitive, values, node)
         if row.result == "float":
             values = [self.cast(v, FLOAT) if not is_float(v.type) else v for v in values]
         if primitive in ("int", "float", "bool"):
             kind = {"int": INT, "float": FLOAT, "bool": BOOL}[primitive]
-            return self.whose(target, args, self.cast(values[0], kind))
+            return self.whose(target, args, self.unheld(self.cast(values[0], kind)))
         if target is abs and values[0].type == BOOL and not self.is_pythons(args[0]):
             return values[0]
         if row.result != "bool":

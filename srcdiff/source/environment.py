@@ -127,8 +127,12 @@ class Environment(Shapes):
         """Names that are given such."""
         self.mixed: set[Key] = set()
         """Names that are numbers on some paths, and arrays without axes on others."""
+        self.is_kernel = False
+        """Whether it is what a thread of a GPU runs."""
         self.pythons: set[Value] = set()
         """Numbers that are known to be Python's own, not NumPy's."""
+        self.held: dict[Value, str] = {}
+        """Integers that are elements of arrays, and the type that NumPy has for them."""
         self.became_floats = 0
         """How many integers have become floats where paths meet."""
 

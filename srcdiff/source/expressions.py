@@ -361,7 +361,8 @@ class Expressions(Lists):
         a, b = self.numbers(left, right, node)
         if self.is_pythons(left) and self.is_pythons(right):
             return self.pythons_own(self.arithmetic(op, a, b, node))
-        if a.type == BOOL and b.type == BOOL and not self.frame.library:
+        self.require_long(primitive, (a, b), node)
+        if a.type == BOOL and b.type == BOOL and self.has_numpys:
             if op is ast.Mult:
                 return self.apply("logical_and", a, b)
             if op in (ast.Add, ast.Sub):
@@ -404,6 +405,11 @@ class Expressions(Lists):
         """A truth value in arithmetic is 0 or 1."""
         return self.cast(value, INT) if value.type == BOOL else value
 
+    @property
+    def has_numpys(self) -> bool:
+        """Whether there are numbers of NumPy with types of their own: not in our functions, nor in what a GPU runs."""
+        return not self.frame.library and not self.is_kernel
+
     def is_pythons(self, x: Abstract) -> bool:
         """Whether a number is known to be Python's own: NumPy's take part in arithmetic with a type of their own."""
         if isinstance(x, Static):
@@ -415,6 +421,24 @@ class Expressions(Lists):
         if self.operations and getattr(self.operations[-1], "out", None) is x:
             self.pythons.add(x)
         return x
+
+    def unheld(self, value: Value) -> Value:
+        """An integer from an array, converted: it has no longer the type it had there."""
+        if value not in self.held:
+            return value
+        out = Value(INT, value.name)
+        self.add(Apply(out, "int", (value,), span=self.span))
+        return out
+
+    def require_long(self, primitive: str, values: Sequence[Value], node: ast.AST) -> None:
+        """Refuse arithmetic in which short integers of NumPy wrap around: beside Python's they keep their type."""
+        held = [self.held.get(v) for v in values]
+        if primitive not in _WRAP or not self.has_numpys or not any(held) or any(is_float(v.type) for v in values):
+            return
+        dtype = np.result_type(*(1 if h is None else np.dtype(h).type(1) for h in held))
+        if dtype.kind == "u" or (dtype.itemsize < 4 and primitive != "invert"):
+            message = f"arithmetic on numbers of {dtype} wraps around"
+            self.refuse("SD201", node, message, help_="convert what is read from the array: `int(...)`")
 
     def refuse_truth_values(self, primitive: str, node: ast.AST) -> NoReturn:
         """Refuse what NumPy does with its truth values in another way than Python, where they may be NumPy's."""
@@ -479,8 +503,9 @@ class Expressions(Lists):
         value = self.number(operand, node)
         if self.is_pythons(operand):
             return self.pythons_own(self.signed(primitive, value, "int64", node))
-        if value.type == BOOL and not self.frame.library:
+        if value.type == BOOL and self.has_numpys:
             self.refuse_truth_values(primitive, node)
+        self.require_long(primitive, (value,), node)
         return self.signed(primitive, value, "int64", node)
 
     def signed(self, primitive: str, value: Value, dtype: str, node: ast.AST) -> Value:
@@ -1110,6 +1135,8 @@ INSTEAD = "make another, `{**old, key: value}`, or use separate variables"
 _OBJECTS = "make its class a dataclass, or read what you need outside and pass it in"
 _MANY = 100  # elements of what is read from outside
 _OUTSIDE = "pass it as an argument, or take the numbers out of it before the function"
+
+_WRAP = {"add", "subtract", "multiply", "power", "left_shift", "negative", "square", "invert"}
 
 _OF_TRUTH_VALUES = {
     "add": ("NumPy's truth values are added with `or`, Python's as integers", "write `int(...)` around them, or `|`"),

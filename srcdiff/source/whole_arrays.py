@@ -188,11 +188,18 @@ class WholeArrays(Iterators):
             values = [lazy.at(place(where)) for lazy, place in zip(lazies, places, strict=True)]
             if single:
                 values = [self.cast(v, FLOAT32) if v.type == FLOAT else v for v in values]
-            return self.as_element(self.number(combine(values), node), dtype)
+            return self.wrapped(self.as_element(self.number(combine(values), node), dtype), dtype)
 
         if not sizes:
             return at(())
         return self.new_lazy(dtype, sizes, at, lazies, straight)
+
+    def wrapped(self, value: Value, dtype: str) -> Value:
+        """A number as an array of this type holds it: one that is too large for 32 bits wraps around."""
+        if dtype != "int32" or value.type != INT or self.held.get(value) == "int32" or value in self.constants:
+            return value
+        half, whole = self.const(2**31), self.const(2**32)
+        return self.apply("subtract", self.apply("remainder", self.apply("add", value, half), whole), half)
 
     def require_wide(self, dtype: str, node: ast.AST) -> None:
         """Refuse results of a type that is not computed in."""
@@ -400,7 +407,7 @@ class WholeArrays(Iterators):
         if op is not None:
             old = self.load(target, places)
             value = self.number(self.updated_element(op, old, value, node), node)
-        self.write_element(target, places, value)
+        self.write_element(target, places, self.wrapped(value, target.array.dtype))
 
     def updated_element(self, op: Update, old: Value, value: Value, node: ast.AST) -> Abstract:
         if isinstance(op, np.ufunc) or op is ast.Pow:
@@ -437,7 +444,10 @@ class WholeArrays(Iterators):
         return (whole, place) if array.array.rank == 0 and place and len(place) == len(items) else (array, indices)
 
     def load(self, array: Value, indices: Places, name: str = "") -> Value:
-        return super().load(*self.seen_element(array, indices), name)
+        value = super().load(*self.seen_element(array, indices), name)
+        if value.type == INT and array not in self.storage:
+            self.held[value] = array.array.dtype
+        return value
 
     def store(self, array: Value, indices: Places, value: Value, adds: bool = False) -> None:
         array, indices = self.seen_element(array, indices)

@@ -72,6 +72,13 @@ def add_at(a, i, b):
     return np.sum(a)
 
 
+def added_up(n, x):
+    total = 0
+    for k in n:
+        total += k
+    return total * x
+
+
 def powers_in_place(i, x):
     i **= i - 2
     return np.sum(i) * x
@@ -401,6 +408,7 @@ def multiplied_into_integers(i, x):
 _INTEGERS = (integers(1, 2, 4), 1.5)
 
 _TRUTH = (booleans("x.x"), 1.5)
+_BYTES = (integers(3, 200, 100, dtype=np.uint8), 1.5)
 
 REFUSED: list[Refusal] = [
     _refusal("elements_added", lambda m, x: (m[0] + m[2]) * x, _TRUTH, "truth values", "`or`", "int(...)", "|"),
@@ -414,6 +422,10 @@ REFUSED: list[Refusal] = [
     ),
     _refusal("half_of_truth", lambda m, x: np.exp(m[0]) * x, _TRUTH, "float16", "not supported"),
     _refusal("bytes_of_truth", lambda m, x: np.sum(np.square(m)) * x, _TRUTH, "int8", "wraps around", "astype(int)"),
+    _refusal("byte_subtracted", lambda n, x: (n[0] - 4) * x, _BYTES, "uint8", "wraps around", "int(...)"),
+    _refusal("byte_negated", lambda n, x: -n[0] * x, _BYTES, "uint8", "wraps around"),
+    _refusal("bytes_added_up", added_up, _BYTES, "uint8", "wraps around"),
+    _refusal("byte_subtracted_by_numpy", lambda n, x: np.subtract(n[0], 4) * x, _BYTES, "uint8", "wraps around"),
     _refusal("sum_of_bytes", lambda m, x: np.sum(m, dtype=np.int8) * x, _TRUTH, "dtype", "wraps around"),
     _refusal("mean_of_integers", lambda i, x: np.mean(i, dtype=int) * x, _INTEGERS, "dtype", "integers"),
     _refusal("variance_of_integers", lambda i, x: np.var(i, dtype=int) * x, _INTEGERS, "dtype", "integers"),

@@ -224,6 +224,13 @@ def into_single(a, b):
     return np.sum(b * b)
 
 
+def wraps_at_32_bits(a, n, w):
+    m = n.copy()
+    m += 2**31 - 1
+    m[1:] *= n[1:]
+    return np.sum((m / 2**31 + (n * n - 1 + -n) / 2**31) * a * w) + a[n[:1] - 1][0]
+
+
 PROMOTION: list[Row] = [
     row("single_times_double", lambda a, b, w: np.sum(a * b * w), once(_single(3), (3,)) + once((2, 3), _single(3))),
     row("single_times_float", lambda a, x, w: np.sum(a * x * w), once(_single(3), 0.7)),
@@ -238,6 +245,17 @@ PROMOTION: list[Row] = [
     row("mean_of_integers", lambda a, n, w: np.sum((a - np.mean(n)) ** 2 * w), once((3,), integers(3, 4, 6))),
     row("function_of_integers", lambda a, n, w: np.sum(np.sqrt(n) * np.exp(-n) * a * w), once((3,), integers(3, 4, 5))),
     row("into_single", into_single, once((3,), _single(3))),
+    row("wraps_at_32_bits", wraps_at_32_bits, once((3,), integers(3, 70_000, -(2**31), dtype=np.int32))),
+    row(
+        "converted_to_32_bits",
+        lambda a, n, w: np.sum(n.astype(np.int32) / 2**31 * a * w),
+        once((2,), integers(3, 2**31)),
+    ),
+    row(
+        "bytes_as_numbers",
+        lambda a, n: (int(n[0]) - 4 + n[1] * 0.5 + (n[1] > n[0]) + n[2] // 7) * a[n[0]],
+        once((4,), integers(3, 200, 100, dtype=np.uint8)),
+    ),
 ]
 
 # --------------------------------------------------------------------------------------------------- truth values
