@@ -131,6 +131,8 @@ class Environment(Shapes):
         """Whether it is what a thread of a GPU runs."""
         self.pythons: set[Value] = set()
         """Numbers that are known to be Python's own, not NumPy's."""
+        self.assumes_pythons = False
+        """Whether that has made a difference."""
         self.held: dict[Value, str] = {}
         """Integers that are elements of arrays, and the type that NumPy has for them."""
         self.became_floats = 0

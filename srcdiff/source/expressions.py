@@ -301,6 +301,8 @@ class Expressions(Lists):
         new = Outside(place, name, path, Value(type_, "_".join([name, *map(str, path)])))
         self.outside.append(new)
         self.given.add(new.value)
+        if type(value) is float:
+            self.pythons.add(new.value)
         return new.value
 
     def expr_NamedExpr(self, node: ast.NamedExpr) -> Abstract:
@@ -360,6 +362,7 @@ class Expressions(Lists):
             return self.list_operator(op, left, right, node)
         a, b = self.numbers(left, right, node)
         if self.is_pythons(left) and self.is_pythons(right):
+            self.assumes_pythons |= a.type == b.type == BOOL
             return self.pythons_own(self.arithmetic(op, a, b, node))
         self.require_long(primitive, (a, b), node)
         if a.type == BOOL and b.type == BOOL and self.has_numpys:
@@ -502,6 +505,7 @@ class Expressions(Lists):
             return self.elementwise((operand,), lambda v: self.signed(primitive, v[0], dtype, node), dtype, node)
         value = self.number(operand, node)
         if self.is_pythons(operand):
+            self.assumes_pythons |= value.type == BOOL
             return self.pythons_own(self.signed(primitive, value, "int64", node))
         if value.type == BOOL and self.has_numpys:
             self.refuse_truth_values(primitive, node)

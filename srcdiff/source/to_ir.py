@@ -1137,6 +1137,7 @@ def _read(
         lists,
         once,
         reader.assumes,
+        reader.assumes_pythons,
         unknown,
         tuple(reader.handed_over),
         tuple(reader.named),
@@ -1156,7 +1157,7 @@ def _argument(reader: Reader, d: Description, name: str, lists: dict[List, Store
         return reader.new_list(()), []
     if d.kind != "stored":
         found, values = reader.fresh(d, name)
-        if d.kind == "value" and NUMPYS not in d.parts:
+        if d.kind == "value" and NUMPYS not in d.parts and not reader.trusted:
             reader.pythons |= set(values)
         return found, values
     arrays = [Value(t, name) for t in leaf_types(d) or () if isinstance(t, Array)]
