@@ -22,6 +22,8 @@ class Static:
     """A constant known when the function is compiled."""
 
     value: Any
+    numpys: bool = field(default=False, compare=False)
+    """Whether it is a number of NumPy's."""
 
 
 @dataclass(frozen=True, slots=True)

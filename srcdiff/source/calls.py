@@ -380,9 +380,11 @@ class Calls(Kernels):
         return self.whose(target, args, self.apply(primitive, *values))
 
     def whose(self, target: Any, args: list[Abstract], result: Value) -> Value:
-        """The result of a function of `math` or a builtin one, of which it is known that it is Python's number."""
-        pythons = getattr(target, "__module__", "") in ("math", "builtins")
-        return self.pythons_own(result) if pythons and (target is not abs or self.is_pythons(args[0])) else result
+        """The result of a function: of one of `math` or a builtin one it is known that it is Python's number."""
+        if getattr(target, "__module__", "") not in ("math", "builtins"):
+            return result if target is None else self.numpys_own(result)
+        is_same = any(result is a for a in args) or (target is abs and not self.is_pythons(args[0]))
+        return result if is_same else self.pythons_own(result)
 
     def of_truth_values(self, primitive: str, values: list[Value], target: np.ufunc, node: ast.AST) -> Value:
         """An elementwise function of truth values, Python's or NumPy's: NumPy has a type for what comes of them."""

@@ -131,6 +131,8 @@ class Environment(Shapes):
         """Whether it is what a thread of a GPU runs."""
         self.pythons: set[Value] = set()
         """Numbers that are known to be Python's own, not NumPy's."""
+        self.numpys: set[Value] = set()
+        """Constants that are NumPy's."""
         self.assumes_pythons = False
         """Whether that has made a difference."""
         self.held: dict[Value, str] = {}

@@ -253,7 +253,8 @@ class Expressions(Lists):
         layout = None if self.frame.library else layout_of(value)
         if isinstance(value, tuple) or layout is not None:
             return self.lift_parts(value, layout, place, name, path, node)
-        if isinstance(value, np.integer | np.bool_):
+        numpys = isinstance(value, np.integer | np.bool_)
+        if numpys:
             value = value.item()
         if isinstance(value, float | np.floating | np.ndarray):
             return self.input_from_outside(value, place, name, path, node)
@@ -262,7 +263,7 @@ class Expressions(Lists):
             self.refuse("SD201", node, f"`{name}` from outside the function is a {what}", help_=_OUTSIDE)
         if not path and not isinstance(value, types.ModuleType) and place is not builtins.__dict__:
             self.guards.append((place, name, value))
-        return Static(value)
+        return Static(value, numpys)
 
     def lift_parts(
         self,
@@ -344,6 +345,12 @@ class Expressions(Lists):
                 return self.elementwise((left, right), lambda v: self.power_of_elements(v[0], v[1], node), dtype, node)
             return self.elementwise((left, right), lambda v: self.arithmetic(op, v[0], v[1], node), dtype, node)
         if isinstance(left, Static) and isinstance(right, Static):
+            if (
+                (left.numpys or right.numpys)
+                and type(left.value) is type(right.value) is bool
+                and op in (ast.Add, ast.Sub)
+            ):
+                self.refuse_truth_values(primitive, node)
             try:
                 result = fold(left.value, right.value)
             except ArithmeticError:
@@ -353,7 +360,7 @@ class Expressions(Lists):
             else:
                 if isinstance(result, complex):
                     self.refuse("SD201", node, "the result is complex", help_="use two floats")
-                return Static(result)
+                return Static(result, left.numpys or right.numpys)
         if isinstance(left, Tuple) and isinstance(right, Tuple) and op is ast.Add:
             return Tuple(left.items + right.items)
         if isinstance(left, Tuple) and isinstance(right, Static) and op is ast.Mult:
@@ -416,8 +423,16 @@ class Expressions(Lists):
     def is_pythons(self, x: Abstract) -> bool:
         """Whether a number is known to be Python's own: NumPy's take part in arithmetic with a type of their own."""
         if isinstance(x, Static):
-            return True
-        return isinstance(x, Value) and (x in self.pythons or x in self.constants or x in self.counters)
+            return not x.numpys
+        if not isinstance(x, Value) or x in self.numpys:
+            return False
+        return x in self.pythons or x in self.constants or x in self.counters
+
+    def numpys_own(self, x: Value) -> Value:
+        """A number that NumPy computes, also where it is folded to a constant."""
+        if x in self.constants:
+            self.numpys.add(x)
+        return x
 
     def pythons_own(self, x: Value) -> Value:
         """A number that Python computes; one that is folded to another stays whose it was."""
@@ -659,7 +674,7 @@ class Expressions(Lists):
             return self.contains(left, right, isinstance(op, ast.NotIn), node)
         primitive, fold = _COMPARE[type(op)]
         if isinstance(left, Static) and isinstance(right, Static):
-            return Static(bool(fold(left.value, right.value)))
+            return Static(bool(fold(left.value, right.value)), left.numpys or right.numpys)
         if isinstance(left, Static) != isinstance(right, Static):
             text = next(x for x in (left, right) if isinstance(x, Static))
             if not isinstance(text.value, _NUMBERS):
@@ -832,6 +847,8 @@ class Expressions(Lists):
                 return Static(getattr(dtype, node.attr))
             case Static(value=np.finfo() | np.iinfo() as limits) if hasattr(limits, node.attr):
                 found = getattr(limits, node.attr)
+                if isinstance(found, np.floating):
+                    return self.numpys_own(self.const(found.item(), Scalar(found.dtype.name)))
                 return Static(found.item() if isinstance(found, np.generic) else found)
             case Static(value=np.ufunc()) if node.attr in _OF_UFUNCS:
                 return Method(base, node.attr)
@@ -1091,7 +1108,8 @@ class Expressions(Lists):
         return out
 
     def dim(self, array: Value, axis: int) -> Value:
-        return self.pythons_own(super().dim(array, axis))
+        size = super().dim(array, axis)
+        return self.pythons_own(size) if self.operations and isinstance(self.operations[-1], Dim) else size
 
     def expr_Slice(self, node: ast.Slice) -> Abstract:
         self.refuse("SD102", node, "a slice stands alone")

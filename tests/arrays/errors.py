@@ -72,6 +72,12 @@ def add_at(a, i, b):
     return np.sum(a)
 
 
+def under_another_name(a):
+    x = a[0]
+    y = float(x)
+    return ((x > 0.0) + (y > 0.0)) * x
+
+
 def added_up(n, x):
     total = 0
     for k in n:
@@ -408,6 +414,7 @@ def multiplied_into_integers(i, x):
 _INTEGERS = (integers(1, 2, 4), 1.5)
 
 _TRUTH = (booleans("x.x"), 1.5)
+_ONE, _YES = np.int64(1), np.True_
 _BYTES = (integers(3, 200, 100, dtype=np.uint8), 1.5)
 
 REFUSED: list[Refusal] = [
@@ -420,6 +427,11 @@ REFUSED: list[Refusal] = [
     _refusal(
         "halves_of_truth", lambda m, x: np.sum(np.exp(m)) * x, _TRUTH, "float16", "not supported", "astype(float)"
     ),
+    _refusal("beside_a_limit", lambda x: ((x > np.finfo(float).eps) + (x > 0)) * x, (1.5,), "truth values"),
+    _refusal("beside_a_constant", lambda x: ((x > np.float64(0.5)) + (x > 0)) * x, (1.5,), "truth values"),
+    _refusal("beside_one_from_outside", lambda x: ((x > _ONE) + (x > 0)) * x, (1.5,), "truth values"),
+    _refusal("both_from_outside", lambda x: (_YES + _YES) * x, (1.5,), "truth values"),
+    _refusal("under_another_name", under_another_name, (array(3),), "truth values"),
     _refusal("half_of_truth", lambda m, x: np.exp(m[0]) * x, _TRUTH, "float16", "not supported"),
     _refusal("bytes_of_truth", lambda m, x: np.sum(np.square(m)) * x, _TRUTH, "int8", "wraps around", "astype(int)"),
     _refusal("byte_subtracted", lambda n, x: (n[0] - 4) * x, _BYTES, "uint8", "wraps around", "int(...)"),
