@@ -536,8 +536,9 @@ class Specialisation:
             and all(type(a) is _ARRAY or type(a) in _PLAIN for a in args)
         )
         self.count = len(names)
-        self.kinds = [(k, type(a)) for k, a in enumerate(args) if type(a) is _ARRAY or self.converters[k]]
-        """What Numba does not tell from other types: arrays of other classes, and what is converted before."""
+        told_apart = compiled.reading.assumes_pythons
+        self.kinds = [(k, type(a)) for k, a in enumerate(args) if type(a) is _ARRAY or self.converters[k] or told_apart]
+        """What Numba does not tell from other types: other arrays and numbers, and what is converted before."""
         self.as_given = len(self.positions) == len(names) and not any(self.converters)
         self.straight = Direct(len(self.positions) + len(self.outside))
         self.direct: Callable[..., Any] = (

@@ -357,6 +357,12 @@ def has_nan(dtype: Any) -> bool:
 
 
 @structural
+def is_short(dtype: Any) -> bool:
+    """Whether these are integers of fewer than 32 bits, or without a sign."""
+    return np.dtype(dtype).kind == "u" or np.dtype(dtype).name in ("int8", "int16")
+
+
+@structural
 def largest(dtype: Any) -> float:
     """The largest number of a type of floats."""
     return float(np.finfo(dtype).max)

@@ -167,7 +167,7 @@ def vecdot(x1: Any, x2: Any, axis: Any = -1) -> Any:
     x1, x2 = np.asarray(x1), np.asarray(x2)
     x1 = np.transpose(x1, axes_moved_last(x1.ndim, (axis,)))
     x2 = np.transpose(x2, axes_moved_last(x2.ndim, (axis,)))
-    return np.sum(x1 * x2, axis=-1)
+    return np.sum(x1 * x2, axis=-1, dtype=common_type(x1.dtype, x2.dtype))
 
 
 def inner(a: Any, b: Any) -> Any:
@@ -223,7 +223,7 @@ def rearranged(a: Any, letters: Any, result: Any) -> Any:
     a = diagonals(a, letters)
     letters = unique(letters)
     if len(letters) > len(result):
-        a = np.sum(a, axis=axes_not_in(letters, result))
+        a = np.sum(a, axis=axes_not_in(letters, result), dtype=a.dtype)
         letters = letters_in(letters, result)
     return in_order(a, letters, result)
 
@@ -308,7 +308,8 @@ def along(a: Any, letters: Any, whole: Any) -> Any:
 def sum_of_products(a: Any, a_letters: Any, b: Any, b_letters: Any, result: Any) -> Any:
     whole = unique(a_letters + b_letters)
     summed = axes_not_in(whole, result)
-    total = np.sum(along(a, a_letters, whole) * along(b, b_letters, whole), axis=summed)
+    products = along(a, a_letters, whole) * along(b, b_letters, whole)
+    total = np.sum(products, axis=summed, dtype=products.dtype)
     return in_order(total, letters_in(whole, result), result) if result else total
 
 

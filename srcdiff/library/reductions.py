@@ -16,6 +16,7 @@ from srcdiff.library.language import (
     in_order,
     interleaved,
     is_array,
+    is_short,
     known,
     only,
     part,
@@ -41,10 +42,13 @@ def sum(
     where: Any = True,
 ) -> Any:
     a = numbers(a, dtype)
+    if a.dtype == np.bool_:
+        return folded_truth(np.logical_or, a, axis, out, keepdims, initial, where)
     axes = axes_of(axis, a.ndim)
     where = chosen(where, a.shape)
+    initial = started(initial, a.dtype)
     if len(axes) == a.ndim:
-        total = initial + zero(a.dtype)
+        total = initial
         for i in each(a.shape):
             if where is True or where[i]:
                 total += a[i]
@@ -53,7 +57,7 @@ def sum(
     result = np.empty(outer, a.dtype)
     if a.ndim - 1 in axes:
         for i in each(outer):
-            total = initial + zero(a.dtype)
+            total = initial
             for j in each(inner):
                 k = interleaved(axes, j, i)
                 if where is True or where[k]:
@@ -78,8 +82,21 @@ def prod(
     where: Any = True,
 ) -> Any:
     a = numbers(a, dtype)
+    if a.dtype == np.bool_:
+        return folded_truth(np.logical_and, a, axis, out, keepdims, initial, where)
     axes = axes_of(axis, a.ndim)
-    return finished(folded(np.multiply, a, axes, initial + zero(a.dtype), where), axes, out, keepdims)
+    return finished(folded(np.multiply, a, axes, started(initial, a.dtype), where), axes, out, keepdims)
+
+
+def folded_truth(ufunc: Any, a: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any) -> Any:
+    """Truth values that are not counted: NumPy adds them with `or` and multiplies them with `and`."""
+    axes = axes_of(axis, a.ndim)
+    return finished(folded(ufunc, a, axes, started(initial, a.dtype), where), axes, out, keepdims)
+
+
+def started(initial: Any, dtype: Any) -> Any:
+    """What a reduction starts from, in the type of its result: 2 for 2.5 where that is of integers."""
+    return initial + zero(dtype) if has_nan(dtype) else np.astype(initial, dtype)
 
 
 def folded(ufunc: Any, a: Any, axes: Any, start: Any, where: Any) -> Any:
@@ -104,11 +121,13 @@ def folded_line(ufunc: Any, a: Any, axes: Any, i: Any, inner: Any, start: Any, w
 
 
 def numbers(a: Any, dtype: Any) -> Any:
-    """The array as numbers that can be added: truth values count as integers."""
+    """The array as numbers that can be added: truth values and short integers count as integers of 64 bits."""
     a = array_like(a)
     if dtype is not None:
+        if is_short(dtype):
+            unsupported("a sum or a product with a `dtype` of so few bits, in which it wraps around,")
         return np.astype(a, dtype)
-    if a.dtype == np.bool_:
+    if not has_nan(a.dtype) and a.dtype != np.int64:
         return np.astype(a, np.int64)
     return a
 
@@ -441,7 +460,7 @@ def extreme_element(
         if where is not True:
             unsupported("the largest or smallest element with `where` but without `initial`")
         return a[interleaved(axes, extreme_place(a, axes, i, inner, sign, leaves_out_nan), i)]
-    best = initial + zero(a.dtype)
+    best = started(initial, a.dtype)
     at = zeros(len(inner))
     found = False
     for j in each(inner):
@@ -452,7 +471,7 @@ def extreme_element(
                 best = x
                 at = j
                 found = True
-    return a[interleaved(axes, at, i)] if found else initial + zero(a.dtype)
+    return a[interleaved(axes, at, i)] if found else started(initial, a.dtype)
 
 
 def extreme_place(a: Any, axes: Any, i: Any, inner: Any, sign: Any, leaves_out_nan: Any) -> Any:

@@ -35,7 +35,7 @@ from srcdiff.library.language import (
 )
 from srcdiff.library.language import ones as ones_of
 from srcdiff.library.language import ufunc_at as at
-from srcdiff.library.reductions import finished, folded, folded_line, numbers, written
+from srcdiff.library.reductions import finished, folded, folded_line, numbers, started, written
 
 
 def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
@@ -48,7 +48,7 @@ def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any
 
 def running(ufunc: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     """Each element taken together with all before it."""
-    a = numbers(a, dtype)
+    a = operands(ufunc, a, dtype)
     if axis is None:
         if a.ndim != 1:
             a = np.ravel(a)
@@ -235,16 +235,25 @@ def reduce(
         return reductions.max(array, axis, out, keepdims, initial, where)
     if ufunc is np.minimum:
         return reductions.min(array, axis, out, keepdims, initial, where)
-    if ufunc is np.logical_or:
+    if initial is None and ufunc is np.logical_or:
         return reductions.any(array, axis, out, keepdims, where=where)
-    if ufunc is np.logical_and:
+    if initial is None and ufunc is np.logical_and:
         return reductions.all(array, axis, out, keepdims, where=where)
-    array = numbers(array, dtype)
+    array = operands(ufunc, array, dtype)
     axes = axes_of(axis, array.ndim)
     start = identity_of(ufunc) if initial is None else initial
     if start is None:
         return finished(from_the_first(ufunc, array, axes, where), axes, out, keepdims)
-    return finished(folded(ufunc, array, axes, start + zero(array.dtype), where), axes, out, keepdims)
+    return finished(folded(ufunc, array, axes, started(start, array.dtype), where), axes, out, keepdims)
+
+
+def operands(ufunc: Any, array: Any, dtype: Any) -> Any:
+    """The array as the function takes it: truth values, or numbers; only sums and products count truth values."""
+    if ufunc is np.logical_and or ufunc is np.logical_or or ufunc is np.logical_xor:
+        return array_like(array) != 0
+    if ufunc is np.add or ufunc is np.multiply or dtype is not None:
+        return numbers(array, dtype)
+    return array_like(array)
 
 
 def from_the_first(ufunc: Any, array: Any, axes: Any, where: Any) -> Any:
@@ -265,7 +274,7 @@ def from_the_first(ufunc: Any, array: Any, axes: Any, where: Any) -> Any:
 
 def reduceat(ufunc: Any, array: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
     """From each position to the next, or to the end; only the element itself, if the next one comes before it."""
-    array, positions = np.asarray(numbers(array, dtype)), np.asarray(indices)
+    array, positions = np.asarray(operands(ufunc, array, dtype)), np.asarray(indices)
     axis = axis_of(axis, array.ndim)
     n, count = array.shape[axis], len(positions)
     check_positions(positions, n)

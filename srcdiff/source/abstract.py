@@ -22,6 +22,8 @@ class Static:
     """A constant known when the function is compiled."""
 
     value: Any
+    numpys: bool = field(default=False, compare=False)
+    """Whether it is a number of NumPy's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +328,8 @@ NOTHING = Description("nothing")
 """The elements of a list that has had none yet: of any type."""
 CONTIGUOUS = Description("contiguous")
 """Part of the description of an argument: an array whose elements follow each other in memory, the last axis first."""
+NUMPYS = Description("numpys")
+"""Part of the description of an argument: a number that is NumPy's, not Python's."""
 
 
 def describe(x: Abstract) -> Description:

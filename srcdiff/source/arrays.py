@@ -456,7 +456,7 @@ class Arrays(WholeArrays):
 
         def at(places: Places) -> Value:
             value = source.at(places)
-            return self.as_element(value, name)
+            return self.wrapped(self.as_element(value, name), name if source.dtype in _LONG else source.dtype)
 
         if not wide and source.dtype != name and name not in ("int32", "intp"):
             self.refuse("SD201", node, f"conversion to {name} wraps around", help_="use np.int64 or a float type")
@@ -512,7 +512,10 @@ class Arrays(WholeArrays):
             self.raise_if(several, ValueError, "can only convert an array of size 1 to a Python scalar")
             where = tuple(Static(0) for _ in range(array.array.rank))
         value = self.load(array, tuple(self.integer(w, node) for w in where))
-        return self.cast(value, FLOAT) if is_float(value.type) else value  # it was NumPy's, and is Python's now
+        return self.cast(value, FLOAT) if is_float(value.type) else self.unheld(value)  # it is Python's now
+
+
+_LONG = ("int64", "uint64", "uint32")
 
 
 def _commas(sizes: Sequence[Value]) -> list[str | Value]:

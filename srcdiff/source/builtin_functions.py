@@ -258,7 +258,7 @@ class Builtins(Sequences):
         """A number, or an array, of another type."""
         if self.is_array(x):
             return self.call_astype(node, x, Static(to.dtype))
-        return self.cast(self.number(x, node), to)
+        return self.numpys_own(self.unheld(self.cast(self.number(x, node), to)))
 
     def call_float32(self, node: ast.AST, x: Abstract) -> Abstract:
         return self.converted(x, Scalar("float32"), node)

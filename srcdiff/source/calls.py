@@ -367,14 +367,38 @@ class Calls(Kernels):
             self.refuse("SD304", node, f"`{primitive}` takes {row.arity} arguments, {len(args)} are given")
         if primitive == "power":
             return self.binary(ast.Pow, args[0], args[1], node)
+        if primitive in ("logical_and", "logical_or"):  # whose operands are numbers that are not zero
+            args = [self.truth(a, node) for a in args]
         values = [self.number(a, node) for a in args]
+        if isinstance(target, np.ufunc) and row.result != "bool" and all(v.type == BOOL for v in values):
+            return self.of_truth_values(primitive, values, target, node)
+        if isinstance(target, np.ufunc):
+            self.require_long(primitive, values, node)
         if row.result == "float":
             values = [self.cast(v, FLOAT) if not is_float(v.type) else v for v in values]
-        if row.result != "bool" and primitive != "bool":
-            values = [self.plain_number(v) for v in values]
         if primitive in ("int", "float", "bool"):
-            return self.cast(values[0], {"int": INT, "float": FLOAT, "bool": BOOL}[primitive])
-        return self.apply(primitive, *values)
+            kind = {"int": INT, "float": FLOAT, "bool": BOOL}[primitive]
+            return self.whose(target, args, self.unheld(self.cast(values[0], kind)))
+        if target is abs and values[0].type == BOOL and not self.is_pythons(args[0]):
+            return values[0]
+        if row.result != "bool":
+            values = [self.plain_number(v) for v in values]
+        return self.whose(target, args, self.apply(primitive, *values))
+
+    def whose(self, target: Any, args: list[Abstract], result: Value) -> Value:
+        """The result of a function: of one of `math` or a builtin one it is known that it is Python's number."""
+        if getattr(target, "__module__", "") not in ("math", "builtins"):
+            return result if target is None else self.numpys_own(result)
+        is_same = any(result is a for a in args) or (target is abs and not self.is_pythons(args[0]))
+        return result if is_same else self.pythons_own(result)
+
+    def of_truth_values(self, primitive: str, values: list[Value], target: np.ufunc, node: ast.AST) -> Value:
+        """An elementwise function of truth values, Python's or NumPy's: NumPy has a type for what comes of them."""
+        kind = self.promoted(target, values, node)
+        self.require_wide(kind, node)
+        if primitive == "invert":
+            return self.signed(primitive, values[0], kind, node)
+        return self.as_element(self.number(self.call_primitive(primitive, list(values), {}, node), node), kind)
 
     def number_in_text(self, kind: type, args: list[Abstract], node: ast.AST) -> Abstract:
         """`float("inf")`, `int("ff", 16)`."""
@@ -409,6 +433,8 @@ class Calls(Kernels):
         def element(values: list[Value]) -> Abstract:
             if primitive == "power":
                 return self.power_of_elements(values[0], values[1], node)
+            if primitive == "invert":
+                return self.signed(primitive, values[0], kind, node)
             return self.call_primitive(primitive, list(values), {}, node)
 
         result = self.elementwise(args, element, kind, node)

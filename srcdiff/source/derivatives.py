@@ -60,6 +60,8 @@ class Reading:
     """Numbers that the function assigns once, by name."""
     assumes_sizes: bool = False
     """Whether it was read as if no size were one that stretches."""
+    assumes_pythons: bool = False
+    """Whether something else would come of arguments that are numbers of NumPy's."""
     unknown_calls: tuple[Any, ...] = ()
     """What to say if the backend does not compile the calls of which nothing is known."""
     passed: tuple[Passed, ...] = ()
@@ -263,6 +265,8 @@ class Derivatives(Recursion):
         value = self.cast(self.value(x), d.detail)
         fresh = self.register(Value(value.type, value.name or name))
         pairs.append((fresh, value))
+        if self.is_pythons(x):
+            self.pythons.add(fresh)
         if isinstance(value.type, Array):
             self.stands_for(fresh, value)
         return fresh

@@ -16,6 +16,7 @@ from srcdiff.ir.types import BOOL, INT, Array, Stack, Type, is_float
 from srcdiff.source.abstract import (
     CONTIGUOUS,
     MISSING,
+    NUMPYS,
     POISON,
     Abstract,
     Choice,
@@ -130,6 +131,16 @@ class Environment(Shapes):
         """Names that are given such."""
         self.mixed: set[Key] = set()
         """Names that are numbers on some paths, and arrays without axes on others."""
+        self.is_kernel = False
+        """Whether it is what a thread of a GPU runs."""
+        self.pythons: set[Value] = set()
+        """Numbers that are known to be Python's own, not NumPy's."""
+        self.numpys: set[Value] = set()
+        """Constants that are NumPy's."""
+        self.assumes_pythons = False
+        """Whether that has made a difference."""
+        self.held: dict[Value, str] = {}
+        """Integers that are elements of arrays, and the type that NumPy has for them."""
         self.became_floats = 0
         """How many integers have become floats where paths meet."""
 
@@ -306,7 +317,7 @@ class Environment(Shapes):
             for part in d.parts:
                 if part == CONTIGUOUS:
                     self.contiguous.add(value)
-                else:
+                elif part != NUMPYS:
                     self.stretches(value, part.detail)
             return value, [value]
         if d.kind == "static":

@@ -8,7 +8,7 @@ import operator
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -258,7 +258,8 @@ class Expressions(Lists):
         layout = None if self.frame.library else layout_of(value)
         if isinstance(value, tuple) or layout is not None:
             return self.lift_parts(value, layout, place, name, path, node)
-        if isinstance(value, np.integer | np.bool_):
+        numpys = isinstance(value, np.integer | np.bool_)
+        if numpys:
             value = value.item()
         if type(value) in (float, np.ndarray, np.memmap) or isinstance(value, np.floating):
             return self.input_from_outside(value, place, name, path, node)
@@ -267,7 +268,7 @@ class Expressions(Lists):
             self.refuse("SD201", node, f"`{name}` from outside the function is a {what}", help_=_OUTSIDE)
         if not path and not isinstance(value, types.ModuleType) and place is not builtins.__dict__:
             self.guards.append((place, name, value))
-        return Static(value)
+        return Static(value, numpys)
 
     def lift_parts(
         self,
@@ -306,6 +307,8 @@ class Expressions(Lists):
         new = Outside(place, name, path, Value(type_, "_".join([name, *map(str, path)])))
         self.outside.append(new)
         self.given.add(new.value)
+        if type(value) is float:
+            self.pythons.add(new.value)
         return new.value
 
     def expr_NamedExpr(self, node: ast.NamedExpr) -> Abstract:
@@ -345,8 +348,14 @@ class Expressions(Lists):
             dtype = self.promoted(getattr(np, primitive), (left, right), node)
             if op is ast.Pow:
                 return self.elementwise((left, right), lambda v: self.power_of_elements(v[0], v[1], node), dtype, node)
-            return self.elementwise((left, right), lambda v: self.binary(op, v[0], v[1], node), dtype, node)
+            return self.elementwise((left, right), lambda v: self.arithmetic(op, v[0], v[1], node), dtype, node)
         if isinstance(left, Static) and isinstance(right, Static):
+            if (
+                (left.numpys or right.numpys)
+                and type(left.value) is type(right.value) is bool
+                and op in (ast.Add, ast.Sub)
+            ):
+                self.refuse_truth_values(primitive, node)
             try:
                 result = fold(left.value, right.value)
             except ArithmeticError:
@@ -356,7 +365,7 @@ class Expressions(Lists):
             else:
                 if isinstance(result, complex):
                     self.refuse("SD201", node, "the result is complex", help_="use two floats")
-                return Static(result)
+                return Static(result, left.numpys or right.numpys)
         if isinstance(left, Tuple) and isinstance(right, Tuple) and op is ast.Add:
             return Tuple(left.items + right.items)
         if isinstance(left, Tuple) and isinstance(right, Static) and op is ast.Mult:
@@ -364,6 +373,20 @@ class Expressions(Lists):
         if isinstance(left, List) or isinstance(right, List):
             return self.list_operator(op, left, right, node)
         a, b = self.numbers(left, right, node)
+        if self.is_pythons(left) and self.is_pythons(right):
+            self.assumes_pythons |= a.type == b.type == BOOL
+            return self.pythons_own(self.arithmetic(op, a, b, node))
+        self.require_long(primitive, (a, b), node)
+        if a.type == BOOL and b.type == BOOL and self.has_numpys:
+            if op is ast.Mult:
+                return self.apply("logical_and", a, b)
+            if op in (ast.Add, ast.Sub):
+                self.refuse_truth_values(primitive, node)
+        return self.arithmetic(op, a, b, node)
+
+    def arithmetic(self, op: type[ast.operator], a: Value, b: Value, node: ast.AST) -> Value:
+        """Of two numbers, among which truth values are 0 and 1."""
+        primitive, _ = _BINARY[op]
         bitwise = op in (ast.BitAnd, ast.BitOr, ast.BitXor)
         if not (bitwise and a.type == BOOL and b.type == BOOL):
             a, b = self.plain_number(a), self.plain_number(b)
@@ -381,7 +404,7 @@ class Expressions(Lists):
         if exponent.type == INT and not is_float(base.type) and (known is None or known < 0):
             negative = self.apply("less", exponent, self.const(0))
             self.raise_if(negative, ValueError, "Integers to negative integer powers are not allowed.")
-        return self.binary(ast.Pow, base, exponent, node)
+        return self.arithmetic(ast.Pow, base, exponent, node)
 
     def numbers(self, left: Abstract, right: Abstract, node: ast.AST) -> tuple[Value, Value]:
         """Two scalars; an integer constant of more than 64 bits is a float beside a float, as Python takes it."""
@@ -396,6 +419,54 @@ class Expressions(Lists):
     def plain_number(self, value: Value) -> Value:
         """A truth value in arithmetic is 0 or 1."""
         return self.cast(value, INT) if value.type == BOOL else value
+
+    @property
+    def has_numpys(self) -> bool:
+        """Whether there are numbers of NumPy with types of their own: not in our functions, nor in what a GPU runs."""
+        return not self.frame.library and not self.is_kernel
+
+    def is_pythons(self, x: Abstract) -> bool:
+        """Whether a number is known to be Python's own: NumPy's take part in arithmetic with a type of their own."""
+        if isinstance(x, Static):
+            return not x.numpys
+        if not isinstance(x, Value) or x in self.numpys:
+            return False
+        return x in self.pythons or x in self.constants or x in self.counters
+
+    def numpys_own(self, x: Value) -> Value:
+        """A number that NumPy computes, also where it is folded to a constant."""
+        if x in self.constants:
+            self.numpys.add(x)
+        return x
+
+    def pythons_own(self, x: Value) -> Value:
+        """A number that Python computes; one that is folded to another stays whose it was."""
+        if self.operations and getattr(self.operations[-1], "out", None) is x:
+            self.pythons.add(x)
+        return x
+
+    def unheld(self, value: Value) -> Value:
+        """An integer from an array, converted: it has no longer the type it had there."""
+        if value not in self.held:
+            return value
+        out = Value(INT, value.name)
+        self.add(Apply(out, "int", (value,), span=self.span))
+        return out
+
+    def require_long(self, primitive: str, values: Sequence[Value], node: ast.AST) -> None:
+        """Refuse arithmetic in which short integers of NumPy wrap around: beside Python's they keep their type."""
+        held = [self.held.get(v) for v in values]
+        if primitive not in _WRAP or not self.has_numpys or not any(held) or any(is_float(v.type) for v in values):
+            return
+        dtype = np.result_type(*(1 if h is None else np.dtype(h).type(1) for h in held))
+        if dtype.kind == "u" or (dtype.itemsize < 4 and primitive != "invert"):
+            message = f"arithmetic on numbers of {dtype} wraps around"
+            self.refuse("SD201", node, message, help_="convert what is read from the array: `int(...)`")
+
+    def refuse_truth_values(self, primitive: str, node: ast.AST) -> NoReturn:
+        """Refuse what NumPy does with its truth values in another way than Python, where they may be NumPy's."""
+        message, help_ = _OF_TRUTH_VALUES[primitive]
+        self.refuse("SD205", node, f"{message}, and it is not known whose they are here", help_=help_)
 
     def list_operator(self, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
         if isinstance(left, List) and isinstance(right, List) and op is ast.Add:
@@ -439,7 +510,9 @@ class Expressions(Lists):
     def expr_UnaryOp(self, node: ast.UnaryOp) -> Abstract:
         if isinstance(node.op, ast.Not):
             truth = self.condition(node.operand)
-            return Static(not truth.value) if isinstance(truth, Static) else self.apply("logical_not", truth)
+            if isinstance(truth, Static):
+                return Static(not truth.value)
+            return self.pythons_own(self.apply("logical_not", truth))
         operand = self.lazily(node.operand)
         primitive, fold = _UNARY[type(node.op)]
         if isinstance(operand, Static):
@@ -449,10 +522,21 @@ class Expressions(Lists):
     def unary(self, primitive: str, operand: Abstract, node: ast.AST) -> Abstract:
         if self.is_array(operand):
             dtype = self.promoted(getattr(np, primitive), (operand,), node)
-            if primitive == "invert" and dtype == "bool":
-                return self.elementwise((operand,), lambda v: self.apply("logical_not", v[0]), dtype, node)
-            return self.elementwise((operand,), lambda v: self.unary(primitive, v[0], node), dtype, node)
-        value = self.plain_number(self.number(operand, node))
+            return self.elementwise((operand,), lambda v: self.signed(primitive, v[0], dtype, node), dtype, node)
+        value = self.number(operand, node)
+        if self.is_pythons(operand):
+            self.assumes_pythons |= value.type == BOOL
+            return self.pythons_own(self.signed(primitive, value, "int64", node))
+        if value.type == BOOL and self.has_numpys:
+            self.refuse_truth_values(primitive, node)
+        self.require_long(primitive, (value,), node)
+        return self.signed(primitive, value, "int64", node)
+
+    def signed(self, primitive: str, value: Value, dtype: str, node: ast.AST) -> Value:
+        """`-`, `+` or `~` of a number; the opposite of a truth value where the result is to be one."""
+        if primitive == "invert" and dtype == "bool":
+            return self.apply("logical_not", value)
+        value = self.plain_number(value)
         if primitive == "invert" and is_float(value.type):
             self.refuse("SD203", node, "this operator needs integers", help_="convert with `int(...)`")
         return self.apply(primitive, value)
@@ -534,7 +618,9 @@ class Expressions(Lists):
             return chosen
         self.operations.pop()
         self.operations.extend(block.operations)
-        return self.apply("logical_and" if is_and else "logical_or", last.condition, block.yields[0])
+        result = self.apply("logical_and" if is_and else "logical_or", last.condition, block.yields[0])
+        both = self.is_pythons(last.condition) and self.is_pythons(block.yields[0])
+        return self.pythons_own(result) if both else result
 
     def expr_IfExp(self, node: ast.IfExp) -> Abstract:
         truth = self.condition(node.test)
@@ -564,7 +650,9 @@ class Expressions(Lists):
             elif isinstance(test, Static):
                 result = result if test.value else test
             else:
+                both = self.is_pythons(result) and self.is_pythons(test)
                 result = self.apply("logical_and", self.value(result), self.value(test))
+                result = self.pythons_own(result) if both else result
             left = right
         assert result is not None
         return result
@@ -599,7 +687,7 @@ class Expressions(Lists):
             return self.contains(left, right, isinstance(op, ast.NotIn), node)
         primitive, fold = _COMPARE[type(op)]
         if isinstance(left, Static) and isinstance(right, Static):
-            return Static(bool(fold(left.value, right.value)))
+            return Static(bool(fold(left.value, right.value)), left.numpys or right.numpys)
         if isinstance(left, Static) != isinstance(right, Static):
             text = next(x for x in (left, right) if isinstance(x, Static))
             if not isinstance(text.value, _NUMBERS):
@@ -610,7 +698,8 @@ class Expressions(Lists):
             return self.equal_tuples(op, left, right, node)
         if isinstance(left, Tuple) and isinstance(right, Tuple):
             return self.ordered_tuples(op, left, right, node)
-        return self.apply(primitive, *self.numbers(left, right, node))
+        result = self.apply(primitive, *self.numbers(left, right, node))
+        return self.pythons_own(result) if self.is_pythons(left) and self.is_pythons(right) else result
 
     def identical(self, left: Abstract, right: Abstract, negated: bool, node: ast.AST) -> Abstract:
         """`is`, where it can be decided: constants, functions, lists, truth values."""
@@ -771,6 +860,8 @@ class Expressions(Lists):
                 return Static(getattr(dtype, node.attr))
             case Static(value=np.finfo() | np.iinfo() as limits) if hasattr(limits, node.attr):
                 found = getattr(limits, node.attr)
+                if isinstance(found, np.floating):
+                    return self.numpys_own(self.const(found.item(), Scalar(found.dtype.name)))
                 return Static(found.item() if isinstance(found, np.generic) else found)
             case Static(value=np.ufunc()) if node.attr in _OF_UFUNCS:
                 return Method(base, node.attr)
@@ -1029,6 +1120,10 @@ class Expressions(Lists):
         self.add(Dim(out, array, axis, span=self.span))
         return out
 
+    def dim(self, array: Value, axis: int) -> Value:
+        size = super().dim(array, axis)
+        return self.pythons_own(size) if self.operations and isinstance(self.operations[-1], Dim) else size
+
     def expr_Slice(self, node: ast.Slice) -> Abstract:
         self.refuse("SD102", node, "a slice stands alone")
 
@@ -1083,6 +1178,16 @@ INSTEAD = "make another, `{**old, key: value}`, or use separate variables"
 _OBJECTS = "make its class a dataclass, or read what you need outside and pass it in"
 _MANY = 100  # elements of what is read from outside
 _OUTSIDE = "pass it as an argument, or take the numbers out of it before the function"
+
+_WRAP = {"add", "subtract", "multiply", "power", "left_shift", "negative", "square", "invert"}
+
+_OF_TRUTH_VALUES = {
+    "add": ("NumPy's truth values are added with `or`, Python's as integers", "write `int(...)` around them, or `|`"),
+    "subtract": ("NumPy does not subtract truth values, Python does", "write `int(...)` around them, or `^`"),
+    "negative": ("NumPy's truth values have no sign, Python's are integers", "write `int(...)` around it"),
+    "positive": ("NumPy's truth values have no sign, Python's are integers", "write `int(...)` around it"),
+    "invert": ("`~` of NumPy's truth values is `not`, of Python's an integer", "write `not`, or `~int(...)`"),
+}
 
 _INDEX_TRICKS = (np.r_, np.c_, np.mgrid, np.ogrid)
 

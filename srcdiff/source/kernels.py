@@ -35,7 +35,6 @@ class Kernels(Optionals):
 
     def __init__(self) -> None:
         super().__init__()
-        self.is_kernel = False
         self.first: list[Operation] = []
         """What stands at the start of a kernel, wherever it was asked for: coordinates, and arrays of constant size."""
         self.coordinates: dict[str, Value] = {}

@@ -10,7 +10,7 @@ import numpy as np
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_supported_dtype
-from srcdiff.source.abstract import CONTIGUOUS, Abstract, Description, Items, Record, Stored, Tuple
+from srcdiff.source.abstract import CONTIGUOUS, NUMPYS, Abstract, Description, Items, Record, Stored, Tuple
 from srcdiff.source.structures import layout_of, parts_of
 
 
@@ -18,8 +18,9 @@ def describe_argument(value: Any, name: str, span: Span | None, *, exact: bool =
     """What the compiler has to know about an argument; `exact` adds which axes of arrays have the length one."""
     if isinstance(value, np.generic):
         if value.dtype.name == "float32":
-            return Description("value", Scalar("float32"))
-        value = value.item()
+            return Description("value", Scalar("float32"), (NUMPYS,))
+        found = describe_argument(value.item(), name, span)
+        return Description("value", found.detail, (NUMPYS,)) if found.kind == "value" else found
     match value:
         case Description():
             return value
@@ -92,7 +93,7 @@ def units(value: np.ndarray[Any, Any]) -> tuple[Description, ...]:
 def floats_for_integers(description: Description) -> Description:
     """A number to differentiate by is a float, also where the caller writes `3`."""
     if description.kind == "value" and description.detail == INT:
-        return Description("value", FLOAT)
+        return Description("value", FLOAT, description.parts)
     if description.kind == "items":
         return Description("stored", None, (Description("value", FLOAT),))
     if description.kind in ("tuple", "record", "stored"):

@@ -35,9 +35,10 @@ from srcdiff.ir.nodes import (
     Value,
     walk,
 )
-from srcdiff.ir.types import FLOAT, INT, Array, Scalar, Stack, is_float
+from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, is_float
 from srcdiff.source.abstract import (
     MISSING,
+    NUMPYS,
     Abstract,
     Description,
     Drawn,
@@ -565,7 +566,11 @@ class Reader(Derivatives):
                 return
             self.go_back(mark)  # the right side may change the element: read it first, as Python does
         old = self.load(base, place)
-        new = self.binary(type(node.op), old, self.expr(node.value), node)
+        value = self.expr(node.value)
+        if old.type == BOOL and isinstance(node.op, ast.Add):  # NumPy's, and so is what comes of it
+            new: Abstract = self.arithmetic(ast.Add, old, self.number(value, node), node)
+        else:
+            new = self.binary(type(node.op), old, value, node)
         self.write_element(base, place, self.number(new, node))
 
     def augment_part(self, node: ast.AugAssign, base: Value, items: list[Abstract | Item]) -> None:
@@ -1133,6 +1138,7 @@ def _read(
         lists,
         once,
         reader.assumes,
+        reader.assumes_pythons,
         unknown,
         tuple(reader.handed_over),
         tuple(reader.named),
@@ -1151,7 +1157,10 @@ def _argument(reader: Reader, d: Description, name: str, lists: dict[List, Store
     if d.kind == "items":
         return reader.new_list(()), []
     if d.kind != "stored":
-        return reader.fresh(d, name)
+        found, values = reader.fresh(d, name)
+        if d.kind == "value" and NUMPYS not in d.parts and not reader.trusted:
+            reader.pythons |= set(values)
+        return found, values
     arrays = [Value(t, name) for t in leaf_types(d) or () if isinstance(t, Array)]
     reader.storage.update(arrays)
     handle = List()

@@ -178,8 +178,7 @@ class WholeArrays(Iterators):
         node: ast.AST,
     ) -> Abstract:
         """The operation on all elements, with NumPy's broadcasting."""
-        if dtype not in _WIDE:
-            self.refuse("SD201", node, f"arithmetic on arrays of {dtype} wraps around", help_="convert with `.astype`")
+        self.require_wide(dtype, node)
         lazies = [self.lazy(x, node) for x in operands]
         sizes, places, straight = self.broadcast(lazies, node)
         lazies = [self.once(lazy, sizes, node) for lazy in lazies]
@@ -189,11 +188,31 @@ class WholeArrays(Iterators):
             values = [lazy.at(place(where)) for lazy, place in zip(lazies, places, strict=True)]
             if single:
                 values = [self.cast(v, FLOAT32) if v.type == FLOAT else v for v in values]
-            return self.as_element(self.number(combine(values), node), dtype)
+            return self.wrapped(self.as_element(self.number(combine(values), node), dtype), dtype)
 
         if not sizes:
             return at(())
         return self.new_lazy(dtype, sizes, at, lazies, straight)
+
+    def wrapped(self, value: Value, dtype: str) -> Value:
+        """A number as an array of this type holds it: one that is too large for 32 bits wraps around."""
+        if dtype != "int32" or value.type != INT or self.held.get(value) == "int32" or value in self.constants:
+            return value
+        half, whole = self.const(2**31), self.const(2**32)
+        return self.apply("subtract", self.apply("remainder", self.apply("add", value, half), whole), half)
+
+    def require_wide(self, dtype: str, node: ast.AST) -> None:
+        """Refuse results of a type that is not computed in."""
+        if dtype in _WIDE:
+            return
+        if dtype == "float16":
+            message, help_ = "NumPy computes this in float16, which is not supported", "convert with `.astype(float)`"
+        elif dtype == "object":
+            message, help_ = "this is no arithmetic on numbers", "check what the operands are: one may be `None`"
+        else:
+            message = f"the result is of {dtype}, in which arithmetic wraps around"
+            help_ = "convert with `.astype(int)` before"
+        self.refuse("SD201", node, message, help_=help_)
 
     def as_element(self, value: Value, dtype: str) -> Value:
         return self.cast(value, Scalar(dtype) if dtype in ("float64", "float32", "bool") else INT)
@@ -398,8 +417,13 @@ class WholeArrays(Iterators):
             return
         if op is not None:
             old = self.load(target, places)
-            value = self.number(self.updated(op, old, value, node), node)
-        self.write_element(target, places, value)
+            value = self.number(self.updated_element(op, old, value, node), node)
+        self.write_element(target, places, self.wrapped(value, target.array.dtype))
+
+    def updated_element(self, op: Update, old: Value, value: Value, node: ast.AST) -> Abstract:
+        if isinstance(op, np.ufunc) or op is ast.Pow:
+            return self.updated(op, old, value, node)
+        return self.arithmetic(op, old, value, node)
 
     def updated(self, op: Update, old: Abstract, value: Abstract, node: ast.AST) -> Abstract:
         if op in (ast.Pow, np.power) and isinstance(old, Value) and isinstance(value, Value):
@@ -431,7 +455,10 @@ class WholeArrays(Iterators):
         return (whole, place) if array.array.rank == 0 and place and len(place) == len(items) else (array, indices)
 
     def load(self, array: Value, indices: Places, name: str = "") -> Value:
-        return super().load(*self.seen_element(array, indices), name)
+        value = super().load(*self.seen_element(array, indices), name)
+        if value.type == INT and array not in self.storage:
+            self.held[value] = array.array.dtype
+        return value
 
     def store(self, array: Value, indices: Places, value: Value, adds: bool = False) -> None:
         array, indices = self.seen_element(array, indices)

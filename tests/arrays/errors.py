@@ -72,6 +72,19 @@ def add_at(a, i, b):
     return np.sum(a)
 
 
+def under_another_name(a):
+    x = a[0]
+    y = float(x)
+    return ((x > 0.0) + (y > 0.0)) * x
+
+
+def added_up(n, x):
+    total = 0
+    for k in n:
+        total += k
+    return total * x
+
+
 def powers_in_place(i, x):
     i **= i - 2
     return np.sum(i) * x
@@ -404,7 +417,32 @@ def multiplied_into_integers(i, x):
 
 _INTEGERS = (integers(1, 2, 4), 1.5)
 
+_TRUTH = (booleans("x.x"), 1.5)
+_ONE, _YES = np.int64(1), np.True_
+_BYTES = (integers(3, 200, 100, dtype=np.uint8), 1.5)
+
 REFUSED: list[Refusal] = [
+    _refusal("elements_added", lambda m, x: (m[0] + m[2]) * x, _TRUTH, "truth values", "`or`", "int(...)", "|"),
+    _refusal("elements_subtracted", lambda m, x: (m[0] - m[2]) * x, _TRUTH, "NumPy does not subtract", "int(...)"),
+    _refusal("element_inverted", lambda m, x: ~m[0] * x, _TRUTH, "`~`", "`not`"),
+    _refusal("element_negated", lambda m, x: -m[0] * x, _TRUTH, "no sign", "int(...)"),
+    _refusal("comparisons_added", lambda a: ((a[0] > 0) + (a[1] > 0)) * a[0], (array(3),), "truth values", "int(...)"),
+    _refusal("numbers_of_numpy", lambda x, y: ((x > 0) + (y > 0)) * y, (np.float64(0.5), 1.5), "truth values"),
+    _refusal(
+        "halves_of_truth", lambda m, x: np.sum(np.exp(m)) * x, _TRUTH, "float16", "not supported", "astype(float)"
+    ),
+    _refusal("beside_a_limit", lambda x: ((x > np.finfo(float).eps) + (x > 0)) * x, (1.5,), "truth values"),
+    _refusal("beside_a_constant", lambda x: ((x > np.float64(0.5)) + (x > 0)) * x, (1.5,), "truth values"),
+    _refusal("beside_one_from_outside", lambda x: ((x > _ONE) + (x > 0)) * x, (1.5,), "truth values"),
+    _refusal("both_from_outside", lambda x: (_YES + _YES) * x, (1.5,), "truth values"),
+    _refusal("under_another_name", under_another_name, (array(3),), "truth values"),
+    _refusal("half_of_truth", lambda m, x: np.exp(m[0]) * x, _TRUTH, "float16", "not supported"),
+    _refusal("bytes_of_truth", lambda m, x: np.sum(np.square(m)) * x, _TRUTH, "int8", "wraps around", "astype(int)"),
+    _refusal("byte_subtracted", lambda n, x: (n[0] - 4) * x, _BYTES, "uint8", "wraps around", "int(...)"),
+    _refusal("byte_negated", lambda n, x: -n[0] * x, _BYTES, "uint8", "wraps around"),
+    _refusal("bytes_added_up", added_up, _BYTES, "uint8", "wraps around"),
+    _refusal("byte_subtracted_by_numpy", lambda n, x: np.subtract(n[0], 4) * x, _BYTES, "uint8", "wraps around"),
+    _refusal("sum_of_bytes", lambda m, x: np.sum(m, dtype=np.int8) * x, _TRUTH, "dtype", "wraps around"),
     _refusal("mean_of_integers", lambda i, x: np.mean(i, dtype=int) * x, _INTEGERS, "dtype", "integers"),
     _refusal("variance_of_integers", lambda i, x: np.var(i, dtype=int) * x, _INTEGERS, "dtype", "integers"),
     _refusal("deviation_of_integers", lambda i, x: np.std(i, dtype=int) * x, _INTEGERS, "dtype", "integers"),

@@ -224,6 +224,13 @@ def into_single(a, b):
     return np.sum(b * b)
 
 
+def wraps_at_32_bits(a, n, w):
+    m = n.copy()
+    m += 2**31 - 1
+    m[1:] *= n[1:]
+    return np.sum((m / 2**31 + (n * n - 1 + -n) / 2**31) * a * w) + a[n[:1] - 1][0]
+
+
 PROMOTION: list[Row] = [
     row("single_times_double", lambda a, b, w: np.sum(a * b * w), once(_single(3), (3,)) + once((2, 3), _single(3))),
     row("single_times_float", lambda a, x, w: np.sum(a * x * w), once(_single(3), 0.7)),
@@ -238,6 +245,117 @@ PROMOTION: list[Row] = [
     row("mean_of_integers", lambda a, n, w: np.sum((a - np.mean(n)) ** 2 * w), once((3,), integers(3, 4, 6))),
     row("function_of_integers", lambda a, n, w: np.sum(np.sqrt(n) * np.exp(-n) * a * w), once((3,), integers(3, 4, 5))),
     row("into_single", into_single, once((3,), _single(3))),
+    row("wraps_at_32_bits", wraps_at_32_bits, once((3,), integers(3, 70_000, -(2**31), dtype=np.int32))),
+    row(
+        "converted_to_32_bits",
+        lambda a, n, w: np.sum(n.astype(np.int32) / 2**31 * a * w),
+        once((2,), integers(3, 2**31)),
+    ),
+    row(
+        "bytes_as_numbers",
+        lambda a, n: (int(n[0]) - 4 + n[1] * 0.5 + (n[1] > n[0]) + n[2] // 7) * a[n[0]],
+        once((4,), integers(3, 200, 100, dtype=np.uint8)),
+    ),
+]
+
+# --------------------------------------------------------------------------------------------------- truth values
+
+_NOT_ALL_ZERO = np.array([0.3, -0.7, 0.0])
+
+
+def updated_truth(a, m, w):
+    m = m.copy()
+    m += m
+    m[0] += a[0] > 0.0
+    m[1:] += m[:2]
+    m *= a < 5.0
+    return np.sum(m * a * w)
+
+
+def counted_by_python(x, y):
+    """Python's truth values are integers: of its own numbers, of lengths and of counters."""
+    total = ((x > 0.0) + (y > 0.0) - (x > y)) * x * ~(y > 9.0)
+    for k in range(3):
+        total += ((k > 0) + (k > 1)) * x
+    return total * y
+
+
+def counted_up_from_zero(a):
+    count = 0
+    for x in a:
+        count += x > 0.0
+    return (count + int(a[0] > 0.0) + int(a[1] > 0.0)) * a[0]
+
+
+TRUTH_VALUES: list[Row] = [
+    row(
+        "and_of_floats",
+        lambda a, b, w: np.sum(np.logical_and(a, b) * a * w),
+        once((3,), _NOT_ALL_ZERO, low=0.1),
+        wrt=(0, 2),
+    ),
+    row(
+        "or_of_floats", lambda a, b, w: np.sum(np.logical_or(b, a > 0.5) * a * w), once((3,), _NOT_ALL_ZERO), wrt=(0, 2)
+    ),
+    row("or_of_numbers", lambda x: x * np.logical_or(x > 5.0, x), once(0.5)),
+    row(
+        "and_of_integers",
+        lambda a, m, n, w: np.sum(np.logical_and(m, n) * a * w),
+        once((3,), integers(3, 5, 0, dtype=np.int32), integers(4, 2, 1)),
+    ),
+    row(
+        "logical_reduced",
+        lambda a, b: a * (np.logical_and.reduce(b[:2]) + 2.0 * np.logical_or.reduce(b) + np.logical_xor.reduce(b)),
+        once(0.5, _NOT_ALL_ZERO),
+        wrt=(0,),
+    ),
+    row(
+        "logical_reduced_from", lambda a, b: a * np.logical_or.reduce(b, initial=0.5), once(0.5, np.zeros(2)), wrt=(0,)
+    ),
+    row(
+        "logical_running",
+        lambda a, b, w: np.sum((np.logical_and.accumulate(b) + 2.0 * ~np.logical_xor.accumulate(b)) * a * w),
+        once((3,), _NOT_ALL_ZERO),
+        wrt=(0, 2),
+    ),
+    row("largest_running", lambda a, m, w: np.sum(~np.maximum.accumulate(m) * a * w), once((3,), booleans(".x."))),
+    row(
+        "products",
+        lambda a, m: a * (m @ m + 2.0 * np.dot(m, m) + 4.0 * np.inner(m, m) + 8.0 * np.vdot(m, m) + np.vecdot(m, m)),
+        once(0.5, booleans("x.x")),
+    ),
+    row(
+        "contractions",
+        lambda a, m: a * (np.einsum("i,i", m, m) + 2.0 * np.tensordot(m, m, 1) + 4.0 * np.einsum("i->", m)),
+        once(0.5, booleans("x.x")),
+    ),
+    row(
+        "contractions_of_matrices",
+        lambda a, m, w: np.sum((np.einsum("ij->i", m) + 2.0 * np.einsum("ij,ij->i", m, m) + 4.0 * (m @ m[0])) * a * w),
+        once((2,), booleans("xx/.x")),
+    ),
+    row(
+        "sum_of_truth",
+        lambda a, m: a * (np.sum(m, dtype=bool) + 2.0 * np.prod(m, dtype=bool)),
+        once(0.5, booleans("xx.")),
+    ),
+    row("sum_along_axis", lambda a, m, w: np.sum(np.sum(m, 0, dtype=bool) * a * w), once((2,), booleans("xx/x."))),
+    row(
+        "sum_from_a_float",
+        lambda a, n: a * (np.sum(n, initial=2.5) + np.max(n, initial=9.5)),
+        once(0.5, integers(3, 1)),
+    ),
+    row("sum_of_bytes", lambda a, n, w: np.sum(np.sum(n, 0) * a * w), once((2,), np.full((3, 2), 200, np.uint8))),
+    row(
+        "invert", lambda a, m, w: np.sum((np.invert(m) + 2.0 * np.bitwise_not(m)) * a * w), once((3,), booleans("x.x"))
+    ),
+    row("invert_element", lambda a, m: a * (np.invert(m[0]) + 2.0 * np.invert(m[1])), once(0.5, booleans("x.x"))),
+    row("added", lambda a, m, w: np.sum((m + (a > 0.0) + m * m) * a * w), once((3,), booleans("x.x"))),
+    row("added_elements", lambda a: a[0] * np.add(a[0] > -2.0, a[1] > -2.0), once((3,))),
+    row("multiplied_elements", lambda a: a[0] * ((a[0] > -2.0) * (a[1] > -2.0)), once((3,))),
+    row("updated", updated_truth, once((3,), booleans("x.x"))),
+    row("counted_by_python", counted_by_python, once(0.5, 0.7)),
+    row("counted_up_from_zero", counted_up_from_zero, once((3,))),
 ]
 
 # -------------------------------------------------------------------------------------------------- ufunc methods
@@ -2367,6 +2485,7 @@ GROUPS: dict[str, list[Row]] = {
     "operators": OPERATORS,
     "broadcasting": BROADCASTING,
     "promotion": PROMOTION,
+    "truth_values": TRUTH_VALUES,
     "ufunc_methods": UFUNC_METHODS,
     "slices": SLICES,
     "slice_writes": SLICE_WRITES,

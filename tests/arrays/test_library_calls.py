@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import srcdiff
-from tests.arrays.comparison import assert_close, assert_like_argument, assert_slopes, call, same, slopes
+from tests.arrays.comparison import BACKENDS, assert_close, assert_like_argument, assert_slopes, call, same, slopes
 from tests.arrays.rows import Row, array, once, positive_definite, regular, row
 from tests.numerical import clone
 
