@@ -5631,8 +5631,6 @@ def condition_of_the_turns_before(x):
         change = 0.5 * (x / (1.0 + k) - x * x * 0.1)
         x -= change
         k += 1
-        if k > 20:
-            break
     return x * change
 
 
