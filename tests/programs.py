@@ -5642,7 +5642,7 @@ def none_in_the_first_turn(x, n):
     last, field = None, None
     total = x
     for i in range(n):
-        if i > 0:
+        if i > 0 and last > -5.0:
             total += last * x
             field[i % 2] += last * 0.3
             total += np.sum(field) * field[1]

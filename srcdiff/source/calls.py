@@ -59,7 +59,7 @@ from srcdiff.source.environment import Frame
 from srcdiff.source.expressions import CHANGED, INSTEAD
 from srcdiff.source.kernels import Kernels, numba_type
 from srcdiff.source.scopes import assigned_names, inner_scopes, nonlocal_names
-from srcdiff.source.structures import Layout
+from srcdiff.source.structures import Layout, is_plain_tuple
 from srcdiff.source.texts import TEXT_METHODS
 
 _MODULES: dict[str, Any] = {"math": math, "np": np, "builtins": builtins}
@@ -764,6 +764,9 @@ class Calls(Kernels):
         self, kind: type, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
     ) -> Abstract:
         fields: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
+        if not is_plain_tuple(kind):
+            message = f"`{kind.__name__}` does something else than a named tuple does, which is outside the language"
+            self.refuse("SD102", node, message, help_="let functions do it, and leave its class as it is")
         bound = {**dict(zip(fields, args, strict=False)), **keywords}
         for name, default in getattr(kind, "_field_defaults", {}).items():
             if name not in bound:

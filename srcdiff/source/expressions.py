@@ -56,7 +56,7 @@ from srcdiff.source.capture import outside_variable, read_variable
 from srcdiff.source.environment import UNASSIGNED, Frame, list_key
 from srcdiff.source.lists import Lists
 from srcdiff.source.scopes import is_only_use
-from srcdiff.source.structures import Layout, layout_of
+from srcdiff.source.structures import Layout, is_plain_tuple, layout_of
 
 _BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Add: ("add", operator.add),
@@ -256,14 +256,14 @@ class Expressions(Lists):
         What holds others is taken as it is made at this call, and cannot be changed.
         """
         layout = None if self.frame.library else layout_of(value)
-        if isinstance(value, tuple) or layout is not None:
+        if (isinstance(value, tuple) and is_plain_tuple(type(value))) or layout is not None:
             return self.lift_parts(value, layout, place, name, path, node)
         numpys = isinstance(value, np.integer | np.bool_)
         if numpys:
             value = value.item()
         if type(value) in (float, np.ndarray, np.memmap) or isinstance(value, np.floating):
             return self.input_from_outside(value, place, name, path, node)
-        if isinstance(value, float | complex | list | dict | set | np.generic | np.ndarray):
+        if isinstance(value, float | complex | tuple | list | dict | set | np.generic | np.ndarray):
             what = type(value).__name__
             self.refuse("SD201", node, f"`{name}` from outside the function is a {what}", help_=_OUTSIDE)
         if not path and not isinstance(value, types.ModuleType) and place is not builtins.__dict__:
@@ -687,10 +687,15 @@ class Expressions(Lists):
             return self.contains(left, right, isinstance(op, ast.NotIn), node)
         primitive, fold = _COMPARE[type(op)]
         if isinstance(left, Static) and isinstance(right, Static):
-            return Static(bool(fold(left.value, right.value)), left.numpys or right.numpys)
+            try:
+                return Static(bool(fold(left.value, right.value)), left.numpys or right.numpys)
+            except TypeError as error:
+                self.refuse("SD203", node, str(error))
         if isinstance(left, Static) != isinstance(right, Static):
             text = next(x for x in (left, right) if isinstance(x, Static))
             if not isinstance(text.value, _NUMBERS):
+                if not isinstance(op, ast.Eq | ast.NotEq):
+                    self.refuse("SD203", node, f"{self.said(left)} and {self.said(right)} have no order")
                 return Static(isinstance(op, ast.NotEq))
         if self.is_array(left) or self.is_array(right):
             return self.elementwise((left, right), lambda v: self.compare(op, v[0], v[1], node), "bool", node)

@@ -16,7 +16,7 @@ from srcdiff.ir.types import Array
 from srcdiff.source.abstract import Abstract, Iteration, List, Maybe, Optional, Static, Tuple
 from srcdiff.source.environment import Frame, Key
 from srcdiff.source.scopes import names_in
-from srcdiff.source.structures import own_operators
+from srcdiff.source.structures import own_methods
 from srcdiff.source.texts import Texts
 
 
@@ -39,10 +39,19 @@ class Optionals(Texts):
     def binary(self, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
         left, right = self.needed(left, node), self.needed(right, node)
         for group, times in ((left, right), (right, left)):
+            if isinstance(group, Tuple) and group.kind is not None:
+                self.require_no_operator(group.kind, op, node)
             repeats = op is ast.Mult and isinstance(group, Tuple | List)
             if repeats and isinstance(times, Static) and not isinstance(times.value, int):
                 self.refuse("SD203", node, f"{self.said(group)} cannot be multiplied by {self.said(times)}")
         return super().binary(op, left, right, node)
+
+    def require_no_operator(self, kind: type, op: type[ast.operator], node: ast.AST) -> None:
+        """Refuse a named tuple whose class says itself what the operator does."""
+        name = METHODS[op]
+        if own_methods(kind) & {f"__{side}{name}__" for side in ("", "r", "i")}:
+            message = f"`{kind.__name__}` defines `__{name}__`, which is outside the language"
+            self.refuse("SD102", node, message, help_="write a function that does it, and call that")
 
     def subscript(self, base: Abstract, where: ast.expr, node: ast.AST) -> Abstract:
         return super().subscript(self.needed(base, node), where, node)
@@ -65,20 +74,11 @@ class Optionals(Texts):
         if isinstance(x, Static) and x.value is None and self.awaited and not self.frame.library:
             problem = Problem("SD203", "`None` stands where a value is needed", self.span_of(node))
             self.too_early(problem, TypeError, "the value is None")
-        return self.plain(self.present(x), node)
-
-    def plain(self, x: Abstract, node: ast.AST) -> Abstract:
-        """Refuse a named tuple whose class says what an operator does with it."""
-        own = own_operators(x.kind) if isinstance(x, Tuple) and x.kind is not None else []
-        if own and isinstance(x, Tuple) and x.kind is not None:
-            message = f"`{x.kind.__name__}` defines {', '.join(f'`{n}`' for n in own)}, which is outside the language"
-            self.refuse("SD102", node, message, help_="write a function that does it, and call that")
-        return x
+        return self.present(x)
 
     # -- tests -------------------------------------------------------------------------------------------------------
 
     def truth(self, x: Abstract, node: ast.AST) -> Static | Value:
-        self.plain(x, node)
         if not isinstance(x, Optional):
             return super().truth(x, node)
         inner = super().truth(x.value, node)
@@ -87,7 +87,8 @@ class Optionals(Texts):
         return self.apply("logical_and", self.value(x.flag), inner)
 
     def compare(self, op: ast.cmpop, left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
-        left, right = self.plain(left, node), self.plain(right, node)
+        if isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
+            left, right = self.needed(left, node), self.needed(right, node)
         sides = [x for x in (left, right) if isinstance(x, Optional)]
         if not sides:
             kinds = {isinstance(x, Tuple | List) for x in (left, right) if not _is_array(x)}
@@ -156,6 +157,24 @@ class Optionals(Texts):
         """Whether a test is about something that may be `None`."""
         found = [self.names.get(key) for key in map(self.key_of, names_in(test)) if key is not None]
         return any(isinstance(x, Optional) or (isinstance(x, Maybe) and isinstance(x.value, Optional)) for x in found)
+
+
+METHODS = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.MatMult: "matmul",
+    ast.Div: "truediv",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "mod",
+    ast.Pow: "pow",
+    ast.LShift: "lshift",
+    ast.RShift: "rshift",
+    ast.BitAnd: "and",
+    ast.BitOr: "or",
+    ast.BitXor: "xor",
+}
+"""The special methods of operators, without what they have on both sides."""
 
 
 def _is_array(x: Abstract) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_supported_dtype
 from srcdiff.source.abstract import CONTIGUOUS, NUMPYS, Abstract, Description, Items, Record, Stored, Tuple
-from srcdiff.source.structures import layout_of, parts_of
+from srcdiff.source.structures import is_plain_tuple, layout_of, parts_of
 
 
 def describe_argument(value: Any, name: str, span: Span | None, *, exact: bool = False) -> Description:
@@ -36,7 +36,7 @@ def describe_argument(value: Any, name: str, span: Span | None, *, exact: bool =
                 order = (CONTIGUOUS,) if value.flags.c_contiguous else ()
                 ones = units(value) if exact else ()
                 return Description("value", Array(value.dtype.name, value.ndim), (*order, *ones))
-        case tuple() if type(value) is tuple or hasattr(value, "_fields"):
+        case tuple() if is_plain_tuple(type(value)):
             kind = type(value) if hasattr(value, "_fields") else None
             return Description("tuple", kind, tuple(describe_argument(v, name, span, exact=exact) for v in value))
         case [] if type(value) is list:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import operator
 import re
-import types
 from collections.abc import Sequence
 from typing import Any
 
@@ -76,25 +74,29 @@ def parts_of(value: Any) -> list[Any] | None:
     return None if layout is None else layout.taken_apart(value)
 
 
-def own_operators(kind: type) -> list[str]:
-    """The special methods by which a class of named tuples does something else than tuples do.
+def own_methods(kind: type) -> set[str]:
+    """What a class of named tuples, or one above it that the user wrote, defines itself.
 
-    >>> from typing import NamedTuple
-    >>> class Vector(NamedTuple):
-    ...     x: float
+    >>> class Vector(collections.namedtuple("Vector", "x y")):
     ...     def __add__(self, other):
-    ...         return Vector(self.x + other.x)
-    ...     def __repr__(self):
-    ...         return "a vector"
-    >>> own_operators(Vector)
-    ['__add__']
+    ...         return Vector(self.x + other.x, self.y + other.y)
+    >>> "__add__" in own_methods(Vector), "__new__" in own_methods(Vector)
+    (True, False)
     """
-    own = set().union(*(vars(c) for c in kind.__mro__ if c not in (tuple, object)))
-    return sorted(own & _OPERATORS)
+    found: set[str] = set()
+    for c in kind.__mro__:
+        if issubclass(c, tuple) and c is not tuple:
+            found |= set(vars(c)) - ({"__new__"} if "_fields" in vars(c) else set())  # which comes with the fields
+    return found
 
 
-_OF_OPERATORS = {n for n, f in vars(operator).items() if n[:2] == "__" and isinstance(f, types.BuiltinFunctionType)}
-_OPERATORS = {*_OF_OPERATORS, *(f"__r{n[2:]}" for n in _OF_OPERATORS), "__bool__", "__iter__", "__len__", "__round__"}
+def is_plain_tuple(kind: type) -> bool:
+    """Whether a class of tuples keeps its elements, and gives and compares them, as tuples do."""
+    return kind is tuple or (hasattr(kind, "_fields") and not own_methods(kind) & _OF_TUPLES)
+
+
+_OF_TUPLES = {"__new__", "__iter__", "__len__", "__getitem__", "__bool__", "__contains__", "__getattribute__"}
+_OF_TUPLES |= {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
 
 
 def remade(value: Any, items: Sequence[Any]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict, namedtuple
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -355,6 +355,30 @@ class Vector(NamedTuple):
         return Vector(self.x + other.x, self.y + other.y)
 
 
+class Doubled(namedtuple("Doubled", "x y")):
+    """A named tuple that keeps something else than it is given."""
+
+    __slots__ = ()
+
+    def __new__(cls, x, y=0.0):
+        return super().__new__(cls, 2.0 * x, y)
+
+
+class Elsewhere(NamedTuple):
+    """A named tuple that has other elements where it is unpacked."""
+
+    x: float
+    y: float
+
+    def __iter__(self):
+        return iter((50.0, 60.0))
+
+
+def unpacked(x, pair):
+    a, b = pair
+    return a * b * x
+
+
 @dataclass
 class Tripled:
     a: float
@@ -392,6 +416,9 @@ HEAVY = Heavy(2.0)
     ("function", "arguments", "said"),
     [
         (lambda x, p: (p + p)[0] * x, (1.5, Vector(1.0, 2.0)), "`Vector` defines `__add__`"),
+        (lambda x: Doubled(x).x, (1.5,), "something else than a named tuple"),
+        (lambda x, p: p.x * x, (1.5, Doubled(1.0)), "of type Doubled"),
+        (unpacked, (1.5, Elsewhere(1.0, 2.0)), "of type Elsewhere"),
         (lambda x: Tripled(x).a, (1.5,), "code that runs when it is made"),
         (lambda x, items: items[0] * x, (1.5, Shifted([1.0, 2.0])), "of type Shifted"),
         (lambda x, items: items[0] * x, (1.5, Pairs([1.0, 2.0])), "of type Pairs"),
@@ -403,3 +430,17 @@ HEAVY = Heavy(2.0)
 def test_classes_that_do_something_else_than_those_they_come_from_are_refused(function, arguments, said):
     with pytest.raises(DifferentiationError, match=said):
         srcdiff.grad(function, backend="python")(*arguments)
+
+
+def test_a_named_tuple_with_an_operator_is_one_where_that_is_not_used():
+    value, bar = srcdiff.value_and_grad(lambda p: p[0] * p.y + sum(p), backend="python")(Vector(1.0, 2.0))
+
+    assert (value, bar) == (5.0, Vector(3.0, 2.0))
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x: x if None > x else 2.0 * x, lambda x: x if "a" < 3 else 2.0 * x], ids=["none", "text"]
+)
+def test_what_has_no_order_is_refused(function):
+    with pytest.raises(DifferentiationError, match="SD203"):
+        srcdiff.grad(function, backend="python")(1.5)
