@@ -5690,3 +5690,25 @@ def lists_in_conditions(x, n):
 
 
 program(lists_in_conditions, [(1.3, 0), (1.3, 1), (0.7, 2), (1.4, 3), (2.1, 6)])
+
+
+def recursion_over_what_earlier_turns_made(x, n):
+    """A recursive function reads a name that only an earlier turn assigns, and one that is None before."""
+    total, weight = x, None
+
+    def down(k):
+        return weight * x if k == 0 else down(k - 1) * x
+
+    for i in range(n):
+
+        def back(k):
+            return last if k == 0 else back(k - 1) + x
+
+        if i > 0:
+            total += down(2) + back(i)
+        last = total * 0.5
+        weight = x * (i + 1)
+    return total
+
+
+program(recursion_over_what_earlier_turns_made, [(0.7, 0), (0.7, 1), (0.9, 3)])

@@ -696,7 +696,8 @@ class Environment(Shapes):
         self.learned[place] = carried
         self.span = span
         if self.early and not self.awaited:
-            problem, self.early = self.early[0], []
+            (problem, *others), self.early = self.early, []
+            self.problems += [p for p in others if p not in self.problems]
             raise Refusal(problem)  # no turn makes it
         return self.finish_loop(before, attempt, bounds, node in self.sure)
 

@@ -140,7 +140,7 @@ class Recursion(Sameness):
             try:
                 self.read_unit(self.units[key], frame, descriptions, surroundings, node)
                 self.units[key].problems = tuple(self.problems)
-            except Refusal:
+            except (Refusal, NeverReturns):
                 self.units.pop(key, None)
                 before += [p for p in self.problems if p not in before]
                 raise
@@ -394,7 +394,7 @@ class Recursion(Sameness):
         node: ast.AST,
     ) -> bool:
         """Read the function; true if what it gives is what was assumed."""
-        calling_span, calling_frame = self.span, self.frame
+        calling_span, calling_frame, early = self.span, self.frame, len(self.early)
         self.names, self.active_calls, self.lent = {}, [], set()
         self.doubts, self.same_lists = set(), frozenset()
         self.frame = like.again()
@@ -415,6 +415,8 @@ class Recursion(Sameness):
                 self.settle()
             except NeverReturns:
                 self.frame, self.span = calling_frame, calling_span
+                if len(self.early) > early:
+                    raise  # what it needs is made by a later turn of the loop that calls it
                 self.refuse("SD305", node, f"`{like.name}` never returns without calling itself")
             if isinstance(result, Poison):
                 raise Refusal(result.problem)
