@@ -1,4 +1,4 @@
-"""Runs the generated source as it is: for tests, for debugging, and to step through it."""
+"""Runs the generated source by Python, with NumPy's divisions: for tests, for debugging, and to step through it."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ from srcdiff.source.capture import outside_variable, read_variable
 from srcdiff.source.environment import UNASSIGNED, Frame, list_key
 from srcdiff.source.lists import Lists
 from srcdiff.source.scopes import is_only_use
-from srcdiff.source.structures import Layout, is_plain_tuple, layout_of
+from srcdiff.source.structures import Layout, is_plain_tuple, layout_of, own_methods
 
 _BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Add: ("add", operator.add),
@@ -366,6 +366,9 @@ class Expressions(Lists):
                 if isinstance(result, complex):
                     self.refuse("SD201", node, "the result is complex", help_="use two floats")
                 return Static(result, left.numpys or right.numpys)
+        for group in (left, right):
+            if isinstance(group, Tuple) and group.kind is not None:
+                self.require_no_operator(group.kind, fold.__name__, node)
         if isinstance(left, Tuple) and isinstance(right, Tuple) and op is ast.Add:
             return Tuple(left.items + right.items)
         if isinstance(left, Tuple) and isinstance(right, Static) and op is ast.Mult:
@@ -383,6 +386,12 @@ class Expressions(Lists):
             if op in (ast.Add, ast.Sub):
                 self.refuse_truth_values(primitive, node)
         return self.arithmetic(op, a, b, node)
+
+    def require_no_operator(self, kind: type, name: str, node: ast.AST) -> None:
+        """Refuse a named tuple whose class says itself what the operator does."""
+        if own_methods(kind) & {f"__{side}{name}__" for side in ("", "r", "i")}:
+            message = f"`{kind.__name__}` defines `__{name}__`, which is outside the language"
+            self.refuse("SD102", node, message, help_="write a function that does it, and call that")
 
     def arithmetic(self, op: type[ast.operator], a: Value, b: Value, node: ast.AST) -> Value:
         """Of two numbers, among which truth values are 0 and 1."""

@@ -16,7 +16,6 @@ from srcdiff.ir.types import Array
 from srcdiff.source.abstract import Abstract, Iteration, List, Maybe, Optional, Static, Tuple
 from srcdiff.source.environment import Frame, Key
 from srcdiff.source.scopes import names_in
-from srcdiff.source.structures import own_methods
 from srcdiff.source.texts import Texts
 
 
@@ -39,19 +38,10 @@ class Optionals(Texts):
     def binary(self, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
         left, right = self.needed(left, node), self.needed(right, node)
         for group, times in ((left, right), (right, left)):
-            if isinstance(group, Tuple) and group.kind is not None:
-                self.require_no_operator(group.kind, op, node)
             repeats = op is ast.Mult and isinstance(group, Tuple | List)
             if repeats and isinstance(times, Static) and not isinstance(times.value, int):
                 self.refuse("SD203", node, f"{self.said(group)} cannot be multiplied by {self.said(times)}")
         return super().binary(op, left, right, node)
-
-    def require_no_operator(self, kind: type, op: type[ast.operator], node: ast.AST) -> None:
-        """Refuse a named tuple whose class says itself what the operator does."""
-        name = METHODS[op]
-        if own_methods(kind) & {f"__{side}{name}__" for side in ("", "r", "i")}:
-            message = f"`{kind.__name__}` defines `__{name}__`, which is outside the language"
-            self.refuse("SD102", node, message, help_="write a function that does it, and call that")
 
     def subscript(self, base: Abstract, where: ast.expr, node: ast.AST) -> Abstract:
         return super().subscript(self.needed(base, node), where, node)
@@ -157,24 +147,6 @@ class Optionals(Texts):
         """Whether a test is about something that may be `None`."""
         found = [self.names.get(key) for key in map(self.key_of, names_in(test)) if key is not None]
         return any(isinstance(x, Optional) or (isinstance(x, Maybe) and isinstance(x.value, Optional)) for x in found)
-
-
-METHODS = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.MatMult: "matmul",
-    ast.Div: "truediv",
-    ast.FloorDiv: "floordiv",
-    ast.Mod: "mod",
-    ast.Pow: "pow",
-    ast.LShift: "lshift",
-    ast.RShift: "rshift",
-    ast.BitAnd: "and",
-    ast.BitOr: "or",
-    ast.BitXor: "xor",
-}
-"""The special methods of operators, without what they have on both sides."""
 
 
 def _is_array(x: Abstract) -> bool:
