@@ -22,21 +22,25 @@ from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span, Ze
 from srcdiff.ir.types import FLOAT
 from srcdiff.report import MemoryReport, memory_report
 from srcdiff.source.abstract import Abstract, Description, Record, Static, Tuple
-from srcdiff.source.capture import Captured, capture, findable, plain_function, reader_of, standing_for
+from srcdiff.source.capture import Captured, capture, findable, plain_function, standing_for
 from srcdiff.source.declared import CustomRule
+from srcdiff.source.guards import Attribute, ChangedError, Constant, Guard, Watch
 from srcdiff.source.signature import (
-    describe_argument,
+    described as description_of,
+)
+from srcdiff.source.signature import (
     floats_for_integers,
     gradient_of_argument,
     holds_list,
     is_on_device,
     is_passed,
     is_rebuilt,
+    key_of,
     layout_on_device,
     listed,
     lists_in,
 )
-from srcdiff.source.structures import Layout, layout_of, parts_of
+from srcdiff.source.structures import Layout, parts_of
 from srcdiff.workspace import Given, Memory, Workspace, no_memory
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
@@ -51,8 +55,6 @@ _BACKENDS = ("numba", "python", "cuda")
 _GPU_OPTIONS = ("threads", "blocks", "memory_limit", "stream")
 _ARRAY = np.ndarray
 _PLAIN = frozenset({float, int})
-_COMPARED = frozenset({float, int, bool, str, tuple})
-_NUMBERS = (bool, int, float, np.number)
 
 
 class Derivative:
@@ -98,13 +100,9 @@ class Derivative:
             backend,
             options,
         )
-        self.signature = inspect.signature(plain, follow_wrapped=False)
-        self.names = tuple(self.signature.parameters)
-        kinds = {p.kind for p in self.signature.parameters.values()}
-        self.by_name = bool(kinds - {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD})
-        self.takes_out = mode == "reverse" and "out" not in self.names and inspect.Parameter.VAR_KEYWORD not in kinds
         self.single = isinstance(wrt, int | str | np.integer)
-        self.wrt = self._chosen(wrt) if mode != "primal" else ()
+        self.asked = wrt
+        """The arguments to differentiate by, as the user names them."""
         self.specialisations: dict[Any, Specialisation] = {}
         self.direct: Specialisation | None = None
         """That of the latest call, if the next one with such arguments can go straight to compiled code."""
@@ -112,8 +110,30 @@ class Derivative:
         self.entry: Any = None
         self._captured: Captured | None = None
         functools.update_wrapper(self, plain, updated=())
-        self.__doc__ = described(_WHAT.get(self.kind, ""), self, plain.__doc__)
+        self._look_at_parameters()
+
+    def _look_at_parameters(self) -> None:
+        """Take the names of the parameters from the code that the function has now."""
+        self.code = self.function.__code__
+        self.signature = inspect.signature(self.function, follow_wrapped=False)
+        self.names = tuple(self.signature.parameters)
+        kinds = {p.kind for p in self.signature.parameters.values()}
+        self.by_name = bool(kinds - {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD})
+        self.takes_out = self.mode == "reverse" and "out" not in self.names
+        self.takes_out = self.takes_out and inspect.Parameter.VAR_KEYWORD not in kinds
+        self.wrt = self._chosen(self.asked) if self.mode != "primal" else ()
+        self.__doc__ = described(_WHAT.get(self.kind, ""), self, self.function.__doc__)
         self.__signature__ = self._own_signature()
+
+    def follow(self) -> None:
+        """Notice that the function has got other code, or that another function stands behind a dispatcher."""
+        inner = getattr(self.of, "__srcdiff_derivative__", None)
+        if inner is not None:
+            inner.follow()
+        function = (plain_function(self.of) if inner is None else inner.function) or self.function
+        if function is not self.function or function.__code__ is not self.code:
+            self.function, self.direct, self.latest = function, None, None
+            self._look_at_parameters()
 
     @property
     def kind(self) -> str:
@@ -155,7 +175,7 @@ class Derivative:
         if known is not None and len(args) == known.count and not kwargs:
             try:
                 return known.direct(*args)
-            except UnfitError:
+            except (UnfitError, ChangedError):
                 known = None
             except (ValueError, IndexError):
                 if not known.assumes_sizes:
@@ -188,24 +208,15 @@ class Derivative:
         return self._exactly(specialisation, args, further)
 
     @staticmethod
-    def key(args: tuple[Any, ...]) -> Any:
-        """What tells specialisations apart."""
-        return tuple(
-            [
-                (a.dtype.num * 64 + a.ndim, a.flags.c_contiguous)
-                if type(a) is _ARRAY and a.dtype.isnative
-                else type(a)
-                if type(a) in _PLAIN
-                else _key(a)
-                for a in args
-            ]
-        )
+    def key(args: tuple[Any, ...], *, exact: bool = False) -> Any:
+        """What tells specialisations apart; flags are compiled in."""
+        return tuple([("flag", a) if a is True or a is False else key_of(a, exact=exact) for a in args])
 
     def specialised(self, args: tuple[Any, ...]) -> Specialisation:
         """What it is for arguments of these types."""
         key = self.key(args)
         specialisation = self.specialisations.get(key)
-        if specialisation is None or (specialisation.watches and not specialisation.is_current()):
+        if specialisation is None or not specialisation.is_current():
             specialisation = self._specialise(key, args)
         return specialisation
 
@@ -218,9 +229,9 @@ class Derivative:
 
     def exactly_specialised(self, args: tuple[Any, ...]) -> Specialisation:
         """What it is for arguments of these types whose sizes are one where these are."""
-        key = ("exact", *[_exact_key(a) for a in args])
+        key = ("exact", *self.key(args, exact=True))
         exact = self.specialisations.get(key)
-        if exact is None or (exact.watches and not exact.is_current()):
+        if exact is None or not exact.is_current():
             exact = self._specialise(key, args, exact=True)
         return exact
 
@@ -238,9 +249,9 @@ class Derivative:
     def _with_rooms(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Specialisation, tuple[Any, ...]]:
         """The specialisation that takes memory from its caller, and all arguments; it knows the sizes that are one."""
         args = self.bound(args, kwargs)
-        key = ("rooms", *[_exact_key(a) for a in args])
+        key = ("rooms", *self.key(args, exact=True))
         known = self.specialisations.get(key)
-        if known is None or (known.watches and not known.is_current()):
+        if known is None or not known.is_current():
             known = self._specialise(key, args, exact=True, rooms=True)
         return known, args
 
@@ -257,6 +268,7 @@ class Derivative:
 
     def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments by position; defaults are those that the function has now."""
+        self.follow()
         if not kwargs and len(args) == len(self.names) and not self.by_name:
             return args
         if not self.by_name and len(args) <= len(self.names):
@@ -273,13 +285,13 @@ class Derivative:
     def compile(self, *args: Any, **kwargs: Any) -> Derivative:
         """Specialise ahead of time, for example arguments or types such as `"float64[:]"` and `float`."""
         values = self.bound(tuple(stand_in(a) for a in args), {k: stand_in(v) for k, v in kwargs.items()})
-        specialisation = self._specialise(tuple([_key(a) for a in values]), values)
+        specialisation = self._specialise(self.key(values), values)
         specialisation.compile(values)
         return self
 
     @property
     def captured(self) -> Captured:
-        if self._captured is None:
+        if self._captured is None or self._captured.code is not self.function.__code__:
             try:
                 self._captured = capture(self.function)
             except Refusal as refusal:
@@ -321,7 +333,7 @@ class Derivative:
         """The specialisation for the key: one thread makes it, the others wait for it."""
         with numba_cpu.ONE_AT_A_TIME:
             known = self.specialisations.get(key)
-            if known is None or (known.watches and not known.is_current()):
+            if known is None or not known.is_current():
                 known = self._specialised(args, exact=exact, rooms=rooms)
                 self.specialisations[key] = known
             if not rooms:
@@ -346,12 +358,8 @@ class Derivative:
         """What the compiler is asked for, for all arguments or their descriptions."""
         from srcdiff.pipeline import Request
 
-        descriptions = {
-            n: Description("static", (bool, a))
-            if type(a) is bool and n not in batch
-            else describe_argument(a, n, self.span, exact=exact)
-            for n, a in zip(self.names, args, strict=True)
-        }
+        keys = zip(self.names, self.key(args, exact=exact), strict=True)
+        descriptions = {n: description_of(key, n, self.span, exact=exact) for n, key in keys}
         for name in set(self.wrt) & set(self.names):
             descriptions[name] = floats_for_integers(descriptions[name])
         request = Request(self.captured, descriptions, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
@@ -403,6 +411,10 @@ class Derivative:
         from srcdiff.pipeline import Derivation
 
         return Derivation(self.mode, self.wrt, self.with_value, self.has_aux, self.single)
+
+    def guards(self) -> list[Guard]:
+        """What stands behind a dispatcher is still this function."""
+        return [Guard(Attribute(Constant(self.of), "py_func"), self.function)] if hasattr(self.of, "py_func") else []
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
@@ -500,9 +512,11 @@ class Specialisation:
         self.function = compiled.function
         self.rooms = compiled.rooms
         self.outside = compiled.reading.outside
-        self.expected = [(reader_of(place, name), value) for place, name, value in compiled.reading.guards]
-        self.readers = [(o.read if o.path else reader_of(o.place, o.name), _key(o.read())) for o in self.outside]
-        self.watches = bool(self.readers or self.expected)
+        self.watch = Watch(
+            owner.function, [*compiled.guards, *owner.guards()], [(o.place, key_of(o.read())) for o in self.outside]
+        )
+        self.from_outside = self.watch.values()
+        """Gives what the function reads from outside, if all is what it was compiled for; else raises ChangedError."""
         names = owner.names
         self.positions = [k for k, n in enumerate(names) if is_passed(descriptions[n])]
         self.converters = [_converter(descriptions[n], a) for n, a in zip(names, args, strict=True)]
@@ -539,38 +553,40 @@ class Specialisation:
         told_apart = compiled.reading.assumes_pythons
         self.kinds = [(k, type(a)) for k, a in enumerate(args) if type(a) is _ARRAY or self.converters[k] or told_apart]
         """What Numba does not tell from other types: other arrays and numbers, and what is converted before."""
-        self.as_given = len(self.positions) == len(names) and not any(self.converters)
         self.straight = Direct(len(self.positions) + len(self.outside))
-        self.direct: Callable[..., Any] = (
-            self.straight if self.plain and not self.watches and not self.kinds else self.checked
-        )
+
+    @functools.cached_property
+    def direct(self) -> Callable[..., Any]:
+        """A call with arguments of types that are known, if nothing else stands in the way; else raises UnfitError.
+
+        Its text for a function of an array and an integer to differentiate by, that reads a float `scale`:
+
+            def guards(a0, a1):
+                if type(a0) is not ndarray or type(a1) is not int: raise UnfitError
+                if not (loss.__code__ is code and np.sin is sin): raise ChangedError
+                scale_now = scale
+                if not (type(scale_now) is float): raise ChangedError
+                return straight(a0, float(a1), scale_now)
+        """
+        name = self.watch.names
+        parameters = [name.new() for _ in range(self.count)]
+        kinds = [f"{name(type)}({parameters[k]}) is not {name(kind)}" for k, kind in self.kinds]
+        first = [f"if {' or '.join(kinds)}: raise {name(UnfitError)}"] if kinds else []
+        passed = [
+            parameters[k] if self.converters[k] is None else f"{name(self.converters[k])}({parameters[k]})"
+            for k in self.positions
+        ]
+        values = ", ".join([*passed, *self.watch.found])
+        call = self.call_if_apart if self.apart else self.straight
+        return self.watch.function(parameters, first, f"{name(call)}({values})")
 
     def is_current(self) -> bool:
         """Whether what the function reads from outside is what it was compiled for."""
         try:
             self.from_outside()
-        except UnfitError:
+        except ChangedError:
             return False
         return True
-
-    def from_outside(self) -> list[Any]:
-        """What the function reads from outside, if it is still what it was compiled for."""
-        values: list[Any] = []
-        try:
-            for read, value in self.expected:
-                found = read()
-                if found is not value and not (
-                    type(found) is type(value) and type(value) in _COMPARED and found == value
-                ):
-                    raise UnfitError
-            for read, key in self.readers:
-                found = read()
-                if type(found) is not key and _key(found) != key:
-                    raise UnfitError
-                values.append(found)
-        except (KeyError, ValueError, IndexError):
-            raise UnfitError from None  # it is not there any more
-        return values
 
     def learn(self, args: tuple[Any, ...]) -> bool:
         """Whether the next call with arguments of these types can go straight to compiled code."""
@@ -578,28 +594,21 @@ class Specialisation:
             return False
         try:
             return self.straight.learn(self.function, [*self.converted(args), *self.from_outside()])
-        except UnfitError:
+        except ChangedError:
             return False
 
-    def checked(self, *args: Any) -> Any:
-        """A call with arguments of types that are known, if nothing else stands in the way."""
-        for k, kind in self.kinds:
-            if type(args[k]) is not kind:
+    def call_if_apart(self, *values: Any) -> Any:
+        """Compiled code, called with arrays that share no memory."""
+        own = True  # two arrays that own their memory share none
+        for k in self.concerned:
+            own = own and values[k].flags.owndata
+        for a, b in self.apart:
+            if values[a] is values[b] or (not own and np.may_share_memory(values[a], values[b])):
                 raise UnfitError
-        values = args if self.as_given else self.converted(args)
-        if self.watches:
-            values = [*values, *self.from_outside()]
-        if self.apart:
-            own = True  # two arrays that own their memory share none
-            for k in self.concerned:
-                own = own and values[k].flags.owndata
-            for a, b in self.apart:
-                if values[a] is values[b] or (not own and np.may_share_memory(values[a], values[b])):
-                    raise UnfitError
         return self.straight(*values)
 
     def __call__(self, args: tuple[Any, ...], further: tuple[Any, ...] = ()) -> Any:
-        if self.stretches and _exact_key(args) != _exact_key(args, ones=False):
+        if self.stretches and key_of(args, exact=True) != key_of(args):
             return self.owner._exactly(self, args, further)
         return self.finished(self.function(*self.prepared(args), *further), args)
 
@@ -795,47 +804,6 @@ def _record_converter(description: Description, example: Any) -> Callable[[Any],
 
 def _as_it_is(value: Any) -> Any:
     return value
-
-
-def _key(value: Any) -> Any:
-    """What distinguishes specialisations."""
-    kind = type(value)
-    if kind in _PLAIN:
-        return kind
-    if isinstance(value, np.ndarray):
-        exact = kind is np.ndarray and value.dtype.isnative
-        what = value.dtype.num * 64 + value.ndim if exact else (kind, value.dtype.str, value.ndim)
-        return what, value.flags.c_contiguous
-    if kind is tuple or isinstance(value, tuple):
-        return (kind, *[_key(v) for v in value])
-    if kind is list:
-        kinds = {type(v) for v in value}
-        return (list, *(kinds if all(issubclass(k, _NUMBERS) for k in kinds) else [_key(v) for v in value]))
-    if kind is bool:
-        return kind, value
-    if value is None or isinstance(value, str | np.generic):
-        return value if not isinstance(value, np.generic) else kind
-    if is_on_device(value):
-        dtype, shape, order = layout_on_device(value)
-        return kind, dtype.str, len(shape), order
-    layout = layout_of(value)
-    if layout is not None:
-        return (layout, *[_key(v) for v in layout.taken_apart(value)])
-    return (kind, id(value))
-
-
-def _exact_key(value: Any, *, ones: bool = True) -> Any:
-    """What distinguishes specialisations for which lengths of one matter."""
-    if isinstance(value, np.ndarray):
-        return _key(value), tuple(axis for axis, n in enumerate(value.shape) if n == 1) if ones else ()
-    if isinstance(value, tuple):
-        return (type(value), *[_exact_key(v, ones=ones) for v in value])
-    if is_on_device(value):
-        return _key(value), tuple(axis for axis, n in enumerate(value.shape) if n == 1) if ones else ()
-    layout = layout_of(value)
-    if layout is not None and not (isinstance(value, list) and all(isinstance(v, _NUMBERS) for v in value)):
-        return (layout, *[_exact_key(v, ones=ones) for v in layout.taken_apart(value)])
-    return _key(value)
 
 
 def stand_in(value: Any) -> Any:

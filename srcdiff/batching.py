@@ -88,7 +88,7 @@ class Batched:
         first = tuple(element_of(a) if k in mapped else a for k, a in enumerate(given))
         key = self.of.key(first)
         known = self.on_device.get(key)
-        if known is None or (known.watches and not known.is_current()):
+        if known is None or not known.is_current():
             batch = tuple(n for n in self.of.names if n in self.over)
             known = self.of.specialised_for_batch(first, batch, self.sums)
             self.on_device[key] = known

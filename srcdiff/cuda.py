@@ -85,7 +85,7 @@ class Kernel:
         """What the user wrote."""
         return inspect.getsource(self.function)
 
-    @functools.cached_property
+    @property
     def captured(self) -> Captured:
         try:
             return capture(self.function)

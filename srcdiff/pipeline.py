@@ -35,6 +35,7 @@ from srcdiff.ir.verify import verify
 from srcdiff.source.abstract import Abstract, Description, Items, List, Record, Static, Stored, Tuple, remade
 from srcdiff.source.capture import Captured
 from srcdiff.source.derivatives import Reading
+from srcdiff.source.guards import Guard, collected, names_in
 from srcdiff.source.to_ir import mark_writing_calls, read
 from srcdiff.transforms.batch import for_each
 from srcdiff.transforms.contract import contract
@@ -137,6 +138,8 @@ class Compiled:
 
     text: str
     reading: Reading
+    guards: tuple[Guard, ...]
+    """What the program was read with, and what the text names."""
     function: Callable[..., Any]
     warnings: tuple[str, ...]
     apart: tuple[tuple[int, int], ...]
@@ -155,18 +158,22 @@ class Compiled:
 
 
 def compile_request(request: Request, backend: str, options: dict[str, Any]) -> Compiled:
-    work = _started(request, backend)
-    key = _key(work, options) if _is_kept(request, backend, options) else None
-    if key is None or not _restore(work, key):
-        _take_steps(work)
-        if key is not None:
-            _keep(work, key)
+    with collected() as guards:
+        work = _started(request, backend)
+        key = _key(work, options) if _is_kept(request, backend, options) else None
+        if key is None or not _restore(work, key):
+            _take_steps(work)
+            if key is not None:
+                _keep(work, key)
+    named = names_in(work.module.text)
+    _require_originals(named, request.captured)
     reading, function = work.reading, _load(work, backend, options)
     written = _written(reading)
     apart, module = _apart(reading, written), work.module
     return Compiled(
         module.text,
         reading,
+        (*guards, *(named if backend == "python" else ())),  # compiled code does not look up names any more
         function,
         tuple(work.warnings),
         apart,
@@ -177,6 +184,17 @@ def compile_request(request: Request, backend: str, options: dict[str, Any]) -> 
         module.kept_elsewhere,
         request,
     )
+
+
+def _require_originals(named: Sequence[Guard], captured: Captured) -> None:
+    """Refuse to run text whose names mean something else than when srcdiff was imported."""
+    for guard in named:
+        if not guard.holds():
+            name = guard.place.text(lambda module: module.__name__)
+            message = f"`{name}` has been replaced, and the derivative needs the function of that name as it was"
+            node = captured.node
+            span = Span(captured.file, node.lineno, node.col_offset, node.col_offset + 3, captured.name)
+            raise DifferentiationError([Problem("SD302", message, span, help=f"put `{name}` back")])
 
 
 def follow(request: Request, backend: str, *, any_result: bool = False) -> Work:

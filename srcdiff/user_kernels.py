@@ -20,8 +20,9 @@ from srcdiff.ir.nodes import Barrier, Block, Coordinate, Formatted, Function, Op
 from srcdiff.ir.types import FLOAT, INT, Array
 from srcdiff.pipeline import look, serial
 from srcdiff.source.abstract import Description, Static
-from srcdiff.source.capture import Captured, reader_of
+from srcdiff.source.capture import Captured
 from srcdiff.source.derivatives import Reading
+from srcdiff.source.guards import ChangedError, Watch
 from srcdiff.source.to_ir import read
 from srcdiff.transforms.adjoint_kernels import (
     Guard,
@@ -110,7 +111,7 @@ class CompiledKernel:
         """`given` are the parameters that a call has values for, in their order; None for what is not passed."""
         self.text = work.module.text
         self.file = f"<srcdiff {work.module.name} {serial()}>"
-        self.guards = [(reader_of(place, name), value) for place, name, value in work.reading.guards]
+        self.watch = Watch(work.captured.function, work.reading.guards).values()
         sites = points_to(work.main)
         self.stored = written_sites(work.main.body, sites)
         self.stored_by_measure: set[Value] = set()
@@ -121,7 +122,11 @@ class CompiledKernel:
 
     def is_current(self) -> bool:
         """Whether what the kernel reads from outside, and is compiled in, is what it was."""
-        return all(read() is value or read() == value for read, value in self.guards)
+        try:
+            self.watch()
+        except ChangedError:
+            return False
+        return True
 
     @property
     def names(self) -> dict[str, Any]:

@@ -57,6 +57,7 @@ from srcdiff.source.abstract import (
 from srcdiff.source.capture import capture, plain_function
 from srcdiff.source.environment import Frame
 from srcdiff.source.expressions import CHANGED, INSTEAD
+from srcdiff.source.guards import Attribute, Constant, Element, Place, Summary, contents
 from srcdiff.source.kernels import Kernels, numba_type
 from srcdiff.source.scopes import assigned_names, inner_scopes, nonlocal_names
 from srcdiff.source.structures import Layout, is_plain_tuple
@@ -218,8 +219,7 @@ class Calls(Kernels):
         if isinstance(function, Partial):
             return self.call_with(function.function, [*function.args, *args], {**function.keywords, **keywords}, node)
         if isinstance(target, functools.partial):
-            lifted = [self.lift_default(a, "argument", node) for a in target.args]
-            named = {n: self.lift_default(a, n, node) for n, a in target.keywords.items()}
+            lifted, named = self.lift_partial(target, node)
             return self.call_with(Static(target.func), [*lifted, *args], {**named, **keywords}, node)
         if isinstance(function, Choice):
             return self.call_choice(function, args, keywords, node)
@@ -281,10 +281,14 @@ class Calls(Kernels):
         if unknown is not None:
             return unknown
         plain = plain_function(target)
+        if hasattr(target, "py_func"):
+            self.guard(Attribute(Constant(target), "py_func"), getattr(target, "py_func", None))
         return self.no_source(target, args, node) if plain is None else self.call_plain(plain, args, keywords, node)
 
     def vectorized(self, function: np.vectorize, node: ast.AST) -> Abstract:
         """What `@np.vectorize` has made of a function."""
+        for name in ("signature", "excluded", "pyfunc", "otypes"):
+            self.guard(Attribute(Constant(function), name), getattr(function, name))
         if function.signature is not None or function.excluded:
             self.refuse(
                 "SD303", node, "`np.vectorize` with a signature or excluded arguments is not differentiated yet"
@@ -632,24 +636,40 @@ class Calls(Kernels):
             problem = refusal.problem
             assert problem is not None
             self.refuse("SD302", node, problem.message)
-        defaults = _defaults(plain)
-        lifted = {n: self.lift_default(d, n, node) for n, d in defaults.items()}
-        if defaults:
-            self.guards.append((_Defaults(plain), "", plain.__defaults__))
-        bound = self.bind(captured.node, args, keywords, lifted, captured.name, node)
+        if not is_library(plain):
+            self.guards.add_function(plain, captured.code)
+        bound = self.bind(captured.node, args, keywords, self.lift_defaults(plain, node), captured.name, node)
         library = is_library(plain)
         frame = Frame(captured, captured.node, captured.file, captured.name, None, *_scopes(captured.node), library)
         return self.enter(captured.function, frame, bound, node)
 
-    def lift_default(self, default: Any, name: str, node: ast.AST) -> Abstract:
-        if isinstance(default, tuple):
-            kind = type(default) if hasattr(default, "_fields") else None
-            return Tuple(tuple(self.lift_default(d, name, node) for d in default), kind)
-        if isinstance(default, np.generic):
-            default = default.item()
-        if isinstance(default, np.ndarray):
-            return self.lift(default, {name: default}, name, (), node)
-        return Static(default)
+    def lift_defaults(self, function: types.FunctionType, node: ast.AST) -> dict[str, Abstract]:
+        """The parameters that have a default now, with it."""
+        code, whole = function.__code__, Constant(function)
+        defaults, by_name = function.__defaults__ or (), function.__kwdefaults__ or {}
+        names = code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]
+        positional, named = Attribute(whole, "__defaults__"), Attribute(whole, "__kwdefaults__")
+        found = {
+            n: self.lift_fixed(d, Element(positional, k), n, node)
+            for k, (n, d) in enumerate(zip(names, defaults, strict=True))
+        }
+        return {**found, **{n: self.lift_fixed(d, Element(named, n), n, node) for n, d in by_name.items()}}
+
+    def lift_partial(
+        self, function: functools.partial[Any], node: ast.AST
+    ) -> tuple[list[Abstract], dict[str, Abstract]]:
+        """The arguments that a `functools.partial` holds."""
+        whole = Constant(function)
+        args, keywords = Attribute(whole, "args"), Attribute(whole, "keywords")
+        self.guard(Attribute(whole, "func"), function.func)
+        self.guard(args, function.args)
+        self.guard(Summary(contents, keywords), contents(function.keywords))
+        lifted = [self.lift_fixed(a, Element(args, k), "argument", node) for k, a in enumerate(function.args)]
+        return lifted, {n: self.lift_fixed(a, Element(keywords, n), n, node) for n, a in function.keywords.items()}
+
+    def lift_fixed(self, value: Any, place: Place, name: str, node: ast.AST) -> Abstract:
+        """A default, or what else cannot change while a guard holds."""
+        return self.lift(value, place, name, (), node, "fixed")
 
     def call_closure(
         self, closure: Closure, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
@@ -768,9 +788,11 @@ class Calls(Kernels):
             message = f"`{kind.__name__}` does something else than a named tuple does, which is outside the language"
             self.refuse("SD102", node, message, help_="let functions do it, and leave its class as it is")
         bound = {**dict(zip(fields, args, strict=False)), **keywords}
-        for name, default in getattr(kind, "_field_defaults", {}).items():
+        defaults = getattr(kind, "_field_defaults", {})
+        self.guard(Summary(contents, Attribute(Constant(kind), "_field_defaults")), contents(defaults))
+        for name, default in defaults.items():
             if name not in bound:
-                bound[name] = self.lift_default(default, name, node)
+                bound[name] = self.lift_fixed(default, Constant(default), name, node)
         if set(bound) != set(fields):
             self.refuse("SD304", node, f"`{kind.__name__}` needs the fields {', '.join(fields)}")
         return Tuple(tuple(bound[f] for f in fields), kind)
@@ -784,7 +806,7 @@ class Calls(Kernels):
         bound: dict[str, Abstract] = {**dict(zip(fields, args, strict=False)), **keywords}
         for name, field in fields.items():
             if name not in bound and field.default is not dataclasses.MISSING:
-                bound[name] = self.lift_default(field.default, name, node)
+                bound[name] = self.lift_fixed(field.default, Constant(field.default), name, node)
         if set(bound) != set(fields) or len(args) + len(keywords) > len(fields):
             self.refuse("SD304", node, f"`{kind.__name__}` needs the fields {', '.join(fields)}")
         return Record(tuple(bound[f] for f in fields), Layout(kind, tuple(fields)))
@@ -814,6 +836,8 @@ class Calls(Kernels):
         """A function whose derivative the user declared: its body is read, but not differentiated."""
         if keywords:
             self.refuse("SD304", node, "a function with a custom rule takes positional arguments")
+        for name in ("function", "adjoint", "tangent"):
+            self.guard(Attribute(Constant(rule), name), getattr(rule, name))
         descriptions = [loosened(describe(a)) for a in args]
         if any(leaf_types(d) is None or d.kind not in ("value", "tuple", "static") for d in descriptions):
             self.refuse("SD304", node, "a function with a custom rule takes numbers and arrays")
@@ -882,7 +906,8 @@ class Calls(Kernels):
         elif isinstance(owner, Record) and owner.kind.is_mapping:
             kind = "dictionary"
         elif isinstance(owner, Record):
-            return self.call_with(self.class_attribute(owner, method.name, node), [owner, *args], keywords, node)
+            found = self.attribute_of_class(owner, method.name, node)
+            return self.call_with(found, [owner, *args], keywords, node)
         elif isinstance(owner, Static) and isinstance(owner.value, str):
             kind = "text"
         elif isinstance(owner, Value) and method.name == "item" and not args and not keywords:
@@ -962,24 +987,6 @@ def _uses_up(function: Abstract) -> bool:
     if not isinstance(function, Static) or not isinstance(function.value, types.BuiltinFunctionType | type):
         return False
     return function.value not in (enumerate, zip, reversed, map, filter, iter)
-
-
-class _Defaults(dict[str, Any]):
-    """The defaults that a function has now, as something to look up."""
-
-    def __init__(self, function: Any) -> None:
-        super().__init__()
-        self.function = function
-
-    def __getitem__(self, name: str) -> Any:
-        return self.function.__defaults__
-
-
-def _defaults(function: types.FunctionType) -> dict[str, Any]:
-    """The parameters that have a default now, with it."""
-    names, defaults = function.__code__.co_varnames[: function.__code__.co_argcount], function.__defaults__ or ()
-    first = len(names) - len(defaults)
-    return {**dict(zip(names[first:], defaults, strict=True)), **(function.__kwdefaults__ or {})}
 
 
 @functools.cache

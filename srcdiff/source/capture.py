@@ -1,16 +1,16 @@
 """From a function object to its syntax tree, with the names it can see."""
 
 from __future__ import annotations
+import __future__
 
 import ast
-import builtins
 import functools
 import inspect
 import linecache
 import operator
 import sys
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -22,6 +22,8 @@ class Captured:
     """A function with its source."""
 
     function: types.FunctionType
+    code: types.CodeType
+    """The code of the function that the syntax tree belongs to: a function may get other code."""
     node: ast.FunctionDef | ast.Lambda
     file: str
 
@@ -120,52 +122,80 @@ def _unreadable(function: Any, reason: str, code: str = "SD103") -> Refusal:
 
 
 def capture(function: Any) -> Captured:
-    """Find the syntax tree of the function in its file (or notebook cell)."""
+    """Find the syntax tree of the function in its file (or notebook cell), as the text that its code came from."""
     plain = plain_function(function)
     if plain is None:
         raise _unreadable(function, "it is not a Python function")
-    return _captured(plain)
+    return _captured(plain, plain.__code__)
 
 
 @functools.lru_cache(maxsize=512)
-def _captured(plain: types.FunctionType) -> Captured:
-    file = plain.__code__.co_filename
+def _captured(plain: types.FunctionType, code: types.CodeType) -> Captured:
+    file = code.co_filename
     for is_kind, what in ((inspect.isgeneratorfunction, "a generator"), (inspect.iscoroutinefunction, "asynchronous")):
         if is_kind(plain):
-            span = Span(file, plain.__code__.co_firstlineno, 0, 3, plain.__name__)
+            span = Span(file, code.co_firstlineno, 0, 3, plain.__name__)
             raise Refusal(Problem("SD104", f"`{plain.__name__}` is {what}", span))
-    lines = linecache.getlines(file, plain.__globals__)
-    if not lines:
-        raise _unreadable(plain, f"`{file}` has no text")
-    try:
-        found = _candidates(file, "".join(lines), plain)
-    except SyntaxError as error:
-        raise _unreadable(plain, f"`{file}` has changed: {error}") from None
-    if len(found) != 1:
-        reason = "its line does not define it any more" if not found else "several functions stand in its place"
-        raise _unreadable(plain, reason)
-    if not _is_what_runs(plain, file, "".join(lines), found[0]):
-        raise _unreadable(plain, f"`{file}` has changed since the function was defined")
-    return Captured(plain, found[0], file)
+    reason = f"`{file}` has no text"
+    for text in _texts(file, plain):
+        try:
+            found = _candidates(file, text, plain)
+        except SyntaxError as error:
+            reason = f"`{file}` has changed: {error}"
+            continue
+        if len(found) != 1:
+            reason = "its line does not define it any more" if not found else "several functions stand in its place"
+        elif _is_what_runs(plain, file, text, found[0]):
+            return Captured(plain, code, found[0], file)
+        else:
+            reason = f"`{file}` has changed since the function was defined"
+    raise _unreadable(plain, reason)
+
+
+def _texts(file: str, function: types.FunctionType) -> Iterator[str]:
+    """The text of a file as it was read before, which may be the text that runs; then as it is now."""
+    known = linecache.getlines(file, function.__globals__)
+    if known:
+        yield "".join(known)
+    linecache.checkcache(file)
+    now = linecache.getlines(file, function.__globals__)
+    if now and now != known:
+        yield "".join(now)
 
 
 def _is_what_runs(function: types.FunctionType, file: str, text: str, node: ast.AST) -> bool:
-    """Whether the text compiles to the code of the function; not asked of `assert`, which pytest rewrites.
-
-    Nor of srcdiff's own library, whose modules are long and do not change.
-    """
-    if str(function.__module__).startswith("srcdiff.library") or any(isinstance(n, ast.Assert) for n in ast.walk(node)):
+    """Whether the text compiles to the code of the function; srcdiff's own library is taken to."""
+    if str(function.__module__).startswith("srcdiff.library"):
         return True
     code = function.__code__
-    here = _codes(file, text).get((code.co_qualname, code.co_firstlineno), [])
-    return not here or any(c.co_code == code.co_code and c.co_names == code.co_names for c in here)
+    flags = code.co_flags & _FUTURE_FLAGS
+    rewriter = _assertion_rewriter(function) if any(isinstance(n, ast.Assert) for n in ast.walk(node)) else None
+    here = _codes(file, text, flags, rewriter).get((code.co_qualname, code.co_firstlineno), [])
+    if isinstance(node, ast.Lambda):  # there may be others in the line
+        here = [c for c in here if list(c.co_positions()) == list(code.co_positions())]
+    return any(_is_same_code(c, code) for c in here)
+
+
+_FUTURE_FLAGS = functools.reduce(
+    operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+)
+
+
+def _assertion_rewriter(function: types.FunctionType) -> Any:
+    """What has rewritten the assertions of the function's module: pytest does, where it imports tests."""
+    loader = function.__globals__.get("__loader__")
+    return loader if type(loader).__module__ == "_pytest.assertion.rewrite" else None
 
 
 @functools.lru_cache(maxsize=64)
-def _codes(file: str, text: str) -> dict[tuple[str, int], list[types.CodeType]]:
+def _codes(file: str, text: str, flags: int, rewriter: Any) -> dict[tuple[str, int], list[types.CodeType]]:
     """The code of every function in the text, by its name and line; there may be several lambdas in one."""
+    tree = ast.parse(text, file)
+    if rewriter is not None:
+        rewrite = sys.modules[type(rewriter).__module__].rewrite_asserts
+        rewrite(tree, text.encode(), file, rewriter.config)
     found: dict[tuple[str, int], list[types.CodeType]] = {}
-    stack = [compile(text, file, "exec", dont_inherit=True)]
+    stack = [compile(tree, file, "exec", flags, dont_inherit=True)]
     while stack:
         code = stack.pop()
         found.setdefault((code.co_qualname, code.co_firstlineno), []).append(code)
@@ -173,24 +203,27 @@ def _codes(file: str, text: str) -> dict[tuple[str, int], list[types.CodeType]]:
     return found
 
 
-def outside_variable(function: types.FunctionType, name: str) -> tuple[dict[str, Any] | types.CellType, str] | None:
-    """Where the function finds a name that is not its own: a closure cell, its globals, or the builtins."""
-    code = function.__code__
-    if name in code.co_freevars and function.__closure__ is not None:
-        return function.__closure__[code.co_freevars.index(name)], name
-    if name in function.__globals__:
-        return function.__globals__, name
-    if hasattr(builtins, name):
-        return builtins.__dict__, name
-    return None
+_COMPARED = (
+    *("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_exceptiontable"),
+    *("co_argcount", "co_posonlyargcount", "co_kwonlyargcount", "co_flags", "co_name"),
+)
 
 
-def reader_of(place: Mapping[str, Any] | types.CellType, name: str) -> Callable[[], Any]:
-    """What reads a variable anew whenever it is called."""
-    if isinstance(place, types.CellType):
-        return functools.partial(getattr, place, "cell_contents")
-    return functools.partial(operator.getitem, place, name)
+def _is_same_code(one: types.CodeType, other: types.CodeType) -> bool:
+    """Whether two code objects do the same, wherever they come from."""
+    return all(getattr(one, name) == getattr(other, name) for name in _COMPARED) and _is_same_constant(
+        one.co_consts, other.co_consts
+    )
 
 
-def read_variable(place: Mapping[str, Any] | types.CellType, name: str) -> Any:
-    return reader_of(place, name)()
+def _is_same_constant(one: Any, other: Any) -> bool:
+    """Whether two constants of code objects are the same: `1`, `1.0` and `True` are not, nor are `0.0` and `-0.0`."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, types.CodeType):
+        return _is_same_code(one, other)
+    if isinstance(one, tuple):
+        return len(one) == len(other) and all(map(_is_same_constant, one, other))
+    if isinstance(one, frozenset):
+        return len(one) == len(other) and sorted(map(repr, one)) == sorted(map(repr, other))
+    return repr(one) == repr(other)

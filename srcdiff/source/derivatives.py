@@ -39,6 +39,7 @@ from srcdiff.source.calls import Named, Passed
 from srcdiff.source.capture import Captured, capture, plain_function
 from srcdiff.source.environment import LISTS, list_key
 from srcdiff.source.expressions import Outside
+from srcdiff.source.guards import Guard
 from srcdiff.source.recursion import Recursion
 from srcdiff.source.signature import floats_for_integers
 from srcdiff.source.structures import Layout
@@ -52,7 +53,7 @@ class Reading:
     arguments: dict[str, Abstract]
     result: Abstract
     outside: tuple[Outside, ...]
-    guards: tuple[tuple[Any, str, Any], ...]
+    guards: tuple[Guard, ...]
     captured: Captured
     lists: dict[List, Stored]
     """What stands for lists among the arguments."""
@@ -158,7 +159,8 @@ class Derivatives(Recursion):
             outer = function.frame
             while outer.captured is None:
                 outer = outer.parent
-            return Captured(outer.captured.function, function.node, outer.file), _names(function.node)
+            around = outer.captured
+            return Captured(around.function, around.code, function.node, outer.file), _names(function.node)
         target = function.value if isinstance(function, Static) else None
         inner = getattr(target, "__srcdiff_derivative__", None)
         plain = plain_function(target if inner is None else inner.function)
@@ -180,9 +182,8 @@ class Derivatives(Recursion):
         if isinstance(function, Closure):
             defaults = function.defaults
         else:
-            parameters = inspect.signature(captured.function, follow_wrapped=False).parameters.items()
-            given = {n: p.default for n, p in parameters if p.default is not inspect.Parameter.empty}
-            defaults = {n: self.lift_default(d, n, node) for n, d in given.items()}
+            self.guards.add_function(captured.function, captured.code)
+            defaults = self.lift_defaults(captured.function, node)
         return self.bind(captured.node, args, keywords, defaults, captured.name, node)
 
     # -- the call ----------------------------------------------------------------------------------------------------

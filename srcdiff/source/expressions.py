@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import operator
 import types
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import is_dataclass
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -52,8 +52,19 @@ from srcdiff.source.abstract import (
     leaf_types,
     loosened,
 )
-from srcdiff.source.capture import outside_variable, read_variable
 from srcdiff.source.environment import UNASSIGNED, Frame, list_key
+from srcdiff.source.guards import (
+    Attribute,
+    Constant,
+    Element,
+    Guards,
+    Place,
+    Summary,
+    Variable,
+    class_entry,
+    made,
+    original,
+)
 from srcdiff.source.lists import Lists
 from srcdiff.source.scopes import is_only_use
 from srcdiff.source.structures import Layout, is_plain_tuple, layout_of, own_methods
@@ -88,47 +99,19 @@ _COMPARE: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], Any]]] = {
 _NUMBERS = (bool, int, float)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Outside:
     """A number or an array from the enclosing scope: read anew at every call."""
 
-    __slots__ = ("name", "path", "place", "value")
-
-    def __init__(
-        self, place: Mapping[str, Any] | types.CellType, name: str, path: tuple[Any, ...], value: Value
-    ) -> None:
-        self.place, self.name, self.path, self.value = place, name, path, value
+    place: Place
+    name: str
+    """The variable that it is, or is part of."""
+    path: tuple[str | int, ...]
+    """Which part."""
+    value: Value
 
     def read(self) -> Any:
-        found = read_variable(self.place, self.name)
-        for step in self.path:
-            found = getattr(found, step) if is_dataclass(found) else found[step]
-        return found
-
-
-class Made(Mapping[str, Any]):
-    """How a tuple, a list, a dictionary or a dataclass outside is made now, to compare with how it was."""
-
-    def __init__(self, place: Mapping[str, Any] | types.CellType, name: str) -> None:
-        self.place, self.name = place, name
-
-    def __getitem__(self, name: str) -> Any:
-        return self.of(read_variable(self.place, self.name))
-
-    def of(self, value: Any) -> Any:
-        """Its class and what it names, with its parts; of numbers that are read at every call, only the type."""
-        layout = layout_of(value)
-        if isinstance(value, tuple) or layout is not None:
-            names, parts = (len(value), value) if layout is None else (layout.names, layout.taken_apart(value))
-            return (type(value), names, *map(self.of, parts))
-        if isinstance(value, np.ndarray):
-            return (np.ndarray, value.dtype, value.ndim)
-        return type(value) if isinstance(value, float | np.floating) else (type(value), value)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter((self.name,))
-
-    def __len__(self) -> int:
-        return 1
+        return self.place.read()
 
 
 class Expressions(Lists):
@@ -141,7 +124,7 @@ class Expressions(Lists):
         self.reported: dict[ast.AST, Problem] = {}
         """Syntax outside the language that has been reported already."""
         self.outside: list[Outside] = []
-        self.guards: list[tuple[Mapping[str, Any] | types.CellType, str, Any]] = []
+        self.guards = Guards()
 
     def call(self, node: ast.Call) -> Abstract:
         raise NotImplementedError
@@ -239,64 +222,93 @@ class Expressions(Lists):
         self.refuse("SD204", node, f"`{node.id}` is not defined")
 
     def outside_name(self, function: types.FunctionType, node: ast.Name) -> Abstract:
-        place = outside_variable(function, node.id)
-        if place is None:
-            self.refuse("SD204", node, f"`{node.id}` is not defined")
+        place = Variable(function, node.id)
         try:
-            value = read_variable(*place)
-        except ValueError:
-            self.refuse("SD204", node, f"`{node.id}` is not assigned in the enclosing function")
-        return self.lift(value, *place, (), node)
+            value = place.read()
+        except NameError as error:
+            self.refuse("SD204", node, str(error))
+        return self.lift(value, place, node.id, (), node)
+
+    def look_up(self, owner: Any, name: str, node: ast.AST) -> Abstract:
+        """An attribute of a module; numbers that have a name in mathematics are constants."""
+        place = Attribute(Constant(owner), name)
+        found = place.read()
+        if type(found) is float and owner.__name__.partition(".")[0] in ("math", "numpy"):
+            self.guard(place, found)
+            return Static(found)
+        return self.lift(found, place, name, (), node)
 
     def lift(
-        self, value: Any, place: Mapping[str, Any] | types.CellType, name: str, path: tuple[Any, ...], node: ast.AST
+        self,
+        value: Any,
+        place: Place,
+        name: str,
+        path: tuple[str | int, ...],
+        node: ast.AST,
+        held: str | None = None,
     ) -> Abstract:
         """Something that stands outside: numbers and arrays become inputs, the rest is compiled in and guarded.
 
-        What holds others is taken as it is made at this call, and cannot be changed.
+        What holds others is taken as it is made at this call, and cannot be changed. A part of something else may be
+        `held` by it: where that is guarded by how it is `made`, no guard is needed; where it is `fixed`, it cannot
+        change while the guard holds, so that also its numbers are compiled in.
         """
         layout = None if self.frame.library else layout_of(value)
         if (isinstance(value, tuple) and is_plain_tuple(type(value))) or layout is not None:
-            return self.lift_parts(value, layout, place, name, path, node)
-        numpys = isinstance(value, np.integer | np.bool_)
-        if numpys:
-            value = value.item()
-        if type(value) in (float, np.ndarray, np.memmap) or isinstance(value, np.floating):
+            return self.lift_parts(value, layout, place, name, path, node, held)
+        is_number = isinstance(value, np.floating) or type(value) is float
+        if type(value) in (np.ndarray, np.memmap) or (is_number and held != "fixed"):
             return self.input_from_outside(value, place, name, path, node)
-        if isinstance(value, float | complex | tuple | list | dict | set | np.generic | np.ndarray):
+        numpys = isinstance(value, np.integer | np.bool_)
+        is_other = isinstance(value, float | complex | tuple | list | dict | set | np.generic | np.ndarray)
+        if is_other and not numpys and not is_number:
             what = type(value).__name__
             self.refuse("SD201", node, f"`{name}` from outside the function is a {what}", help_=_OUTSIDE)
-        if not path and not isinstance(value, types.ModuleType) and place is not builtins.__dict__:
-            self.guards.append((place, name, value))
-        return Static(value, numpys)
+        if held is None:
+            self.guard(place, value)
+        return Static(value.item() if isinstance(value, np.generic) else value, numpys)
+
+    def guard(self, place: Place, value: Any) -> None:
+        """Note what was found outside; what our own functions see does not change."""
+        if not self.frame.library:
+            self.guards.add(place, value)
 
     def lift_parts(
         self,
         value: Any,
         layout: Layout | None,
-        place: Mapping[str, Any] | types.CellType,
+        place: Place,
         name: str,
-        path: tuple[Any, ...],
+        path: tuple[str | int, ...],
         node: ast.AST,
+        held: str | None,
     ) -> Abstract:
         names = range(len(value)) if layout is None else layout.names
         if len(names) > _MANY:
             message = f"`{name}` from outside the function has {len(names)} elements, each of them an input"
             self.refuse("SD201", node, message, help_="make it an array: `np.array(...)`")
-        if not path:
-            whole = Made(place, name)
-            self.guards.append((whole, name, whole[name]))
+        held = None if held == "fixed" and layout is not None else held  # only a tuple stays as it is
+        if held is None:
+            self.guard(Summary(made, place), made(value))
+        self.look_at_class(type(value))
         parts = list(value) if layout is None else layout.taken_apart(value)
-        items = tuple(self.lift(v, place, name, (*path, k), node) for k, v in zip(names, parts, strict=True))
+        inner = [Attribute(place, str(n)) if layout and layout.is_dataclass else Element(place, n) for n in names]
+        each = zip(parts, inner, names, strict=True)
+        items = tuple(self.lift(v, at, name, (*path, n), node, held or "made") for v, at, n in each)
         if layout is None or layout.kind is list:
             return Tuple(items, type(value) if hasattr(value, "_fields") else None)
         return Record(items, layout)
 
+    def look_at_class(self, kind: type) -> None:
+        """Guard what the class of a named tuple or a dataclass does."""
+        if kind not in (tuple, list, dict, OrderedDict):
+            self.guards.add_class(kind)
+
     def input_from_outside(
-        self, value: Any, place: Mapping[str, Any] | types.CellType, name: str, path: tuple[Any, ...], node: ast.AST
+        self, value: Any, place: Place, name: str, path: tuple[str | int, ...], node: ast.AST
     ) -> Value:
         for known in self.outside:
-            if known.place is place and known.name == name and known.path == path:
+            if known.place.key == place.key:
                 return known.value
         if isinstance(value, np.ndarray):
             if not is_supported_dtype(value.dtype):
@@ -866,10 +878,9 @@ class Expressions(Lists):
             case Static(value=types.ModuleType() as module):
                 if not hasattr(module, node.attr):
                     self.refuse("SD204", node, f"module `{module.__name__}` has no `{node.attr}`")
-                found = getattr(module, node.attr)
-                if module.__name__.partition(".")[0] in ("math", "numpy"):
-                    return Static(found)  # nobody changes these
-                return self.lift(found, module.__dict__, node.attr, (), node)
+                if self.frame.library:
+                    return Static(original(module, node.attr))
+                return self.look_up(module, node.attr, node)
             case Static(value=np.dtype() as dtype) if node.attr in ("kind", "char", "name", "itemsize", "type"):
                 return Static(getattr(dtype, node.attr))
             case Static(value=np.finfo() | np.iinfo() as limits) if hasattr(limits, node.attr):
@@ -880,7 +891,7 @@ class Expressions(Lists):
             case Static(value=np.ufunc()) if node.attr in _OF_UFUNCS:
                 return Method(base, node.attr)
             case Static(value=type() as owner) if node.attr in vars(owner):
-                return self.lift(getattr(owner, node.attr), vars(owner), node.attr, (), node)
+                return self.class_attribute(owner, node.attr, node)
             case Static() if not isinstance(base.value, str):
                 self.refuse("SD203", node, f"{self.said(base)} has no attribute that srcdiff reads", help_=_OBJECTS)
             case Record(kind=layout) if layout.is_dataclass:
@@ -909,18 +920,32 @@ class Expressions(Lists):
         """A field; or what its class has, of which a property is computed here."""
         if node.attr in owner.kind.names:
             return owner.items[owner.kind.names.index(node.attr)]
-        found = self.class_attribute(owner, node.attr, node)
+        found = self.attribute_of_class(owner, node.attr, node)
+        if isinstance(class_entry(owner.kind.kind, node.attr), staticmethod):
+            return found
         if isinstance(found, Static) and isinstance(found.value, property):
             return self.call_value(Static(found.value.fget), [owner], node)
         return Method(owner, node.attr) if isinstance(found, Static) and callable(found.value) else found
 
-    def class_attribute(self, owner: Record, name: str, node: ast.AST) -> Abstract:
+    def attribute_of_class(self, owner: Record, name: str, node: ast.AST) -> Abstract:
+        """What the class of a dataclass has under a name."""
         kind = owner.kind.kind
-        for base in kind.__mro__:
-            if name in vars(base):
-                return self.lift(vars(base)[name], vars(base), name, (), node)
-        message = f"`{kind.__name__}` has no `{name}`; it has {', '.join(map(str, owner.kind.names))}"
-        self.refuse("SD203", node, message)
+        if name in owner.kind.shadowed:
+            message = f"this instance of `{kind.__name__}` has an attribute `{name}` in place of its class's"
+            self.refuse("SD203", node, message, help_=f"make `{name}` a field of `{kind.__name__}`")
+        if not any(name in vars(base) for base in kind.__mro__):
+            message = f"`{kind.__name__}` has no `{name}`; it has {', '.join(map(str, owner.kind.names))}"
+            self.refuse("SD203", node, message)
+        return self.class_attribute(kind, name, node)
+
+    def class_attribute(self, kind: type, name: str, node: ast.AST) -> Abstract:
+        """What a class, or one above it, has under a name."""
+        place = Summary(class_entry, Constant(kind), (name,))
+        found = place.read()
+        if isinstance(found, staticmethod):
+            self.guard(place, found)
+            return Static(found.__func__)
+        return self.lift(found, place, name, (), node)
 
     def device_name(self, name: str, node: ast.AST) -> Abstract:
         raise NotImplementedError

@@ -1,9 +1,9 @@
-"""Argument types: from values (or what stands for them) to descriptions; and results: from what they are made of."""
+"""Argument types: from values to keys, from keys to descriptions; and results: from what they are made of."""
 
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,62 +14,144 @@ from srcdiff.source.abstract import CONTIGUOUS, NUMPYS, Abstract, Description, I
 from srcdiff.source.structures import is_plain_tuple, layout_of, parts_of
 
 
-def describe_argument(value: Any, name: str, span: Span | None, *, exact: bool = False) -> Description:
-    """What the compiler has to know about an argument; `exact` adds which axes of arrays have the length one."""
+class Kept:
+    """An object that is compiled in: it equals itself alone."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Kept) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+_NUMBERS = (bool, int, float, np.integer, np.floating)
+_DTYPES: dict[int, np.dtype[Any]] = {np.dtype(t).num: np.dtype(t) for t in {*np.sctypeDict.values()}}
+
+
+def key_of(value: Any, *, exact: bool = False) -> Any:
+    """All that the compiler may know about an argument, to look up what was compiled for such arguments.
+
+    A description is made of the key alone, so that nothing is compiled in that the key does not have. `exact` adds
+    which axes of arrays have the length one, if any has.
+    """
+    kind = type(value)
+    if kind is float or kind is int or kind is bool:
+        return kind
+    if isinstance(value, np.ndarray):
+        return _key_of_array(value, exact)
     if isinstance(value, np.generic):
-        if value.dtype.name == "float32":
-            return Description("value", Scalar("float32"), (NUMPYS,))
-        found = describe_argument(value.item(), name, span)
-        return Description("value", found.detail, (NUMPYS,)) if found.kind == "value" else found
-    match value:
-        case Description():
-            return value
-        case bool():
-            return Description("value", BOOL)
-        case int():
-            return Description("value", INT)
-        case float():
-            return Description("value", FLOAT)
-        case np.ndarray():
-            plain = type(value) in (np.ndarray, np.memmap)
-            if plain and is_supported_dtype(value.dtype) and value.dtype.isnative:
-                order = (CONTIGUOUS,) if value.flags.c_contiguous else ()
-                ones = units(value) if exact else ()
-                return Description("value", Array(value.dtype.name, value.ndim), (*order, *ones))
-        case tuple() if is_plain_tuple(type(value)):
-            kind = type(value) if hasattr(value, "_fields") else None
-            return Description("tuple", kind, tuple(describe_argument(v, name, span, exact=exact) for v in value))
-        case [] if type(value) is list:
-            return Description("items")
-        case list() if type(value) is list and all(isinstance(v, bool | int | float | np.number) for v in value):
-            element = np.result_type(*value) if not all(isinstance(v, bool) for v in value) else np.dtype(bool)
-            kind_ = FLOAT if element.kind == "f" else BOOL if element.kind == "b" else INT
-            return Description("stored", None, (Description("value", kind_),))
-        case None | str() | type() | types.ModuleType():
-            return Description("static", (type(value), value))
+        return ("text", str(value)) if kind is np.str_ else ("numpy", kind)
+    if isinstance(value, tuple):
+        return ("tuple", kind, *[key_of(v, exact=exact) for v in value]) if is_plain_tuple(kind) else ("other", kind)
+    if kind is list and all(isinstance(v, _NUMBERS) for v in value):
+        return "list", frozenset(map(type, value))
+    if value is None or kind is str:
+        return "text", value
+    if isinstance(value, Description):
+        return value
     if is_on_device(value):
-        dtype, shape, in_order = layout_on_device(value)
-        if is_supported_dtype(dtype):
-            ones_there = tuple(axis for axis, n in enumerate(shape) if n == 1)
-            known = ((CONTIGUOUS,) if in_order else ()) + ((Description("units", ones_there),) if exact else ())
-            return Description("value", Array(dtype.name, len(shape)), known)
+        dtype, shape, order = layout_on_device(value)
+        return "device", kind, dtype, len(shape), order, _units(shape) if exact else ()
     layout = layout_of(value)
     if layout is not None:
-        parts = enumerate(layout.taken_apart(value))
-        return Description(
-            "record", layout, tuple(describe_argument(v, layout.part(name, k), span, exact=exact) for k, v in parts)
-        )
-    if callable(value):
-        return Description("static", (type(value), value))
-    if isinstance(value, dict):
-        message = f"the argument `{name}` is a {type(value).__name__} with other keys than texts and integers"
-        message = message if type(value) is dict else f"the argument `{name}` is a {type(value).__name__}"
-        raise DifferentiationError([Problem("SD201", message, span, help="pass a plain dictionary")])
-    what = f"an array of {value.dtype}" if type(value) is np.ndarray else f"of type {type(value).__name__}"
-    message = f"the argument `{name}` is {what}"
-    if isinstance(value, complex) or (isinstance(value, np.ndarray) and value.dtype.kind == "c"):
+        return ("record", layout, *[key_of(v, exact=exact) for v in layout.taken_apart(value)])
+    is_constant = callable(value) or isinstance(value, type | types.ModuleType | str)
+    return ("constant", Kept(value)) if is_constant else ("other", kind)
+
+
+def _key_of_array(value: np.ndarray[Any, Any], exact: bool) -> Any:
+    kind, dtype = type(value), value.dtype
+    order, ones = value.flags.c_contiguous, _units(value.shape) if exact else ()
+    if kind is np.ndarray and dtype.isnative and dtype.num in _DTYPES:
+        number = dtype.num * 64 + value.ndim
+        return (number, order, ones) if ones else (number, order)
+    return "array", kind, dtype, value.ndim, order, ones
+
+
+def _units(shape: Sequence[int]) -> tuple[int, ...]:
+    """The axes of length one, which stretch in broadcasting."""
+    return tuple([axis for axis, n in enumerate(shape) if n == 1])
+
+
+def describe_argument(value: Any, name: str, span: Span | None, *, exact: bool = False) -> Description:
+    """What the compiler has to know about an argument; `exact` adds which axes of arrays have the length one."""
+    return described(key_of(value, exact=exact), name, span, exact=exact)
+
+
+def described(key: Any, name: str, span: Span | None, *, exact: bool = False) -> Description:
+    """The description of arguments that have this key; `name` is what the user calls the argument."""
+    match key:
+        case Description():
+            return key
+        case type():
+            return Description("value", _PYTHONS[key])
+        case int() as number, bool() as order, *ones:
+            dtype = _DTYPES[number // 64]
+            if is_supported_dtype(dtype):
+                return _described_array(dtype, number % 64, order, ones[0] if ones else (), exact)
+            raise _refused(name, span, np.ndarray, dtype)
+        case "array" | "device" as where, kind, dtype, rank, order, ones:
+            if is_supported_dtype(dtype) and (where == "device" or (kind is np.memmap and dtype.isnative)):
+                return _described_array(dtype, rank, order, ones, exact)
+            raise _refused(name, span, kind, dtype)
+        case "numpy", kind if np.dtype(kind).name in _OF_NUMPY:
+            return Description("value", _OF_NUMPY[np.dtype(kind).name], (NUMPYS,))
+        case "tuple", kind, *parts:
+            items = tuple(described(p, name, span, exact=exact) for p in parts)
+            return Description("tuple", kind if hasattr(kind, "_fields") else None, items)
+        case "list", kinds:
+            return Description("stored", None, (Description("value", _element_of(kinds)),)) if kinds else _EMPTY
+        case "record", layout, *parts:
+            items = tuple(described(p, layout.part(name, k), span, exact=exact) for k, p in enumerate(parts))
+            return Description("record", layout, items)
+        case "flag" | "text", value:
+            return Description("static", (type(value), value))
+        case "constant", kept:
+            return Description("static", (type(kept.value), kept.value))
+    raise _refused(name, span, key[1])
+
+
+_EMPTY = Description("items")
+_PYTHONS = {float: FLOAT, int: INT, bool: BOOL}
+_OF_NUMPY = {
+    **{np.dtype(t).name: INT for t in {*np.sctypeDict.values()} if np.dtype(t).kind in "iu"},
+    "bool": BOOL,
+    "float16": FLOAT,
+    "float32": Scalar("float32"),
+    "float64": FLOAT,
+}
+
+
+def _described_array(dtype: np.dtype[Any], rank: int, order: bool, ones: tuple[int, ...], exact: bool) -> Description:
+    known = ((CONTIGUOUS,) if order else ()) + ((Description("units", ones),) if exact else ())
+    return Description("value", Array(dtype.name, rank), known)
+
+
+def _element_of(kinds: frozenset[type]) -> Scalar:
+    """The type of the numbers in a list."""
+    if kinds == {bool}:
+        return BOOL
+    element = np.result_type(*(kind(0) for kind in kinds))
+    return FLOAT if element.kind == "f" else BOOL if element.kind == "b" else INT
+
+
+def _refused(name: str, span: Span | None, kind: type, dtype: np.dtype[Any] | None = None) -> DifferentiationError:
+    """Of such an argument no derivative is written."""
+    message, help_ = f"the argument `{name}` is of type {kind.__name__}", ""
+    if issubclass(kind, complex | np.complexfloating) or (dtype is not None and dtype.kind == "c"):
         message = f"the argument `{name}` is complex, which is not differentiated yet"
-    raise DifferentiationError([Problem("SD201", message, span)])
+    elif kind is np.ndarray:
+        message = f"the argument `{name}` is an array of {dtype}"
+    elif issubclass(kind, dict):
+        message = f"the argument `{name}` is a {kind.__name__}"
+        message += " with other keys than texts and integers" if kind is dict else ""
+        help_ = "pass a plain dictionary"
+    return DifferentiationError([Problem("SD201", message, span, help=help_)])
 
 
 def is_on_device(value: Any) -> bool:
@@ -83,11 +165,6 @@ def layout_on_device(value: Any) -> tuple[np.dtype[Any], tuple[int, ...], bool]:
         return np.dtype(value.dtype), tuple(value.shape), bool(value.is_c_contiguous())
     interface = value.__cuda_array_interface__
     return np.dtype(interface["typestr"]), tuple(interface["shape"]), interface.get("strides") is None
-
-
-def units(value: np.ndarray[Any, Any]) -> tuple[Description, ...]:
-    """The axes of length one, which stretch in broadcasting."""
-    return (Description("units", tuple(axis for axis, n in enumerate(value.shape) if n == 1)),)
 
 
 def floats_for_integers(description: Description) -> Description:

@@ -17,6 +17,8 @@ class Layout:
 
     kind: type
     names: tuple[str | int, ...]
+    shadowed: tuple[str, ...] = ()
+    """What the class of a dataclass has, and this instance has something else in its place."""
 
     @property
     def is_mapping(self) -> bool:
@@ -62,7 +64,10 @@ def layout_of(value: Any) -> Layout | None:
     if kind is list:
         return Layout(list, tuple(range(len(value))))
     if dataclasses.is_dataclass(kind):
-        return Layout(kind, tuple(f.name for f in dataclasses.fields(kind)))
+        names = tuple([f.name for f in dataclasses.fields(kind)])
+        own = getattr(value, "__dict__", ())
+        shadowed = [n for n in own if n not in names and hasattr(kind, n)] if len(own) > len(names) else ()
+        return Layout(kind, names, tuple(shadowed))
     return None
 
 

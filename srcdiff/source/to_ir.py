@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -81,6 +82,7 @@ from srcdiff.source.environment import (
     list_key,
 )
 from srcdiff.source.expressions import CHANGED, INSTEAD
+from srcdiff.source.guards import Attribute, Constant, Element, collect
 from srcdiff.source.recursion import with_own_results
 from srcdiff.source.scopes import assigned_names, nonlocal_names
 
@@ -258,16 +260,20 @@ class Reader(Derivatives):
 
     def statement_Import(self, node: ast.Import) -> None:
         for alias in node.names:
-            module = importlib.import_module(alias.name)
-            if alias.asname is None and "." in alias.name:
-                module = importlib.import_module(alias.name.partition(".")[0])
-            name = alias.asname or alias.name.partition(".")[0]
-            self.names[(self.frame.number, name)] = Static(module)
+            importlib.import_module(alias.name)
+            named = alias.name if alias.asname is not None else alias.name.partition(".")[0]
+            self.names[(self.frame.number, alias.asname or named)] = Static(self.imported(named))
 
     def statement_ImportFrom(self, node: ast.ImportFrom) -> None:
-        module = importlib.import_module(node.module or "")
+        module = self.imported(node.module or "")
         for alias in node.names:
-            self.names[(self.frame.number, alias.asname or alias.name)] = Static(getattr(module, alias.name))
+            self.names[(self.frame.number, alias.asname or alias.name)] = self.look_up(module, alias.name, node)
+
+    def imported(self, name: str) -> Any:
+        """The module that an `import` gives."""
+        module = importlib.import_module(name)
+        self.guard(Element(Constant(sys.modules), name), module)
+        return module
 
     def statement_With(self, node: ast.With) -> None:
         """`with np.errstate(...)`: derivatives give no warnings, so that there is nothing to do."""
@@ -1093,6 +1099,7 @@ def _read(
     bound: dict[str, Abstract] = {}
     params: list[Value] = []
     lists: dict[List, Stored] = {}
+    reader.guards.add(Attribute(Constant(captured.function), "__code__"), captured.code)
     for name, description in arguments.items():
         bound[name], values = _argument(reader, description, name, lists)
         params += values
@@ -1128,6 +1135,7 @@ def _read(
     program = pass_outside_values(program, [o.value for o in reader.outside])
     program = replace(program, callees=tuple(with_own_results(c) for c in program.callees))
     outside, guards, unknown = tuple(reader.outside), tuple(reader.guards), tuple(reader.unknown_calls)
+    collect(guards)
     return Reading(
         program,
         bound,
@@ -1149,9 +1157,11 @@ def _read(
 def _argument(reader: Reader, d: Description, name: str, lists: dict[List, Stored]) -> tuple[Abstract, list[Value]]:
     """What stands for an argument, and the parameters it is made of; lists come as arrays."""
     if d.kind == "tuple":
+        reader.look_at_class(d.detail or tuple)
         parts = [_argument(reader, p, f"{name}_{k}", lists) for k, p in enumerate(d.parts)]
         return Tuple(tuple(x for x, _ in parts), d.detail), [v for _, values in parts for v in values]
     if d.kind == "record":
+        reader.look_at_class(d.detail.kind)
         parts = [_argument(reader, p, d.detail.variable(name, k), lists) for k, p in enumerate(d.parts)]
         return Record(tuple(x for x, _ in parts), d.detail), [v for _, values in parts for v in values]
     if d.kind == "items":
