@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from tests.fuzz.campaign import coverage, describe, run_one, shrunk
 from tests.fuzz.cases import Case, loaded
+from tests.fuzz.changes import differences
 from tests.fuzz.oracle import Outcome, check, exceptions_of
 from tests.fuzz.shrink import shrink
 from tests.fuzz.writer import write_case
@@ -45,6 +47,12 @@ def test_random_programs_compiled(seed: int) -> None:
     outcome = run_one(seed, "numba")
 
     assert outcome.kind != "failed", f"{describe(write_case(seed), outcome)}"
+
+
+def test_random_programs_that_change_between_calls() -> None:
+    counts: Counter[str] = Counter()
+    assert [] == list(differences(list(range(4)), "python", 3, counts))
+    assert counts["compared"] > 4
 
 
 # ------------------------------------------------------------------------------------------------- the fuzzer itself
