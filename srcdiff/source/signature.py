@@ -69,7 +69,8 @@ def describe_argument(value: Any, name: str, span: Span | None, *, exact: bool =
     message = f"the argument `{name}` is {what}"
     if isinstance(value, complex) or (isinstance(value, np.ndarray) and value.dtype.kind == "c"):
         message = f"the argument `{name}` is complex, which is not differentiated yet"
-    raise DifferentiationError([Problem("SD201", message, span)])
+    help_ = "integers have 64 bits with a sign: pass it as `.astype(np.int64)`" if "array of uint64" in what else ""
+    raise DifferentiationError([Problem("SD201", message, span, help=help_)])
 
 
 def is_on_device(value: Any) -> bool:
