@@ -26,7 +26,6 @@ from srcdiff.source.capture import Captured, capture, findable, plain_function, 
 from srcdiff.source.declared import CustomRule
 from srcdiff.source.signature import (
     describe_argument,
-    floats_for_integers,
     gradient_of_argument,
     holds_list,
     is_on_device,
@@ -35,6 +34,7 @@ from srcdiff.source.signature import (
     layout_on_device,
     listed,
     lists_in,
+    to_differentiate_by,
 )
 from srcdiff.source.structures import Layout, layout_of, parts_of
 from srcdiff.workspace import Given, Memory, Workspace, no_memory
@@ -91,6 +91,8 @@ class Derivative:
         if plain is None:
             raise TypeError(f"{function!r} is not a Python function; write one that calls what it calls, or a lambda")
         self.function: types.FunctionType = plain
+        self.original: Any = function if derivative is None else derivative.original
+        """The function as it was given: Numba may compile it."""
         self.mode, self.with_value, self.has_aux, self.backend, self.options = (
             mode,
             with_value,
@@ -110,7 +112,6 @@ class Derivative:
         """That of the latest call, if the next one with such arguments can go straight to compiled code."""
         self.latest: Specialisation | None = None
         self.entry: Any = None
-        self._captured: Captured | None = None
         functools.update_wrapper(self, plain, updated=())
         self.__doc__ = described(_WHAT.get(self.kind, ""), self, plain.__doc__)
         self.__signature__ = self._own_signature()
@@ -279,13 +280,11 @@ class Derivative:
 
     @property
     def captured(self) -> Captured:
-        if self._captured is None:
-            try:
-                self._captured = capture(self.function)
-            except Refusal as refusal:
-                assert refusal.problem is not None
-                raise DifferentiationError([refusal.problem]) from None
-        return self._captured
+        try:
+            return capture(self.original)
+        except Refusal as refusal:
+            assert refusal.problem is not None
+            raise DifferentiationError([refusal.problem]) from None
 
     @property
     def span(self) -> Span:
@@ -353,11 +352,11 @@ class Derivative:
             for n, a in zip(self.names, args, strict=True)
         }
         for name in set(self.wrt) & set(self.names):
-            descriptions[name] = floats_for_integers(descriptions[name])
+            descriptions[name] = to_differentiate_by(descriptions[name])
         request = Request(self.captured, descriptions, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
         request.exact, request.rooms, request.batch, request.sums = exact, rooms, batch, sums
         request.of = getattr(self.of, "__srcdiff_derivative__", None) or getattr(self.of, "__srcdiff_rule__", None)
-        request.directions = self.directions
+        request.directions, request.error_model = self.directions, self.options.get("error_model", "")
         return request
 
     def _specialised(self, args: tuple[Any, ...], **kind: Any) -> Specialisation:
@@ -926,8 +925,8 @@ class Differentiable(Derivative):
         return _differentiable_again, (findable(self.of), self.given)
 
     @property
-    def __srcdiff_function__(self) -> types.FunctionType:
-        return self.function
+    def __srcdiff_function__(self) -> Any:
+        return self.original
 
     def grad(self, wrt: Wrt = 0, *, has_aux: bool = False, **options: Any) -> Derivative:
         """Its gradient: see `srcdiff.grad`."""

@@ -55,12 +55,14 @@ from srcdiff.source.abstract import (
     remade,
 )
 from srcdiff.source.capture import capture, plain_function
+from srcdiff.source.compiled import Compiled
 from srcdiff.source.environment import Frame
 from srcdiff.source.expressions import CHANGED, INSTEAD
-from srcdiff.source.kernels import Kernels, numba_type
+from srcdiff.source.kernels import numba_type
 from srcdiff.source.scopes import assigned_names, inner_scopes, nonlocal_names
 from srcdiff.source.structures import Layout, is_plain_tuple
 from srcdiff.source.texts import TEXT_METHODS
+from srcdiff.source.told import Told
 
 _MODULES: dict[str, Any] = {"math": math, "np": np, "builtins": builtins}
 
@@ -104,7 +106,7 @@ class Named:
     span: Span | None
 
 
-class Calls(Kernels):
+class Calls(Compiled):
     """Reads calls."""
 
     def __init__(self) -> None:
@@ -280,8 +282,9 @@ class Calls(Kernels):
         unknown = self.call_unknown(target, args, keywords, node)
         if unknown is not None:
             return unknown
-        plain = plain_function(target)
-        return self.no_source(target, args, node) if plain is None else self.call_plain(plain, args, keywords, node)
+        if plain_function(target) is None:
+            return self.no_source(target, args, node)
+        return self.call_plain(target, args, keywords, node)
 
     def vectorized(self, function: np.vectorize, node: ast.AST) -> Abstract:
         """What `@np.vectorize` has made of a function."""
@@ -625,21 +628,26 @@ class Calls(Kernels):
 
     # -- the user's functions ----------------------------------------------------------------------------------------
 
-    def call_plain(self, plain: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST) -> Abstract:
+    def call_plain(self, function: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST) -> Abstract:
+        """A call of a Python function, or of one that Numba compiles."""
         try:
-            captured = capture(plain)
+            captured = capture(function)
         except Refusal as refusal:
             problem = refusal.problem
             assert problem is not None
             self.refuse("SD302", node, problem.message)
+        plain = captured.function
         defaults = _defaults(plain)
         lifted = {n: self.lift_default(d, n, node) for n, d in defaults.items()}
         if defaults:
             self.guards.append((_Defaults(plain), "", plain.__defaults__))
         bound = self.bind(captured.node, args, keywords, lifted, captured.name, node)
         library = is_library(plain)
-        frame = Frame(captured, captured.node, captured.file, captured.name, None, *_scopes(captured.node), library)
-        return self.enter(captured.function, frame, bound, node)
+        around = self.frame.told
+        told = captured.told or (None if library or around is None else Told(parallel=around.parallel))
+        scopes = _scopes(captured.node)
+        frame = Frame(captured, captured.node, captured.file, captured.name, None, *scopes, library, told)
+        return self.enter_captured(captured, frame, bound, node)
 
     def lift_default(self, default: Any, name: str, node: ast.AST) -> Abstract:
         if isinstance(default, tuple):
@@ -657,7 +665,8 @@ class Calls(Kernels):
         name = getattr(closure.node, "name", "lambda")
         bound = self.bind(closure.node, args, keywords, closure.defaults, name, node)
         outer = closure.frame
-        frame = Frame(None, closure.node, outer.file, name, outer, *_scopes(closure.node), outer.library)
+        told = None if outer.told is None else outer.told.inside()
+        frame = Frame(None, closure.node, outer.file, name, outer, *_scopes(closure.node), outer.library, told)
         return self.enter((closure.node, outer), frame, bound, node)
 
     def enter(self, function: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Abstract:

@@ -70,6 +70,8 @@ class Reading:
     """The values that statements give names to, or return."""
     outcomes: dict[ast.If, set[bool]] = field(default_factory=dict)
     """How the branches of the function may go; what is known before it runs goes one way."""
+    told_options: dict[str, Any] = field(default_factory=dict)
+    """How the code has to be compiled, because Numba was told so of the functions that were read."""
 
 
 class Derivatives(Recursion):
@@ -267,6 +269,8 @@ class Derivatives(Recursion):
         pairs.append((fresh, value))
         if self.is_pythons(x):
             self.pythons.add(fresh)
+        if loosened(describe(x)) != d:
+            self.whole.add(fresh)
         if isinstance(value.type, Array):
             self.stands_for(fresh, value)
         return fresh

@@ -10,7 +10,7 @@ import numpy as np
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_supported_dtype
-from srcdiff.source.abstract import CONTIGUOUS, NUMPYS, Abstract, Description, Items, Record, Stored, Tuple
+from srcdiff.source.abstract import CONTIGUOUS, INTEGER, NUMPYS, Abstract, Description, Items, Record, Stored, Tuple
 from srcdiff.source.structures import is_plain_tuple, layout_of, parts_of
 
 
@@ -89,6 +89,15 @@ def layout_on_device(value: Any) -> tuple[np.dtype[Any], tuple[int, ...], bool]:
 def units(value: np.ndarray[Any, Any]) -> tuple[Description, ...]:
     """The axes of length one, which stretch in broadcasting."""
     return (Description("units", tuple(axis for axis, n in enumerate(value.shape) if n == 1)),)
+
+
+def to_differentiate_by(description: Description) -> Description:
+    """The same as a float to differentiate by; what was given as an integer is known to be."""
+    if description.kind == "value" and description.detail == INT:
+        return Description("value", FLOAT, (*description.parts, INTEGER))
+    if description.kind == "tuple":
+        return Description("tuple", description.detail, tuple(map(to_differentiate_by, description.parts)))
+    return floats_for_integers(description)
 
 
 def floats_for_integers(description: Description) -> Description:
