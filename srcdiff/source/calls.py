@@ -62,7 +62,7 @@ from srcdiff.source.kernels import numba_type
 from srcdiff.source.scopes import assigned_names, inner_scopes, nonlocal_names
 from srcdiff.source.structures import Layout, is_plain_tuple
 from srcdiff.source.texts import TEXT_METHODS
-from srcdiff.source.told import Told
+from srcdiff.source.told import Told, is_replaced
 
 _MODULES: dict[str, Any] = {"math": math, "np": np, "builtins": builtins}
 
@@ -325,6 +325,9 @@ class Calls(Compiled):
             self.refuse("SD301", node, f"`np.{name}` has no derivative rule")
         name = name.removeprefix("builtins.")
         instead = _INSTEAD.get(target, "") if _hashable(target) else ""
+        if type(target).__module__.startswith("numba."):
+            instead = "call the Python function that Numba was given, with arrays or in a loop"
+            name = getattr(target, "__name__", type(target).__name__)
         if isinstance(target, type) and module.partition(".")[0] not in sys.stdlib_module_names:
             instead = "make it a dataclass, or use a named tuple"
         self.refuse("SD302", node, f"`{name}` has no source that srcdiff can read, and no rule", help_=instead)
@@ -643,8 +646,11 @@ class Calls(Compiled):
             self.guards.append((_Defaults(plain), "", plain.__defaults__))
         bound = self.bind(captured.node, args, keywords, lifted, captured.name, node)
         library = is_library(plain)
-        around = self.frame.told
-        told = captured.told or (None if library or around is None else Told(parallel=around.parallel))
+        around = None if library else self.frame.told
+        if around is not None and captured.told is None and is_replaced(plain):
+            message = f"`{captured.name}` is another function in compiled code: Numba has an `@overload` of it"
+            self.refuse("SD307", node, message, help_="call a function that is compiled as it is written, by `@njit`")
+        told = captured.told or (None if around is None else Told(parallel=around.parallel))
         scopes = _scopes(captured.node)
         frame = Frame(captured, captured.node, captured.file, captured.name, None, *scopes, library, told)
         return self.enter_captured(captured, frame, bound, node)
@@ -1045,7 +1051,7 @@ HANDLERS: dict[Any, str] = {
     np.float32: "float32",
     np.float64: "float64",
     np.int64: "int64",
-    np.int32: "int64",
+    np.int32: "int32",
     np.bool_: "bool_",
     np.zeros: "zeros",
     np.ones: "ones",

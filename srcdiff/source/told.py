@@ -11,7 +11,9 @@ import numpy as np
 from numba.core import types
 from numba.core.compiler import Compiler
 from numba.core.dispatcher import Dispatcher
+from numba.core.registry import cpu_target
 from numba.core.typing.templates import Signature
+from numba.extending import register_jitable
 
 from srcdiff.ir.types import Array, Scalar
 from srcdiff.source.abstract import Description
@@ -85,6 +87,15 @@ def told(function: Any) -> Told | None:
         "" if kind is Compiler else kind.__name__,
         dispatcher,
     )
+
+
+def is_replaced(function: Any) -> bool:
+    """Whether compiled code that calls a Python function runs another: that which `@overload` gives."""
+    context: Any = cpu_target.typing_context
+    context.refresh()
+    known = getattr(context._lookup_global(function), "templates", ())
+    given = [getattr(template, "_overload_func", function).__qualname__ for template in known]
+    return any(not name.startswith(register_jitable.__name__) for name in given)
 
 
 # -- types -----------------------------------------------------------------------------------------------------------

@@ -196,7 +196,9 @@ class WholeArrays(Iterators):
 
     def wrapped(self, value: Value, dtype: str) -> Value:
         """A number as an array of this type holds it: one that is too large for 32 bits wraps around."""
-        if dtype != "int32" or value.type != INT or self.held.get(value) == "int32" or value in self.constants:
+        if dtype != "int32" or value.type != INT or self.held.get(value) == "int32":
+            return value
+        if -(2**31) <= self.constants.get(value, 2**31) < 2**31:
             return value
         half, whole = self.const(2**31), self.const(2**32)
         return self.apply("subtract", self.apply("remainder", self.apply("add", value, half), whole), half)

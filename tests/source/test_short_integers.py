@@ -1,5 +1,6 @@
 """Arrays of short integers hold what fits into them, and that is what is read from them again."""
 
+import numba
 import numpy as np
 import pytest
 
@@ -77,3 +78,19 @@ def test_arrays_of_uint64_are_not_made():
 
     with pytest.raises(srcdiff.DifferentiationError, match="64 bits with a sign"):
         srcdiff.grad(made, backend="python")(1.5)
+
+
+@pytest.mark.parametrize("kind", [np.int32, numba.int32])
+@pytest.mark.parametrize("number", [7, -7, 2**31 + 7, -(2**31) - 7])
+def test_conversions_to_32_bits_wrap_around_as_in_compiled_code(kind, number):
+    def scaled(x, n):
+        return x * kind(n)
+
+    held = (number + 2**31) % 2**32 - 2**31
+    assert srcdiff.value_and_grad(scaled, backend="python")(1.5, number) == (1.5 * held, held)
+    assert srcdiff.grad(lambda x: x * kind(number), backend="python")(1.5) == held
+
+
+def test_conversions_to_other_short_integers_are_refused():
+    with pytest.raises(srcdiff.DifferentiationError, match="conversion to int8 wraps around"):
+        srcdiff.grad(lambda x, n: x * numba.int8(n), backend="python")(1.5, 7)

@@ -5,8 +5,9 @@ import dataclasses
 import numba
 import numpy as np
 import pytest
-from numba import float32, float64, int64, njit, uint32
+from numba import float32, float64, int64, njit, uint32, vectorize
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.extending import overload, register_jitable
 
 import srcdiff
 from srcdiff.source.told import told
@@ -275,6 +276,50 @@ def test_what_is_not_followed_is_refused_with_the_line(function, reason):
         srcdiff.grad(function, backend="python")(argument)
     with pytest.raises(srcdiff.DifferentiationError, match=f"SD307.*{reason}"):
         srcdiff.grad(lambda x: 2.0 * function(x), backend="python")(argument)
+
+
+def doubled(x):
+    return 2.0 * x
+
+
+@overload(doubled)
+def _tripled(x):
+    return lambda x: 3.0 * x
+
+
+@register_jitable
+def halved(x):
+    return 0.5 * x
+
+
+@njit
+def replaced(x):
+    return doubled(x)
+
+
+@njit
+def as_written(x):
+    return halved(x)
+
+
+def test_functions_that_are_others_in_compiled_code_are_refused():
+    assert replaced(1.5) == 4.5
+    with pytest.raises(srcdiff.DifferentiationError, match=r"SD307.*`doubled`.*`@overload`"):
+        srcdiff.grad(replaced, backend="python")(1.5)
+    assert srcdiff.value_and_grad(as_written, backend="python")(1.5) == (0.75, 0.5)
+    assert srcdiff.value_and_grad(lambda x: doubled(x), backend="python")(1.5) == (3.0, 2.0)
+
+
+@vectorize(["float64(float64)"])
+def elementwise(x):
+    return 2.0 * x
+
+
+def test_functions_of_vectorize_are_refused():
+    with pytest.raises(srcdiff.DifferentiationError, match="call the Python function that Numba was given"):
+        srcdiff.grad(lambda x: elementwise(x), backend="python")(1.5)
+    with pytest.raises(TypeError, match="not a Python function"):
+        srcdiff.grad(elementwise, backend="python")
 
 
 def test_a_signature_that_was_added_later_is_refused_where_it_returns_integers():
