@@ -18,7 +18,14 @@ from numba.core.errors import NumbaError
 
 from srcdiff.backends import numba_cpu, numba_cuda
 from srcdiff.backends.direct import Direct, UnfitError
-from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span, ZeroGradientWarning
+from srcdiff.diagnostics import (
+    CompiledDiffersWarning,
+    DifferentiationError,
+    Problem,
+    Refusal,
+    Span,
+    ZeroGradientWarning,
+)
 from srcdiff.ir.types import FLOAT
 from srcdiff.report import MemoryReport, memory_report
 from srcdiff.source.abstract import Abstract, Description, Record, Static, Tuple
@@ -376,6 +383,8 @@ class Derivative:
             level, frame = level + 1, frame.f_back  # the user's line
         for message in compiled.warnings:
             warnings.warn(message, ZeroGradientWarning, stacklevel=level)
+        for message in compiled.reading.differences:
+            warnings.warn(message, CompiledDiffersWarning, stacklevel=level)
 
     @property
     def __srcdiff_derivative__(self) -> Derivative | None:

@@ -453,6 +453,9 @@ class Calls(Compiled):
         if not (isinstance(out, Value) and isinstance(out.type, Array)):
             self.refuse("SD203", node, f"{self.said(out)} stands where an array is needed")
         self.require_cast(kind, out, node)
+        for operand in (a for a in args if self.is_array(a)):
+            if not self.safe(self.lazy(operand, node), out):
+                self.note_overlap(self.lazy(operand, node), out, node, in_place=True)
         if where is not None:
             result = self.choose_elements(where, result, out, out.type.dtype, node)
         self.assign_array(out, result, node)

@@ -20,7 +20,7 @@ from numba.core import types
 from srcdiff.diagnostics import Problem, Refusal, Span
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import BOOL, FLOAT, FLOAT32, INT, Array, Scalar, is_float
-from srcdiff.source.abstract import Abstract, Description, Optional, Static, Tuple, describe
+from srcdiff.source.abstract import Abstract, Description, Lazy, Optional, Static, Tuple, describe
 from srcdiff.source.capture import Captured
 from srcdiff.source.environment import Frame
 from srcdiff.source.kernels import Kernels
@@ -40,6 +40,8 @@ class Compiled(Kernels):
         """That which was asked for, whatever Numba was told."""
         self.told_options: dict[str, Any] = {}
         """What the functions that are read ask of the code that is generated."""
+        self.differences: dict[tuple[str, int], str] = {}
+        """Lines in which compiled functions give other numbers, and why."""
 
     def enter(self, function: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
         raise NotImplementedError
@@ -186,6 +188,30 @@ class Compiled(Kernels):
             beyond = self.apply("logical_or", low, self.apply("greater_equal", value, self.const(half)))
             self.raise_if(beyond, OverflowError, f"{what} does not fit into {type_}")
         return value
+
+    # -- where compiled code gives other numbers ---------------------------------------------------------------------
+
+    def note_overlap(self, source: Lazy, target: Value, node: ast.AST, *, in_place: bool) -> None:
+        """Remember a line in which Numba may read elements of an array that it has written already.
+
+        It makes no copy of an operand that is a view, of which it changes another part `in_place`; where it makes loops
+        parallel, not of an expression either.
+        """
+        told = self.frame.told
+        if told is None or self.frame.library:
+            return
+        is_view = source.plain or source.view_of is not None
+        shared = [array for array, _ in source.reads if not self.disjoint(array, target)]
+        shared = [array for array in shared if not self.all_or_nothing(array, target)]
+        if not told.parallel:
+            shared = [array for array in shared if in_place and is_view and not self.reads_ahead(array, target)]
+        if shared:
+            span = self.span_of(node)
+            where = f"line {span.line}, `{span.text.strip()}`"
+            numba, instead = "may read elements that it has written", "with a copy of what is read, both agree"
+            self.differences[span.file, span.line] = (
+                f"{where}: compiled by Numba, it {numba}; srcdiff, as NumPy, reads all of them first ({instead})"
+            )
 
     # -- division ----------------------------------------------------------------------------------------------------
 

@@ -72,6 +72,8 @@ class Reading:
     """How the branches of the function may go; what is known before it runs goes one way."""
     told_options: dict[str, Any] = field(default_factory=dict)
     """How the code has to be compiled, because Numba was told so of the functions that were read."""
+    differences: tuple[str, ...] = ()
+    """Lines in which functions that Numba compiles give other numbers, and why."""
 
 
 class Derivatives(Recursion):

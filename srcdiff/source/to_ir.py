@@ -1148,6 +1148,7 @@ def _read(
         tuple(reader.named),
         reader.outcomes,
         reader.told_options,
+        tuple(reader.differences.values()),
     )
 
 

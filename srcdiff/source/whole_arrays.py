@@ -348,6 +348,7 @@ class WholeArrays(Iterators):
             source = self.without_first_axes(source, mine)
         self.require_fit(source, mine)
         if not self.safe(source, target):
+            self.note_overlap(source, target, node, in_place=op is not None)
             source = self.lazy(self.forced(source), node)
         source = self.once(source, mine.sizes, node)
         self.pending.discard(source)
@@ -362,6 +363,9 @@ class WholeArrays(Iterators):
             self.write_part(base, to_base(places), source.at(self.mapped(places, steps)), node, op)
 
         self.nest(mine.sizes, write)
+
+    def note_overlap(self, source: Lazy, target: Value, node: ast.AST, *, in_place: bool) -> None:
+        raise NotImplementedError
 
     def without_first_axes(self, source: Lazy, target: Lazy) -> Lazy:
         """What has more axes than what it is written to, whose first axes must have the length one."""
