@@ -12,13 +12,14 @@ from srcdiff.api import (
 )
 from srcdiff.batching import batched
 from srcdiff.benchmark import benchmark
-from srcdiff.diagnostics import DifferentiationError, ZeroGradientWarning
+from srcdiff.diagnostics import CompiledDiffersWarning, DifferentiationError, ZeroGradientWarning
 from srcdiff.export import export
 from srcdiff.inspection import explain, show
 from srcdiff.modes import check, hessian, hvp, jacobian, jvp, vjp
 from srcdiff.version import __version__
 
 __all__ = [
+    "CompiledDiffersWarning",
     "Derivative",
     "DifferentiationError",
     "ZeroGradientWarning",

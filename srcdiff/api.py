@@ -18,7 +18,14 @@ from numba.core.errors import NumbaError
 
 from srcdiff.backends import numba_cpu, numba_cuda
 from srcdiff.backends.direct import Direct, UnfitError
-from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span, ZeroGradientWarning
+from srcdiff.diagnostics import (
+    CompiledDiffersWarning,
+    DifferentiationError,
+    Problem,
+    Refusal,
+    Span,
+    ZeroGradientWarning,
+)
 from srcdiff.ir.types import FLOAT
 from srcdiff.report import MemoryReport, memory_report
 from srcdiff.source.abstract import Abstract, Description, Record, Static, Tuple
@@ -29,7 +36,6 @@ from srcdiff.source.signature import (
     described as description_of,
 )
 from srcdiff.source.signature import (
-    floats_for_integers,
     gradient_of_argument,
     holds_list,
     is_on_device,
@@ -39,6 +45,7 @@ from srcdiff.source.signature import (
     layout_on_device,
     listed,
     lists_in,
+    to_differentiate_by,
 )
 from srcdiff.source.structures import Layout, parts_of
 from srcdiff.workspace import Given, Memory, Workspace, no_memory
@@ -93,6 +100,8 @@ class Derivative:
         if plain is None:
             raise TypeError(f"{function!r} is not a Python function; write one that calls what it calls, or a lambda")
         self.function: types.FunctionType = plain
+        self.original: Any = function if derivative is None else derivative.original
+        """The function as it was given: Numba may compile it."""
         self.mode, self.with_value, self.has_aux, self.backend, self.options = (
             mode,
             with_value,
@@ -108,7 +117,6 @@ class Derivative:
         """That of the latest call, if the next one with such arguments can go straight to compiled code."""
         self.latest: Specialisation | None = None
         self.entry: Any = None
-        self._captured: Captured | None = None
         functools.update_wrapper(self, plain, updated=())
         self._look_at_parameters()
 
@@ -291,13 +299,11 @@ class Derivative:
 
     @property
     def captured(self) -> Captured:
-        if self._captured is None or self._captured.code is not self.function.__code__:
-            try:
-                self._captured = capture(self.function)
-            except Refusal as refusal:
-                assert refusal.problem is not None
-                raise DifferentiationError([refusal.problem]) from None
-        return self._captured
+        try:
+            return capture(self.original)
+        except Refusal as refusal:
+            assert refusal.problem is not None
+            raise DifferentiationError([refusal.problem]) from None
 
     @property
     def span(self) -> Span:
@@ -361,11 +367,11 @@ class Derivative:
         keys = zip(self.names, self.key(args, exact=exact), strict=True)
         descriptions = {n: description_of(key, n, self.span, exact=exact) for n, key in keys}
         for name in set(self.wrt) & set(self.names):
-            descriptions[name] = floats_for_integers(descriptions[name])
+            descriptions[name] = to_differentiate_by(descriptions[name])
         request = Request(self.captured, descriptions, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
         request.exact, request.rooms, request.batch, request.sums = exact, rooms, batch, sums
         request.of = getattr(self.of, "__srcdiff_derivative__", None) or getattr(self.of, "__srcdiff_rule__", None)
-        request.directions = self.directions
+        request.directions, request.error_model = self.directions, self.options.get("error_model", "")
         return request
 
     def _specialised(self, args: tuple[Any, ...], **kind: Any) -> Specialisation:
@@ -385,6 +391,8 @@ class Derivative:
             level, frame = level + 1, frame.f_back  # the user's line
         for message in compiled.warnings:
             warnings.warn(message, ZeroGradientWarning, stacklevel=level)
+        for message in compiled.reading.differences:
+            warnings.warn(message, CompiledDiffersWarning, stacklevel=level)
 
     @property
     def __srcdiff_derivative__(self) -> Derivative | None:
@@ -894,8 +902,8 @@ class Differentiable(Derivative):
         return _differentiable_again, (findable(self.of), self.given)
 
     @property
-    def __srcdiff_function__(self) -> types.FunctionType:
-        return self.function
+    def __srcdiff_function__(self) -> Any:
+        return self.original
 
     def grad(self, wrt: Wrt = 0, *, has_aux: bool = False, **options: Any) -> Derivative:
         """Its gradient: see `srcdiff.grad`."""

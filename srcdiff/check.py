@@ -68,6 +68,35 @@ def compare(
     return Report(tuple(entries))
 
 
+def require_values(values: Any, given: Any, arguments: tuple[Any, ...], reasons: tuple[str, ...]) -> None:
+    """Raise where the values that belong to the derivatives are not those that the function gives as it was given."""
+    tolerance = 1e-4 if _in_single_precision(arguments) else 1e-7  # sums may be added up in another order
+    different = list(_different(values, given, "result", tolerance))
+    if different:
+        first = "the value is not that of the function as it was given"
+        raise AssertionError("\n  ".join((first, *different[:20], *reasons)))
+
+
+def _different(value: Any, given: Any, place: str, tolerance: float) -> Iterator[str]:
+    """The places where two results of the same form differ."""
+    parts = parts_of(value)
+    if parts is not None:
+        others = parts_of(given) or []
+        if len(parts) != len(others):
+            yield f"{place} has {len(parts)} parts, as it was given {len(others)}"
+        for k, (item, other) in enumerate(zip(parts, others, strict=False)):
+            yield from _different(item, other, place_of(value, k, place), tolerance)
+    elif isinstance(value, bool | int | float | np.generic | np.ndarray):
+        if np.shape(value) != np.shape(given):
+            yield f"{place} has the shape {np.shape(value)}, as it was given {np.shape(given)}"
+            return
+        first, second = np.asarray(value, float), np.asarray(given, float)
+        same = np.isclose(first, second, rtol=tolerance, atol=tolerance, equal_nan=True)
+        for index in np.argwhere(~same).tolist():
+            label = f"{place}[{', '.join(map(str, index))}]" if index else place
+            yield f"{label}: {first[tuple(index)]:.10g}, as it was given {second[tuple(index)]:.10g}"
+
+
 Put = Callable[[Any, float], Any]
 
 

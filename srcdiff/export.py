@@ -94,7 +94,7 @@ def _exported(g: Any, derivative: Derivative, work: Any, args: tuple[Any, ...], 
     vector = "vector" if "vector" not in derivative.names else "vector_"
     asked_as = {further: vector if single else f"{vector}[{k}]" for k, further in enumerate(work.further)}
     taken = [n for n, x in work.further.items() if not isinstance(x, Static)]
-    options = _options(derivative) if not plain else {}
+    options = _options(derivative, reading) if not plain else {}
     return Exported(
         module=work.module,
         reading=reading,
@@ -123,9 +123,9 @@ def _summary(g: Any) -> str:
     return lines[0].replace(", by srcdiff.", ".").replace("\\", "/").replace('"', "'")
 
 
-def _options(derivative: Derivative) -> dict[str, Any]:
+def _options(derivative: Derivative, reading: Any) -> dict[str, Any]:
     """How Numba compiles the code, as it does in srcdiff, but for what only srcdiff has."""
-    given = derivative.options
+    given = {**numba_cpu.followed(reading.told_options), **derivative.options}
     fastmath = given.get("fastmath", True)
     options = {
         "error_model": given.get("error_model", "numpy"),

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numba.core.errors import NumbaError
 
 from srcdiff.api import Derivative, Wrt, chosen_names, described, grad, has_floats, with_written
-from srcdiff.check import Report, compare
+from srcdiff.check import Report, compare, require_values
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array
 from srcdiff.library import derivatives
@@ -476,6 +477,7 @@ def check(
 ) -> Report:
     """Compare the derivatives of `f` with finite differences, and its modes with each other; says where they differ.
 
+    The value is compared with that of `f` as it was given: a function that Numba compiles is called compiled.
     Without `wrt`, all arguments that hold floats are checked. Of a result that is not one float, a random combination
     of its numbers is taken. With `order=2` the Hessian is checked too, to be that of a function: symmetric.
     """
@@ -493,13 +495,23 @@ def check(
         weights = _random_like(value, 1)
         bars = pullback(**weights) if returns_nothing(primal, args) else pullback(weights)
 
-    def combined(*given: Any) -> float:
-        with _put_back(primal, given):
-            result = primal.function(*given)
-            if result is None:
-                result = {n: given[primal.names.index(n)] for n in value}
-            return _product(weights, result)
+    function = _as_given(f, primal)
 
+    def called(*given: Any) -> Any:
+        with _put_back(primal, given):
+            result = function(*given)
+            return {n: given[primal.names.index(n)] for n in value} if result is None else result
+
+    def combined(*given: Any) -> float:
+        return _product(weights, called(*given))
+
+    with np.errstate(all="ignore"):
+        try:
+            found = called(*copy.deepcopy(args))
+        except NumbaError:  # it cannot be called as it was given
+            function = primal.function
+            found = called(*copy.deepcopy(args))
+    require_values(value, found, args, primal.specialised(args).compiled.reading.differences)
     report = compare(combined, args, list(zip(positions, names, strict=True)), bars)
     inputs = tuple(args[k] for k in positions)
     dots = _random_like(inputs, 2)
@@ -511,6 +523,12 @@ def check(
         first, second = product(*args, dots), product(*args, other)
         _require_equal("the Hessian is not symmetric", _product(first, other), _product(second, dots), first, other)
     return report
+
+
+def _as_given(f: Function, primal: Derivative) -> Function:
+    """What is called for the function: a derivative is itself one, and what Numba compiles is called compiled."""
+    is_derivative = getattr(f, "__srcdiff_derivative__", None) is not None or hasattr(f, "__srcdiff_inside__")
+    return f if is_derivative else primal.original
 
 
 def _with_floats(x: Any) -> Any:

@@ -86,6 +86,8 @@ class Request:
     """The arguments over whose leading axes it is called, if it is called for a batch at once."""
     sums: bool = False
     """Whether gradients of the other arguments are added up over the batch."""
+    error_model: str = ""
+    """What division by zero does, if that was asked for."""
 
 
 @dataclass(slots=True)
@@ -160,6 +162,7 @@ class Compiled:
 def compile_request(request: Request, backend: str, options: dict[str, Any]) -> Compiled:
     with collected() as guards:
         work = _started(request, backend)
+        options = {**numba_cpu.followed(work.reading.told_options), **options}
         key = _key(work, options) if _is_kept(request, backend, options) else None
         if key is None or not _restore(work, key):
             _take_steps(work)
@@ -228,7 +231,13 @@ def for_threads(request: Request) -> Module:
 
 def _started(request: Request, backend: str) -> Work:
     with timed("read the function"):
-        reading = read(request.captured, request.arguments, exact=request.exact, derivative=request.of)
+        reading = read(
+            request.captured,
+            request.arguments,
+            exact=request.exact,
+            derivative=request.of,
+            error_model=request.error_model,
+        )
     work = Work(request, reading, reading.program.main, reading.program.callees)
     work.on_gpu = backend == "cuda"
     work.further = _further(work)

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 
@@ -679,6 +680,55 @@ def test_a_rule_that_is_not_linear_has_no_transpose() -> None:
 def test_check_takes_any_results() -> None:
     srcdiff.check(pair, 1.5, np.array([0.3, 0.5]), backend="python")
     srcdiff.check(write_squares, np.array([3.0, 4.0]), np.array([1.0, 2.0]), backend="python")
+
+
+FACTOR = 2.0
+
+
+@numba.njit
+def compiled_with_a_constant(x: Any) -> Any:
+    return FACTOR * x
+
+
+@numba.njit
+def not_compiled(x: Any) -> Any:
+    return np.linalg.multi_dot((x, x, x))[0, 1]
+
+
+@numba.njit("float64(int64)")
+def truncated(x: Any) -> Any:
+    return 2.5 * x
+
+
+def test_check_calls_the_function_as_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert srcdiff.check(compiled_with_a_constant, 1.5, backend="python").entries[0].derivative == 2.0
+    monkeypatch.setitem(globals(), "FACTOR", 3.0)  # that Numba has compiled in, and Python reads
+
+    with pytest.raises(AssertionError, match=r"not that of the function as it was given\n  result: 4.5, .* given 3$"):
+        srcdiff.check(compiled_with_a_constant, 1.5, backend="python")
+    srcdiff.check(compiled_with_a_constant.py_func, 1.5, backend="python")
+
+
+@pytest.mark.filterwarnings("ignore::srcdiff.ZeroGradientWarning")
+def test_check_takes_differences_of_the_function_as_it_was_given() -> None:
+    assert srcdiff.check(truncated, 2.7, backend="python").entries[0].derivative == 0.0
+    srcdiff.check(not_compiled, np.ones((2, 2)), backend="python")  # Numba does not know the function
+
+
+@pytest.mark.filterwarnings("ignore::srcdiff.CompiledDiffersWarning")
+def test_check_says_where_compiled_code_reads_what_it_has_written() -> None:
+    def squared(y: Any) -> None:
+        np.square(y[::-1], y)
+
+    with pytest.raises(AssertionError, match=r"result\['y'\]\[1\]: 4, .* given 81\n(?s:.)*`np.square\(y\[::-1\], y\)`"):
+        srcdiff.check(numba.njit(squared), np.array([2.0, 3.0]), backend="python")
+    srcdiff.check(squared, np.array([2.0, 3.0]), backend="python")
+
+
+def test_check_of_a_derivative_takes_differences_of_the_derivative() -> None:
+    report = srcdiff.check(srcdiff.grad(lambda x: x**3, backend="python"), 1.5, backend="python")
+
+    assert report.entries[0].differences == pytest.approx(9.0)
 
 
 @pytest.mark.parametrize("mode", ["forward", "reverse"])

@@ -101,6 +101,13 @@ def compiler(options: Mapping[str, Any]) -> Any:
     )
 
 
+def followed(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What the user's functions ask for, as options for generated code: no more freedom than it has otherwise."""
+    if "fastmath" not in asked:
+        return dict(asked)
+    return {**asked, "fastmath": set(FASTMATH & asked["fastmath"]) or False}
+
+
 def _say(context: Any, builder: Any, signature: Any, args: Any, function: Any) -> Any:
     """Call a Python function with a text and a tuple of values, as Numba's own `print` does it."""
     from numba.core import cgutils

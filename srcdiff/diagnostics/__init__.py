@@ -1,6 +1,7 @@
 """Used by all stages, imports none: where something stands in the user's source, and what is wrong with it."""
 
 from srcdiff.diagnostics.problem import (
+    CompiledDiffersWarning,
     DifferentiationError,
     InternalError,
     NotExportedError,
@@ -11,6 +12,7 @@ from srcdiff.diagnostics.problem import (
 from srcdiff.diagnostics.span import Span
 
 __all__ = [
+    "CompiledDiffersWarning",
     "DifferentiationError",
     "InternalError",
     "NotExportedError",

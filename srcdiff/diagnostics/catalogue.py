@@ -124,6 +124,13 @@ _kind(
     "import srcdiff\n\ndef wrong(x, out_bar):\n    return (out_bar,)\n\n@srcdiff.custom_rule(adjoint=wrong)\n"
     "def g(x):\n    return x * x\n\ndef f(x):\n    return g(x)\n",
 )
+_kind(
+    "SD307",
+    "a function is compiled in a way that srcdiff does not follow",
+    "differentiate the function without what its compiler was told",
+    "from numba import njit, uint32\n\n@njit(locals={'n': uint32})\ndef g(x):\n    n = x\n    return 2.5 * n\n\n"
+    "def f(x):\n    return x * g(x)\n",
+)
 # SD4xx: the derivative asked for
 _kind(
     "SD401",

@@ -55,6 +55,10 @@ class ZeroGradientWarning(UserWarning):
     """A chosen argument cannot reach the result: its gradient is zero, and this says why."""
 
 
+class CompiledDiffersWarning(UserWarning):
+    """A function that Numba compiles may give other numbers than its source, whose derivative is taken."""
+
+
 class Refusal(Exception):  # noqa: N818 -- it never reaches the user; it carries a problem to where they are gathered
     """Raised inside the compiler; `None` means that the problem has been reported already."""
 

@@ -60,6 +60,11 @@ def element_type(array: Array) -> Scalar:
     return INT
 
 
+def is_kept_by(array: Array, type_: Scalar) -> bool:
+    """Whether a load from the array gives what was stored, if that is of this type: short integers wrap around."""
+    return type_.dtype == array.dtype
+
+
 def join_scalars(*types: Scalar) -> Scalar:
     """The scalar type that holds them all, as Numba promotes: `int64` with `float32` is `float64`."""
     dtypes = {t.dtype for t in types}
@@ -71,5 +76,5 @@ def join_scalars(*types: Scalar) -> Scalar:
 
 
 def is_supported_dtype(dtype: np.dtype[np.generic]) -> bool:
-    """Floats of 4 and 8 bytes can be differentiated; integers and booleans are data."""
-    return dtype.name in _FLOATS or dtype.kind in "iub"
+    """Floats of 4 and 8 bytes can be differentiated; booleans, and integers that 64 bits with a sign hold, are data."""
+    return dtype.name in _FLOATS or (dtype.kind in "iub" and dtype.name != "uint64")

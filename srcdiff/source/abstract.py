@@ -330,6 +330,8 @@ CONTIGUOUS = Description("contiguous")
 """Part of the description of an argument: an array whose elements follow each other in memory, the last axis first."""
 NUMPYS = Description("numpys")
 """Part of the description of an argument: a number that is NumPy's, not Python's."""
+INTEGER = Description("integer")
+"""Part of the description of a float to differentiate by: the caller gives an integer."""
 
 
 def describe(x: Abstract) -> Description:

@@ -44,7 +44,8 @@ class Arrays(WholeArrays):
                 self.refuse("SD203", node, f"`{dtype.value}` is not a dtype")
             if is_supported_dtype(found):
                 return str(found.name)
-        self.refuse("SD201", node, "arrays hold floats of 4 or 8 bytes, integers or booleans")
+        held = "floats of 4 or 8 bytes, integers that 64 bits with a sign hold, or booleans"
+        self.refuse("SD201", node, f"arrays hold {held}")
 
     def new_array(
         self, node: ast.AST, shape: Abstract, fill: Abstract | None, dtype: Abstract, like: Value | None = None
@@ -515,7 +516,7 @@ class Arrays(WholeArrays):
         return self.cast(value, FLOAT) if is_float(value.type) else self.unheld(value)  # it is Python's now
 
 
-_LONG = ("int64", "uint64", "uint32")
+_LONG = ("int64", "uint32")
 
 
 def _commas(sizes: Sequence[Value]) -> list[str | Value]:

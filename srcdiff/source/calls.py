@@ -55,13 +55,15 @@ from srcdiff.source.abstract import (
     remade,
 )
 from srcdiff.source.capture import capture, plain_function
+from srcdiff.source.compiled import Compiled
 from srcdiff.source.environment import Frame
 from srcdiff.source.expressions import CHANGED, INSTEAD
 from srcdiff.source.guards import Attribute, Constant, Element, Place, Summary, contents
-from srcdiff.source.kernels import Kernels, numba_type
+from srcdiff.source.kernels import numba_type
 from srcdiff.source.scopes import assigned_names, inner_scopes, nonlocal_names
 from srcdiff.source.structures import Layout, is_plain_tuple
 from srcdiff.source.texts import TEXT_METHODS
+from srcdiff.source.told import Told, is_replaced
 
 _MODULES: dict[str, Any] = {"math": math, "np": np, "builtins": builtins}
 
@@ -105,7 +107,7 @@ class Named:
     span: Span | None
 
 
-class Calls(Kernels):
+class Calls(Compiled):
     """Reads calls."""
 
     def __init__(self) -> None:
@@ -280,10 +282,11 @@ class Calls(Kernels):
         unknown = self.call_unknown(target, args, keywords, node)
         if unknown is not None:
             return unknown
-        plain = plain_function(target)
+        if plain_function(target) is None:
+            return self.no_source(target, args, node)
         if hasattr(target, "py_func"):
             self.guard(Attribute(Constant(target), "py_func"), getattr(target, "py_func", None))
-        return self.no_source(target, args, node) if plain is None else self.call_plain(plain, args, keywords, node)
+        return self.call_plain(target, args, keywords, node)
 
     def vectorized(self, function: np.vectorize, node: ast.AST) -> Abstract:
         """What `@np.vectorize` has made of a function."""
@@ -326,6 +329,9 @@ class Calls(Kernels):
             self.refuse("SD301", node, f"`np.{name}` has no derivative rule")
         name = name.removeprefix("builtins.")
         instead = _INSTEAD.get(target, "") if _hashable(target) else ""
+        if type(target).__module__.startswith("numba."):
+            instead = "call the Python function that Numba was given, with arrays or in a loop"
+            name = getattr(target, "__name__", type(target).__name__)
         if isinstance(target, type) and module.partition(".")[0] not in sys.stdlib_module_names:
             instead = "make it a dataclass, or use a named tuple"
         self.refuse("SD302", node, f"`{name}` has no source that srcdiff can read, and no rule", help_=instead)
@@ -451,6 +457,9 @@ class Calls(Kernels):
         if not (isinstance(out, Value) and isinstance(out.type, Array)):
             self.refuse("SD203", node, f"{self.said(out)} stands where an array is needed")
         self.require_cast(kind, out, node)
+        for operand in (a for a in args if self.is_array(a)):
+            if not self.safe(self.lazy(operand, node), out):
+                self.note_overlap(self.lazy(operand, node), out, node, in_place=True)
         if where is not None:
             result = self.choose_elements(where, result, out, out.type.dtype, node)
         self.assign_array(out, result, node)
@@ -629,19 +638,27 @@ class Calls(Kernels):
 
     # -- the user's functions ----------------------------------------------------------------------------------------
 
-    def call_plain(self, plain: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST) -> Abstract:
+    def call_plain(self, function: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST) -> Abstract:
+        """A call of a Python function, or of one that Numba compiles."""
         try:
-            captured = capture(plain)
+            captured = capture(function)
         except Refusal as refusal:
             problem = refusal.problem
             assert problem is not None
             self.refuse("SD302", node, problem.message)
+        plain = captured.function
         if not is_library(plain):
             self.guards.add_function(plain, captured.code)
         bound = self.bind(captured.node, args, keywords, self.lift_defaults(plain, node), captured.name, node)
         library = is_library(plain)
-        frame = Frame(captured, captured.node, captured.file, captured.name, None, *_scopes(captured.node), library)
-        return self.enter(captured.function, frame, bound, node)
+        around = None if library else self.frame.told
+        if around is not None and captured.told is None and is_replaced(plain):
+            message = f"`{captured.name}` is another function in compiled code: Numba has an `@overload` of it"
+            self.refuse("SD307", node, message, help_="call a function that is compiled as it is written, by `@njit`")
+        told = captured.told or (None if around is None else Told(parallel=around.parallel))
+        scopes = _scopes(captured.node)
+        frame = Frame(captured, captured.node, captured.file, captured.name, None, *scopes, library, told)
+        return self.enter_captured(captured, frame, bound, node)
 
     def lift_defaults(self, function: types.FunctionType, node: ast.AST) -> dict[str, Abstract]:
         """The parameters that have a default now, with it."""
@@ -677,7 +694,8 @@ class Calls(Kernels):
         name = getattr(closure.node, "name", "lambda")
         bound = self.bind(closure.node, args, keywords, closure.defaults, name, node)
         outer = closure.frame
-        frame = Frame(None, closure.node, outer.file, name, outer, *_scopes(closure.node), outer.library)
+        told = None if outer.told is None else outer.told.inside()
+        frame = Frame(None, closure.node, outer.file, name, outer, *_scopes(closure.node), outer.library, told)
         return self.enter((closure.node, outer), frame, bound, node)
 
     def enter(self, function: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
@@ -1043,7 +1061,7 @@ HANDLERS: dict[Any, str] = {
     np.float32: "float32",
     np.float64: "float64",
     np.int64: "int64",
-    np.int32: "int64",
+    np.int32: "int32",
     np.bool_: "bool_",
     np.zeros: "zeros",
     np.ones: "ones",

@@ -11,10 +11,11 @@ import operator
 import sys
 import types
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from srcdiff.diagnostics import Problem, Refusal, Span
+from srcdiff.source.told import Told, layers, told
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -26,6 +27,8 @@ class Captured:
     """The code of the function that the syntax tree belongs to: a function may get other code."""
     node: ast.FunctionDef | ast.Lambda
     file: str
+    told: Told | None = None
+    """What Numba was told about it, if it is compiled."""
 
     @property
     def name(self) -> str:
@@ -34,15 +37,7 @@ class Captured:
 
 def plain_function(function: Any) -> types.FunctionType | None:
     """The Python function behind a function, a Numba dispatcher or one of our own objects."""
-    seen = 0
-    while seen < 10:
-        if isinstance(function, types.FunctionType):
-            return function
-        inner = getattr(function, "__srcdiff_function__", None) or getattr(function, "py_func", None)
-        if inner is None:
-            return None
-        function, seen = inner, seen + 1
-    return None
+    return next((layer for layer in layers(function) if isinstance(layer, types.FunctionType)), None)
 
 
 T = TypeVar("T")
@@ -126,7 +121,8 @@ def capture(function: Any) -> Captured:
     plain = plain_function(function)
     if plain is None:
         raise _unreadable(function, "it is not a Python function")
-    return _captured(plain, plain.__code__)
+    captured, by_numba = _captured(plain, plain.__code__), told(function)
+    return captured if by_numba is None else replace(captured, told=by_numba)
 
 
 @functools.lru_cache(maxsize=512)

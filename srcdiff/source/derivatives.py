@@ -71,6 +71,10 @@ class Reading:
     """The values that statements give names to, or return."""
     outcomes: dict[ast.If, set[bool]] = field(default_factory=dict)
     """How the branches of the function may go; what is known before it runs goes one way."""
+    told_options: dict[str, Any] = field(default_factory=dict)
+    """How the code has to be compiled, because Numba was told so of the functions that were read."""
+    differences: tuple[str, ...] = ()
+    """Lines in which functions that Numba compiles give other numbers, and why."""
 
 
 class Derivatives(Recursion):
@@ -268,6 +272,8 @@ class Derivatives(Recursion):
         pairs.append((fresh, value))
         if self.is_pythons(x):
             self.pythons.add(fresh)
+        if loosened(describe(x)) != d:
+            self.whole.add(fresh)
         if isinstance(value.type, Array):
             self.stands_for(fresh, value)
         return fresh

@@ -15,6 +15,7 @@ from srcdiff.ir.nodes import Alloc, Block, If, Loop, NewStack, Operation, Raise,
 from srcdiff.ir.types import BOOL, INT, Array, Stack, Type, is_float
 from srcdiff.source.abstract import (
     CONTIGUOUS,
+    INTEGER,
     MISSING,
     NUMPYS,
     POISON,
@@ -59,6 +60,7 @@ from srcdiff.source.liveness import read_after_turns
 from srcdiff.source.scopes import assigned_names, inner_scopes
 from srcdiff.source.shapes import ANYTHING, Doubt, Shapes
 from srcdiff.source.shapes import Key as SizeKey
+from srcdiff.source.told import Told
 
 Key = tuple[int, str]
 
@@ -84,6 +86,8 @@ class Frame:
     nonlocals: frozenset[str] = frozenset()
     library: bool = False
     """Whether it is one of our own functions: it takes arrays that are not computed yet, and writes into none."""
+    told: Told | None = None
+    """What Numba was told, if it compiles the function, or one that calls it."""
     number: int = field(default_factory=lambda: next(_numbers))
 
     def again(self) -> Frame:
@@ -317,7 +321,7 @@ class Environment(Shapes):
             for part in d.parts:
                 if part == CONTIGUOUS:
                     self.contiguous.add(value)
-                elif part != NUMPYS:
+                elif part not in (NUMPYS, INTEGER):
                     self.stretches(value, part.detail)
             return value, [value]
         if d.kind == "static":

@@ -388,6 +388,8 @@ class Expressions(Lists):
         if isinstance(left, List) or isinstance(right, List):
             return self.list_operator(op, left, right, node)
         a, b = self.numbers(left, right, node)
+        if op in (ast.Div, ast.FloorDiv, ast.Mod):
+            self.before_division(b)
         if self.is_pythons(left) and self.is_pythons(right):
             self.assumes_pythons |= a.type == b.type == BOOL
             return self.pythons_own(self.arithmetic(op, a, b, node))
@@ -398,6 +400,9 @@ class Expressions(Lists):
             if op in (ast.Add, ast.Sub):
                 self.refuse_truth_values(primitive, node)
         return self.arithmetic(op, a, b, node)
+
+    def before_division(self, divisor: Value) -> None:
+        raise NotImplementedError
 
     def require_no_operator(self, kind: type, name: str, node: ast.AST) -> None:
         """Refuse a named tuple whose class says itself what the operator does."""

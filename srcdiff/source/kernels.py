@@ -161,4 +161,15 @@ class Kernels(Optionals):
         """`float32(x)`: a number as that type."""
         if len(args) != 1:
             self.refuse("SD304", node, f"`{name}` takes one number")
+        if name == "int32":
+            return self.call_int32(node, args[0])
+        if name not in ("int64", "intp", *_NUMBERS) and not self.is_kernel:
+            self.refuse("SD201", node, f"conversion to {name} wraps around", help_="use `int64` or a float type")
         return self.cast(self.number(args[0], node), _NUMBERS.get(name, INT))
+
+    def call_int32(self, node: ast.AST, x: Abstract) -> Abstract:
+        """A number as 32 bits hold it; those that threads count with are short."""
+        if self.is_array(x):
+            return self.call_astype(node, x, Static("int32"))
+        value = self.number(self.call_int64(node, x), node)
+        return value if self.is_kernel else self.numpys_own(self.wrapped(value, "int32"))

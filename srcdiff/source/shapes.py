@@ -232,6 +232,33 @@ class Shapes(Builder):
         found = [(p[1], q[1]) for p, q in pairs if p[0] == q[0] == "i"]
         return any(isinstance(p, int) and isinstance(q, int) and p != q and (p < 0) == (q < 0) for p, q in found)
 
+    def all_or_nothing(self, a: Value, b: Value) -> bool:
+        """Whether two parts of an array are the same, element by element, or have no element in common."""
+        (base, first), (other, second) = (self.bases.get(x, (x, None)) for x in (a, b))
+        if base is not other or not first or not second or "transposed" in (first[0], second[0]):
+            return False
+        parts = [[k for k in part if k[0] != "new"] for part in (first, second)]
+        pairs = list(zip(*parts, strict=False))
+        if self.different_rows(a, b) or any(_apart(p, q) for p, q in pairs):
+            return True
+        whole = len(first) == len(second) == len(pairs)
+        return whole and all(p == q or p[0] == q[0] == "i" for p, q in pairs)
+
+    def reads_ahead(self, source: Value, target: Value) -> bool:
+        """Whether elements that are read one after the other are written later than that, if they are at all."""
+        if self.keys(source) != self.keys(target):  # what is stretched is read again
+            return False
+        axes = range(source.array.rank)
+        pairs = [(self.axis_in_base(source, k), self.axis_in_base(target, k)) for k in axes]
+        starts: list[tuple[int, int]] = []
+        for there, here in pairs:
+            if there is None or here is None or there.start is None or here.start is None or here.step < 1:
+                return False
+            if (there.base, there.axis, there.step) != (here.base, here.axis, here.step):
+                return False
+            starts.append((there.start, here.start))
+        return [there for there, _ in starts] >= [here for _, here in starts]
+
     def axis_in_base(self, array: Value, axis: int) -> Along | None:
         """Where an axis of a view goes in the array that it is a part of, if that is known."""
         base, part = self.bases.get(array, (array, None))
@@ -394,6 +421,19 @@ class Shapes(Builder):
 
 def _inside(a: Key, b: Key) -> bool:
     return b[0] in ("-", "+", "s") and (b[1] == a or _inside(a, b[1]))  # type: ignore[arg-type]
+
+
+def _apart(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
+    """Whether two slices of an axis have no place in common, as far as their ends tell."""
+    if a[0] != "s" or b[0] != "s":
+        return False
+    (_, start, stop, step), (_, first, end, other) = a, b
+    if step == other and isinstance(step, int) and step > 1:
+        counted = all(isinstance(x, int | None) and (x or 0) >= 0 for x in (start, first))
+        return counted and ((start or 0) - (first or 0)) % step != 0
+    if step not in (None, 1) or other not in (None, 1):
+        return False
+    return (stop is not None and stop == first) or (end is not None and end == start)
 
 
 def _shifted(key: Key, amount: int) -> Key:

@@ -10,7 +10,7 @@ import numpy as np
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_supported_dtype
-from srcdiff.source.abstract import CONTIGUOUS, NUMPYS, Abstract, Description, Items, Record, Stored, Tuple
+from srcdiff.source.abstract import CONTIGUOUS, INTEGER, NUMPYS, Abstract, Description, Items, Record, Stored, Tuple
 from srcdiff.source.structures import is_plain_tuple, layout_of, parts_of
 
 
@@ -147,6 +147,7 @@ def _refused(name: str, span: Span | None, kind: type, dtype: np.dtype[Any] | No
         message = f"the argument `{name}` is complex, which is not differentiated yet"
     elif kind is np.ndarray:
         message = f"the argument `{name}` is an array of {dtype}"
+        help_ = "integers have 64 bits with a sign: pass it as `.astype(np.int64)`" if dtype == np.uint64 else ""
     elif issubclass(kind, dict):
         message = f"the argument `{name}` is a {kind.__name__}"
         message += " with other keys than texts and integers" if kind is dict else ""
@@ -165,6 +166,15 @@ def layout_on_device(value: Any) -> tuple[np.dtype[Any], tuple[int, ...], bool]:
         return np.dtype(value.dtype), tuple(value.shape), bool(value.is_c_contiguous())
     interface = value.__cuda_array_interface__
     return np.dtype(interface["typestr"]), tuple(interface["shape"]), interface.get("strides") is None
+
+
+def to_differentiate_by(description: Description) -> Description:
+    """The same as a float to differentiate by; what was given as an integer is known to be."""
+    if description.kind == "value" and description.detail == INT:
+        return Description("value", FLOAT, (*description.parts, INTEGER))
+    if description.kind == "tuple":
+        return Description("tuple", description.detail, tuple(map(to_differentiate_by, description.parts)))
+    return floats_for_integers(description)
 
 
 def floats_for_integers(description: Description) -> Description:

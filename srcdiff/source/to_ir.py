@@ -38,6 +38,7 @@ from srcdiff.ir.nodes import (
 )
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, is_float
 from srcdiff.source.abstract import (
+    INTEGER,
     MISSING,
     NUMPYS,
     Abstract,
@@ -369,6 +370,7 @@ class Reader(Derivatives):
             )
         if isinstance(value, Method):
             self.refuse("SD102", target, "a method without its call is outside the language")
+        value = self.declared(frame, target.id, value)
         self.name_value(value, target.id)
         self.note_name(target.id, value)
         if frame.number == self.main_number and isinstance(value, Value):
@@ -921,7 +923,7 @@ class Reader(Derivatives):
         first = self.source(node.generators[0].iter)
         lambda_node = ast.Lambda(args=_NO_ARGUMENTS, body=node.elt)
         walrus = assigned_names(node)
-        self.frame = Frame(None, lambda_node, outer.file, outer.name, outer, names, walrus, outer.library)
+        self.frame = Frame(None, lambda_node, outer.file, outer.name, outer, names, walrus, outer.library, outer.told)
         try:
             self.generate(node, 0, handle, first)
         finally:
@@ -946,7 +948,7 @@ class Reader(Derivatives):
         names = assigned_names(generator.target) | {"%found"}
         lambda_node = ast.Lambda(args=_NO_ARGUMENTS, body=node.elt)
         walrus = assigned_names(node)
-        self.frame = Frame(None, lambda_node, outer.file, outer.name, outer, names, walrus, outer.library)
+        self.frame = Frame(None, lambda_node, outer.file, outer.name, outer, names, walrus, outer.library, outer.told)
         try:
             self.statement_Assign(statements[0])  # type: ignore[arg-type]
             self.statement_For(statements[1])  # type: ignore[arg-type]
@@ -1054,20 +1056,21 @@ def read(
     inside: Span | None = None,
     derivative: Any = None,
     kernel: bool = False,
+    error_model: str = "",
 ) -> Reading:
     """The function as IR, for arguments of these descriptions; every problem found is reported together.
 
     `exact` is about broadcasting (see whole_arrays.py). A function of the library is read for a place `inside` the
     user's program. With `derivative`, that derivative of the function is read instead of it. A `kernel` is what a
-    thread of a GPU runs. Where a name has two types after a branch or a loop, and is used, what follows is read for
-    each.
+    thread of a GPU runs. With an `error_model`, that is what division by zero does, whatever Numba was told. Where a
+    name has two types after a branch or a loop, and is used, what follows is read for each.
     """
     split: set[ast.AST] = set()
     first: DifferentiationError | None = None
     while True:
         reader = Reader()
         reader.exact, reader.trusted, reader.split = exact, inside is not None, split
-        reader.is_kernel = kernel
+        reader.is_kernel, reader.error_model = kernel, error_model
         try:
             return _read(reader, captured, arguments, inside, derivative)
         except DifferentiationError as error:
@@ -1091,7 +1094,8 @@ def _read(
 ) -> Reading:
     node = captured.node
     library = is_library(captured.function)
-    reader.frame = Frame(captured, node, captured.file, captured.name, None, *_scopes(node), library)
+    scopes, told = _scopes(node), captured.told
+    reader.frame = Frame(captured, node, captured.file, captured.name, None, *scopes, library, told)
     reader.span = inside if library else reader.span_of(node)
     reader.main_number = reader.frame.number
     reader.reported = refused_syntax(captured)
@@ -1107,7 +1111,7 @@ def _read(
     seen = {name: reader.with_lists(x) for name, x in bound.items()}
     try:
         if derivative is None:
-            result = reader.enter(captured.function, reader.frame, seen, node)
+            result = reader.enter_captured(captured, reader.frame, seen, None)
         else:
             by_position, by_name = as_passed(node, seen)
             result = reader.call_with(Static(derivative), by_position, by_name, node)
@@ -1151,6 +1155,8 @@ def _read(
         tuple(reader.handed_over),
         tuple(reader.named),
         reader.outcomes,
+        reader.told_options,
+        tuple(reader.differences.values()),
     )
 
 
@@ -1170,6 +1176,8 @@ def _argument(reader: Reader, d: Description, name: str, lists: dict[List, Store
         found, values = reader.fresh(d, name)
         if d.kind == "value" and NUMPYS not in d.parts and not reader.trusted:
             reader.pythons |= set(values)
+        if INTEGER in d.parts:
+            reader.whole |= set(values)
         return found, values
     arrays = [Value(t, name) for t in leaf_types(d) or () if isinstance(t, Array)]
     reader.storage.update(arrays)

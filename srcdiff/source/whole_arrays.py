@@ -196,7 +196,9 @@ class WholeArrays(Iterators):
 
     def wrapped(self, value: Value, dtype: str) -> Value:
         """A number as an array of this type holds it: one that is too large for 32 bits wraps around."""
-        if dtype != "int32" or value.type != INT or self.held.get(value) == "int32" or value in self.constants:
+        if dtype != "int32" or value.type != INT or self.held.get(value) == "int32":
+            return value
+        if -(2**31) <= self.constants.get(value, 2**31) < 2**31:
             return value
         half, whole = self.const(2**31), self.const(2**32)
         return self.apply("subtract", self.apply("remainder", self.apply("add", value, half), whole), half)
@@ -346,6 +348,7 @@ class WholeArrays(Iterators):
             source = self.without_first_axes(source, mine)
         self.require_fit(source, mine)
         if not self.safe(source, target):
+            self.note_overlap(source, target, node, in_place=op is not None)
             source = self.lazy(self.forced(source), node)
         source = self.once(source, mine.sizes, node)
         self.pending.discard(source)
@@ -360,6 +363,9 @@ class WholeArrays(Iterators):
             self.write_part(base, to_base(places), source.at(self.mapped(places, steps)), node, op)
 
         self.nest(mine.sizes, write)
+
+    def note_overlap(self, source: Lazy, target: Value, node: ast.AST, *, in_place: bool) -> None:
+        raise NotImplementedError
 
     def without_first_axes(self, source: Lazy, target: Lazy) -> Lazy:
         """What has more axes than what it is written to, whose first axes must have the length one."""

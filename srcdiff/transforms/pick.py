@@ -47,7 +47,7 @@ from srcdiff.ir.nodes import (
     changed,
     walk,
 )
-from srcdiff.ir.types import Array, element_type
+from srcdiff.ir.types import Array, is_kept_by
 from srcdiff.transforms.sink import is_not_differentiated
 
 _MOST_READERS = 3  # each of them computes the element
@@ -115,7 +115,7 @@ class _Picking:
         stores = [o for o in nest[-1].body.operations if isinstance(o, Store) and o.array is array.out]
         if len(stores) != 1 or stores[0].adds or stores[0].indices != tuple(n.index for n in nest):
             return None
-        if stores[0].value.type != element_type(array.out.array):
+        if not is_kept_by(array.out.array, stores[0].value.scalar):
             return None
         needed, steps = {stores[0].value}, list[Step]()
         for operation in reversed(inside):

@@ -43,7 +43,7 @@ from srcdiff.ir.nodes import (
     substituted,
     walk,
 )
-from srcdiff.ir.types import INT, Array, element_type
+from srcdiff.ir.types import INT, Array, element_type, is_kept_by
 
 Access = Load | Store
 Key = tuple[Value, tuple[Value, ...]]
@@ -161,8 +161,8 @@ class _Registers:
     def alone(self, element: _Element, loop: Loop) -> bool:
         """Whether nothing else in the loop touches the element, and it is worth while."""
         mine = self.memory(element.array)
-        wanted = element_type(element.array.array)
-        if any(isinstance(a, Store) and a.value.type != wanted for a in element.accesses):
+        stored = [a.value.scalar for a in element.accesses if isinstance(a, Store)]
+        if not all(is_kept_by(element.array.array, type_) for type_ in stored):
             return False
         others: list[Access] = []
         for operation in (o for b in loop.blocks() for o in walk(b)):

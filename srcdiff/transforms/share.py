@@ -24,7 +24,7 @@ from srcdiff.ir.nodes import (
     Value,
     changed,
 )
-from srcdiff.ir.types import element_type
+from srcdiff.ir.types import is_kept_by
 
 Key = tuple[Any, ...]
 
@@ -89,7 +89,7 @@ class _Share:
 
     def found_again(self, store: Store, loads: dict[Key, Value]) -> None:
         """What was stored need not be loaded."""
-        if store.value.type == element_type(store.array.array):
+        if is_kept_by(store.array.array, store.value.scalar):
             loads[store.array, store.indices, store.value.type] = store.value
             self.elements[store.value] = "" if store.array.name.startswith("kept") else store.array.name
 
