@@ -166,6 +166,11 @@ def holds_list(x: Abstract) -> bool:
     return isinstance(x, Items | Stored | Record) or (isinstance(x, Tuple) and any(holds_list(i) for i in x.items))
 
 
+def holds_stored(x: Abstract) -> bool:
+    """Whether the result of a function is, or contains, a list whose length is known only when it runs."""
+    return isinstance(x, Stored) or (isinstance(x, Tuple | Record | Items) and any(map(holds_stored, x.items)))
+
+
 def listed(x: Abstract, result: Any) -> Any:
     """The result with its lists, which come as tuples of known length or as arrays with their length."""
     match x:
