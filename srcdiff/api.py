@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import operator
 import re
 import sys
 import types
@@ -20,6 +19,7 @@ from srcdiff.backends import numba_cpu, numba_cuda
 from srcdiff.backends.direct import Direct, UnfitError
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span, ZeroGradientWarning
 from srcdiff.ir.types import FLOAT
+from srcdiff.options import BACKEND, PROGRAM, SWITCH, Wrt, compile_options, each_of, is_one
 from srcdiff.report import MemoryReport, memory_report
 from srcdiff.source.abstract import Abstract, Description, Record, Static, Tuple
 from srcdiff.source.capture import Captured, capture, findable, plain_function, reader_of, standing_for
@@ -44,11 +44,7 @@ if TYPE_CHECKING:  # the compiler is imported when the first function is differe
     from srcdiff.pipeline import Compiled, Derivation, Request
     from srcdiff.source.derivatives import Reading
 
-Wrt = int | str | Sequence[int | str]
-
 _OURS = str(Path(__file__).parent)
-_BACKENDS = ("numba", "python", "cuda")
-_GPU_OPTIONS = ("threads", "blocks", "memory_limit", "stream")
 _ARRAY = np.ndarray
 _PLAIN = frozenset({float, int})
 _COMPARED = frozenset({float, int, bool, str, tuple})
@@ -72,14 +68,12 @@ class Derivative:
         backend: str = "numba",
         **options: Any,
     ) -> None:
-        if backend not in _BACKENDS:
-            raise ValueError(f"unknown backend {backend!r}; there are {', '.join(map(repr, _BACKENDS))}")
+        PROGRAM.checked("mode", mode)
+        BACKEND.checked("backend", backend)
+        SWITCH.checked("has_aux", has_aux)
+        options = compile_options(backend, options)
         if backend == "cuda":
             numba_cuda.require_installed()
-        known = {"fastmath", "error_model", "boundscheck", "cache", "parallel"}
-        unknown = options.keys() - (known | set(_GPU_OPTIONS) if backend == "cuda" else known)
-        if unknown:
-            raise TypeError(f"unknown option {', '.join(sorted(unknown))}")
         if has_aux and mode != "reverse":
             raise TypeError("`has_aux` is an option of `grad` and `value_and_grad` alone")
         self.of: Any = function
@@ -103,7 +97,7 @@ class Derivative:
         kinds = {p.kind for p in self.signature.parameters.values()}
         self.by_name = bool(kinds - {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD})
         self.takes_out = mode == "reverse" and "out" not in self.names and inspect.Parameter.VAR_KEYWORD not in kinds
-        self.single = isinstance(wrt, int | str | np.integer)
+        self.single = is_one(wrt)
         self.wrt = self._chosen(wrt) if mode != "primal" else ()
         self.specialisations: dict[Any, Specialisation] = {}
         self.direct: Specialisation | None = None
@@ -859,10 +853,8 @@ numba_cpu.compiled_code_prints_text()
 
 def chosen_names(wrt: Wrt, names: tuple[str, ...], of: str, variables: Sequence[str] = ()) -> tuple[str, ...]:
     """The names of the arguments to differentiate by, or of the variables."""
-    asked: Sequence[int | str] = (wrt,) if isinstance(wrt, int | str | np.integer) else tuple(wrt)
     found = []
-    for one in asked:
-        one = one if isinstance(one, str) else operator.index(one)
+    for one in each_of(wrt):
         if isinstance(one, str):
             if one not in names and one not in variables:
                 raise ValueError(f"`{of}` has no argument `{one}`; it has {', '.join(names)}")
@@ -882,7 +874,7 @@ def _maker(with_value: bool) -> Callable[..., Derivation]:
     def make(names: tuple[str, ...], wrt: Wrt = 0, *, has_aux: bool = False, **options: Any) -> Derivation:
         from srcdiff.pipeline import Derivation
 
-        single = isinstance(wrt, int | str)
+        single = is_one(wrt)
         return Derivation("reverse", chosen_names(wrt, names, "the function"), with_value, has_aux, single)
 
     return make
@@ -899,14 +891,16 @@ def grad(
     `wrt` is a position, a name, or a tuple of those; a tuple gives a tuple of gradients. With `has_aux` the function
     returns a pair, and the gradient is followed by its second part.
     """
-    return Derivative(f, "reverse", wrt, with_value=False, has_aux=has_aux, backend=backend, **options)
+    checked = compile_options(BACKEND.checked("backend", backend), options)
+    return Derivative(f, "reverse", wrt, with_value=False, has_aux=has_aux, backend=backend, **checked)
 
 
 def value_and_grad(
     f: Callable[..., Any], wrt: Wrt = 0, *, has_aux: bool = False, backend: str = "numba", **options: Any
 ) -> Derivative:
     """The value of `f` together with its gradient: see `grad`."""
-    return Derivative(f, "reverse", wrt, with_value=True, has_aux=has_aux, backend=backend, **options)
+    checked = compile_options(BACKEND.checked("backend", backend), options)
+    return Derivative(f, "reverse", wrt, with_value=True, has_aux=has_aux, backend=backend, **checked)
 
 
 grad.__srcdiff_maker__ = _maker(with_value=False)  # type: ignore[attr-defined]
@@ -916,9 +910,10 @@ value_and_grad.__srcdiff_maker__ = _maker(with_value=True)  # type: ignore[attr-
 class Differentiable(Derivative):
     """A function compiled by srcdiff, with its derivatives as methods."""
 
-    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
-        super().__init__(function, "primal", 0, **options)
-        self.given = options
+    def __init__(self, function: Callable[..., Any], *, backend: str = "numba", **options: Any) -> None:
+        checked = compile_options(BACKEND.checked("backend", backend), options)
+        super().__init__(function, "primal", 0, backend=backend, **checked)
+        self.given = {"backend": backend, **checked}
 
     shown = (*Derivative.shown, "grad", "value_and_grad")
 
@@ -956,8 +951,8 @@ def differentiable(f: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 def source(f: Callable[..., Any], *args: Any, wrt: Wrt = 0, mode: str = "reverse", with_value: bool = True) -> str:
     """The generated code as text, for example arguments (or types); without any, types are guessed from the code."""
-    if mode not in ("reverse", "forward", "pullback", "primal"):
-        raise ValueError(f"unknown mode {mode!r}; there are 'reverse', 'forward', 'pullback' and 'primal'")
+    PROGRAM.checked("mode", mode)
+    SWITCH.checked("with_value", with_value)
     derivative = Derivative(f, mode, wrt, with_value=with_value and mode != "pullback", backend="python")
     if args:
         derivative.compile(*args)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from srcdiff.api import Derivative, Specialisation, chosen_names, differentiable
+from srcdiff.options import SHARED, SWITCH
 from srcdiff.source.signature import holds_stored, is_on_device, layout_on_device
 from srcdiff.source.structures import parts_of, place_of, remade
 
@@ -34,8 +35,8 @@ class Batched:
     """Calls a function for each element of a batch; results have a leading axis more."""
 
     def __init__(self, of: Derivative, over: Any, parallel: bool, shared: str) -> None:
-        if shared not in ("each", "sum"):
-            raise ValueError(f"`shared` is 'each' or 'sum', not {shared!r}")
+        SHARED.checked("shared", shared)
+        SWITCH.checked("parallel", parallel)
         self.of, self.parallel, self.sums = of, parallel, shared == "sum"
         self.over = of.names if over is None else chosen_names(over, of.names, of.function.__name__)
         self.on_device: dict[Any, Specialisation] = {}
@@ -332,6 +333,8 @@ def batched(g: Any, over: Any = None, *, shared: str = "each", parallel: bool = 
     of all elements have the same shape: one that differs from the first raises `ValueError`.
     `parallel=True` spreads the loop over threads; with the backend `cuda` each element has a thread of the GPU.
     """
+    if isinstance(g, Derivative) and options:
+        raise TypeError(f"{g!r} was made with its own options: `{next(iter(options))}` is none of `batched`")
     return Batched(g if isinstance(g, Derivative) else differentiable(g, **options), over, parallel, shared)
 
 

@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.api import Derivative, Wrt, chosen_names, described, grad, has_floats, with_written
+from srcdiff.api import Derivative, chosen_names, described, grad, has_floats, with_written
 from srcdiff.check import Report, compare
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array
 from srcdiff.library import derivatives
+from srcdiff.options import BACKEND, DERIVATIVE, DIRECTIONS, ORDER, SWEEPS, Wrt, compile_options, each_of, is_one
 from srcdiff.source.abstract import Abstract, Static, Tuple
 from srcdiff.source.capture import findable
 from srcdiff.source.structures import layout_of, parts_of, place_of, remade
@@ -28,9 +29,14 @@ _SEVERAL = 4  # tangents that a sweep carries, where there are many
 _numbers = itertools.count(1)
 
 
-@functools.lru_cache(maxsize=512)
-def derivative_of(f: Function, mode: str, wrt: Any, backend: str, options: tuple[tuple[str, Any], ...]) -> Derivative:
+def derivative_of(f: Function, mode: str, wrt: Any, backend: str, options: dict[str, Any]) -> Derivative:
     """One derivative for all calls that ask for the same."""
+    checked = compile_options(BACKEND.checked("backend", backend), options)
+    return _made_once(f, mode, wrt, backend, tuple(sorted(checked.items())))
+
+
+@functools.lru_cache(maxsize=512)
+def _made_once(f: Function, mode: str, wrt: Any, backend: str, options: tuple[tuple[str, Any], ...]) -> Derivative:
     return Derivative(f, mode, wrt, with_value=mode == "forward", backend=backend, **dict(options))
 
 
@@ -97,7 +103,7 @@ def jvp(
         raise ValueError(f"{len(primals)} primals and {len(tangents)} tangents are given")
     chosen = tuple(k for k, t in enumerate(tangents) if t is not None)
     chosen = chosen or tuple(k for k, x in enumerate(primals) if has_floats(x))  # None is zero there
-    derivative = derivative_of(f, "forward", chosen, backend, tuple(sorted(options.items())))
+    derivative = derivative_of(f, "forward", chosen, backend, options)
     args = derivative.bound(tuple(primals), {})
     value, tangent = derivative.run(args, _fitted_tangents(derivative, args, [tangents[k] for k in chosen]))
     return value, tangent
@@ -123,8 +129,7 @@ def vjp(
     The adjoints are a tuple with one for each argument, None for those that hold no floats; or what `wrt` names, as
     `grad` gives it. Arrays that `f` writes into are results too; their adjoints go by name: `pullback(out=...)`.
     """
-    given = tuple(sorted(options.items()))
-    primal = derivative_of(f, "primal", 0, backend, given)
+    primal = derivative_of(f, "primal", 0, backend, options)
     args = primal.bound(args, {})
     kept, run_on = copy.deepcopy(args), copy.deepcopy(args)
     with _put_back(primal, args) as arrays:
@@ -133,8 +138,8 @@ def vjp(
     names = primal.specialised(args).compiled.written
     written = [run_on[primal.names.index(n)] for n in names]
     floats = tuple(k for k, a in enumerate(args) if has_floats(a))
-    asked = floats if wrt is None else (wrt,) if isinstance(wrt, int | str) else tuple(wrt)
-    derivative = derivative_of(f, "pullback", asked, backend, given)
+    asked = floats if wrt is None else each_of(wrt)
+    derivative = derivative_of(f, "pullback", asked, backend, options)
 
     def pullback(result: Any = None, **bars: Any) -> Any:
         unknown = bars.keys() - set(names)
@@ -149,7 +154,7 @@ def vjp(
         fit = [fitted(x, *values[name], name) for name, x in takes.items()]
         found = derivative.run(kept, tuple(s for s in fit if s is not None))
         if wrt is not None:
-            return found[0] if isinstance(wrt, int | str) else found
+            return found[0] if is_one(wrt) else found
         each = dict(zip(floats, found, strict=True))
         return tuple(each.get(k) for k in range(len(args)))
 
@@ -227,8 +232,9 @@ class HessianProduct(Composed):
 
     def __init__(self, f: Function, wrt: Wrt, backend: str, options: dict[str, Any]) -> None:
         self.gradient = grad(f, wrt, backend=backend, **options)
-        chosen = (wrt,) if isinstance(wrt, int | str) else tuple(wrt)
-        self.derivative = Derivative(self.gradient, "forward", chosen, with_value=False, backend=backend, **options)
+        self.derivative = Derivative(
+            self.gradient, "forward", each_of(wrt), with_value=False, backend=backend, **options
+        )
         functools.update_wrapper(self, self.gradient.function, updated=())
         self.__doc__ = described("The Hessian, times a vector,", self.gradient, self.gradient.function.__doc__)
         self.__signature__ = _with_vector(self.gradient.signature)
@@ -293,7 +299,7 @@ def _fitted_tangents(derivative: Derivative, args: tuple[Any, ...], tangents: Se
 
 def derivative_by_name(f: Function, mode: str, wrt: Wrt = 0, **options: Any) -> Derivative | HessianProduct:
     """The derivative that a word names: `grad`, `value_and_grad`, `jvp`, `vjp`, `hvp`, or `primal`, none at all."""
-    match mode:
+    match DERIVATIVE.checked("mode", mode):
         case "grad" | "value_and_grad":
             return Derivative(f, "reverse", wrt, with_value=mode == "value_and_grad", **options)
         case "jvp":
@@ -302,9 +308,7 @@ def derivative_by_name(f: Function, mode: str, wrt: Wrt = 0, **options: Any) -> 
             return Derivative(f, "pullback", wrt, with_value=False, **options)
         case "hvp":
             return hvp(f, wrt, **options)
-        case "primal":
-            return Derivative(f, "primal", 0, **options)
-    raise ValueError(f"unknown mode {mode!r}; there are 'grad', 'value_and_grad', 'jvp', 'vjp', 'hvp' and 'primal'")
+    return Derivative(f, "primal", 0, **options)
 
 
 class Jacobian(Composed):
@@ -319,13 +323,13 @@ class Jacobian(Composed):
         backend: str,
         options: dict[str, Any],
     ) -> None:
-        if mode not in (None, "forward", "reverse"):
-            raise ValueError(f"unknown mode {mode!r}; there are 'forward' and 'reverse'")
+        SWEEPS.checked("mode", mode)
+        if DIRECTIONS.checked("directions", directions_at_once) is not None and mode == "reverse":
+            raise ValueError("`directions` are those of a sweep of forward mode: leave them out with mode='reverse'")
         self.function, self.mode, self.backend, self.options = f, mode, backend, options
         self.directions = directions_at_once
         self.sweeps: dict[int, Derivative] = {}
-        self.single = isinstance(wrt, int | str)
-        self.wrt = (wrt,) if isinstance(wrt, int | str) else tuple(wrt)
+        self.single, self.wrt = is_one(wrt), each_of(wrt)
         self.forward = Derivative(f, "forward", self.wrt, backend=backend, **options)
         functools.update_wrapper(self, self.forward.function, updated=())
         self.__doc__ = described("All derivatives", self.forward, self.forward.function.__doc__)
@@ -365,7 +369,8 @@ class Jacobian(Composed):
         """Forward mode: a sweep for each number of the arguments, or for several of them."""
         found = self.empty(inputs, value)
         waiting = list(directions(tuple(inputs)))
-        count = self.directions or (_SEVERAL if len(waiting) >= 4 * _SEVERAL else 1)
+        wanted = self.directions or (_SEVERAL if len(waiting) >= 4 * _SEVERAL else 1)
+        count = max(1, min(wanted, len(waiting)))
         derivative = self.sweeps.setdefault(count, self.carrying(count))
         for k in range(0, len(waiting), count):
             group = waiting[k : k + count]
@@ -479,9 +484,9 @@ def check(
     Without `wrt`, all arguments that hold floats are checked. Of a result that is not one float, a random combination
     of its numbers is taken. With `order=2` the Hessian is checked too, to be that of a function: symmetric.
     """
-    primal = derivative_of(f, "primal", 0, backend, tuple(sorted(options.items())))
-    asked = tuple(k for k, a in enumerate(args) if has_floats(a)) if wrt is None else wrt
-    asked = (asked,) if isinstance(asked, int | str) else tuple(asked)
+    ORDER.checked("order", order)
+    primal = derivative_of(f, "primal", 0, backend, options)
+    asked = tuple(k for k, a in enumerate(args) if has_floats(a)) if wrt is None else each_of(wrt)
     names = chosen_names(asked, primal.names, primal.function.__name__)
     positions = [primal.names.index(n) for n in names]
     args = tuple(_with_floats(a) if k in positions else a for k, a in enumerate(args))
