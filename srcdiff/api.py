@@ -21,10 +21,11 @@ from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span, Ze
 from srcdiff.ir.types import FLOAT
 from srcdiff.options import BACKEND, PROGRAM, SWITCH, Wrt, compile_options, each_of, is_one
 from srcdiff.report import MemoryReport, memory_report
-from srcdiff.source.abstract import Abstract, Description, Record, Static, Tuple
+from srcdiff.source.abstract import Abstract, Description, Static, Tuple
 from srcdiff.source.capture import Captured, capture, findable, plain_function, reader_of, standing_for
 from srcdiff.source.declared import CustomRule
 from srcdiff.source.signature import (
+    Part,
     describe_argument,
     floats_for_integers,
     gradient_of_argument,
@@ -35,6 +36,7 @@ from srcdiff.source.signature import (
     layout_on_device,
     listed,
     lists_in,
+    parts_of_arguments,
 )
 from srcdiff.source.structures import Layout, layout_of, parts_of
 from srcdiff.workspace import Given, Memory, Workspace, no_memory
@@ -712,23 +714,16 @@ def shares_memory(a: Any, b: Any) -> bool:
     return bool(first < second + sizes[1] and second < first + sizes[0])
 
 
-def with_written(value: Any, names: Sequence[str], arrays: Sequence[Any]) -> Any:
+def with_written(value: Any, parts: Sequence[Part], arrays: Sequence[Any]) -> Any:
     """What the function returns, or where it returns nothing, the arrays that it has written into, by name."""
-    return dict(zip(names, arrays, strict=True)) if value is None and names else value
+    if value is not None or not parts:
+        return value
+    return {part.name: array for part, array in zip(parts, arrays, strict=True)}
 
 
 def names_of_parts(reading: Reading) -> list[str]:
     """What the user calls each of the values that the arguments are taken apart into."""
-
-    def names(x: Abstract, name: str) -> list[str]:
-        if isinstance(x, Tuple):
-            return [n for k, item in enumerate(x.items) for n in names(item, f"{name}[{k}]")]
-        if isinstance(x, Record):
-            return [n for k, item in enumerate(x.items) for n in names(item, x.kind.part(name, k))]
-        return [] if isinstance(x, Static) else [name]
-
-    found = [n for name, x in reading.arguments.items() for n in names(x, name)]
-    return found + [o.name for o in reading.outside]
+    return [part.name for part in parts_of_arguments(reading.arguments)] + [o.name for o in reading.outside]
 
 
 def _parts_in_compiled_code(reading: Reading) -> list[str]:

@@ -109,7 +109,7 @@ class Batched:
             raise TypeError(f"{self.of!r} returns a list whose length is not known before it runs: return an array")
 
     def refuse_races(self, specialisation: Specialisation) -> None:
-        shared = [n for n in specialisation.compiled.written if n not in self.over]
+        shared = [name for name in specialisation.compiled.writes if name not in self.over]
         if self.parallel and self.of.mode == "primal" and shared:
             raise ValueError(f"all threads would write into `{shared[0]}`: name it in `over`, or leave out `parallel`")
 

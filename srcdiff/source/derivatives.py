@@ -70,6 +70,8 @@ class Reading:
     """The values that statements give names to, or return."""
     outcomes: dict[ast.If, set[bool]] = field(default_factory=dict)
     """How the branches of the function may go; what is known before it runs goes one way."""
+    changed_lists: tuple[str, ...] = ()
+    """Lists of the caller's that it changes."""
 
 
 class Derivatives(Recursion):
