@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import operator
 import re
 import sys
 import types
@@ -27,15 +26,14 @@ from srcdiff.diagnostics import (
     ZeroGradientWarning,
 )
 from srcdiff.ir.types import FLOAT
+from srcdiff.options import BACKEND, PROGRAM, SWITCH, Wrt, compile_options, each_of, is_one
 from srcdiff.report import MemoryReport, memory_report
-from srcdiff.source.abstract import Abstract, Description, Record, Static, Tuple
+from srcdiff.source.abstract import Abstract, Description, Static, Tuple
 from srcdiff.source.capture import Captured, capture, findable, plain_function, standing_for
 from srcdiff.source.declared import CustomRule
 from srcdiff.source.guards import Attribute, ChangedError, Constant, Guard, Watch
 from srcdiff.source.signature import (
-    described as description_of,
-)
-from srcdiff.source.signature import (
+    Part,
     gradient_of_argument,
     holds_list,
     is_on_device,
@@ -45,7 +43,11 @@ from srcdiff.source.signature import (
     layout_on_device,
     listed,
     lists_in,
+    parts_of_arguments,
     to_differentiate_by,
+)
+from srcdiff.source.signature import (
+    described as description_of,
 )
 from srcdiff.source.structures import Layout, parts_of
 from srcdiff.workspace import Given, Memory, Workspace, no_memory
@@ -55,11 +57,7 @@ if TYPE_CHECKING:  # the compiler is imported when the first function is differe
     from srcdiff.pipeline import Compiled, Derivation, Request
     from srcdiff.source.derivatives import Reading
 
-Wrt = int | str | Sequence[int | str]
-
 _OURS = str(Path(__file__).parent)
-_BACKENDS = ("numba", "python", "cuda")
-_GPU_OPTIONS = ("threads", "blocks", "memory_limit", "stream")
 _ARRAY = np.ndarray
 _PLAIN = frozenset({float, int})
 
@@ -81,14 +79,12 @@ class Derivative:
         backend: str = "numba",
         **options: Any,
     ) -> None:
-        if backend not in _BACKENDS:
-            raise ValueError(f"unknown backend {backend!r}; there are {', '.join(map(repr, _BACKENDS))}")
+        PROGRAM.checked("mode", mode)
+        BACKEND.checked("backend", backend)
+        SWITCH.checked("has_aux", has_aux)
+        options = compile_options(backend, options)
         if backend == "cuda":
             numba_cuda.require_installed()
-        known = {"fastmath", "error_model", "boundscheck", "cache", "parallel"}
-        unknown = options.keys() - (known | set(_GPU_OPTIONS) if backend == "cuda" else known)
-        if unknown:
-            raise TypeError(f"unknown option {', '.join(sorted(unknown))}")
         if has_aux and mode != "reverse":
             raise TypeError("`has_aux` is an option of `grad` and `value_and_grad` alone")
         self.of: Any = function
@@ -109,7 +105,7 @@ class Derivative:
             backend,
             options,
         )
-        self.single = isinstance(wrt, int | str | np.integer)
+        self.single = is_one(wrt)
         self.asked = wrt
         """The arguments to differentiate by, as the user names them."""
         self.specialisations: dict[Any, Specialisation] = {}
@@ -735,23 +731,16 @@ def shares_memory(a: Any, b: Any) -> bool:
     return bool(first < second + sizes[1] and second < first + sizes[0])
 
 
-def with_written(value: Any, names: Sequence[str], arrays: Sequence[Any]) -> Any:
+def with_written(value: Any, parts: Sequence[Part], arrays: Sequence[Any]) -> Any:
     """What the function returns, or where it returns nothing, the arrays that it has written into, by name."""
-    return dict(zip(names, arrays, strict=True)) if value is None and names else value
+    if value is not None or not parts:
+        return value
+    return {part.name: array for part, array in zip(parts, arrays, strict=True)}
 
 
 def names_of_parts(reading: Reading) -> list[str]:
     """What the user calls each of the values that the arguments are taken apart into."""
-
-    def names(x: Abstract, name: str) -> list[str]:
-        if isinstance(x, Tuple):
-            return [n for k, item in enumerate(x.items) for n in names(item, f"{name}[{k}]")]
-        if isinstance(x, Record):
-            return [n for k, item in enumerate(x.items) for n in names(item, x.kind.part(name, k))]
-        return [] if isinstance(x, Static) else [name]
-
-    found = [n for name, x in reading.arguments.items() for n in names(x, name)]
-    return found + [o.name for o in reading.outside]
+    return [part.name for part in parts_of_arguments(reading.arguments)] + [o.name for o in reading.outside]
 
 
 def _parts_in_compiled_code(reading: Reading) -> list[str]:
@@ -835,10 +824,8 @@ numba_cpu.compiled_code_prints_text()
 
 def chosen_names(wrt: Wrt, names: tuple[str, ...], of: str, variables: Sequence[str] = ()) -> tuple[str, ...]:
     """The names of the arguments to differentiate by, or of the variables."""
-    asked: Sequence[int | str] = (wrt,) if isinstance(wrt, int | str | np.integer) else tuple(wrt)
     found = []
-    for one in asked:
-        one = one if isinstance(one, str) else operator.index(one)
+    for one in each_of(wrt):
         if isinstance(one, str):
             if one not in names and one not in variables:
                 raise ValueError(f"`{of}` has no argument `{one}`; it has {', '.join(names)}")
@@ -858,7 +845,7 @@ def _maker(with_value: bool) -> Callable[..., Derivation]:
     def make(names: tuple[str, ...], wrt: Wrt = 0, *, has_aux: bool = False, **options: Any) -> Derivation:
         from srcdiff.pipeline import Derivation
 
-        single = isinstance(wrt, int | str)
+        single = is_one(wrt)
         return Derivation("reverse", chosen_names(wrt, names, "the function"), with_value, has_aux, single)
 
     return make
@@ -875,14 +862,16 @@ def grad(
     `wrt` is a position, a name, or a tuple of those; a tuple gives a tuple of gradients. With `has_aux` the function
     returns a pair, and the gradient is followed by its second part.
     """
-    return Derivative(f, "reverse", wrt, with_value=False, has_aux=has_aux, backend=backend, **options)
+    checked = compile_options(BACKEND.checked("backend", backend), options)
+    return Derivative(f, "reverse", wrt, with_value=False, has_aux=has_aux, backend=backend, **checked)
 
 
 def value_and_grad(
     f: Callable[..., Any], wrt: Wrt = 0, *, has_aux: bool = False, backend: str = "numba", **options: Any
 ) -> Derivative:
     """The value of `f` together with its gradient: see `grad`."""
-    return Derivative(f, "reverse", wrt, with_value=True, has_aux=has_aux, backend=backend, **options)
+    checked = compile_options(BACKEND.checked("backend", backend), options)
+    return Derivative(f, "reverse", wrt, with_value=True, has_aux=has_aux, backend=backend, **checked)
 
 
 grad.__srcdiff_maker__ = _maker(with_value=False)  # type: ignore[attr-defined]
@@ -892,9 +881,10 @@ value_and_grad.__srcdiff_maker__ = _maker(with_value=True)  # type: ignore[attr-
 class Differentiable(Derivative):
     """A function compiled by srcdiff, with its derivatives as methods."""
 
-    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
-        super().__init__(function, "primal", 0, **options)
-        self.given = options
+    def __init__(self, function: Callable[..., Any], *, backend: str = "numba", **options: Any) -> None:
+        checked = compile_options(BACKEND.checked("backend", backend), options)
+        super().__init__(function, "primal", 0, backend=backend, **checked)
+        self.given = {"backend": backend, **checked}
 
     shown = (*Derivative.shown, "grad", "value_and_grad")
 
@@ -932,8 +922,8 @@ def differentiable(f: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 def source(f: Callable[..., Any], *args: Any, wrt: Wrt = 0, mode: str = "reverse", with_value: bool = True) -> str:
     """The generated code as text, for example arguments (or types); without any, types are guessed from the code."""
-    if mode not in ("reverse", "forward", "pullback", "primal"):
-        raise ValueError(f"unknown mode {mode!r}; there are 'reverse', 'forward', 'pullback' and 'primal'")
+    PROGRAM.checked("mode", mode)
+    SWITCH.checked("with_value", with_value)
     derivative = Derivative(f, mode, wrt, with_value=with_value and mode != "pullback", backend="python")
     if args:
         derivative.compile(*args)

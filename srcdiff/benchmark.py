@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.api import Wrt, value_and_grad
+from srcdiff.api import chosen_names, value_and_grad
 from srcdiff.backends import blocks
 from srcdiff.backends.numba_cpu import compiler
 from srcdiff.diagnostics import DifferentiationError
+from srcdiff.options import SECONDS, Wrt
 from srcdiff.source.capture import plain_function
 
 #: Rounds further apart than this: the machine is busy with something else.
@@ -202,9 +203,9 @@ def benchmark(f: Callable[..., Any], *args: Any, wrt: Wrt = 0, seconds: float = 
     plain = plain_function(f)
     if plain is None:
         raise TypeError(f"{f!r} is not a Python function")
-    asked = (wrt,) if isinstance(wrt, int | str | np.integer) else tuple(wrt)
+    SECONDS.checked("seconds", seconds)
     names = tuple(inspect.signature(plain, follow_wrapped=False).parameters)
-    positions = tuple(names.index(w) if isinstance(w, str) else int(w) for w in asked)
+    positions = tuple(names.index(n) for n in chosen_names(wrt, names, plain.__name__))
     start = time.perf_counter()
     primal, note = compiled_primal(plain, args)
     first = {"function": time.perf_counter() - start}

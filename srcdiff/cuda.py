@@ -33,10 +33,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from srcdiff.analyses.threads import Spread
-from srcdiff.api import Derivative, Wrt
+from srcdiff.api import Derivative
 from srcdiff.backends import numba_cpu, numba_cuda
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
-from srcdiff.ir.types import FLOAT, Array, Scalar, is_float
+from srcdiff.ir.types import FLOAT, Array, Scalar, is_float, is_supported_dtype
+from srcdiff.options import Wrt
 from srcdiff.source.abstract import Description
 from srcdiff.source.capture import Captured, capture, plain_function
 from srcdiff.source.signature import describe_argument, is_on_device, layout_on_device
@@ -325,6 +326,16 @@ def value_and_grad(f: Callable[..., Any], wrt: Wrt = 0, *, types: Sequence[Any] 
     return _device_function(Derivative(f, "reverse", wrt, with_value=True), types)
 
 
+def _dtype(kind: type | str) -> np.dtype[Any]:
+    try:
+        found = np.dtype(kind)
+    except TypeError:
+        found = np.dtype(object)
+    if not is_supported_dtype(found):
+        raise TypeError(f"`types` are float, int, bool, or names such as 'float32', not {kind!r}")
+    return found
+
+
 def _device_function(derivative: Derivative, types: Sequence[Any] | None) -> Any:
     from srcdiff.pipeline import Request, for_threads, serial
     from srcdiff.source.guess import guessed_arguments
@@ -335,8 +346,10 @@ def _device_function(derivative: Derivative, types: Sequence[Any] | None) -> Any
         raise TypeError(f"there is one type for each of {len(names)} arguments; {len(given)} are given")
     described: dict[str, Description] = {}
     for name, kind in zip(names, given, strict=True):
-        scalar = Scalar(np.dtype(kind).name) if isinstance(kind, type | str) else None
-        found = describe_argument(kind, name, derivative.span) if scalar is None else Description("value", scalar)
+        if isinstance(kind, type | str):
+            found = Description("value", Scalar(_dtype(kind).name))
+        else:
+            found = describe_argument(kind, name, derivative.span)
         if name in wrt and not is_float(found.detail):
             found = Description("value", FLOAT)
         if found.kind != "value" or isinstance(found.detail, Array):

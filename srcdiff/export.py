@@ -6,11 +6,12 @@ import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from srcdiff.api import Derivative, Wrt, names_of_parts, stand_in
+from srcdiff.api import Derivative, names_of_parts, stand_in
 from srcdiff.backends import numba_cpu
 from srcdiff.batching import Batched
 from srcdiff.diagnostics import NotExportedError
 from srcdiff.modes import HessianProduct, Jacobian, derivative_by_name
+from srcdiff.options import SWITCH, Wrt
 from srcdiff.source.abstract import Static
 from srcdiff.source.signature import is_passed, type_text
 from srcdiff.source.structures import parts_of
@@ -25,18 +26,22 @@ def export(
     file: str | Path | None = None,
     *arguments: Any,
     plain: bool = False,
-    mode: str = "grad",
-    wrt: Wrt = 0,
+    mode: str | None = None,
+    wrt: Wrt | None = None,
     **keywords: Any,
 ) -> str:
     """Write the derivative `g`, for example arguments or types, into a file that needs no srcdiff; returns the text.
 
     Without arguments it is written for those of its latest call, or for what the uses of the arguments suggest. Of a
-    function that is no derivative, `mode` and `wrt` say which is meant: `"grad"`, `"value_and_grad"`, `"jvp"`, `"vjp"`,
-    `"hvp"` or `"primal"`. The file needs NumPy and Numba; with `plain`, NumPy alone.
+    function that is no derivative, `mode` and `wrt` say which is meant: `"grad"` by the first argument if nothing is
+    said, `"value_and_grad"`, `"jvp"`, `"vjp"`, `"hvp"` or `"primal"`. The file needs NumPy and Numba; with `plain`,
+    NumPy alone.
     """
+    SWITCH.checked("plain", plain)
     if not isinstance(g, Derivative | HessianProduct | Jacobian | Batched):
-        g = derivative_by_name(g, mode, wrt)
+        g = derivative_by_name(g, "grad" if mode is None else mode, 0 if wrt is None else wrt)
+    elif mode is not None or wrt is not None:
+        raise ValueError(f"{g!r} is a derivative already: it was made with its own `mode` and `wrt`")
     if isinstance(g, Jacobian | Batched):
         raise NotExportedError(f"{g!r} calls other derivatives in a loop: export what it calls, `grad` or `hvp`")
     from srcdiff.emit.standalone import write_standalone
@@ -129,7 +134,7 @@ def _options(derivative: Derivative, reading: Any) -> dict[str, Any]:
     fastmath = given.get("fastmath", True)
     options = {
         "error_model": given.get("error_model", "numpy"),
-        "fastmath": set(numba_cpu.FASTMATH) if fastmath is True else fastmath,
+        "fastmath": set(numba_cpu.FASTMATH) if fastmath is True else fastmath or False,
         "boundscheck": given.get("boundscheck"),
     }
     return {name: value for name, value in options.items() if value is not None}

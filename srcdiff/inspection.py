@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from srcdiff.api import Derivative, Wrt, stand_in
+from srcdiff.api import Derivative, stand_in
 from srcdiff.ir.types import is_float
+from srcdiff.options import Wrt
 from srcdiff.source.abstract import Description
 from srcdiff.source.signature import describe_argument
 

@@ -9,19 +9,24 @@ import inspect
 import itertools
 import linecache
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba.core.errors import NumbaError
 
-from srcdiff.api import Derivative, Wrt, chosen_names, described, grad, has_floats, with_written
+from srcdiff.api import Derivative, chosen_names, described, grad, has_floats, with_written
 from srcdiff.check import Report, compare, require_values
 from srcdiff.ir.nodes import Value
-from srcdiff.ir.types import Array
+from srcdiff.ir.types import Array, Stack, is_float
 from srcdiff.library import derivatives
-from srcdiff.source.abstract import Abstract, Static, Tuple
+from srcdiff.options import BACKEND, DERIVATIVE, DIRECTIONS, ORDER, SWEEPS, Wrt, compile_options, each_of, is_one
+from srcdiff.source.abstract import Abstract, Description, Items, List, Record, Static, Stored, Tuple
+from srcdiff.source.abstract import remade as remade_abstract
 from srcdiff.source.capture import findable
 from srcdiff.source.structures import layout_of, parts_of, place_of, remade
+
+if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
+    from srcdiff.source.derivatives import Reading
 
 Function = Callable[..., Any]
 
@@ -29,26 +34,32 @@ _SEVERAL = 4  # tangents that a sweep carries, where there are many
 _numbers = itertools.count(1)
 
 
-@functools.lru_cache(maxsize=512)
-def derivative_of(f: Function, mode: str, wrt: Any, backend: str, options: tuple[tuple[str, Any], ...]) -> Derivative:
+def derivative_of(f: Function, mode: str, wrt: Any, backend: str, options: dict[str, Any]) -> Derivative:
     """One derivative for all calls that ask for the same."""
+    checked = compile_options(BACKEND.checked("backend", backend), options)
+    return _made_once(f, mode, wrt, backend, tuple(sorted(checked.items())))
+
+
+@functools.lru_cache(maxsize=512)
+def _made_once(f: Function, mode: str, wrt: Any, backend: str, options: tuple[tuple[str, Any], ...]) -> Derivative:
     return Derivative(f, mode, wrt, with_value=mode == "forward", backend=backend, **dict(options))
 
 
-def fitted(x: Abstract, value: Any, given: Any, name: str) -> Any:
-    """A tangent of a value, or an adjoint, as compiled code takes it: made like the value; None is zero."""
-    if isinstance(x, Tuple):
-        values = parts_of(value) or []
-        parts = [None] * len(values) if given is None else _parts_like(value, given, name)
-        if isinstance(value, list) and _is_stored(x, values):
-            return (np.array([0.0 if p is None else p for p in parts], dtype=float), *[None] * (len(x.items) - 1))
-        if isinstance(value, list) and len(x.items) != len(values):
-            raise TypeError(f"{name} is one of a list of other things than numbers, which is not taken yet")
-        each = zip(x.items, values, parts, strict=True)
-        return tuple(fitted(i, v, p, place_of(value, k, name)) for k, (i, v, p) in enumerate(each))
-    if not isinstance(x, Value):
+def fitted(taken: Abstract, of: Abstract, value: Any, given: Any, name: str) -> Any:
+    """A tangent of a value, or an adjoint, as compiled code takes it: made like the value; None is zero.
+
+    `taken` is what the code takes for it, `of` what the value is.
+    """
+    if isinstance(of, Stored):
+        assert isinstance(taken, Tuple)
+        return _columns(taken, of, value, given, name)
+    if isinstance(of, Tuple | Record | Items):
+        assert isinstance(taken, Tuple)
+        each = zip(taken.items, of.items, _places(value, given, name), strict=True)
+        return tuple(fitted(t, o, *place) for t, o, place in each)
+    if not isinstance(taken, Value):
         return None
-    if _is_number(x):
+    if not isinstance(taken.type, Array):
         return 0.0 if given is None else float(given)
     result = np.zeros_like(value)
     if given is not None:
@@ -59,11 +70,36 @@ def fitted(x: Abstract, value: Any, given: Any, name: str) -> Any:
     return result
 
 
-def _is_stored(x: Tuple, values: list[Any]) -> bool:
-    """Whether a list of numbers comes as an array."""
-    by_element = len(x.items) == len(values) and bool(x.items) and isinstance(x.items[0], Value)
-    numbers = all(parts_of(v) is None and not isinstance(v, np.ndarray) for v in values)
-    return numbers and not (by_element and isinstance(x.items[0], Value) and _is_number(x.items[0]))
+def _columns(taken: Tuple, of: Stored, value: list[Any], given: Any, name: str) -> tuple[Any, ...]:
+    """That of a list whose length is known at run time: an array for each number that its elements are made of."""
+    rows = [list(_numbers_of(of.element, *place)) for place in _places(value, given, name)]
+    found: list[Any] = [None] * len(taken.items)
+    for k, (storage, kind) in enumerate(zip(of.arrays, taken.items, strict=False)):
+        column = [row[k] for row in rows]
+        if isinstance(kind, Value) and isinstance(kind.type, Array):
+            found[k] = np.array([0.0 if part is None else part for _, part, _ in column], dtype=kind.type.dtype)
+        elif isinstance(storage.type, Stack) and is_float(storage.type.element):
+            for _, part, place in column:
+                if part is not None and np.any(part):
+                    message = f"{place} is not taken: it is an array in a list whose length is known only at run time"
+                    raise TypeError(f"{message}. Use forward mode, or return an array")
+    return tuple(found)
+
+
+def _numbers_of(d: Description, value: Any, given: Any, name: str) -> Iterator[tuple[Any, Any, str]]:
+    """The numbers and arrays that an element of a list is made of, with what is given for them, and their names."""
+    if d.kind in ("tuple", "record"):
+        for part, place in zip(d.parts, _places(value, given, name), strict=True):
+            yield from _numbers_of(part, *place)
+    elif d.kind != "static":
+        yield value, given, name
+
+
+def _places(value: Any, given: Any, name: str) -> list[tuple[Any, Any, str]]:
+    """The parts of a value, with what is given for each of them, and their names."""
+    values = parts_of(value) or []
+    parts = [None] * len(values) if given is None else _parts_like(value, given, name)
+    return [(v, p, place_of(value, k, name)) for k, (v, p) in enumerate(zip(values, parts, strict=True))]
 
 
 def _parts_like(value: Any, given: Any, name: str) -> list[Any]:
@@ -77,13 +113,11 @@ def _parts_like(value: Any, given: Any, name: str) -> list[Any]:
         if type(given) is not type(value):
             raise ValueError(f"{name} has to be an instance of {type(value).__name__}")
         return layout.taken_apart(given)
+    if not isinstance(given, tuple | list | np.ndarray):
+        raise TypeError(f"{name} has to be made like its value, a {type(value).__name__} of {len(value)}")
     if len(given) != len(value):
         raise ValueError(f"{name} has {len(given)} parts, its value {len(value)}")
     return list(given)
-
-
-def _is_number(x: Value) -> bool:
-    return not isinstance(x.type, Array)
 
 
 def jvp(
@@ -92,13 +126,13 @@ def jvp(
     """The value of `f` at the primals, and its derivative in the direction of the tangents, by forward mode.
 
     A tangent has the form of its argument; None marks an argument that is held constant. Of a function that returns
-    nothing, the arrays it writes into are the result, by the names of the arguments.
+    nothing, the arrays it writes into are the result, by their names: `"out"`, or `"state['x']"` in a dictionary.
     """
     if len(primals) != len(tangents):
         raise ValueError(f"{len(primals)} primals and {len(tangents)} tangents are given")
     chosen = tuple(k for k, t in enumerate(tangents) if t is not None)
     chosen = chosen or tuple(k for k, x in enumerate(primals) if has_floats(x))  # None is zero there
-    derivative = derivative_of(f, "forward", chosen, backend, tuple(sorted(options.items())))
+    derivative = derivative_of(f, "forward", chosen, backend, options)
     args = derivative.bound(tuple(primals), {})
     value, tangent = derivative.run(args, _fitted_tangents(derivative, args, [tangents[k] for k in chosen]))
     return value, tangent
@@ -122,39 +156,39 @@ def vjp(
     """The value of `f`, and the function that takes adjoints of its results to adjoints of its arguments.
 
     The adjoints are a tuple with one for each argument, None for those that hold no floats; or what `wrt` names, as
-    `grad` gives it. Arrays that `f` writes into are results too; their adjoints go by name: `pullback(out=...)`.
+    `grad` gives it. Arrays that `f` writes into are results too; their adjoints go by name: `pullback(out=...)`, or
+    `pullback(**{"state['x']": ...})` for an array in a dictionary, a list, a tuple or a dataclass.
     """
-    given = tuple(sorted(options.items()))
-    primal = derivative_of(f, "primal", 0, backend, given)
+    primal = derivative_of(f, "primal", 0, backend, options)
     args = primal.bound(args, {})
+    primal.specialised(args).prepared(args)  # copies share no memory, and would not be refused for that
     kept, run_on = copy.deepcopy(args), copy.deepcopy(args)
     with _put_back(primal, args) as arrays:
         value = primal.run(run_on)
         value = copy.deepcopy(value) if arrays else value
-    names = primal.specialised(args).compiled.written
-    written = [run_on[primal.names.index(n)] for n in names]
+    parts = primal.specialised(args).compiled.written
+    written = [part.of(run_on) for part in parts]
     floats = tuple(k for k, a in enumerate(args) if has_floats(a))
-    asked = floats if wrt is None else (wrt,) if isinstance(wrt, int | str) else tuple(wrt)
-    derivative = derivative_of(f, "pullback", asked, backend, given)
+    asked = floats if wrt is None else each_of(wrt)
+    derivative = derivative_of(f, "pullback", asked, backend, options)
 
-    def pullback(result: Any = None, **bars: Any) -> Any:
+    def pullback(result: Any = None, /, **bars: Any) -> Any:
+        names = [part.name for part in parts]
         unknown = bars.keys() - set(names)
         if unknown:
             said = f"it writes into {', '.join(names)}" if names else "it writes into no argument"
             raise TypeError(f"`{derivative.function.__name__}` does not write into {', '.join(unknown)}: {said}")
-        takes = derivative.specialised(kept).compiled.further
-        values = {
-            "result_bar": (value, result),
-            **{f"{n}_bar": (w, bars.get(n)) for n, w in zip(names, written, strict=True)},
-        }
-        fit = [fitted(x, *values[name], name) for name, x in takes.items()]
+        compiled = derivative.specialised(kept).compiled
+        pairs = [(compiled.reading.result, value, result, "result_bar")]
+        pairs += [(p.value, w, bars.get(p.name), f"{p.name}_bar") for p, w in zip(parts, written, strict=True)]
+        fit = [fitted(x, *pair) for x, pair in zip(compiled.further.values(), pairs, strict=True)]
         found = derivative.run(kept, tuple(s for s in fit if s is not None))
         if wrt is not None:
-            return found[0] if isinstance(wrt, int | str) else found
+            return found[0] if is_one(wrt) else found
         each = dict(zip(floats, found, strict=True))
         return tuple(each.get(k) for k in range(len(args)))
 
-    return with_written(value, names, written), pullback
+    return with_written(value, parts, written), pullback
 
 
 def returns_nothing(derivative: Derivative, args: tuple[Any, ...]) -> bool:
@@ -228,8 +262,9 @@ class HessianProduct(Composed):
 
     def __init__(self, f: Function, wrt: Wrt, backend: str, options: dict[str, Any]) -> None:
         self.gradient = grad(f, wrt, backend=backend, **options)
-        chosen = (wrt,) if isinstance(wrt, int | str) else tuple(wrt)
-        self.derivative = Derivative(self.gradient, "forward", chosen, with_value=False, backend=backend, **options)
+        self.derivative = Derivative(
+            self.gradient, "forward", each_of(wrt), with_value=False, backend=backend, **options
+        )
         functools.update_wrapper(self, self.gradient.function, updated=())
         self.__doc__ = described("The Hessian, times a vector,", self.gradient, self.gradient.function.__doc__)
         self.__signature__ = _with_vector(self.gradient.signature)
@@ -284,17 +319,26 @@ def hvp(f: Function, wrt: Wrt = 0, *, backend: str = "numba", **options: Any) ->
 
 
 def _fitted_tangents(derivative: Derivative, args: tuple[Any, ...], tangents: Sequence[Any]) -> tuple[Any, ...]:
-    takes = derivative.specialised(args).compiled.further
+    compiled = derivative.specialised(args).compiled
+    takes, reading = compiled.further, compiled.reading
     if len(tangents) != len(takes):
         raise ValueError(f"{len(takes)} tangents are needed, {len(tangents)} are given")
     positions = [derivative.names.index(n) for n in derivative.wrt] * derivative.directions
-    each = zip(positions, takes.items(), tangents, strict=True)
-    return tuple(fitted(x, args[k], t, name) for k, (name, x), t in each)
+    shapes = [_with_stored(reading.arguments[n], reading) for n in derivative.wrt] * derivative.directions
+    each = zip(positions, shapes, takes.items(), tangents, strict=True)
+    return tuple(fitted(x, of, args[k], t, name) for k, of, (name, x), t in each)
+
+
+def _with_stored(x: Abstract, reading: Reading) -> Abstract:
+    """An argument with its lists as what stands for them."""
+    if isinstance(x, List):
+        return reading.lists.get(x, Static(None))
+    return remade_abstract(x, (_with_stored(i, reading) for i in x.items)) if isinstance(x, Tuple | Record) else x
 
 
 def derivative_by_name(f: Function, mode: str, wrt: Wrt = 0, **options: Any) -> Derivative | HessianProduct:
     """The derivative that a word names: `grad`, `value_and_grad`, `jvp`, `vjp`, `hvp`, or `primal`, none at all."""
-    match mode:
+    match DERIVATIVE.checked("mode", mode):
         case "grad" | "value_and_grad":
             return Derivative(f, "reverse", wrt, with_value=mode == "value_and_grad", **options)
         case "jvp":
@@ -303,9 +347,7 @@ def derivative_by_name(f: Function, mode: str, wrt: Wrt = 0, **options: Any) -> 
             return Derivative(f, "pullback", wrt, with_value=False, **options)
         case "hvp":
             return hvp(f, wrt, **options)
-        case "primal":
-            return Derivative(f, "primal", 0, **options)
-    raise ValueError(f"unknown mode {mode!r}; there are 'grad', 'value_and_grad', 'jvp', 'vjp', 'hvp' and 'primal'")
+    return Derivative(f, "primal", 0, **options)
 
 
 class Jacobian(Composed):
@@ -320,13 +362,13 @@ class Jacobian(Composed):
         backend: str,
         options: dict[str, Any],
     ) -> None:
-        if mode not in (None, "forward", "reverse"):
-            raise ValueError(f"unknown mode {mode!r}; there are 'forward' and 'reverse'")
+        SWEEPS.checked("mode", mode)
+        if DIRECTIONS.checked("directions", directions_at_once) is not None and mode == "reverse":
+            raise ValueError("`directions` are those of a sweep of forward mode: leave them out with mode='reverse'")
         self.function, self.mode, self.backend, self.options = f, mode, backend, options
         self.directions = directions_at_once
         self.sweeps: dict[int, Derivative] = {}
-        self.single = isinstance(wrt, int | str)
-        self.wrt = (wrt,) if isinstance(wrt, int | str) else tuple(wrt)
+        self.single, self.wrt = is_one(wrt), each_of(wrt)
         self.forward = Derivative(f, "forward", self.wrt, backend=backend, **options)
         functools.update_wrapper(self, self.forward.function, updated=())
         self.__doc__ = described("All derivatives", self.forward, self.forward.function.__doc__)
@@ -348,7 +390,10 @@ class Jacobian(Composed):
         inputs = [given[self.forward.names.index(n)] for n in self.forward.wrt]
         value, _ = self.forward.run(given, zeros)
         sizes = [sum(np.size(leaf) for leaf in leaves(x)) for x in (tuple(inputs), value)]
-        forward = self.mode == "forward" or (self.mode is None and sizes[0] <= sizes[1])
+        by_columns = sizes[0] <= sizes[1] or not _is_pulled_back(
+            self.forward.specialised(given).compiled.reading.result
+        )
+        forward = self.mode == "forward" or (self.mode is None and by_columns)
         found = iter((self.by_columns if forward else self.by_rows)(given, inputs, value))
         return like(value, lambda _: self.row(next(found), inputs))
 
@@ -366,7 +411,8 @@ class Jacobian(Composed):
         """Forward mode: a sweep for each number of the arguments, or for several of them."""
         found = self.empty(inputs, value)
         waiting = list(directions(tuple(inputs)))
-        count = self.directions or (_SEVERAL if len(waiting) >= 4 * _SEVERAL else 1)
+        wanted = self.directions or (_SEVERAL if len(waiting) >= 4 * _SEVERAL else 1)
+        count = max(1, min(wanted, len(waiting)))
         derivative = self.sweeps.setdefault(count, self.carrying(count))
         for k in range(0, len(waiting), count):
             group = waiting[k : k + count]
@@ -394,6 +440,13 @@ class Jacobian(Composed):
             for part, bar in zip(found[k], leaves(back), strict=True):
                 part[place] = bar
         return found
+
+
+def _is_pulled_back(x: Abstract) -> bool:
+    """Whether there are adjoints for all floats of a result: none for arrays in a list of a length that is unknown."""
+    if isinstance(x, Stored):
+        return not any(isinstance(a.type, Stack) and is_float(a.type.element) for a in x.arrays)
+    return all(map(_is_pulled_back, x.items)) if isinstance(x, Tuple | Record | Items) else True
 
 
 def leaves(x: Any) -> list[Any]:
@@ -481,9 +534,9 @@ def check(
     Without `wrt`, all arguments that hold floats are checked. Of a result that is not one float, a random combination
     of its numbers is taken. With `order=2` the Hessian is checked too, to be that of a function: symmetric.
     """
-    primal = derivative_of(f, "primal", 0, backend, tuple(sorted(options.items())))
-    asked = tuple(k for k, a in enumerate(args) if has_floats(a)) if wrt is None else wrt
-    asked = (asked,) if isinstance(asked, int | str) else tuple(asked)
+    ORDER.checked("order", order)
+    primal = derivative_of(f, "primal", 0, backend, options)
+    asked = tuple(k for k, a in enumerate(args) if has_floats(a)) if wrt is None else each_of(wrt)
     names = chosen_names(asked, primal.names, primal.function.__name__)
     positions = [primal.names.index(n) for n in names]
     args = tuple(_with_floats(a) if k in positions else a for k, a in enumerate(args))
@@ -500,7 +553,8 @@ def check(
     def called(*given: Any) -> Any:
         with _put_back(primal, given):
             result = function(*given)
-            return {n: given[primal.names.index(n)] for n in value} if result is None else result
+            written = primal.specialised(args).compiled.written
+            return {part.name: part.of(given) for part in written} if result is None else result
 
     def combined(*given: Any) -> float:
         return _product(weights, called(*given))

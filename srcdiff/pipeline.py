@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -36,6 +37,7 @@ from srcdiff.source.abstract import Abstract, Description, Items, List, Record, 
 from srcdiff.source.capture import Captured
 from srcdiff.source.derivatives import Reading
 from srcdiff.source.guards import Guard, collected, names_in
+from srcdiff.source.signature import Part, parts_of_arguments
 from srcdiff.source.to_ir import mark_writing_calls, read
 from srcdiff.transforms.batch import for_each
 from srcdiff.transforms.contract import contract
@@ -119,8 +121,8 @@ class Work:
 
     @property
     def written(self) -> tuple[str, ...]:
-        """The arguments that are arrays of floats which the function writes into."""
-        return tuple(n for n, _ in _written_arrays(self.reading))
+        """The arrays of floats among the arguments, and in them, that the function writes into."""
+        return tuple(part.name for part in _written_parts(self.reading))
 
     @property
     def apart(self) -> tuple[tuple[int, int], ...]:
@@ -146,10 +148,10 @@ class Compiled:
     warnings: tuple[str, ...]
     apart: tuple[tuple[int, int], ...]
     """Pairs of values, counted as the function's parts, that must not share memory."""
-    writes: bool
-    """Whether the function writes into its arguments."""
-    written: tuple[str, ...]
-    """The arguments that are arrays of floats which the function writes into: results of other modes than `reverse`."""
+    writes: tuple[str, ...]
+    """All that the function writes into: arrays in the arguments, lists, and arrays from outside."""
+    written: tuple[Part, ...]
+    """The arrays of floats in the arguments that the function writes into: results of other modes than `reverse`."""
     further: dict[str, Abstract]
     """What the compiled function takes beside the arguments and what is read from outside."""
     rooms: tuple[Room, ...]
@@ -180,8 +182,8 @@ def compile_request(request: Request, backend: str, options: dict[str, Any]) -> 
         function,
         tuple(work.warnings),
         apart,
-        bool(written),
-        tuple(n for n, _ in _written_arrays(reading)),
+        _names_of(reading, written),
+        _written_parts(reading),
         work.further,
         module.rooms,
         module.kept_elsewhere,
@@ -240,6 +242,7 @@ def _started(request: Request, backend: str) -> Work:
         )
     work = Work(request, reading, reading.program.main, reading.program.callees)
     work.on_gpu = backend == "cuda"
+    _refuse_lost_results(work)
     work.further = _further(work)
     if hasattr(request.of, "said"):
         work.main = replace(work.main, name=f"{work.main.name}_{request.of.said}")
@@ -250,6 +253,20 @@ def _started(request: Request, backend: str) -> Work:
     look("read the function", work.main)
     work.programs.append(("read the function", work.main))
     return work
+
+
+def _refuse_lost_results(work: Work) -> None:
+    """A function that returns nothing has results that its caller can see: arrays in the arguments."""
+    reading, mode = work.reading, work.request.mode
+    if mode == "reverse" or not (isinstance(reading.result, Static) and reading.result.value is None):
+        return
+    written, changed = _written(reading), reading.changed_lists
+    outside = [o.name for o in reading.outside if o.value in written and mode != "primal" and is_float(o.value.type)]
+    if changed or outside:
+        what = f"changes the list `{changed[0]}`" if changed else f"writes into `{outside[0]}` from outside"
+        message = f"the function returns nothing, and {what}: its caller does not see that"
+        help_ = "return the list" if changed else f"pass `{outside[0]}` as an argument"
+        raise DifferentiationError([Problem("SD401", message, _span(work), help=help_)])
 
 
 def _take_steps(work: Work) -> None:
@@ -426,10 +443,13 @@ def _further(work: Work) -> dict[str, Abstract]:
         return found
     if work.request.mode != "pullback":
         return {}
-    written = (
-        {} if work.inside else {f"{n}_bar": _beside(x, iter((x,)), f"{n}_bar") for n, x in _written_arrays(reading)}
-    )
-    return {"result_bar": _beside(reading.result, iter(reading.program.main.body.yields), "result_bar"), **written}
+    found = {"result_bar": _beside(reading.result, iter(reading.program.main.body.yields), "result_bar")}
+    for part in () if work.inside else _written_parts(reading):
+        name = re.sub(r"\W+", "_", part.name).strip("_") + "_bar"
+        while name in found:
+            name += "_"
+        found[name] = _beside(part.value, iter(_leaves(part.value, reading)), name)
+    return found
 
 
 def _argument(work: Work, name: str) -> Abstract:
@@ -442,8 +462,8 @@ def _argument(work: Work, name: str) -> Abstract:
 
 def _outputs(work: Work, main: Function, copies: dict[Value, Value]) -> list[Value]:
     """What the function returns, and the arrays that it writes into as it leaves them."""
-    arrays = [] if work.inside else _written_arrays(work.reading)
-    return [*main.body.yields, *(copies.get(x, x) for _, x in arrays)]
+    parts = () if work.inside else _written_parts(work.reading)
+    return [*main.body.yields, *(copies.get(x, x) for part in parts for x in _leaves(part.value, work.reading))]
 
 
 def _are_lengths(x: Abstract) -> list[bool]:
@@ -475,10 +495,17 @@ def _with_lists_cut(main: Function, result: Abstract) -> Function:
     return replace(main, body=Block((*main.body.operations, *builder.operations), yields))
 
 
-def _written_arrays(reading: Reading) -> list[tuple[str, Value]]:
-    """The arguments that are arrays of floats which the function writes into."""
+def _written_parts(reading: Reading) -> tuple[Part, ...]:
+    """The arrays of floats among the arguments, and in them, that the function writes into."""
     written = _written(reading)
-    return [(n, x) for n, x in reading.arguments.items() if isinstance(x, Value) and x in written and is_float(x.type)]
+    parts = parts_of_arguments(reading.arguments)
+    return tuple(p for p in parts if isinstance(p.value, Value) and p.value in written and is_float(p.value.type))
+
+
+def _names_of(reading: Reading, values: set[Value]) -> tuple[str, ...]:
+    """What the user calls parts of the arguments, and what comes from outside, that are among the values."""
+    parts = [p.name for p in parts_of_arguments(reading.arguments) if not values.isdisjoint(_leaves(p.value, reading))]
+    return (*parts, *(o.name for o in reading.outside if o.value in values))
 
 
 def _contents(x: Abstract, reading: Reading) -> Abstract:
@@ -897,7 +924,7 @@ def _shape_of_what_is_asked(work: Work) -> str:
     if request.mode == "primal":
         return shaped(reading.result, True)
     if request.mode == "forward":
-        written = _written_arrays(reading)
+        written = _written_parts(reading)
         count_of_parts = request.with_value + request.directions
         parts = [(shaped(reading.result, True), [_next() for _ in written]) for _ in range(count_of_parts)]
         return ", ".join(f"{first}, ({''.join(f'{array}, ' for array in rest)})" for first, rest in parts)

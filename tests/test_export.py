@@ -356,7 +356,7 @@ def test_what_cannot_be_exported_is_refused(monkeypatch):
     monkeypatch.setitem(globals(), "WEIGHTS", np.ones((200, 200)))
     with pytest.raises(TypeError, match="`WEIGHTS` from outside of the function is an array of 40000 elements"):
         export(srcdiff.grad(from_outside), None, W)
-    with pytest.raises(ValueError, match="unknown mode 'gradient'"):
+    with pytest.raises(ValueError, match="'hvp' or 'primal', not 'gradient'"):
         export(loss, None, W, X, Y, mode="gradient")
 
 

@@ -38,6 +38,7 @@ ORDER = [
     "source",
     "library",
     "ir",
+    "options",
     "diagnostics",
     "version",
 ]

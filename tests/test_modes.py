@@ -796,8 +796,10 @@ def test_threads_do_not_write_into_what_the_batch_shares() -> None:
         total[0] += c
         return total[0] * c
 
+    total = np.zeros(1)
     with pytest.raises(ValueError, match="threads would write into `total`"):
-        srcdiff.batched(summed, over="c", parallel=True)(np.zeros(1), np.ones(3))
+        srcdiff.batched(summed, over="c", parallel=True)(total, np.ones(3))
+    assert total[0] == 0.0
 
 
 @pytest.mark.parametrize("mode", ["forward", "reverse"])

@@ -30,10 +30,6 @@ class Device:
         self.block = (4 if simulated else THREADS_IN_BLOCK) if threads is None else threads
         self.most_blocks = (2 if simulated else BLOCKS) if blocks is None else blocks
         self.memory_limit, self.stream = memory_limit, stream
-        if not 1 <= self.block <= 1024:
-            raise ValueError(f"a block has 1 to 1024 threads, not {self.block}")
-        if self.most_blocks < 1:
-            raise ValueError("there is no launch without blocks")
 
     # -- launches ----------------------------------------------------------------------------------------------------
 

@@ -95,7 +95,7 @@ def compiler(options: Mapping[str, Any]) -> Any:
     fastmath = options.get("fastmath", True)
     return numba.njit(
         error_model=options.get("error_model", "numpy"),
-        fastmath=set(FASTMATH) if fastmath is True else fastmath,
+        fastmath=set(FASTMATH if fastmath is True else fastmath) if fastmath else False,
         boundscheck=options.get("boundscheck"),
         pipeline_class=lowering.compiler(vector_functions=bool(fastmath)),
     )

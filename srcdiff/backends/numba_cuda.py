@@ -16,6 +16,7 @@ import numpy as np
 
 from srcdiff.backends import python
 from srcdiff.ir.types import Array, Scalar, Type
+from srcdiff.options import CAPABILITY
 
 _INSTALL = (
     "the backend 'cuda' needs numba-cuda: install srcdiff[cuda]; with NUMBA_ENABLE_CUDASIM=1 in the environment it "
@@ -269,7 +270,7 @@ def ptx_of(kernel: Callable[..., Any], params: Sequence[Type], cc: tuple[int, in
     """The code of a kernel for GPUs of the compute capability."""
     if is_simulated():
         raise RuntimeError("the simulator runs Python: unset NUMBA_ENABLE_CUDASIM to compile for a GPU")
-    with _as_if_there(cc):
+    with _as_if_there(CAPABILITY.checked("cc", cc)):
         return str(cuda().compile_ptx(kernel, tuple(numba_type(t) for t in params), cc=cc)[0])
 
 

@@ -13,9 +13,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     given.add_function(parser)
     given.add_arguments(parser, values=True)
     given.add_wrt(parser)
-    parser.add_argument(
-        "--seconds", type=float, default=4.0, help="how long to measure times (default: %(default)s seconds)"
-    )
+    given.add_seconds(parser, 4.0)
 
 
 def run(chosen: argparse.Namespace) -> Answer:

@@ -6,13 +6,14 @@ import argparse
 
 from srcdiff.cli import given
 from srcdiff.cli.answer import NO, Answer, working
+from srcdiff.options import ORDER
 
 
 def options(parser: argparse.ArgumentParser) -> None:
     given.add_function(parser)
     given.add_arguments(parser, values=True)
     given.add_wrt(parser, default="all that hold floats")
-    parser.add_argument("--order", type=int, choices=(1, 2), default=1, help="2 checks second derivatives too")
+    parser.add_argument("--order", type=int, choices=ORDER.values, default=1, help="2 checks second derivatives too")
     given.add_backend(parser)
 
 

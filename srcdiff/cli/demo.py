@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from srcdiff.cli import given
 from srcdiff.cli.answer import Answer
 
 if TYPE_CHECKING:
@@ -20,9 +21,7 @@ if TYPE_CHECKING:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--seconds", type=float, default=3.0, help="how long to measure times (default: %(default)s seconds)"
-    )
+    given.add_seconds(parser, 3.0)
 
 
 def run(chosen: argparse.Namespace) -> Answer:

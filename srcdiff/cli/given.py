@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from srcdiff.cli.answer import CommandError
-
-MODES = ("grad", "value_and_grad", "jvp", "vjp", "hvp", "primal")
-"""The derivatives that a command can be asked for; `primal` is the function itself."""
+from srcdiff.options import DERIVATIVE, SECONDS
 
 _LENGTH = 4  # of every axis of an array that stands for a type: they fit together, and none stretches
 
@@ -50,9 +48,22 @@ def add_wrt(parser: argparse.ArgumentParser, default: str = "the first") -> None
 
 
 def add_mode(parser: argparse.ArgumentParser, default: str = "grad") -> None:
+    help_ = "which derivative of the function (default: %(default)s)"
+    parser.add_argument("--mode", choices=DERIVATIVE.values, default=default, help=help_)
+
+
+def add_seconds(parser: argparse.ArgumentParser, default: float) -> None:
     parser.add_argument(
-        "--mode", choices=MODES, default=default, help="which derivative of the function (default: %(default)s)"
+        "--seconds", type=_seconds, default=default, help="how long to measure times (default: %(default)s seconds)"
     )
+
+
+def _seconds(text: str) -> float:
+    try:
+        found: float = SECONDS.checked("--seconds", float(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"it is {SECONDS.allowed}, not {text!r}") from None
+    return found
 
 
 def add_backend(parser: argparse.ArgumentParser) -> None:

@@ -216,7 +216,8 @@ def _wrapper(x: Exported, inner: str, constants: Sequence[str]) -> tuple[list[st
     lines = [f"def {x.name}{_signature(x)}:", f'    """{x.summary}"""', *(f"    {line}" for line in taking.checks)]
     for a, b in x.apart:
         lines.append(f"    if np.shares_memory({a}, {b}):")
-        lines.append(f"        raise ValueError('`{a}` and `{b}` share memory, and one of them is written')")
+        said = f"`{a}` and `{b}` share memory, and one of them is written"
+        lines.append(f"        raise ValueError({said!r})")
     result = _free(x, "result")
     returned = _returned(x, result)
     if returned == result:
@@ -304,7 +305,7 @@ class _Taking:
         if name.endswith("_dot"):
             of: Abstract = x.reading.arguments[name.removesuffix("_dot")]
         else:
-            of = x.reading.result if name == "result_bar" else x.reading.arguments[name.removesuffix("_bar")]
+            of = x.reading.result if name == "result_bar" else value
         return None if isinstance(value, Static) else self.like(value, of, x.asked_as.get(name, name))
 
     def like(self, value: Abstract, of: Abstract, text: str) -> str:
@@ -315,6 +316,8 @@ class _Taking:
             case Value():
                 return self.number(FLOAT, text)
             case Tuple() if isinstance(of, List | Stored):
+                if all(isinstance(item, Static) for item in value.items):
+                    return _tuple(["None"] * len(value.items))
                 if isinstance(of, Stored) and of.element.kind != "value":
                     raise NotExportedError("adjoints of lists of other things than numbers cannot be exported")
                 return _tuple([f"np.array({text}, dtype=float)", *["None"] * (len(value.items) - 1)])

@@ -75,6 +75,8 @@ class Reading:
     """How the code has to be compiled, because Numba was told so of the functions that were read."""
     differences: tuple[str, ...] = ()
     """Lines in which functions that Numba compiles give other numbers, and why."""
+    changed_lists: tuple[str, ...] = ()
+    """Lists of the caller's that it changes."""
 
 
 class Derivatives(Recursion):

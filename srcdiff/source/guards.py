@@ -292,7 +292,7 @@ def names_in(text: str) -> list[Guard]:
     """Guards for what generated code calls of NumPy and `math`: that it is still theirs.
 
     >>> [guard.place.text(lambda module: module.__name__) for guard in names_in("y = np.sin(x) + np.linalg.det(a)")]
-    ['numpy.sin', 'numpy.linalg', 'numpy.linalg.det']
+    ['numpy.linalg', 'numpy.linalg.det', 'numpy.sin']
     """
     found: dict[tuple[Any, ...], Guard] = {}
     for whole in sorted(set(re.findall(r"\b(?:np|math)(?:\.[A-Za-z_]\w*)+", text))):

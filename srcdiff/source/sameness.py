@@ -27,6 +27,8 @@ class Sameness(Calls):
         super().__init__()
         self.given_for: dict[Doubt, Value] = {}
         """What was passed to a recursive function that may have returned it."""
+        self.changed: set[List] = set()
+        """Lists that the program changes, and those that they are elements of."""
 
     # -- arrays ------------------------------------------------------------------------------------------------------
 
@@ -75,6 +77,7 @@ class Sameness(Calls):
         """A list is about to be changed: then it must be known which one it is."""
         if len(self.perhaps(handle)) > 1:
             self.may_be_another(node)
+        self.changed |= {handle, self.top_of(handle)}
 
     def may_be_another(self, node: ast.AST) -> NoReturn:
         message = "a list is changed, and a recursive function may have returned the same list"
@@ -103,6 +106,10 @@ class Sameness(Calls):
     def assign_slice(self, base: List, where: ast.Slice, value: Abstract, node: ast.AST) -> Abstract:
         self.changing(base, node)
         return super().assign_slice(base, where, value, node)
+
+    def delete_element(self, owner: List, where: ast.expr, node: ast.AST) -> None:
+        self.changing(owner, node)
+        super().delete_element(owner, where, node)
 
     def sort_list(self, handle: List, key: Abstract, reverse: Abstract, node: ast.AST) -> None:
         self.changing(handle, node)

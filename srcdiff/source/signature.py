@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_supported_dtype
-from srcdiff.source.abstract import CONTIGUOUS, INTEGER, NUMPYS, Abstract, Description, Items, Record, Stored, Tuple
+from srcdiff.source.abstract import (
+    CONTIGUOUS,
+    INTEGER,
+    NUMPYS,
+    Abstract,
+    Description,
+    Items,
+    Record,
+    Static,
+    Stored,
+    Tuple,
+)
 from srcdiff.source.structures import is_plain_tuple, layout_of, parts_of
 
 
@@ -219,6 +231,39 @@ def type_text(d: Description) -> str:
     return d.kind
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of the values that the arguments of a function are taken apart into."""
+
+    name: str
+    """How users write it: `state['x']`."""
+    path: tuple[int, ...]
+    """Which argument, which part of it, and so on."""
+    value: Abstract
+
+    def of(self, args: Sequence[Any]) -> Any:
+        """What it is, for arguments of such types."""
+        found: Any = args
+        for k in self.path:
+            found = (parts_of(found) or ())[k]
+        return found
+
+
+def parts_of_arguments(arguments: Mapping[str, Abstract]) -> Iterator[Part]:
+    """All that there is of the arguments at run time."""
+
+    def visit(x: Abstract, name: str, path: tuple[int, ...]) -> Iterator[Part]:
+        if isinstance(x, Tuple | Record):
+            part = x.kind.part if isinstance(x, Record) else "{}[{}]".format
+            for k, item in enumerate(x.items):
+                yield from visit(item, part(name, k), (*path, k))
+        elif not isinstance(x, Static):
+            yield Part(name, path, x)
+
+    for k, (name, x) in enumerate(arguments.items()):
+        yield from visit(x, name, (k,))
+
+
 def is_passed(d: Description) -> bool:
     """Whether there is something of it at run time."""
     return d.kind not in ("static", "items")
@@ -251,6 +296,11 @@ def gradient_of_argument(d: Description, argument: Any, gradient: Any) -> Any:
 def holds_list(x: Abstract) -> bool:
     """Whether the result of a function is, or contains, a list, a dictionary or a dataclass."""
     return isinstance(x, Items | Stored | Record) or (isinstance(x, Tuple) and any(holds_list(i) for i in x.items))
+
+
+def holds_stored(x: Abstract) -> bool:
+    """Whether the result of a function is, or contains, a list whose length is known only when it runs."""
+    return isinstance(x, Stored) or (isinstance(x, Tuple | Record | Items) and any(map(holds_stored, x.items)))
 
 
 def listed(x: Abstract, result: Any) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import importlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -1109,6 +1109,7 @@ def _read(
         params += values
     reader.given |= set(params)
     seen = {name: reader.with_lists(x) for name, x in bound.items()}
+    before = dict(reader.names)
     try:
         if derivative is None:
             result = reader.enter_captured(captured, reader.frame, seen, None)
@@ -1157,7 +1158,26 @@ def _read(
         reader.outcomes,
         reader.told_options,
         tuple(reader.differences.values()),
+        tuple(_changed_lists(reader, seen, before)),
     )
+
+
+def _changed_lists(reader: Reader, seen: dict[str, Abstract], before: Mapping[Any, Abstract]) -> Iterator[str]:
+    """The names of lists of the caller's that the function changes."""
+
+    def visit(x: Abstract, name: str) -> Iterator[str]:
+        if isinstance(x, List):
+            if x in reader.changed:
+                yield name
+            held = before[list_key(x)]
+            x = Tuple(held.items) if isinstance(held, Items) else x
+        if isinstance(x, Tuple | Record):
+            part = x.kind.part if isinstance(x, Record) else "{}[{}]".format
+            for k, item in enumerate(x.items):
+                yield from visit(item, part(name, k))
+
+    for name, x in seen.items():
+        yield from visit(x, name)
 
 
 def _argument(reader: Reader, d: Description, name: str, lists: dict[List, Stored]) -> tuple[Abstract, list[Value]]:

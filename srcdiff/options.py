@@ -1,0 +1,143 @@
+"""The options of what users call: which values each of them can have, and what is said of any other.
+
+>>> DIRECTIONS.checked("directions", -1)
+Traceback (most recent call last):
+ValueError: `directions` is None or a positive integer, not -1
+>>> compile_options("numba", {"error_model": "c"})
+Traceback (most recent call last):
+ValueError: `error_model` is 'numpy' or 'python', not 'c'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Wrt = int | str | Sequence[int | str]
+
+_NONE = type(None)
+_INTEGERS = (int, np.integer)
+_FLAGS = frozenset({"nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc", "fast"})
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What an option can be: in words, of which types, and which of their values."""
+
+    allowed: str
+    types: tuple[type, ...]
+    fits: Callable[[Any], bool] = lambda _: True
+
+    def checked(self, name: str, value: Any) -> Any:
+        """The value, if it is one that the option can have."""
+        is_other_number = isinstance(value, bool) and bool not in self.types
+        if not isinstance(value, self.types) or is_other_number:
+            raise TypeError(f"`{name}` is {self.allowed}, not {value!r}")
+        if not self.fits(value):
+            raise ValueError(f"`{name}` is {self.allowed}, not {value!r}")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(Option):
+    """One of a few values."""
+
+    values: tuple[Any, ...] = ()
+
+
+def one_of(*values: Any) -> Choice:
+    """An option that is one of these.
+
+    >>> one_of("each", "sum").checked("shared", "all")
+    Traceback (most recent call last):
+    ValueError: `shared` is 'each' or 'sum', not 'all'
+    """
+    *first, last = map(repr, values)
+    allowed = f"{', '.join(first)} or {last}" if first else last
+    return Choice(allowed, tuple({type(v) for v in values}), lambda value: value in values, values)
+
+
+SWITCH = Option("True or False", (bool, np.bool_))
+BACKEND = one_of("numba", "python", "cuda")
+DERIVATIVE = one_of("grad", "value_and_grad", "jvp", "vjp", "hvp", "primal")
+"""`mode` of `export`, and of the commands: the derivatives by their names; `primal` is the function itself."""
+PROGRAM = one_of("reverse", "forward", "pullback", "primal")
+"""`mode` of `source`."""
+SWEEPS = one_of(None, "forward", "reverse")
+"""`mode` of `jacobian`: None takes the one that needs fewer sweeps."""
+DIRECTIONS = Option("None or a positive integer", (*_INTEGERS, _NONE), lambda n: n is None or n >= 1)
+SHARED = one_of("each", "sum")
+ORDER = one_of(1, 2)
+SECONDS = Option("a number, zero or more", (int, float, np.number), lambda s: 0.0 <= s < float("inf"))
+CAPABILITY = Option(
+    "a pair of integers, such as (8, 0)",
+    (tuple,),
+    lambda cc: len(cc) == 2 and all(isinstance(n, _INTEGERS) and n >= 0 for n in cc),
+)
+
+_PERHAPS = one_of(None, True, False)
+_COMPILING: dict[str, Option] = {
+    "fastmath": Option(
+        f"True, False or a set of {', '.join(map(repr, sorted(_FLAGS)))}",
+        (bool, np.bool_, set, frozenset),
+        lambda flags: isinstance(flags, bool | np.bool_) or flags <= _FLAGS,
+    ),
+    "error_model": one_of("numpy", "python"),
+    "boundscheck": _PERHAPS,
+    "cache": _PERHAPS,
+    "parallel": Option(
+        "False (a derivative runs in one thread, `batched(..., parallel=True)` in several)",
+        (bool, np.bool_),
+        lambda wanted: not wanted,
+    ),
+}
+_LAUNCHING: dict[str, Option] = {
+    "threads": Option("None or an integer from 1 to 1024", (*_INTEGERS, _NONE), lambda n: n is None or 1 <= n <= 1024),
+    "blocks": Option("None or a positive integer", (*_INTEGERS, _NONE), lambda n: n is None or n >= 1),
+    "memory_limit": Option("None or a positive number of bytes", (*_INTEGERS, _NONE), lambda n: n is None or n >= 1),
+    "stream": Option("0 or a stream of `numba.cuda`", (object,), lambda s: hasattr(s, "synchronize") or s == 0),
+}
+_NOT_THERE: dict[str, dict[str, tuple[Any, ...]]] = {
+    "python": {"error_model": ("python",)},
+    "cuda": {"error_model": ("python",), "boundscheck": (True,)},
+}
+"""What a backend cannot do, though others can: it would change what a call raises."""
+
+
+def compile_options(backend: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options for how a derivative is compiled and run, checked; all of them can be kept in a key."""
+    table = _COMPILING | (_LAUNCHING if backend == "cuda" else {})
+    found = {}
+    for name, value in given.items():
+        if name not in table:
+            raise TypeError(_unknown(name, table))
+        if table[name].checked(name, value) in _NOT_THERE.get(backend, {}).get(name, ()):
+            raise ValueError(f"`{name}` cannot be {value!r} on the backend {backend!r}")
+        found[name] = frozenset(value) if isinstance(value, set) else value
+    return found
+
+
+def _unknown(name: str, table: Mapping[str, Option]) -> str:
+    if name in _LAUNCHING:
+        return f"`{name}` is an option of the backend 'cuda'"
+    return f"there is no option `{name}`; there are {', '.join(table)}"
+
+
+def is_one(wrt: Any) -> bool:
+    """Whether `wrt` names one argument, so that a gradient by it stands alone."""
+    return isinstance(wrt, str | int | np.integer)
+
+
+def each_of(wrt: Any, name: str = "wrt") -> tuple[int | str, ...]:
+    """The positions and names of arguments that an option names.
+
+    >>> each_of("x"), each_of((0, "y"))
+    (('x',), (0, 'y'))
+    """
+    asked = (wrt,) if is_one(wrt) else tuple(wrt) if isinstance(wrt, Sequence) else ()
+    if not (is_one(wrt) or isinstance(wrt, Sequence)) or not all(is_one(a) and type(a) is not bool for a in asked):
+        raise TypeError(f"`{name}` is the position or the name of an argument, or a tuple of those, not {wrt!r}")
+    return tuple(a if isinstance(a, str) else int(a) for a in asked)
