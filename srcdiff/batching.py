@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from srcdiff.api import Derivative, Specialisation, chosen_names, differentiable
+from srcdiff.backends.signals import compiled_undisturbed
 from srcdiff.source.signature import is_on_device, layout_on_device
 from srcdiff.source.structures import parts_of, remade
 
@@ -168,7 +169,7 @@ def _loaded(text: str, inner: Callable[..., Any], compiled: bool, parallel: bool
     namespace: dict[str, Any] = {"inner": inner, "prange": numba.prange}
     exec(compile(text, "<srcdiff batched>", "exec"), namespace)
     loop: Callable[..., Any] = namespace["loop"]
-    return numba.njit(parallel=parallel, error_model="numpy")(loop) if compiled else loop
+    return compiled_undisturbed(numba.njit(parallel=parallel, error_model="numpy")(loop)) if compiled else loop
 
 
 def _element(array: Any, k: int) -> Any:

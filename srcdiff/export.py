@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from srcdiff.api import Derivative, Wrt, names_of_parts, stand_in
 from srcdiff.backends import numba_cpu
+from srcdiff.backends.signals import ONE_AT_A_TIME
 from srcdiff.batching import Batched
 from srcdiff.diagnostics import NotExportedError
 from srcdiff.modes import HessianProduct, Jacobian, derivative_by_name
@@ -54,7 +55,7 @@ def _followed(derivative: Derivative, arguments: tuple[Any, ...], keywords: dict
     from srcdiff.pipeline import follow
 
     args = _arguments(derivative, arguments, keywords)
-    with numba_cpu.ONE_AT_A_TIME:
+    with ONE_AT_A_TIME:
         request = derivative.request(args)
         work = follow(request, "python")
         writes = derivative.mode == "primal" and work.written

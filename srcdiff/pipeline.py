@@ -20,6 +20,7 @@ from srcdiff.analyses.decisions import Decisions
 from srcdiff.analyses.reach import zero_gradient
 from srcdiff.backends import machine_code, numba_cpu, python
 from srcdiff.backends.on_device import OnDevice
+from srcdiff.backends.signals import held_back
 from srcdiff.caching import store
 from srcdiff.caching.fingerprint import UnknownError, fingerprint, own_source, versions
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
@@ -603,15 +604,15 @@ def _load(work: Work, backend: str, options: dict[str, Any]) -> Callable[..., An
         return OnDevice(module, work.request, _passed(work), _file(module), options)
     if backend == "python":
         return python.quiet(python.run(module.text, module.objects, _file(module))[module.name])
-    key = (
-        machine_code.key_of(module.text, module.objects, options) if _is_kept(work.request, backend, options) else None
-    )
-    if key is None:
-        return _compiled(module, options)
-    if key not in _loaded:  # the code has the key in its names, and there can be only one of a name
-        _loaded[key] = module.objects, _compiled(module, options, key)
-    objects, function = _loaded[key]
-    return function if objects == module.objects else _compiled(module, options)
+    with held_back():
+        is_kept = _is_kept(work.request, backend, options)
+        key = machine_code.key_of(module.text, module.objects, options) if is_kept else None
+        if key is None:
+            return _compiled(module, options)
+        if key not in _loaded:  # the code has the key in its names, and there can be only one of a name
+            _loaded[key] = module.objects, _compiled(module, options, key)
+        objects, function = _loaded[key]
+        return function if objects == module.objects else _compiled(module, options)
 
 
 def _passed(work: Work) -> tuple[str, ...]:
