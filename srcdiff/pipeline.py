@@ -8,6 +8,7 @@ each of them takes. The source generated for a program, and its machine code, ar
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import sys
@@ -59,6 +60,7 @@ from srcdiff.transforms.stacks import stacks_as_arrays
 from srcdiff.transforms.tangent import tangent_of, tangents_of_callees
 from srcdiff.transforms.threads import private_memory
 from srcdiff.transforms.zeros import start_from_zeros
+from srcdiff.workspace import no_memory
 
 
 @dataclass(slots=True)
@@ -674,12 +676,16 @@ def _restore(work: Work, key: str) -> bool:
     data = store.get(key)
     if data is None:
         return False
-    found = json.loads(data)
-    objects = nameable(work.reading)
-    if not objects.keys() >= set(found["objects"]):
+    try:
+        work.module, work.warnings = _restored(json.loads(data), nameable(work.reading))
+    except Exception:  # an entry that does not fit, for whatever reason, is replaced
         return False
-    work.warnings = found["warnings"]
-    work.module = Module(
+    return True
+
+
+def _restored(found: Any, objects: Mapping[str, Any]) -> tuple[Module, list[str]]:
+    """What `_keep` has written; raises of anything else."""
+    module = Module(
         found["name"],
         found["text"],
         set(found["support"]),
@@ -688,7 +694,13 @@ def _restore(work: Work, key: str) -> bool:
         tuple(Room(**{**room, "keeps": room["keeps"] and Span(**room["keeps"])}) for room in found["rooms"]),
         tuple(Span(**span) for span in found["kept_elsewhere"]),
     )
-    return True
+    defined = [node.name for node in ast.parse(module.text).body if isinstance(node, ast.FunctionDef)]
+    if set(module.functions) != set(defined) or module.functions[-1] != module.name:
+        raise ValueError(module.functions)
+    if not all(isinstance(text, str) for text in (*module.support, *found["warnings"])):
+        raise TypeError(found["warnings"])
+    no_memory(module.rooms)  # it can be called with some
+    return module, found["warnings"]
 
 
 def _keep(work: Work, key: str) -> None:
