@@ -110,12 +110,11 @@ def _say(context: Any, builder: Any, signature: Any, args: Any, function: Any) -
         context.nrt.incref(builder, type_, value)
         boxed.append(python_api.from_native_value(type_, value, environment))
     result = python_api.call_function_objargs(called, boxed)
-    with builder.if_then(cgutils.is_null(builder, result), likely=False):
-        python_api.err_write_unraisable(called)
-    python_api.decref(called)
-    for item in (*boxed, result):
+    for item in (called, *boxed, result):
         python_api.decref(item)
     python_api.gil_release(gil)
+    with builder.if_then(cgutils.is_null(builder, result), likely=False):
+        context.call_conv.return_exc(builder)
     return context.get_dummy_value()
 
 

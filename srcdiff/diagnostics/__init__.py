@@ -8,6 +8,7 @@ from srcdiff.diagnostics.problem import (
     Refusal,
     ZeroGradientWarning,
 )
+from srcdiff.diagnostics.render import printable
 from srcdiff.diagnostics.span import Span
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "Refusal",
     "Span",
     "ZeroGradientWarning",
+    "printable",
 ]
