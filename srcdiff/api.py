@@ -17,6 +17,7 @@ from numba.core.errors import NumbaError
 
 from srcdiff.backends import numba_cpu, numba_cuda
 from srcdiff.backends.direct import Direct, UnfitError
+from srcdiff.backends.signals import ONE_AT_A_TIME
 from srcdiff.diagnostics import (
     CompiledDiffersWarning,
     DifferentiationError,
@@ -333,7 +334,7 @@ class Derivative:
         self, key: Any, args: tuple[Any, ...], *, exact: bool = False, rooms: bool = False
     ) -> Specialisation:
         """The specialisation for the key: one thread makes it, the others wait for it."""
-        with numba_cpu.ONE_AT_A_TIME:
+        with ONE_AT_A_TIME:
             known = self.specialisations.get(key)
             if known is None or not known.is_current():
                 known = self._specialised(args, exact=exact, rooms=rooms)
@@ -344,7 +345,7 @@ class Derivative:
 
     def specialised_for_batch(self, args: tuple[Any, ...], batch: tuple[str, ...], sums: bool) -> Specialisation:
         """What it is on a GPU for many arguments at once, of which these are the first."""
-        with numba_cpu.ONE_AT_A_TIME:
+        with ONE_AT_A_TIME:
             self.latest = self._specialised(args, exact=True, batch=batch, sums=sums)
             return self.latest
 
@@ -428,7 +429,7 @@ class Derivative:
         if self.latest is None:
             from srcdiff.source.guess import guessed_arguments
 
-            with numba_cpu.ONE_AT_A_TIME:
+            with ONE_AT_A_TIME:
                 self.latest = self._specialised(tuple(guessed_arguments(self.captured, self.signature).values()))
         return self.latest.compiled.text
 

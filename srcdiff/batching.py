@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from srcdiff.api import Derivative, Specialisation, chosen_names, differentiable
+from srcdiff.backends.signals import compiled_undisturbed
 from srcdiff.options import SHARED, SWITCH
 from srcdiff.source.signature import holds_stored, is_on_device, layout_on_device
 from srcdiff.source.structures import parts_of, place_of, remade
@@ -259,7 +260,7 @@ def _loaded(text: str, inner: Callable[..., Any], compiled: bool) -> Callable[..
     namespace: dict[str, Any] = {"inner": inner}
     exec(compile(text, "<srcdiff batched>", "exec"), namespace)
     loop: Callable[..., Any] = namespace["loop"]
-    return numba.njit(nogil=True, error_model="numpy")(loop) if compiled else loop
+    return compiled_undisturbed(numba.njit(nogil=True, error_model="numpy")(loop)) if compiled else loop
 
 
 def _in_threads(loop: Callable[..., Any], count: int, given: tuple[Any, ...]) -> int:

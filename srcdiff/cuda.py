@@ -34,7 +34,8 @@ import numpy as np
 
 from srcdiff.analyses.threads import Spread
 from srcdiff.api import Derivative
-from srcdiff.backends import numba_cpu, numba_cuda
+from srcdiff.backends import numba_cuda
+from srcdiff.backends.signals import ONE_AT_A_TIME
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
 from srcdiff.ir.types import FLOAT, Array, Scalar, is_float, is_supported_dtype
 from srcdiff.options import Wrt
@@ -174,7 +175,7 @@ class Derived:
         }
         types = (tuple(described.values()), tuple(chosen.items()))
         spreads: Sequence[Spread | None] = [None] if shape is None else spreads_of(shape)
-        with numba_cpu.ONE_AT_A_TIME:
+        with ONE_AT_A_TIME:
             for spread in spreads:
                 found = self.known.get((types, spread))
                 if found is not None and found.is_current():

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from srcdiff.api import Derivative, names_of_parts, stand_in
 from srcdiff.backends import numba_cpu
+from srcdiff.backends.signals import ONE_AT_A_TIME
 from srcdiff.batching import Batched
-from srcdiff.diagnostics import NotExportedError
+from srcdiff.diagnostics import NotExportedError, printable
 from srcdiff.modes import HessianProduct, Jacobian, derivative_by_name
 from srcdiff.options import SWITCH, Wrt
 from srcdiff.source.abstract import Static
@@ -59,7 +60,7 @@ def _followed(derivative: Derivative, arguments: tuple[Any, ...], keywords: dict
     from srcdiff.pipeline import follow
 
     args = _arguments(derivative, arguments, keywords)
-    with numba_cpu.ONE_AT_A_TIME:
+    with ONE_AT_A_TIME:
         request = derivative.request(args)
         work = follow(request, "python")
         writes = derivative.mode == "primal" and work.written
@@ -125,7 +126,7 @@ def _exported(g: Any, derivative: Derivative, work: Any, args: tuple[Any, ...], 
 def _summary(g: Any) -> str:
     """The first line of what `help` says of the derivative."""
     lines = inspect.cleandoc(g.__doc__ or "").splitlines() or [""]
-    return lines[0].replace(", by srcdiff.", ".").replace("\\", "/").replace('"', "'")
+    return printable(lines[0]).replace(", by srcdiff.", ".").replace("\\", "/").replace('"', "'")
 
 
 def _options(derivative: Derivative, reading: Any) -> dict[str, Any]:
@@ -146,7 +147,7 @@ def _option(value: Any) -> str:
 
 def _header(g: Any, derivative: Derivative, name: str, descriptions: Any, reading: Any, options: dict[str, Any]) -> str:
     """Where the file comes from; nothing in it depends on the machine or on the day."""
-    file = Path(derivative.captured.file).name
+    file = printable(Path(derivative.captured.file).name)
     where = f"of {file}" if not file.startswith("<") else "of a notebook or a prompt"
     passed = {n: type_text(d) for n, d in descriptions.items()}
     rows = [

@@ -539,6 +539,7 @@ def check(
     asked = tuple(k for k, a in enumerate(args) if has_floats(a)) if wrt is None else each_of(wrt)
     names = chosen_names(asked, primal.names, primal.function.__name__)
     positions = [primal.names.index(n) for n in names]
+    args = args if primal.by_name else primal.bound(args, {})
     args = tuple(_with_floats(a) if k in positions else a for k, a in enumerate(args))
     value, pullback = vjp(f, *args, wrt=asked, backend=backend, **options)
     if isinstance(value, float | np.floating):

@@ -8,6 +8,7 @@ each of them takes. The source generated for a program, and its machine code, ar
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -21,6 +22,7 @@ from srcdiff.analyses.decisions import Decisions
 from srcdiff.analyses.reach import zero_gradient
 from srcdiff.backends import machine_code, numba_cpu, python
 from srcdiff.backends.on_device import OnDevice
+from srcdiff.backends.signals import held_back
 from srcdiff.caching import store
 from srcdiff.caching.fingerprint import UnknownError, fingerprint, own_source, versions
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
@@ -61,6 +63,7 @@ from srcdiff.transforms.stacks import stacks_as_arrays
 from srcdiff.transforms.tangent import tangent_of, tangents_of_callees
 from srcdiff.transforms.threads import private_memory
 from srcdiff.transforms.zeros import start_from_zeros
+from srcdiff.workspace import no_memory
 
 
 @dataclass(slots=True)
@@ -657,15 +660,15 @@ def _load(work: Work, backend: str, options: dict[str, Any]) -> Callable[..., An
         return OnDevice(module, work.request, _passed(work), _file(module), options)
     if backend == "python":
         return python.quiet(python.run(module.text, module.objects, _file(module))[module.name])
-    key = (
-        machine_code.key_of(module.text, module.objects, options) if _is_kept(work.request, backend, options) else None
-    )
-    if key is None:
-        return _compiled(module, options)
-    if key not in _loaded:  # the code has the key in its names, and there can be only one of a name
-        _loaded[key] = module.objects, _compiled(module, options, key)
-    objects, function = _loaded[key]
-    return function if objects == module.objects else _compiled(module, options)
+    with held_back():
+        is_kept = _is_kept(work.request, backend, options)
+        key = machine_code.key_of(module.text, module.objects, options) if is_kept else None
+        if key is None:
+            return _compiled(module, options)
+        if key not in _loaded:  # the code has the key in its names, and there can be only one of a name
+            _loaded[key] = module.objects, _compiled(module, options, key)
+        objects, function = _loaded[key]
+        return function if objects == module.objects else _compiled(module, options)
 
 
 def _passed(work: Work) -> tuple[str, ...]:
@@ -727,12 +730,16 @@ def _restore(work: Work, key: str) -> bool:
     data = store.get(key)
     if data is None:
         return False
-    found = json.loads(data)
-    objects = nameable(work.reading)
-    if not objects.keys() >= set(found["objects"]):
+    try:
+        work.module, work.warnings = _restored(json.loads(data), nameable(work.reading))
+    except Exception:  # an entry that does not fit, for whatever reason, is replaced
         return False
-    work.warnings = found["warnings"]
-    work.module = Module(
+    return True
+
+
+def _restored(found: Any, objects: Mapping[str, Any]) -> tuple[Module, list[str]]:
+    """What `_keep` has written; raises of anything else."""
+    module = Module(
         found["name"],
         found["text"],
         set(found["support"]),
@@ -741,7 +748,13 @@ def _restore(work: Work, key: str) -> bool:
         tuple(Room(**{**room, "keeps": room["keeps"] and Span(**room["keeps"])}) for room in found["rooms"]),
         tuple(Span(**span) for span in found["kept_elsewhere"]),
     )
-    return True
+    defined = [node.name for node in ast.parse(module.text).body if isinstance(node, ast.FunctionDef)]
+    if set(module.functions) != set(defined) or module.functions[-1] != module.name:
+        raise ValueError(module.functions)
+    if not all(isinstance(text, str) for text in (*module.support, *found["warnings"])):
+        raise TypeError(found["warnings"])
+    no_memory(module.rooms)  # it can be called with some
+    return module, found["warnings"]
 
 
 def _keep(work: Work, key: str) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import linecache
 import os
+import pickle
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -13,9 +16,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba import types
 from numba.core import event
 from numba.core.registry import cpu_target
 from numba.core.runtime.nrt import rtsys
+from numba.core.serialize import dumps
 
 import srcdiff
 from srcdiff import pipeline
@@ -342,6 +347,50 @@ def test_entry_with_a_wrong_checksum_is_not_there(cache, content):
     assert store.get("key") is None
 
 
+def test_entry_of_another_key_is_not_there(cache):
+    store.put("key", b"data")
+    (entry,) = cache.iterdir()
+    entry.rename(cache / "other.srcdiff")
+    assert store.get("other") is None
+
+
+def a_socket(path):
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(os.path.relpath(path))
+
+
+OTHER_THINGS = {
+    "pipe": os.mkfifo,
+    "directory": os.mkdir,
+    "socket": a_socket,
+    "loop of links": lambda path: path.symlink_to(path),
+    "link to a device": lambda path: path.symlink_to("/dev/zero"),
+    "link to nothing": lambda path: path.symlink_to(path.with_suffix(".nothing")),
+    "file that cannot be read": lambda path: path.touch(0o000),
+    "file of a terabyte": lambda path: os.truncate(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), 2**40),
+}
+
+
+@pytest.mark.parametrize("kind", OTHER_THINGS)
+def test_other_things_than_files_are_not_entries(cache, kind):
+    store.put("other", b"data")
+    OTHER_THINGS[kind](cache / "key.srcdiff")
+    found = []
+    reader = threading.Thread(target=lambda: found.append(store.get("key")), daemon=True)
+    reader.start()
+    reader.join(20)
+    assert found == [None]
+    store.put("key", b"data")
+    assert store.get("key") == (None if kind == "directory" else b"data")
+
+
+def test_cache_that_is_no_directory_is_not_used(cache):
+    os.mkfifo(cache)
+    store.put("key", b"data")
+    assert store.get("key") is None
+    assert not store.is_usable()
+
+
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o777, 0o1777])
 def test_directory_that_others_can_write_is_not_used(cache, mode):
     store.put("key", b"data")
@@ -411,6 +460,107 @@ def test_command_says_if_nothing_is_kept(cache, capsys):
     cache.chmod(0o777)
     main(["cache"])
     assert "Nothing is kept there" in capsys.readouterr().out
+
+
+# -- entries whose checksum is right, and that are not what was put there ----------------------------------------------
+
+
+@pytest.fixture
+def kept(cache, tmp_path, monkeypatch):
+    """A function in a file, whose gradient is in the cache, with the keys of its source and of its machine code."""
+    (tmp_path / "kept_function.py").write_text("def f(x):\n    return x * x * x\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(pipeline, "_loaded", {})
+    function = importlib.import_module("kept_function").f
+    assert srcdiff.grad(function)(2.0) == 12.0
+    keys = [entry.stem for entry in cache.iterdir()]
+    yield function, sorted(keys, key=lambda key: store.get(key)[:1] != b"{")
+    del sys.modules["kept_function"]
+
+
+def changed(**parts):
+    return lambda whole: json.dumps({**whole, **parts}).encode()
+
+
+GARBAGE = {
+    "nothing": lambda whole: b"",
+    "no text": lambda whole: b"\xff\xfe\x00",
+    "no JSON": lambda whole: b"{",
+    "deep JSON": lambda whole: b"[" * 100_000,
+    "null": lambda whole: b"null",
+    "a number": lambda whole: b"17",
+    "a list": lambda whole: b"[]",
+    "nothing in it": lambda whole: b"{}",
+    "a number for the text": changed(text=1),
+    "no Python": changed(text="def f_grad(:"),
+    "no function": changed(text="x = 1"),
+    "another function": changed(text="def other(x):\n    return x"),
+    "another name": changed(name="other"),
+    "no name": changed(name=None),
+    "functions that are not there": changed(functions=["f_grad", "other"]),
+    "no functions": changed(functions=[]),
+    "objects that are not there": changed(objects=["other"]),
+    "lists for names": changed(support=[[]]),
+    "other rooms": changed(rooms=[{"dtype": "other", "rank": 1, "name": "x", "keeps": None}]),
+    "numbers for rooms": changed(rooms=[1]),
+    "other places": changed(kept_elsewhere=[{"there": 1}]),
+    "numbers for warnings": changed(warnings=[1]),
+    "no warnings": changed(warnings=None),
+}
+
+
+@pytest.mark.parametrize("kind", GARBAGE)
+def test_source_that_is_garbage_is_written_again(kept, kind):
+    function, (source, _) = kept
+    right = store.get(source)
+    store.put(source, GARBAGE[kind](json.loads(right)))
+    gradient = srcdiff.grad(function)
+    assert gradient(2.0) == 12.0
+    assert store.get(source) == right
+
+
+def with_part(number, change):
+    """Machine code of which a part is another one."""
+
+    def changed(data):
+        symbols, content = pickle.loads(data)
+        parts = list(pickle.loads(content))
+        parts[number] = change(parts[number])
+        return pickle.dumps((symbols, dumps(tuple(parts))))
+
+    return changed
+
+
+class OtherFunction:
+    modname = "srcdiff.generated.other"
+
+
+BROKEN = {
+    "nothing": lambda data: b"",
+    "no pickle": lambda data: b"garbage",
+    "half": lambda data: data[: len(data) // 2],
+    "None": lambda data: pickle.dumps(None),
+    "a pair of numbers": lambda data: pickle.dumps((1, 2)),
+    "nothing in it": lambda data: pickle.dumps(([], b"")),
+    "other parts": lambda data: pickle.dumps(([], pickle.dumps((1, 2, 3)))),
+    "symbols that are none": lambda data: pickle.dumps(([1, 2], pickle.loads(data)[1])),
+    "symbols that are not there": lambda data: pickle.dumps((["no_such_symbol"], pickle.loads(data)[1])),
+    "no object code": with_part(0, lambda library: (library[0], library[1], (b"", library[2][1]))),
+    "other object code": with_part(0, lambda library: (library[0], library[1], (b"garbage" * 99, library[2][1]))),
+    "code of another kind": with_part(0, lambda library: (library[0], "other", library[2])),
+    "code of another function": with_part(1, lambda function: OtherFunction()),
+    "code for other arguments": with_part(3, lambda signature: signature.return_type()),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_machine_code_that_is_garbage_is_compiled_again(kept, kind):
+    function, (_, code) = kept
+    (key,) = pipeline._loaded
+    store.put(code, BROKEN[kind](store.get(code)))
+    context = cpu_target.target_context
+    assert machine_code.MachineCode(key).load_overload((types.float64,), context) is None
+    assert srcdiff.grad(function)(2.0) == 12.0
 
 
 # -- keys ------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from numba.core.lowering import Lower
 from numba.core.typed_passes import NativeLowering
 
 from srcdiff.backends.results import Wrapper
+from srcdiff.backends.signals import look
 from srcdiff.backends.vector_math import are_used, name_vector_functions
 
 
@@ -20,6 +21,10 @@ def compiler(*, vector_functions: bool) -> type[CompilerBase]:
 
 
 class _Lower(Lower):
+    def lower_inst(self, inst: Any) -> None:
+        look()
+        super().lower_inst(inst)  # type: ignore[no-untyped-call]
+
     def create_cpython_wrapper(self, release_gil: bool = False) -> None:
         """What Python calls: as `CPUContext.create_cpython_wrapper` has it, with another class."""
         module = self.context.create_module("wrapper")

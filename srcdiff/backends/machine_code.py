@@ -7,6 +7,7 @@ compiler alone where the code needs nothing of it, which is most of the time of 
 
 from __future__ import annotations
 
+import functools
 import pickle
 from collections.abc import Mapping
 from typing import Any
@@ -76,10 +77,19 @@ class MachineCode(_Cache):
             try:
                 symbols, content = pickle.loads(data)
                 _provide(symbols, target_context)
-                found = CompileResult._rebuild(target_context, *pickle.loads(content))
+                parts = pickle.loads(content)
+                self._expect(parts, args, target_context)
+                return CompileResult._rebuild(target_context, *parts)
             except Exception:  # an entry that does not load, for whatever reason, is replaced
                 return None
-        return found if tuple(found.signature.args) == tuple(args) else None
+
+    def _expect(self, parts: Any, args: Any, target_context: Any) -> None:
+        """Refuse what was not compiled from the text, for these arguments; LLVM ends the process on other objects."""
+        (_, kind, (code, _)), described, _, signature, *_ = parts
+        if self.key[:20] not in described.modname or tuple(signature.args) != tuple(args):
+            raise LookupError(described.modname)
+        if kind != "object" or not code.startswith(_start_of_objects(target_context.codegen())):
+            raise LookupError(kind)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         if data.library.has_dynamic_globals or data.lifted:
@@ -102,6 +112,13 @@ class MachineCode(_Cache):
 
     def _entry(self, args: Any, target_context: Any) -> str:
         return fingerprint(self.key, [str(a) for a in args], target_context.codegen().magic_tuple())
+
+
+@functools.cache
+def _start_of_objects(codegen: Any) -> bytes:
+    """How the object code of this machine starts, whatever is in it."""
+    start: bytes = codegen._tm.emit_object(llvm.parse_assembly(""))[:8]
+    return start
 
 
 def _symbols(library: Any) -> list[str]:

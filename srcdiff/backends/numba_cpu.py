@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import re
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numba.core.compiler_lock import global_compiler_lock
 
 from srcdiff.backends import lowering, python
 from srcdiff.backends.machine_code import MachineCode
 from srcdiff.backends.quick_numpy import ProductsByName, quick_numpy
+from srcdiff.backends.signals import ONE_AT_A_TIME, compiled_undisturbed
 from srcdiff.diagnostics import InternalError, timings
 from srcdiff.emit import texts
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar
 from srcdiff.source.abstract import CONTIGUOUS, Description
-
-ONE_AT_A_TIME = global_compiler_lock
-"""Threads take turns in the compiler: with Numba's own lock, since Numba holds it when it asks for a derivative."""
 
 _LINEAR_ALGEBRA = (" @ ", "np.dot(", "np.linalg.")
 _NEEDS_SCIPY = (
@@ -53,7 +49,7 @@ def load(
     if timings.wanted():
         _listen()
     # Numba copies what BLAS cannot read in place, as NumPy does; nobody can change the code it says this of.
-    warnings.filterwarnings("ignore", category=numba.NumbaPerformanceWarning, module=re.escape(file))
+    warnings.filterwarnings("ignore", category=numba.NumbaPerformanceWarning, module="<srcdiff ")
     if any(call in text for call in _LINEAR_ALGEBRA) and importlib.util.find_spec("scipy") is None:
         raise ModuleNotFoundError(_NEEDS_SCIPY)
     compile_ = compiler(options)
@@ -65,7 +61,7 @@ def load(
     function = namespace[functions[-1]]
     if key is not None and hasattr(function, "_cache"):  # without it, Numba has been told not to compile
         function._cache = MachineCode(key)
-    return function
+    return compiled_undisturbed(function)
 
 
 @functools.cache
@@ -121,12 +117,11 @@ def _say(context: Any, builder: Any, signature: Any, args: Any, function: Any) -
         context.nrt.incref(builder, type_, value)
         boxed.append(python_api.from_native_value(type_, value, environment))
     result = python_api.call_function_objargs(called, boxed)
-    with builder.if_then(cgutils.is_null(builder, result), likely=False):
-        python_api.err_write_unraisable(called)
-    python_api.decref(called)
-    for item in (*boxed, result):
+    for item in (called, *boxed, result):
         python_api.decref(item)
     python_api.gil_release(gil)
+    with builder.if_then(cgutils.is_null(builder, result), likely=False):
+        context.call_conv.return_exc(builder)
     return context.get_dummy_value()
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from srcdiff.backends import python
+from srcdiff.backends.signals import compiled_undisturbed, held_back, look_at_passes
 from srcdiff.ir.types import Array, Scalar, Type
 from srcdiff.options import CAPABILITY
 
@@ -28,7 +29,10 @@ _INSTALL = (
 def cuda() -> Any:
     """Numba's `cuda`."""
     require_installed()
-    return importlib.import_module("numba.cuda")
+    module = importlib.import_module("numba.cuda")
+    if not is_simulated():
+        look_at_passes(importlib.import_module("numba.cuda.core.event"), "numba-cuda:run_pass")
+    return module
 
 
 def require_installed() -> None:
@@ -214,10 +218,13 @@ def device_numpy(cc: tuple[int, int] | None = None) -> Any:
 
 def load_kernels(text: str, objects: Mapping[str, Any], file: str, cc: tuple[int, int] | None = None) -> dict[str, Any]:
     """The names that the text defines, as code of a GPU."""
-    cuda()
-    names = python.load(text, objects, f"{file[:-1]} kernels>")
-    names["np"] = device_numpy(cc)
-    return names
+    with held_back():
+        cuda()
+        names = python.load(text, objects, f"{file[:-1]} kernels>")
+        for name in names.keys() - objects.keys():
+            names[name] = compiled_undisturbed(names[name])
+        names["np"] = device_numpy(cc)
+        return names
 
 
 def load(text: str, kernels: Sequence[str], objects: Mapping[str, Any], device: Any, file: str) -> dict[str, Any]:
@@ -270,7 +277,7 @@ def ptx_of(kernel: Callable[..., Any], params: Sequence[Type], cc: tuple[int, in
     """The code of a kernel for GPUs of the compute capability."""
     if is_simulated():
         raise RuntimeError("the simulator runs Python: unset NUMBA_ENABLE_CUDASIM to compile for a GPU")
-    with _as_if_there(CAPABILITY.checked("cc", cc)):
+    with held_back(), _as_if_there(CAPABILITY.checked("cc", cc)):
         return str(cuda().compile_ptx(kernel, tuple(numba_type(t) for t in params), cc=cc)[0])
 
 

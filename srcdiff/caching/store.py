@@ -1,8 +1,9 @@
 """Entries on disk: where they are, who may have written them, and how they are read, written and thrown away.
 
-An entry is one file, named after its key, that starts with a checksum of the rest. It is written beside its place and
-then moved there, so that nobody sees half of it. Whatever goes wrong, an entry that cannot be read or written is an
-entry that is not there: the caller works without it.
+An entry is one file, named after its key, that starts with a checksum of the key and the rest. It is written beside its
+place and then moved there, so that nobody sees half of it. Whatever goes wrong, an entry that cannot be read or written
+is an entry that is not there: the caller works without it. So is whatever else has its name: a directory, a device, a
+pipe that nobody writes into.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ _CHECKSUM = hashlib.sha256().digest_size
 _DAY = 24 * 3600.0
 _UNUSED = 30 * _DAY
 """After this time without use an entry is thrown away."""
+_LARGEST = 2**28
+"""No entry has more bytes."""
 
 _swept: set[Path] = set()
 
@@ -46,16 +49,31 @@ def get(key: str) -> bytes | None:
         return None
     path = place / f"{key}{_ENDING}"
     try:
-        with path.open("rb") as file:
-            status = os.fstat(file.fileno())
-            content = file.read() if _is_ours(status) else b""
-    except OSError:
+        content, status = _read(path)
+    except (OSError, MemoryError):
         return None
     if time.time() - status.st_mtime > _DAY:
         with contextlib.suppress(OSError):
             os.utime(path)  # in use: it is not swept away
     checksum, data = content[:_CHECKSUM], content[_CHECKSUM:]
-    return data if checksum == hashlib.sha256(data).digest() else None
+    return data if checksum == _checksum(key, data) else None
+
+
+def _read(path: Path) -> tuple[bytes, os.stat_result]:
+    """What is in a file of the user; nothing of what is no file, or too large to be an entry.
+
+    A device does something when it is opened, and a pipe waits for somebody who writes: so they are not.
+    """
+    status = path.stat()
+    if not (stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST and _is_ours(status)):
+        return b"", status
+    with path.open("rb") as file:
+        return file.read(_LARGEST), status
+
+
+def _checksum(key: str, data: bytes) -> bytes:
+    """Of the key, too: the entry of another key is none."""
+    return hashlib.sha256(key.encode() + b"\0" + data).digest()
 
 
 def put(key: str, data: bytes) -> None:
@@ -67,7 +85,7 @@ def put(key: str, data: bytes) -> None:
         with tempfile.NamedTemporaryFile(dir=place, suffix=_UNFINISHED, delete=False) as file:
             unfinished = Path(file.name)
             try:
-                file.write(hashlib.sha256(data).digest() + data)
+                file.write(_checksum(key, data) + data)
                 file.close()
                 unfinished.replace(place / f"{key}{_ENDING}")
             except BaseException:
@@ -127,7 +145,8 @@ def _usable_directory(*, create: bool) -> Path | None:
         if create and not place.exists():
             place.parent.mkdir(parents=True, exist_ok=True)
             place.mkdir(mode=0o700, exist_ok=True)
-        return place if _is_ours(place.stat()) else None
+        status = place.stat()
+        return place if stat.S_ISDIR(status.st_mode) and _is_ours(status) else None
     except OSError:
         return None
 

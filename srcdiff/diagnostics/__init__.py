@@ -9,6 +9,7 @@ from srcdiff.diagnostics.problem import (
     Refusal,
     ZeroGradientWarning,
 )
+from srcdiff.diagnostics.render import printable
 from srcdiff.diagnostics.span import Span
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "Refusal",
     "Span",
     "ZeroGradientWarning",
+    "printable",
 ]

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 from srcdiff.diagnostics.span import Span
 
 
+def printable(text: str) -> str:
+    r"""The text with what cannot be written or shown (half a character, a control character) as its escape sequence.
+
+    >>> printable("a\ud800b\0")
+    'a\\ud800b\\x00'
+    """
+    return "".join(repr(c)[1:-1] if unicodedata.category(c) in ("Cc", "Cs") else c for c in text)
+
+
+def _lines(text: str) -> str:
+    return "\n".join(printable(line) for line in text.split("\n"))
+
+
 def render(code: str, message: str, span: Span | None, label: str, notes: tuple[str, ...], help_: str) -> str:
-    lines = [f"error[{code}]: {message}"]
+    lines = [f"error[{code}]: {_lines(message)}"]
     margin = " "
     if span is not None:
         margin = " " * len(str(span.line))
-        lines.append(f"{margin}--> {span.file}:{span.line}:{span.column + 1}")
+        lines.append(f"{margin}--> {printable(span.file)}:{span.line}:{span.column + 1}")
         if span.text:
             width = max(1, span.end_column - span.column)
             width = min(width, max(1, len(span.text) - span.column))
@@ -18,7 +33,7 @@ def render(code: str, message: str, span: Span | None, label: str, notes: tuple[
             lines.append(f"{span.line} | {span.text}")
             lines.append(f"{margin} | {' ' * span.column}{'^' * width} {label}".rstrip())
             lines.append(f"{margin} |")
-    lines += [f"{margin} = note: {note}" for note in notes]
+    lines += [f"{margin} = note: {_lines(note)}" for note in notes]
     if help_:
         lines.append(f"{margin} = help: {help_}")
     return "\n".join(lines)

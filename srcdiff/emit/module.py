@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from srcdiff.diagnostics import Span
+from srcdiff.diagnostics import Span, printable
 from srcdiff.emit import support
 from srcdiff.emit.naming import RESERVED
 from srcdiff.emit.texts import PRINTERS, formatted
@@ -129,7 +129,7 @@ def nameable(reading: Reading) -> dict[str, Any]:
 def first_line_about(reading: Reading) -> str:
     """The first line of what the user wrote about the function."""
     lines = (reading.captured.function.__doc__ or "").strip().splitlines()
-    return lines[0].replace("\\", "/").replace('"', "'") if lines else ""
+    return printable(lines[0]).replace("\\", "/").replace('"', "'") if lines else ""
 
 
 def plain_source(function: Any) -> list[str]:

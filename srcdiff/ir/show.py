@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from srcdiff.diagnostics import Span
+from srcdiff.diagnostics import Span, printable
 from srcdiff.ir.nodes import Apply, Block, Comment, Const, Dim, Function, If, Load, Loop, Operation, Store, Value
 
 _LEFT_OUT = {"span", "out", "outs", "then", "orelse", "body", "test", "rule", "keeps"}
@@ -54,7 +54,7 @@ class _Lines:
             self.add(f"yield {self.several(block.yields)}", depth, None)
 
     def add(self, text: str, depth: int, span: Span | None) -> None:
-        self.lines.append(("    " * depth + text, span))
+        self.lines.append(("    " * depth + printable(text), span))
 
     def name(self, value: object) -> str:
         if isinstance(value, Value):

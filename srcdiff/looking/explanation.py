@@ -16,7 +16,7 @@ import numpy as np
 from srcdiff.analyses.reach import Cut, reach, reaches, reason
 from srcdiff.analyses.sizes import Sizes
 from srcdiff.analyses.structure import structure_of
-from srcdiff.diagnostics import Span
+from srcdiff.diagnostics import Span, printable
 from srcdiff.ir.nodes import Alloc, NewStack, Value, walk
 from srcdiff.ir.types import Array, Stack, is_float
 from srcdiff.looking.terminal import amount, painted, wants_colour
@@ -294,7 +294,7 @@ class _Text:
 
     def lines(self) -> Iterator[str]:
         said, span = self.all, self.all.span
-        place = self.paint(f"{Path(span.file).name}:{span.line}", "faint")
+        place = self.paint(f"{printable(Path(span.file).name)}:{span.line}", "faint")
         yield f"{self.paint(said.function, 'title')}  {place}"
         for one in said.inputs:
             yield ""
@@ -397,7 +397,7 @@ _STYLE = """<style>
 
 def _html(said: Explanation) -> str:
     parts = [_STYLE, '<div class="srcdiff-explanation">']
-    place = f"{Path(said.span.file).name}:{said.span.line}"
+    place = f"{printable(Path(said.span.file).name)}:{said.span.line}"
     parts.append(f'<p><b>{escape(said.function)}</b> <span class="faint">{escape(place)}</span></p>')
     for one in said.inputs:
         style, verdict = _verdict(one)

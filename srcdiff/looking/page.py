@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
+from srcdiff.diagnostics import printable
 from srcdiff.looking.sides import Piece, Place, Sides, Step
 from srcdiff.looking.syntax import Line
 
@@ -125,7 +126,7 @@ def page(sides: Sides) -> str:
         '<meta name="viewport" content="width=device-width,initial-scale=1">',
         f"<title>{escape(sides.derivative)}</title><style>{_STYLE}</style></head><body>",
         f"<header><h1><code>{escape(sides.function)}</code><i>→</i><code>{escape(sides.derivative)}</code></h1>",
-        f"<p>{escape(Path(first.file).name)}, line {first.first} · {keeps}</p></header>",
+        f"<p>{escape(printable(Path(first.file).name))}, line {first.first} · {keeps}</p></header>",
         '<main><div><h2>Your source</h2><div class="card" id="source">',
         *_source(sides),
         '</div></div><div><h2>Generated</h2><div class="card" id="generated"><div class="code">',
@@ -153,7 +154,7 @@ def _source(sides: Sides) -> Iterator[str]:
         notes.setdefault(place, []).append(f"{kept.variable or 'a part'}: {kept.formula} bytes")
     for k, piece in enumerate(sides.pieces):
         if k:
-            yield f"<h3>{escape(piece.name)}, {escape(Path(piece.file).name)}</h3>"
+            yield f"<h3>{escape(piece.name)}, {escape(printable(Path(piece.file).name))}</h3>"
         yield '<div class="code">'
         yield from _piece(k, piece, notes)
         yield "</div>"

@@ -198,8 +198,9 @@ class Texts(Language):
         plain = options == {"sep": " ", "end": "\n", "flush": False}
         if plain and all(isinstance(x, Static) or (isinstance(x, Value) and not _array(x)) for x in args):
             parts = tuple(str(x.value) if isinstance(x, Static) else x for x in args)
-            self.add(Print(parts, span=self.span))
-            return Static(None)
+            if all(p.isprintable() for p in parts if isinstance(p, str)):  # Numba prints no other texts
+                self.add(Print(parts, span=self.span))
+                return Static(None)
         text = Text("")
         for k, x in enumerate(args):
             text = joined(joined(text, literal(str(options["sep"]) if k else "")), self.text_of(x, node))
