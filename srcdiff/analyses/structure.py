@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, field
 
-from srcdiff.ir.nodes import Alloc, Block, Const, Copy, Function, Library, Loop, Operation, Value, inner_values
+from srcdiff.ir.nodes import Alloc, Block, Const, Copy, Function, Library, Loop, Operation, Value
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ def structure_of(function: Function) -> Structure:
                 found.constants[operation.out] = operation.value
             for inner in operation.blocks():
                 found.owner[inner] = operation
-                for value in inner_values(operation):
+                for value in operation.inner():
                     found.home[value] = inner  # the body comes last, after a loop's test
                     found.definition[value] = operation
                 visit(inner)

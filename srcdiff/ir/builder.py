@@ -215,7 +215,7 @@ class Builder:
         self, dtype: str, shape: tuple[Value, ...], fill: Value | None, name: str = "", like: Value | None = None
     ) -> Value:
         out = Value(Array(dtype, len(shape)), name)
-        self.add(Alloc(out, shape, fill, like, span=self.span))
+        self.add(Alloc(out, shape if like is None else (), fill, like, span=self.span))
         return out
 
     def copy(self, array: Value, name: str = "") -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from srcdiff.ir.builder import Builder
-from srcdiff.ir.nodes import Block, Call, Comment, Function, If, Loop, Operation, Value, changed, inner_values
+from srcdiff.ir.nodes import Block, Call, Comment, Function, Operation, Value, changed
 
 
 def inline(function: Function, args: list[Value], builder: Builder) -> list[Value]:
@@ -34,25 +34,9 @@ def renamed(function: Function, names: dict[str, str]) -> Function:
 def cloned(operation: Operation, known: dict[Value, Value]) -> Operation:
     """The operation with new results; `known` maps old values to new ones and is added to."""
     operation = operation.replaced(lambda v: known.get(v, v))
-    own = (*operation.defines(), *inner_values(operation))
-    for value in own:
+    for value in (*operation.defines(), *operation.inner()):
         known[value] = Value(value.type, value.name)
-    changes: dict[str, object] = {}
-    for name in ("out", "count", "index"):
-        old = getattr(operation, name, None)
-        if isinstance(old, Value) and old in own:
-            changes[name] = known[old]
-    for name in ("outs", "params"):
-        values = getattr(operation, name, None)
-        if values is not None:
-            changes[name] = tuple(known[v] for v in values)
-    if isinstance(operation, If):
-        changes |= {"then": _block(operation.then, known), "orelse": _block(operation.orelse, known)}
-    elif operation.blocks():
-        if isinstance(operation, Loop) and operation.test is not None:
-            changes["test"] = _block(operation.test, known)
-        changes["body"] = _block(operation.blocks()[-1], known)
-    return replace(operation, **changes)  # type: ignore[arg-type]
+    return operation.redefined(known.__getitem__).rebuilt(lambda block: _block(block, known))
 
 
 def _block(block: Block, known: dict[Value, Value]) -> Block:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from srcdiff.diagnostics import Span
+from srcdiff.ir.derived import derive_methods
 from srcdiff.ir.types import Array, Scalar, Type
 
 
@@ -50,17 +51,35 @@ def changed(node: Node, **parts: Any) -> Node:
     return node
 
 
+# What a field of an operation is. All methods of `Operation` follow from these words.
+Result = Value
+Results = tuple[Value, ...]
+Operand = Value
+Operands = tuple[Value, ...]
+Bounds = tuple[Value, Value, Value]  # operands: start, stop, step
+Inner = Value  # a value that the operation's blocks see: a loop's counter, its parameters
+Inners = tuple[Value, ...]
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Operation:
-    """What all operations share."""
+    """What all operations share. Each declares what its fields are, and the methods are derived from that."""
 
     span: Span | None = field(default=None, kw_only=True)
+
+    def __init_subclass__(cls) -> None:
+        derive_methods(cls)
 
     def uses(self) -> tuple[Value, ...]:
         """The operands, without those inside its blocks."""
         return ()
 
     def defines(self) -> tuple[Value, ...]:
+        """The results."""
+        return ()
+
+    def inner(self) -> tuple[Value, ...]:
+        """Values that belong to the operation's blocks: loop counters, parameters."""
         return ()
 
     def blocks(self) -> tuple[Block, ...]:
@@ -68,6 +87,10 @@ class Operation:
 
     def replaced(self, by: Substitution) -> Operation:
         """The operation with other operands; blocks and results stay."""
+        return self
+
+    def redefined(self, by: Substitution) -> Operation:
+        """The operation with other results and inner values; operands and blocks stay."""
         return self
 
     def rebuilt(self, by: Callable[[Block], Block]) -> Operation:
@@ -83,110 +106,62 @@ class Block:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Const(Operation):
-    out: Value
+    out: Result
     value: Any
-
-    def defines(self) -> tuple[Value, ...]:
-        return (self.out,)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Apply(Operation):
     """A primitive on scalars."""
 
-    out: Value
+    out: Result
     primitive: str
-    args: tuple[Value, ...]
-
-    def uses(self) -> tuple[Value, ...]:
-        return self.args
-
-    def defines(self) -> tuple[Value, ...]:
-        return (self.out,)
-
-    def replaced(self, by: Substitution) -> Operation:
-        return changed(self, args=tuple([by(a) for a in self.args]))
+    args: Operands
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Load(Operation):
-    out: Value
-    array: Value
-    indices: tuple[Value, ...]
-
-    def uses(self) -> tuple[Value, ...]:
-        return (self.array, *self.indices)
-
-    def defines(self) -> tuple[Value, ...]:
-        return (self.out,)
-
-    def replaced(self, by: Substitution) -> Operation:
-        return changed(self, array=by(self.array), indices=tuple([by(i) for i in self.indices]))
+    out: Result
+    array: Operand
+    indices: Operands
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Store(Operation):
     """`array[indices] = value`, or `+=` if `adds`."""
 
-    array: Value
-    indices: tuple[Value, ...]
-    value: Value
+    array: Operand
+    indices: Operands
+    value: Operand
     adds: bool = False
     atomic: bool = False
     """Whether other threads may add to the same element at the same time."""
-
-    def uses(self) -> tuple[Value, ...]:
-        return (self.array, *self.indices, self.value)
-
-    def replaced(self, by: Substitution) -> Operation:
-        indices = tuple([by(i) for i in self.indices])
-        return changed(self, array=by(self.array), indices=indices, value=by(self.value))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Coordinate(Operation):
     """Which thread of a GPU this is, or how many there are: an integer that is never negative, spelled so."""
 
-    out: Value
+    out: Result
     spelling: str
-
-    def defines(self) -> tuple[Value, ...]:
-        return (self.out,)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class BlockSum(Operation):
     """The sum of what all threads of a block have; all of them come here."""
 
-    out: Value
-    value: Value
-
-    def uses(self) -> tuple[Value, ...]:
-        return (self.value,)
-
-    def defines(self) -> tuple[Value, ...]:
-        return (self.out,)
-
-    def replaced(self, by: Substitution) -> Operation:
-        return changed(self, value=by(self.value))
+    out: Result
+    value: Operand
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Enlarge(Operation):
     """`array[index] = max(array[index], value)`, whatever other threads do; with less `room`, the thread ends here."""
 
-    array: Value
-    index: Value
-    value: Value
-    room: Value | None = None
-
-    def uses(self) -> tuple[Value, ...]:
-        needed = (self.array, self.index, self.value)
-        return needed if self.room is None else (*needed, self.room)
-
-    def replaced(self, by: Substitution) -> Operation:
-        room = None if self.room is None else by(self.room)
-        return changed(self, array=by(self.array), index=by(self.index), value=by(self.value), room=room)
+    array: Operand
+    index: Operand
+    value: Operand
+    room: Operand | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -198,49 +173,25 @@ class Barrier(Operation):
 class Alloc(Operation):
     """A new array, filled with `fill`, or not at all."""
 
-    out: Value
-    shape: tuple[Value, ...]
-    fill: Value | None = None
-    like: Value | None = None
+    out: Result
+    shape: Operands
+    fill: Operand | None = None
+    like: Operand | None = None
     """The array whose shape this is, if it came from one: `np.zeros_like(a)` reads better than its shape."""
     keeps: Span | None = None
     """The place of the value that is kept here for the reverse sweep, if that is what it is for."""
-    room: Value | None = None
+    room: Operand | None = None
     """An array from the caller, taken instead if it has the shape."""
     place: str = ""
     """Where it is, in code that a thread of a GPU runs: `local`, its own, or `shared` with the threads of its block."""
 
-    def uses(self) -> tuple[Value, ...]:
-        given = tuple(v for v in (self.fill, self.room) if v is not None)
-        return (self.like, *given) if self.like is not None else (*self.shape, *given)
-
-    def defines(self) -> tuple[Value, ...]:
-        return (self.out,)
-
-    def replaced(self, by: Substitution) -> Operation:
-        return changed(
-            self,
-            shape=tuple([by(s) for s in self.shape]),
-            fill=None if self.fill is None else by(self.fill),
-            like=None if self.like is None else by(self.like),
-        )
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Copy(Operation):
-    out: Value
-    array: Value
-    room: Value | None = None
+    out: Result
+    array: Operand
+    room: Operand | None = None
     """An array from the caller, taken instead of a new one if it has the shape."""
-
-    def uses(self) -> tuple[Value, ...]:
-        return (self.array,) if self.room is None else (self.array, self.room)
-
-    def defines(self) -> tuple[Value, ...]:
-        return (self.out,)
-
-    def replaced(self, by: Substitution) -> Operation:
-        return changed(self, array=by(self.array))
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,94 +228,50 @@ class Index:
 
 
 Item = Slice | NewAxis | Index
+Items = tuple[Item, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class View(Operation):
     """Another reference to part of the same memory: basic indexing."""
 
-    out: Value
-    array: Value
-    items: tuple[Item, ...]
-
-    def uses(self) -> tuple[Value, ...]:
-        return (self.array, *(p for item in self.items for p in item.parts()))
-
-    def defines(self) -> tuple[Value, ...]:
-        return (self.out,)
-
-    def replaced(self, by: Substitution) -> Operation:
-        return changed(self, array=by(self.array), items=tuple(i.replaced(by) for i in self.items))
+    out: Result
+    array: Operand
+    items: Items
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Transpose(Operation):
-    out: Value
-    array: Value
+    out: Result
+    array: Operand
     axes: tuple[int, ...]
-
-    def uses(self) -> tuple[Value, ...]:
-        return (self.array,)
-
-    def defines(self) -> tuple[Value, ...]:
-        return (self.out,)
-
-    def replaced(self, by: Substitution) -> Operation:
-        return changed(self, array=by(self.array))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Reshape(Operation):
     """The memory of a contiguous array in another shape."""
 
-    out: Value
-    array: Value
-    shape: tuple[Value, ...]
-
-    def uses(self) -> tuple[Value, ...]:
-        return (self.array, *self.shape)
-
-    def defines(self) -> tuple[Value, ...]:
-        return (self.out,)
-
-    def replaced(self, by: Substitution) -> Operation:
-        return changed(self, array=by(self.array), shape=tuple([by(s) for s in self.shape]))
+    out: Result
+    array: Operand
+    shape: Operands
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Library(Operation):
     """A call of a library on whole arrays; the arrays it gives are new, and it writes into none."""
 
-    outs: tuple[Value, ...]
+    outs: Results
     function: str
-    args: tuple[Value, ...]
-
-    def uses(self) -> tuple[Value, ...]:
-        return self.args
-
-    def defines(self) -> tuple[Value, ...]:
-        return self.outs
-
-    def replaced(self, by: Substitution) -> Operation:
-        return changed(self, args=tuple([by(a) for a in self.args]))
+    args: Operands
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Dim(Operation):
     """The length of an axis."""
 
-    out: Value
-    array: Value
+    out: Result
+    array: Operand
     axis: int
-
-    def uses(self) -> tuple[Value, ...]:
-        return (self.array,)
-
-    def defines(self) -> tuple[Value, ...]:
-        return (self.out,)
-
-    def replaced(self, by: Substitution) -> Operation:
-        return changed(self, array=by(self.array))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -374,76 +281,31 @@ class Grow(Operation):
     The old storage is not used afterwards, so that its elements live on in the new one.
     """
 
-    out: Value
-    array: Value
-    size: Value
+    out: Result
+    array: Operand
+    size: Operand
     axis: int = 0
-
-    def uses(self) -> tuple[Value, ...]:
-        return (self.array, self.size)
-
-    def defines(self) -> tuple[Value, ...]:
-        return (self.out,)
-
-    def replaced(self, by: Substitution) -> Operation:
-        return changed(self, array=by(self.array), size=by(self.size))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class If(Operation):
-    condition: Value
+    condition: Operand
     then: Block
     orelse: Block
-    outs: tuple[Value, ...] = ()
-
-    def uses(self) -> tuple[Value, ...]:
-        return (self.condition,)
-
-    def defines(self) -> tuple[Value, ...]:
-        return self.outs
-
-    def blocks(self) -> tuple[Block, ...]:
-        return (self.then, self.orelse)
-
-    def replaced(self, by: Substitution) -> Operation:
-        return changed(self, condition=by(self.condition))
-
-    def rebuilt(self, by: Callable[[Block], Block]) -> Operation:
-        return changed(self, then=by(self.then), orelse=by(self.orelse))
+    outs: Results = ()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Loop(Operation):
-    index: Value | None
-    bounds: tuple[Value, Value, Value] | None
-    params: tuple[Value, ...]
-    inits: tuple[Value, ...]
+    index: Inner | None
+    bounds: Bounds | None
+    params: Inners
+    inits: Operands
     test: Block | None
     body: Block
-    outs: tuple[Value, ...]
-    count: Value | None = None
+    outs: Results
+    count: Result | None = None
     leaves: bool = False
-
-    def uses(self) -> tuple[Value, ...]:
-        return (*(self.bounds or ()), *self.inits)
-
-    def defines(self) -> tuple[Value, ...]:
-        return self.outs if self.count is None else (*self.outs, self.count)
-
-    def blocks(self) -> tuple[Block, ...]:
-        return (self.body,) if self.test is None else (self.test, self.body)
-
-    def inner(self) -> tuple[Value, ...]:
-        """What the loop defines inside itself."""
-        return self.params if self.index is None else (self.index, *self.params)
-
-    def replaced(self, by: Substitution) -> Operation:
-        bounds = None if self.bounds is None else (by(self.bounds[0]), by(self.bounds[1]), by(self.bounds[2]))
-        return changed(self, bounds=bounds, inits=tuple([by(i) for i in self.inits]))
-
-    def rebuilt(self, by: Callable[[Block], Block]) -> Operation:
-        test = None if self.test is None else by(self.test)
-        return changed(self, test=test, body=by(self.body))
 
     @property
     def counted(self) -> bool:
@@ -458,12 +320,12 @@ class Call(Operation):
     The arrays it gives are new.
     """
 
-    outs: tuple[Value, ...]
+    outs: Results
     function: str
-    args: tuple[Value, ...]
+    args: Operands
     writes: tuple[int, ...] = ()
     """Which of its arguments are arrays that it writes into."""
-    blocks_of_threads: Value | None = None
+    blocks_of_threads: Operand | None = None
     """How many blocks of threads run it, if it is a kernel."""
     alone: bool = False
     """Whether one thread runs it."""
@@ -472,41 +334,16 @@ class Call(Operation):
     def written(self) -> tuple[Value, ...]:
         return tuple([self.args[k] for k in self.writes])
 
-    def uses(self) -> tuple[Value, ...]:
-        return self.args if self.blocks_of_threads is None else (*self.args, self.blocks_of_threads)
-
-    def defines(self) -> tuple[Value, ...]:
-        return self.outs
-
-    def replaced(self, by: Substitution) -> Operation:
-        blocks = self.blocks_of_threads and by(self.blocks_of_threads)
-        return changed(self, args=tuple([by(a) for a in self.args]), blocks_of_threads=blocks)
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Custom(Operation):
     """A computation whose derivative the user declared: `body` computes `outs`, `rule` makes the adjoint."""
 
-    outs: tuple[Value, ...]
-    args: tuple[Value, ...]
-    params: tuple[Value, ...]
+    outs: Results
+    args: Operands
+    params: Inners
     body: Block
     rule: Any
-
-    def uses(self) -> tuple[Value, ...]:
-        return self.args
-
-    def defines(self) -> tuple[Value, ...]:
-        return self.outs
-
-    def blocks(self) -> tuple[Block, ...]:
-        return (self.body,)
-
-    def replaced(self, by: Substitution) -> Operation:
-        return changed(self, args=tuple([by(a) for a in self.args]))
-
-    def rebuilt(self, by: Callable[[Block], Block]) -> Operation:
-        return changed(self, body=by(self.body))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -515,6 +352,10 @@ class Formatted:
 
     template: str
     values: tuple[Value, ...]
+
+
+Parts = tuple[Any, ...]
+"""The arguments of `print` or of an exception: constants, values, texts with values, and tuples of those."""
 
 
 def values_in(part: Any) -> tuple[Value, ...]:
@@ -545,29 +386,17 @@ class Raise(Operation):
     """Raise `exception(*parts)`; a thread of a GPU leaves a `code` in an array for its host instead, and ends."""
 
     exception: type[BaseException]
-    parts: tuple[Any, ...]
-    errors: Value | None = None
+    parts: Parts
+    errors: Operand | None = None
     code: int = 0
-
-    def uses(self) -> tuple[Value, ...]:
-        return values_in(self.parts) if self.errors is None else (self.errors,)
-
-    def replaced(self, by: Substitution) -> Operation:
-        return changed(self, parts=with_values(self.parts, by), errors=self.errors and by(self.errors))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Print(Operation):
     """`print(*parts)`; a formatted text stands alone and has its line end."""
 
-    parts: tuple[Any, ...]
+    parts: Parts
     flush: bool = False
-
-    def uses(self) -> tuple[Value, ...]:
-        return values_in(self.parts)
-
-    def replaced(self, by: Substitution) -> Operation:
-        return changed(self, parts=with_values(self.parts, by))
 
 
 STACK_START = 64
@@ -578,82 +407,43 @@ STACK_START = 64
 class NewStack(Operation):
     """An empty stack: values that a sweep keeps for the other one, of which it is not known before how many."""
 
-    out: Value
+    out: Result
     keeps: Span | None = None
     """The place of the value that is kept here."""
-    room: Value | None = None
+    room: Operand | None = None
     """An array from the caller for a start, of any length."""
-
-    def uses(self) -> tuple[Value, ...]:
-        return () if self.room is None else (self.room,)
-
-    def defines(self) -> tuple[Value, ...]:
-        return (self.out,)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Push(Operation):
-    stack: Value
-    value: Value
-
-    def uses(self) -> tuple[Value, ...]:
-        return (self.stack, self.value)
-
-    def replaced(self, by: Substitution) -> Operation:
-        return changed(self, stack=by(self.stack), value=by(self.value))
+    stack: Operand
+    value: Operand
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Pop(Operation):
-    out: Value
-    stack: Value
-
-    def uses(self) -> tuple[Value, ...]:
-        return (self.stack,)
-
-    def defines(self) -> tuple[Value, ...]:
-        return (self.out,)
-
-    def replaced(self, by: Substitution) -> Operation:
-        return changed(self, stack=by(self.stack))
+    out: Result
+    stack: Operand
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Again(Operation):
     """A reference to an array that a loop has made anew, the one with a number, which was of a shape."""
 
-    out: Value
+    out: Result
     array: Value
     """As it was called where it was made; here the name may stand for a later one."""
-    number: Value
-    shape: tuple[Value, ...]
-
-    def uses(self) -> tuple[Value, ...]:
-        return (self.number, *self.shape)
-
-    def defines(self) -> tuple[Value, ...]:
-        return (self.out,)
-
-    def replaced(self, by: Substitution) -> Operation:
-        return changed(self, number=by(self.number), shape=tuple([by(s) for s in self.shape]))
+    number: Operand
+    shape: Operands
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Peek(Operation):
     """A reference that a list of arrays holds."""
 
-    out: Value
-    stack: Value
-    index: Value
-
-    def uses(self) -> tuple[Value, ...]:
-        return (self.stack, self.index)
-
-    def defines(self) -> tuple[Value, ...]:
-        return (self.out,)
-
-    def replaced(self, by: Substitution) -> Operation:
-        return changed(self, stack=by(self.stack), index=by(self.index))
+    out: Result
+    stack: Operand
+    index: Operand
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -710,12 +500,3 @@ def substituted(block: Block, by: Substitution) -> Block:
     """The block with other values, in the blocks inside it too; results stay."""
     operations = tuple([o.replaced(by).rebuilt(lambda inner: substituted(inner, by)) for o in block.operations])
     return changed(block, operations=operations, yields=tuple([by(v) for v in block.yields]))
-
-
-def inner_values(operation: Operation) -> tuple[Value, ...]:
-    """Values that belong to the operation's blocks: loop counters, parameters."""
-    if isinstance(operation, Loop):
-        return operation.inner()
-    if isinstance(operation, Custom):
-        return operation.params
-    return ()

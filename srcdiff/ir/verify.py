@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from srcdiff.diagnostics import InternalError
-from srcdiff.ir.nodes import Alloc, Block, Dim, Function, If, Load, Loop, Operation, Store, Value, inner_values
+from srcdiff.ir.nodes import Alloc, Block, Dim, Function, If, Load, Loop, Operation, Store, Value
 from srcdiff.ir.types import INT, Array
 
 
@@ -37,7 +37,7 @@ class _Check:
                 if value not in self.visible:
                     self.fail(f"the value {value} is used before it is defined", operation)
             self.operation(operation)
-            inner, outs = inner_values(operation), operation.defines()
+            inner, outs = operation.inner(), operation.defines()
             for value in (*inner, *outs):
                 if value in self.defined:
                     self.fail(f"{value} is defined twice", operation)

@@ -16,7 +16,7 @@ from typing import Any
 
 from srcdiff.diagnostics import DifferentiationError, Refusal
 from srcdiff.ir.clone import inline, renamed
-from srcdiff.ir.nodes import Block, Const, Function, Operation, Program, Value, inner_values, walk
+from srcdiff.ir.nodes import Block, Const, Function, Operation, Program, Value, walk
 from srcdiff.ir.types import FLOAT, Array, Stack, is_float
 from srcdiff.source.abstract import (
     Abstract,
@@ -461,7 +461,7 @@ def as_passed(
 def _free_values(block: Block, defined: set[Value]) -> dict[Value, None]:
     """The values that a block takes from around it."""
     operations = list(walk(block))
-    defined = defined | {v for o in operations for v in (*o.defines(), *inner_values(o))}
+    defined = defined | {v for o in operations for v in (*o.defines(), *o.inner())}
     blocks = [block, *(b for o in operations for b in o.blocks())]
     used = [v for o in operations for v in o.uses()] + [v for b in blocks for v in b.yields]
     return {v: None for v in used if v not in defined}

@@ -50,7 +50,6 @@ from srcdiff.ir.nodes import (
     Transpose,
     Value,
     View,
-    inner_values,
     walk,
 )
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Stack, is_float
@@ -154,7 +153,7 @@ class _Outline:
     def fits_a_thread(self, loop: Loop) -> bool:
         """Whether there is nothing in it that a thread cannot do."""
         inside = walk(loop.body) if loop.test is None else [*walk(loop.test), *walk(loop.body)]
-        own = {v for o in inside for v in (*o.defines(), *inner_values(o))}
+        own = {v for o in inside for v in (*o.defines(), *o.inner())}
         for operation in inside:
             match operation:
                 case Call() | Library() | Peek():
@@ -283,7 +282,7 @@ class _Launch:
     def bring_all(self, operations: Iterable[Operation], own: Iterable[Value] = ()) -> None:
         """What operations need of the host; what is their own is not there."""
         every = [o for one in operations for o in (one, *(o for b in one.blocks() for o in walk(b)))]
-        inside = {v for o in every for v in (*o.defines(), *inner_values(o))} | set(own)
+        inside = {v for o in every for v in (*o.defines(), *o.inner())} | set(own)
         for operation in every:
             for value in (*operation.uses(), *(y for b in operation.blocks() for y in b.yields)):
                 if value not in inside:

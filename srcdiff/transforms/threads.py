@@ -177,7 +177,7 @@ def _with_errors(kernel: Function) -> tuple[Function, Value | None, tuple[Raise,
         for operation in old.operations:
             if isinstance(operation, Raise):
                 found.append(operation)
-                operation = replace(operation, errors=errors, code=len(found))
+                operation = Raise(operation.exception, (), errors, len(found), span=operation.span)
             operations.append(operation.rebuilt(block))
         return changed(old, operations=tuple(operations))
 
