@@ -55,7 +55,8 @@ from srcdiff.workspace import Given, Memory, Workspace, no_memory
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
     from srcdiff.backends.on_device import OnDevice
-    from srcdiff.pipeline import Compiled, Derivation, Request
+    from srcdiff.compiling import Compiled, Derivation
+    from srcdiff.passes.compilation import Request
     from srcdiff.source.derivatives import Reading
 
 _OURS = str(Path(__file__).parent)
@@ -359,7 +360,7 @@ class Derivative:
         sums: bool = False,
     ) -> Request:
         """What the compiler is asked for, for all arguments or their descriptions."""
-        from srcdiff.pipeline import Request
+        from srcdiff.passes.compilation import Request
 
         keys = zip(self.names, self.key(args, exact=exact), strict=True)
         descriptions = {n: description_of(key, n, self.span, exact=exact) for n, key in keys}
@@ -372,7 +373,7 @@ class Derivative:
         return request
 
     def _specialised(self, args: tuple[Any, ...], **kind: Any) -> Specialisation:
-        from srcdiff.pipeline import compile_request
+        from srcdiff.compiling import compile_request
 
         request = self.request(args, **kind)
         compiled = compile_request(request, self.backend, self.options)
@@ -413,7 +414,7 @@ class Derivative:
     @property
     def derivation(self) -> Derivation:
         """Which derivative it is, of whatever function."""
-        from srcdiff.pipeline import Derivation
+        from srcdiff.compiling import Derivation
 
         return Derivation(self.mode, self.wrt, self.with_value, self.has_aux, self.single)
 
@@ -452,8 +453,8 @@ class Derivative:
 
     def _repr_html_(self) -> str | None:
         """The two sources side by side, for a notebook; nothing if that needs arguments that it has not seen yet."""
+        from srcdiff.compiling import follow
         from srcdiff.looking.sides import sides_of
-        from srcdiff.pipeline import follow
         from srcdiff.source.guess import guessed_arguments
 
         try:
@@ -844,7 +845,7 @@ def _maker(with_value: bool) -> Callable[..., Derivation]:
     """What `grad` and `value_and_grad` mean inside of a function that is read: of a function with these parameters."""
 
     def make(names: tuple[str, ...], wrt: Wrt = 0, *, has_aux: bool = False, **options: Any) -> Derivation:
-        from srcdiff.pipeline import Derivation
+        from srcdiff.compiling import Derivation
 
         single = is_one(wrt)
         return Derivation("reverse", chosen_names(wrt, names, "the function"), with_value, has_aux, single)

@@ -338,7 +338,9 @@ def _dtype(kind: type | str) -> np.dtype[Any]:
 
 
 def _device_function(derivative: Derivative, types: Sequence[Any] | None) -> Any:
-    from srcdiff.pipeline import Request, for_threads, serial
+    from srcdiff.backends.loading import serial
+    from srcdiff.compiling import for_threads
+    from srcdiff.passes.compilation import Request
     from srcdiff.source.guess import guessed_arguments
 
     names, captured, wrt = derivative.names, derivative.captured, derivative.wrt

@@ -57,13 +57,14 @@ def export(
 
 def _followed(derivative: Derivative, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, Any]:
     """The program for these arguments; where axes of length one may stretch in the example, one that stretches them."""
-    from srcdiff.pipeline import follow
+    from srcdiff.compiling import follow
+    from srcdiff.passes.requested import written_parts
 
     args = _arguments(derivative, arguments, keywords)
     with ONE_AT_A_TIME:
         request = derivative.request(args)
         work = follow(request, "python")
-        writes = derivative.mode == "primal" and work.written
+        writes = derivative.mode == "primal" and written_parts(work.reading)
         if work.reading.assumes_sizes and (writes or _has_unit_axes(args)):
             request.exact = True
             work = follow(request, "python")
@@ -89,6 +90,7 @@ def _has_unit_axes(value: Any) -> bool:
 
 def _exported(g: Any, derivative: Derivative, work: Any, args: tuple[Any, ...], *, plain: bool) -> Exported:
     from srcdiff.emit.standalone import Exported
+    from srcdiff.passes.requested import apart_pairs, written_arguments, written_parts
 
     reading, descriptions = work.reading, work.request.arguments
     if reading.unknown_calls and not plain:
@@ -114,8 +116,8 @@ def _exported(g: Any, derivative: Derivative, work: Any, args: tuple[Any, ...], 
         further=work.further,
         asked_as=asked_as if is_product else {},
         parameters=[vector] if is_product else taken,
-        written=work.written,
-        apart=[(names[a], names[b]) for a, b in work.apart],
+        written=tuple(part.name for part in written_parts(reading)),
+        apart=[(names[a], names[b]) for a, b in apart_pairs(reading, written_arguments(reading))],
         name=name if name.isidentifier() else "function",
         header=_header(g, derivative, name, descriptions, reading, options),
         summary=_summary(g),

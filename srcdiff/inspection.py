@@ -34,8 +34,8 @@ def explain(f: Callable[..., Any], *args: Any, wrt: Wrt | None = None, **kwargs:
     >>> explanation["years"].reaches, explanation["years"].cuts[0].said
     (False, 'a cast to an integer')
     """
+    from srcdiff.compiling import follow
     from srcdiff.looking.explanation import explained
-    from srcdiff.pipeline import follow
 
     asked = _asked(f, wrt, args, kwargs, every_input=True)
     work = follow(asked.derivative.request(asked.arguments), asked.derivative.backend, any_result=True)
@@ -63,8 +63,8 @@ def show(
     ...
     2       return 2.0 * x |     return 2.0 * x, 2.0
     """
+    from srcdiff.compiling import follow
     from srcdiff.looking.sides import sides_of
-    from srcdiff.pipeline import follow
 
     asked = _asked(f, wrt, args, kwargs, every_input=False)
     request, is_made_here = asked.derivative.request(asked.arguments), asked.derivative is not f

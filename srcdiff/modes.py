@@ -140,7 +140,7 @@ def jvp(
 
 def _jvp_of(names: tuple[str, ...], chosen: tuple[int, ...]) -> Any:
     """What `jvp` means inside of a function that is read: the tangents of these arguments are given."""
-    from srcdiff.pipeline import Derivation
+    from srcdiff.compiling import Derivation
 
     if not chosen:  # the value alone
         return Derivation("primal", (), with_value=True, single=False)

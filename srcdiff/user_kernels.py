@@ -1,73 +1,30 @@
-"""The compiler for users' own kernels, as one list of named steps: see pipeline.py for what they have in common."""
+"""Derivatives of users' own kernels: compiled for types and launches, and run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from srcdiff.analyses.threads import SPREAD, Spread, problems_of_threads
+from srcdiff.analyses.threads import SPREAD, Spread
 from srcdiff.backends import numba_cuda, python
 from srcdiff.backends.device import Device
+from srcdiff.backends.loading import serial
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.diagnostics.timings import timed
-from srcdiff.emit.module import Module, first_line_about, write_kernels
 from srcdiff.ir.aliasing import points_to, written_sites
-from srcdiff.ir.builder import Builder
-from srcdiff.ir.nodes import Barrier, Block, Coordinate, Formatted, Function, Operation, Store, Value, walk
-from srcdiff.ir.types import FLOAT, INT, Array
-from srcdiff.pipeline import look, serial
-from srcdiff.source.abstract import Description, Static
+from srcdiff.ir.nodes import Coordinate, Formatted, Function, Program, Value, walk
+from srcdiff.ir.types import FLOAT, Array
+from srcdiff.passes.manager import look, run
+from srcdiff.pipeline import KERNEL_PASSES
+from srcdiff.source.abstract import Description
 from srcdiff.source.capture import Captured
-from srcdiff.source.derivatives import Reading
 from srcdiff.source.guards import ChangedError, Watch
 from srcdiff.source.to_ir import read
-from srcdiff.transforms.adjoint_kernels import (
-    Guard,
-    adding_atomically,
-    adjoint_of_kernel,
-    conditions_as_formulas,
-    count_turns_over_grid,
-    step_over_grid,
-    tangent_of_kernel,
-    without_guard,
-)
-from srcdiff.transforms.fuse import fuse, straighten
-from srcdiff.transforms.memory import tidy_memory, without_dead_stores
-from srcdiff.transforms.registers import elements_in_registers
-from srcdiff.transforms.share import share
-from srcdiff.transforms.simplify import simplify
-from srcdiff.transforms.threads import ROOM, Private, Scratch, private_memory, refuse_in_threads
-
-
-@dataclass(slots=True)
-class KernelWork:
-    """What the steps hand on."""
-
-    captured: Captured
-    reading: Reading
-    main: Function
-    spread: Spread
-    """The coordinates along which the launch has more than one thread or block."""
-    bars: dict[Value, Value] = field(default_factory=dict)
-    """The adjoints of parameters that are given."""
-    dots: dict[Value, Value] = field(default_factory=dict)
-    """The tangents of parameters, and of their adjoints, that are given."""
-    guard: Guard | None = None
-    private: Private | None = None
-    module: Module = field(default_factory=Module)
-
-    @property
-    def span(self) -> Span:
-        node = self.captured.node
-        return Span(self.captured.file, node.lineno, node.col_offset, node.col_offset + 3, self.captured.name)
-
-    @property
-    def alone(self) -> bool:
-        """Whether a thread, as long as the kernel is no race, cannot tell that there are others."""
-        return not any(isinstance(o, Barrier) or (isinstance(o, Store) and o.atomic) for o in walk(self.main.body))
+from srcdiff.transforms.kernel_passes import KernelCompilation
+from srcdiff.transforms.threads import ROOM, Scratch
 
 
 def compile_kernel(
@@ -80,19 +37,16 @@ def compile_kernel(
 
     Without `spread`, for more than one thread and block along the axes that the kernel speaks of.
     """
-    with timed("read the kernel"):
+    with timed("reading"):
         reading = read(captured, arguments, kernel=True)
     main = replace(reading.program.main, written=tuple(p for p in reading.program.main.params if _is_array(p)))
-    work = KernelWork(captured, reading, main, _axes_spoken_of(main) if spread is None else spread)
+    work = KernelCompilation(Program(main), captured, reading, _axes_spoken_of(main) if spread is None else spread)
     params = {name: value for name, value in reading.arguments.items() if isinstance(value, Value)}
     work.bars = {params[n]: _beside(params[n], "bar") for n in chosen.get("bar", ())}
     work.dots = {params[n]: _beside(params[n], "dot") for n in chosen.get("dot", ())}
     work.dots |= {work.bars[params[n]]: _beside(work.bars[params[n]], "dot") for n in chosen.get("bar_dot", ())}
-    look("read the kernel", main)
-    for name, step in STEPS:
-        with timed(name):
-            step(work)
-            look(name, work.main)
+    look("reading", work)
+    run(KERNEL_PASSES, work)
     given = [params.get(n) for n in arguments]
     beside: dict[str, list[Value | None]] = {
         "bar": [work.bars.get(p) if p else None for p in given],
@@ -105,11 +59,11 @@ def compile_kernel(
 class CompiledKernel:
     """A derivative of a kernel, ready to be launched."""
 
-    def __init__(self, work: KernelWork, given: Sequence[Value | None]) -> None:
+    def __init__(self, work: KernelCompilation, given: Sequence[Value | None]) -> None:
         assert work.private is not None
         self.work, self.private, self.given = work, work.private, given
         """`given` are the parameters that a call has values for, in their order; None for what is not passed."""
-        self.text = work.module.text
+        self.text: str = work.module.text
         self.file = f"<srcdiff {work.module.name} {serial()}>"
         self.watch = Watch(work.captured.function, work.reading.guards).values()
         sites = points_to(work.main)
@@ -279,150 +233,3 @@ def _axes_spoken_of(kernel: Function) -> Spread:
     said = " ".join(o.spelling for o in walk(kernel.body) if isinstance(o, Coordinate))
     axes = {"x", *(a for k, a in ((2, "y"), (3, "z")) if f"({k})" in said or f".{a}" in said)}
     return Spread(frozenset(c for c in SPREAD if c[-1] in axes))
-
-
-# -- steps -----------------------------------------------------------------------------------------------------------
-
-
-def _look_at_threads(work: KernelWork) -> None:
-    problems = problems_of_threads(work.main, work.spread)
-    if not isinstance(work.reading.result, Static):
-        problems.append(Problem("SD502", "a kernel returns nothing", work.span, help="write results into an array"))
-    if problems:
-        raise DifferentiationError(problems)
-    refuse_in_threads(work.main)
-
-
-def _simplify(work: KernelWork) -> None:
-    simpler = simplify(work.main)
-    shared = share(simpler)
-    work.main = shared if shared is simpler else simplify(shared)
-
-
-def _state_conditions(work: KernelWork) -> None:
-    work.main = count_turns_over_grid(conditions_as_formulas(work.main))
-    _simplify(work)
-
-
-def _open_guard(work: KernelWork) -> None:
-    if work.bars:
-        work.main, work.guard = without_guard(work.main)
-
-
-def _reverse(work: KernelWork) -> None:
-    if work.bars:
-        name = f"{work.main.name}_adjoint"
-        work.main = adjoint_of_kernel(work.main, work.bars, work.spread, name, work.span)
-        _simplify(work)
-
-
-def _share_loops(work: KernelWork) -> None:
-    if work.bars and work.alone:
-        work.main = fuse(straighten(work.main))
-        _simplify(work)
-        work.main = tidy_memory(work.main)
-    elif work.bars:
-        work.main = without_dead_stores(work.main)
-    _simplify(work)
-
-
-def _suit_the_machine(work: KernelWork) -> None:
-    if work.bars and work.alone:
-        work.main = elements_in_registers(work.main)
-        _simplify(work)
-    work.main = step_over_grid(work.main)
-
-
-def _close_guard(work: KernelWork) -> None:
-    if work.guard is not None:
-        work.main = work.guard.around(work.main)
-        _simplify(work)
-
-
-def _carry_tangents(work: KernelWork) -> None:
-    if work.dots:
-        work.main = tangent_of_kernel(work.main, work.dots, f"{work.main.name}_tangent", work.span)
-        _simplify(work)
-
-
-def _add_atomically(work: KernelWork) -> None:
-    work.main = adding_atomically(work.main, work.spread)
-
-
-def _place_memory(work: KernelWork) -> None:
-    builder = Builder()
-    thread = _number_of_thread(builder, work.spread)
-    main = replace(work.main, body=Block((*builder.operations, *work.main.body.operations)))
-    work.private = private_memory(main, thread, measures_on_copies=True)
-    work.main = work.private.kernel
-
-
-def _number_of_thread(builder: Builder, spread: Spread) -> Value:
-    """The number of a thread among all of the launch."""
-
-    def coordinate(spelling: str) -> Value:
-        out = Value(INT)
-        builder.add(Coordinate(out, spelling))
-        return out
-
-    if all(c.endswith(".x") for c in spread):
-        return coordinate("cuda.grid(1)")
-    number = builder.const(0)
-    for index, extent in (("blockIdx", "gridDim"), ("threadIdx", "blockDim")):
-        for axis in reversed([c[-1] for c in spread if c.startswith(index)]):
-            number = builder.apply("multiply", number, coordinate(f"cuda.{extent}.{axis}"))
-            number = builder.apply("add", number, coordinate(f"cuda.{index}.{axis}"))
-    number.name = "thread"
-    return number
-
-
-def _emit(work: KernelWork) -> None:
-    private = work.private
-    assert private is not None
-    measure = private.measure
-    lengths = [_lengths(private, private.kernel, private.scratch, private.definition)]
-    kernels = [private.kernel]
-    if measure is not None:
-        kernels.insert(0, measure.kernel)
-        lengths.insert(0, _lengths(private, measure.kernel, measure.scratch, measure.definition))
-    doc = first_line_about(work.reading)
-    work.module = write_kernels(work.main.name, kernels, [f for f in lengths if f is not None], doc)
-
-
-def _lengths(
-    private: Private, kernel: Function, scratch: Sequence[Scratch], definition: dict[Value, Operation]
-) -> Function | None:
-    """The function that computes on the host the lengths of a kernel's arrays that have a formula."""
-    wanted = [n for s in scratch for n in s.lengths if isinstance(n, Value)]
-    if not wanted:
-        return None
-    operations: dict[Operation, None] = {}
-
-    def need(value: Value) -> None:
-        operation = definition.get(value)
-        if operation is not None and operation not in operations:
-            for used in operation.uses():
-                need(used)
-            operations[operation] = None
-
-    for value in wanted:
-        need(value)
-    own = {s.param for s in private.scratch}
-    params = tuple(p for p in private.kernel.params if p not in own and p is not private.errors)
-    return Function(f"{kernel.name}_lengths", params, Block(tuple(operations), tuple(wanted)))
-
-
-STEPS: Sequence[tuple[str, Callable[[KernelWork], None]]] = (
-    ("simplify the kernel", _simplify),
-    ("write conditions as formulas, and count the turns of loops over a grid", _state_conditions),
-    ("look at what threads do at the same time", _look_at_threads),
-    ("open the guard around the kernel", _open_guard),
-    ("reverse the kernel", _reverse),
-    ("let the sweeps share loops", _share_loops),
-    ("keep elements that a loop comes back to in numbers", _suit_the_machine),
-    ("close the guard", _close_guard),
-    ("carry tangents along", _carry_tangents),
-    ("add atomically where threads may meet", _add_atomically),
-    ("give threads their memory", _place_memory),
-    ("write the source", _emit),
-)

@@ -23,8 +23,8 @@ from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
 import srcdiff
-from srcdiff import pipeline
-from srcdiff.backends import machine_code
+from srcdiff import compiling
+from srcdiff.backends import loading, machine_code
 from srcdiff.caching import store
 from srcdiff.caching.fingerprint import UnknownError, fingerprint
 from srcdiff.cli import main
@@ -187,7 +187,7 @@ def test_first_process_compiles_everything(warm):
     _, _, (found, warnings, steps) = warm
     assert results(found) == RIGHT
     assert compiled(found) == ALL
-    assert steps.count("reverse the program") == len(ALL)
+    assert steps.count("reverse mode") == len(ALL)
     assert len(warnings) == 1
 
 
@@ -197,7 +197,7 @@ def test_second_process_compiles_nothing_and_says_the_same(warm):
     assert results(found) == RIGHT
     assert compiled(found) == []
     assert steps.count("load machine code") == len(ALL)
-    assert steps.count("reverse the program") == 1  # a rule is a function of the user that is read in this step
+    assert steps.count("reverse mode") == 1  # a rule is a function of the user that is read in this step
     assert warnings == first[1]
     assert found["raises"][2] == "1000.0 is too large"
 
@@ -218,7 +218,7 @@ def test_lines_that_move_change_the_key_of_the_source_but_not_that_of_the_machin
     (project / "model.py").write_text(f"# moved\n{MODEL}")
     found, _, steps = run(project, cache, ["calls"])
     assert compiled(found) == []
-    assert "reverse the program" in steps
+    assert "reverse mode" in steps
 
 
 def test_other_options_are_compiled_anew(warm):
@@ -288,7 +288,7 @@ def test_full_disk_is_nothing_to_speak_of(warm, tmp_path):
     full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))"
     found, _, steps = run(project, tmp_path / "cache", ["calls"], before=full)
     assert results(found) == {"calls": RIGHT["calls"]}
-    assert "reverse the program" in steps
+    assert "reverse mode" in steps
     assert [] == list((tmp_path / "cache").iterdir())
 
 
@@ -470,7 +470,7 @@ def kept(cache, tmp_path, monkeypatch):
     """A function in a file, whose gradient is in the cache, with the keys of its source and of its machine code."""
     (tmp_path / "kept_function.py").write_text("def f(x):\n    return x * x * x\n")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(pipeline, "_loaded", {})
+    monkeypatch.setattr(loading, "_loaded", {})
     function = importlib.import_module("kept_function").f
     assert srcdiff.grad(function)(2.0) == 12.0
     keys = [entry.stem for entry in cache.iterdir()]
@@ -556,7 +556,7 @@ BROKEN = {
 @pytest.mark.parametrize("kind", BROKEN)
 def test_machine_code_that_is_garbage_is_compiled_again(kept, kind):
     function, (_, code) = kept
-    (key,) = pipeline._loaded
+    (key,) = loading._loaded
     store.put(code, BROKEN[kind](store.get(code)))
     context = cpu_target.target_context
     assert machine_code.MachineCode(key).load_overload((types.float64,), context) is None
@@ -630,8 +630,8 @@ def cubed(x, a):
 def test_many_threads_at_once_compile_once_and_all_are_right(monkeypatch):
     gradient = srcdiff.grad(cubed, cache=False)
     requests, results = [], {}
-    compile_request = pipeline.compile_request
-    monkeypatch.setattr(pipeline, "compile_request", lambda *a: requests.append(a) or compile_request(*a))
+    compile_request = compiling.compile_request
+    monkeypatch.setattr(compiling, "compile_request", lambda *a: requests.append(a) or compile_request(*a))
     barrier = threading.Barrier(50)
 
     def call(k):

@@ -20,7 +20,8 @@ from srcdiff.diagnostics import Span, printable
 from srcdiff.ir.nodes import Alloc, NewStack, Value, walk
 from srcdiff.ir.types import Array, Stack, is_float
 from srcdiff.looking.terminal import amount, painted, wants_colour
-from srcdiff.pipeline import Work, chosen_values, outputs_of
+from srcdiff.passes.compilation import Compilation
+from srcdiff.passes.requested import chosen_values, outputs_of
 from srcdiff.source.abstract import Abstract, List, Record, Tuple
 from srcdiff.source.derivatives import Reading
 from srcdiff.source.signature import type_text
@@ -157,7 +158,9 @@ def _place(span: Span | None) -> dict[str, Any]:
 # -- from what the steps have left behind ----------------------------------------------------------------------------
 
 
-def explained(work: Work, names: Sequence[str], given: Mapping[str, Any], assumed: dict[str, str]) -> Explanation:
+def explained(
+    work: Compilation, names: Sequence[str], given: Mapping[str, Any], assumed: dict[str, str]
+) -> Explanation:
     """What the steps have to say about these inputs; `given` are example arguments, by name."""
     reading, captured = work.reading, work.request.captured
     span = Span(captured.file, captured.node.lineno, captured.node.col_offset, 0, captured.name)
@@ -174,7 +177,7 @@ def explained(work: Work, names: Sequence[str], given: Mapping[str, Any], assume
     )
 
 
-def _input(work: Work, name: str) -> Input:
+def _input(work: Compilation, name: str) -> Input:
     values = chosen_values(work, name)
     type_ = type_text(work.request.arguments[name]) if name in work.request.arguments else "float64"
     if not values:
@@ -191,7 +194,7 @@ def _input(work: Work, name: str) -> Input:
     return Input(name, type_, found.reaches, found.path, found.cuts, tuple(cut_off))
 
 
-def kept_values(work: Work, given: Mapping[str, Any]) -> Iterator[Kept]:
+def kept_values(work: Compilation, given: Mapping[str, Any]) -> Iterator[Kept]:
     """What the finished program keeps for its reverse sweep; `given` are example arguments, by name."""
     names = dict(_names(work.reading))
     values = {**{o.name: o.read() for o in work.reading.outside if not o.path}, **given}
@@ -260,7 +263,7 @@ def _names(reading: Reading) -> Iterator[tuple[Value, str]]:
         yield outside.value, "".join([outside.name, *(f"[{k}]" for k in outside.path)])
 
 
-def _repeated(work: Work) -> Iterator[Repeated]:
+def _repeated(work: Compilation) -> Iterator[Repeated]:
     definition = structure_of(work.main).definition
     found = work.decisions.computed_again(work.main)
     spans = [(_user_name(v.name, definition[v].span), definition[v].span) for v in found]
@@ -273,7 +276,7 @@ def _line(span: Span | None) -> tuple[str, int] | None:
     return None if span is None else (span.file, span.line)
 
 
-def _shared(work: Work) -> Iterator[Shared]:
+def _shared(work: Compilation) -> Iterator[Shared]:
     groups: dict[tuple[Span, ...], list[int]] = {}
     for loops in work.decisions.joined():
         lines = {_line(loop.span): loop.span for loop in loops if loop.span is not None}

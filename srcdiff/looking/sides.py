@@ -15,7 +15,7 @@ from srcdiff.ir.show import lines_with_places
 from srcdiff.looking.explanation import Kept, kept_values
 from srcdiff.looking.syntax import Line, styled
 from srcdiff.looking.terminal import painted, wants_colour
-from srcdiff.pipeline import Work
+from srcdiff.passes.compilation import Compilation
 from srcdiff.source.capture import Captured
 
 Place = tuple[int, int]
@@ -84,7 +84,7 @@ class Sides:
         Path(file).write_text(self.html(), encoding="utf-8")
 
 
-def sides_of(work: Work) -> Sides:
+def sides_of(work: Compilation) -> Sides:
     """What the steps have left behind, as two sides."""
     captured, module = work.request.captured, work.module
     found = list(kept_values(work, {}))
@@ -110,9 +110,9 @@ def sides_of(work: Work) -> Sides:
     )
 
 
-def _steps(work: Work, place: Callable[[Span | None], Place | None]) -> Iterator[Step]:
+def _steps(work: Compilation, place: Callable[[Span | None], Place | None]) -> Iterator[Step]:
     before: list[str] = []
-    for name, function in work.programs:
+    for name, function in work.history:
         lines = lines_with_places(function)
         texts = [text for text, _ in lines]
         yield Step(name, () if texts == before else tuple((text, place(span)) for text, span in lines))

@@ -112,11 +112,12 @@ def test_compiled_function_is_a_dispatcher_of_the_generated_source(compiled):
 def test_defect_in_generated_code_is_reported_as_one_of_srcdiff(monkeypatch):
     """What Numba cannot type in our own text is not the user's mistake."""
     from srcdiff import pipeline
+    from srcdiff.passes.manager import Pass
 
-    def broken(work):
-        work.module.text = work.module.text.replace("return", "return undefined_by_mistake +")
+    def broken(state):
+        state.module.text = state.module.text.replace("return", "return undefined_by_mistake +")
 
-    monkeypatch.setattr(pipeline, "STEPS", [*pipeline.STEPS, ("break the source", broken)])
+    monkeypatch.setattr(pipeline, "PASSES", [*pipeline.PASSES, Pass("defect", broken, "break the source")])
 
     with pytest.raises(Exception, match="defect of srcdiff") as caught:
         srcdiff.grad(lambda x: x * x * x)(1.5)

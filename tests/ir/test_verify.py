@@ -14,6 +14,7 @@ from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Alloc, Apply, Block, Const, Dim, Function, If, Load, Loop, Operation, Store, Value
 from srcdiff.ir.types import BOOL, FLOAT, FLOAT32, INT, Array
 from srcdiff.ir.verify import verify
+from srcdiff.passes.compilation import Compilation
 
 
 def function_of(operations: list[Operation], params: tuple[Value, ...], *yields: Value) -> Function:
@@ -22,8 +23,8 @@ def function_of(operations: list[Operation], params: tuple[Value, ...], *yields:
 
 def refused(function: Function, message: str) -> None:
     with pytest.raises(InternalError, match=message) as caught:
-        verify(function, "reverse the program")
-    assert "after 'reverse the program'" in str(caught.value)
+        verify(function, "reverse mode")
+    assert "after 'reverse mode'" in str(caught.value)
     assert "defect of srcdiff" in str(caught.value)
 
 
@@ -48,11 +49,11 @@ def a_branch(then: Value, orelse: Value, out: Value) -> Function:
 
 
 def test_legal_loop_passes():
-    verify(a_loop(), "read the function")
+    verify(a_loop(), "reading")
 
 
 def test_legal_branch_passes():
-    verify(a_branch(X, X, Value(FLOAT)), "read the function")
+    verify(a_branch(X, X, Value(FLOAT)), "reading")
 
 
 def test_value_is_defined_before_it_is_used():
@@ -140,11 +141,11 @@ def test_allocation_is_an_array():
 
 
 def test_program_is_verified_after_every_step(monkeypatch):
-    def broken(work: pipeline.Work) -> None:
-        work.main = replace(work.main, body=replace(work.main.body, yields=(Value(FLOAT),)))
+    def broken(state: Compilation) -> None:
+        state.main = replace(state.main, body=replace(state.main.body, yields=(Value(FLOAT),)))
 
-    steps = [(name, broken if name == "reverse the program" else step) for name, step in pipeline.STEPS]
-    monkeypatch.setattr(pipeline, "STEPS", steps)
+    passes = [replace(one, run=broken) if one.name == "reverse mode" else one for one in pipeline.PASSES]
+    monkeypatch.setattr(pipeline, "PASSES", passes)
 
-    with pytest.raises(InternalError, match="after 'reverse the program'"):
+    with pytest.raises(InternalError, match="after 'reverse mode'"):
         grad(lambda x: x * x, backend="python")(1.5)

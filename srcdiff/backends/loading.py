@@ -1,0 +1,57 @@
+"""From generated source to a function that runs, on each backend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from srcdiff.backends import machine_code, numba_cpu, python
+from srcdiff.backends.on_device import OnDevice
+from srcdiff.backends.signals import held_back
+from srcdiff.caching.sources import is_cached
+from srcdiff.emit.module import Module
+from srcdiff.passes.compilation import Compilation
+from srcdiff.source.abstract import Static
+
+
+def load(state: Compilation, backend: str, options: dict[str, Any]) -> Callable[..., Any]:
+    module = state.module
+    if backend == "cuda":
+        return OnDevice(module, state.request, _passed(state), _file(module), options)
+    if backend == "python":
+        return python.quiet(python.run(module.text, module.objects, _file(module))[module.name])
+    with held_back():
+        is_kept = is_cached(state.request, backend, options)
+        key = machine_code.key_of(module.text, module.objects, options) if is_kept else None
+        if key is None:
+            return _compiled(module, options)
+        if key not in _loaded:  # the code has the key in its names, and there can be only one of a name
+            _loaded[key] = module.objects, _compiled(module, options, key)
+        objects, function = _loaded[key]
+        return function if objects == module.objects else _compiled(module, options)
+
+
+def _passed(state: Compilation) -> tuple[str, ...]:
+    """The names of what the generated function takes first: the arguments that exist at run time."""
+    return tuple(n for n, x in state.reading.arguments.items() if not isinstance(x, Static))
+
+
+def _compiled(module: Module, options: dict[str, Any], key: str | None = None) -> Callable[..., Any]:
+    file = _file(module, key)
+    function: Callable[..., Any] = numba_cpu.load(module.text, module.functions, module.objects, options, file, key)
+    return function
+
+
+def _file(module: Module, key: str | None = None) -> str:
+    return f"<srcdiff {module.name} {serial() if key is None else key[:20]}>"
+
+
+_loaded: dict[str, tuple[dict[str, Any], Callable[..., Any]]] = {}
+_count = 0
+
+
+def serial() -> int:
+    """A number that no generated file has yet."""
+    global _count
+    _count += 1
+    return _count

@@ -1,0 +1,95 @@
+"""What is compiled: the request, and the state that the passes work on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from srcdiff.analyses.decisions import Decisions
+from srcdiff.diagnostics import Span
+from srcdiff.ir.nodes import Function, Loop, Value
+from srcdiff.passes.manager import State
+from srcdiff.source.abstract import Abstract, Description
+from srcdiff.source.capture import Captured
+from srcdiff.source.derivatives import Reading
+from srcdiff.transforms.rooms import Room
+
+
+@dataclass(slots=True)
+class Request:
+    """What is asked for: a function, its argument types, and which derivative."""
+
+    captured: Captured
+    arguments: dict[str, Description]
+    wrt: tuple[str, ...]
+    mode: str
+    """`primal`; `reverse`, the gradient of a number; `pullback`, from given adjoints of all results; `forward`."""
+    with_value: bool = True
+    has_aux: bool = False
+    single: bool = True
+    """Whether the gradient stands alone, not in a tuple."""
+    exact: bool = False
+    """Whether sizes may be one at run time and stretch."""
+    of: Any = None
+    """The derivative of the function, or the function with its rule, that is meant instead of what is written there."""
+    directions: int = 1
+    """How many tangents of each argument `forward` takes."""
+    rooms: bool = False
+    """Whether it takes memory from the caller, and gives it back."""
+    batch: tuple[str, ...] = ()
+    """The arguments over whose leading axes it is called, if it is called for a batch at once."""
+    sums: bool = False
+    """Whether gradients of the other arguments are added up over the batch."""
+    error_model: str = ""
+    """What division by zero does, if that was asked for."""
+
+
+@dataclass(slots=True)
+class Compilation(State):
+    """A program on its way from the reader to the emitter."""
+
+    request: Request
+    reading: Reading
+    inside: bool = False
+    """Whether the derivative is written into another function."""
+    further: dict[str, Abstract] = field(default_factory=dict)
+    """The parameters after those of the function: tangents of arguments, or adjoints of results."""
+    rooms: tuple[Room, ...] = ()
+    on_gpu: bool = False
+    kernels: tuple[Function, ...] | None = None
+    """The functions that a GPU runs, where there is one."""
+    added_to: dict[Value, Value] = field(default_factory=dict)
+    """Arrays whose adjoints are added up over a batch, with these adjoints."""
+    whole: dict[Value, Value] = field(default_factory=dict)
+    """What is passed for arguments of which there is a batch."""
+    independent: dict[Loop, frozenset[Value]] = field(default_factory=dict)
+    """Loops whose iterations are known to be independent, with the arrays that they add to all the same."""
+    module: Any = None
+    """The text, once it is written."""
+    warnings: list[str] = field(default_factory=list)
+    differentiated: Function | None = None
+    """The program that the derivative is of."""
+    decisions: Decisions = field(default_factory=Decisions)
+
+    @property
+    def main(self) -> Function:
+        return self.program.main
+
+    @main.setter
+    def main(self, function: Function) -> None:
+        self.program = replace(self.program, main=function)
+
+    @property
+    def callees(self) -> tuple[Function, ...]:
+        return self.program.callees
+
+    @callees.setter
+    def callees(self, functions: tuple[Function, ...]) -> None:
+        self.program = replace(self.program, callees=functions)
+
+    @property
+    def span(self) -> Span:
+        """Where the function is defined."""
+        captured = self.request.captured
+        node = captured.node
+        return Span(captured.file, node.lineno, node.col_offset, node.col_offset + 3, captured.name)

@@ -1,0 +1,157 @@
+"""Passes over whole programs: the derivative that was asked for, its workspace, its batch and its kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from srcdiff.analyses.reach import zero_gradient
+from srcdiff.diagnostics import DifferentiationError, Problem
+from srcdiff.emit.naming import RESERVED
+from srcdiff.ir.aliasing import points_to
+from srcdiff.ir.builder import Builder
+from srcdiff.ir.nodes import Block, Function, Value
+from srcdiff.ir.types import Array, is_float
+from srcdiff.ir.verify import verify
+from srcdiff.passes.compilation import Compilation
+from srcdiff.passes.requested import are_lengths, chosen, leaves, output_of, outputs_with_written, with_lists_cut
+from srcdiff.transforms.batch import for_each
+from srcdiff.transforms.custom import rules_share_no_memory
+from srcdiff.transforms.kernels import to_kernels
+from srcdiff.transforms.products import products_as_loops
+from srcdiff.transforms.recursion import adjoints_of_callees, refuse_shared_memory
+from srcdiff.transforms.reverse import Reverse, copied_first, gradient_of, protect_arguments, with_new_results
+from srcdiff.transforms.rooms import with_rooms
+from srcdiff.transforms.tangent import tangent_of, tangents_of_callees
+
+
+def reverse_mode(state: Compilation) -> None:
+    request = state.request
+    if request.mode != "reverse":
+        return
+    wrt = [v for name in request.wrt for v in chosen(state, name)]  # integers there are why the result is none
+    output = output_of(state)
+    for name in request.wrt:
+        state.warnings += zero_gradient(state.reading, state.main, name, chosen(state, name), output)
+    check_rules(state)
+    callees, written = adjoints_of_callees(state.callees)
+    name = free_name(state, f"{state.main.name}_{'value_and_grad' if request.with_value else 'grad'}")
+    keep_results = request.with_value or request.has_aux
+    state.added_to = _added_to(state)
+    mixed = {p for sites in points_to(state.main).values() if len(sites) > 1 for p in sites if p in state.added_to}
+    main, _ = copied_first(state.main, mixed)  # what is added to atomically, and what is not, are different arrays
+    state.main = gradient_of(
+        main,
+        wrt,
+        output,
+        with_results=keep_results,
+        name=name,
+        callees=callees,
+        given=state.added_to,
+        decisions=state.decisions,
+    )
+    state.main = with_new_results(state.main) if request.has_aux else state.main
+    state.callees = written
+
+
+def _added_to(state: Compilation) -> dict[Value, Value]:
+    """New adjoints for the arrays that all elements of a batch share, if those are added up."""
+    shared = [n for n in state.request.wrt if state.request.sums and n not in state.request.batch]
+    arrays = [v for n in shared for v in chosen(state, n) if isinstance(v.type, Array)]
+    return {v: Value(v.type, f"{v.name}_bar") for v in arrays}
+
+
+def pull_back(state: Compilation) -> None:
+    """The adjoints of arguments from those of all results, and of the arrays that the function writes into."""
+    if state.request.mode != "pullback":
+        return
+    check_rules(state)
+    wrt = [v for name in state.request.wrt for v in chosen(state, name)]
+    main, copies = protect_arguments(with_lists_cut(state.main, state.reading.result))
+    floats = [v for v in outputs_with_written(state, main, copies) if is_float(v.type)]
+    seeds = list(zip(floats, [v for x in state.further.values() for v in leaves(x, state.reading)], strict=True))
+    callees, written = adjoints_of_callees(state.callees)
+    name = free_name(state, f"{state.main.name}_pullback")
+    state.main = Reverse(main, wrt, seeds, callees, decisions=state.decisions).run((), name)
+    state.callees = written
+
+
+def forward_mode(state: Compilation) -> None:
+    """The tangents of all results, and of the arrays that the function writes into, from those of arguments."""
+    if state.request.mode != "forward":
+        return
+    check_rules(state)
+    wrt = [v for name in state.request.wrt for v in chosen(state, name)]
+    dots = [v for x in state.further.values() for v in leaves(x, state.reading)]
+    main, copies = protect_arguments(state.main)
+    outputs = outputs_with_written(state, main, copies)
+    name = free_name(state, f"{state.main.name}_tangent")
+    yields = list(outputs) if state.request.with_value else []
+    for k in range(0, len(dots), len(wrt)):  # only what the outputs depend on has a tangent: no tangent of another
+        main = tangent_of(main, dict(zip(wrt, dots[k : k + len(wrt)], strict=True)), name, outputs)
+        kinds = [*are_lengths(state.reading.result), *(False for _ in outputs)]
+        for out, tangent, is_length in zip(outputs, main.body.yields, kinds, strict=False):
+            yields.append(out if is_length else tangent)  # the tangent of a list is as long as the list
+        state.callees = tangents_of_callees(state.callees)
+    state.main = with_new_results(replace(main, body=Block(main.body.operations, tuple(yields))))
+
+
+def check_rules(state: Compilation) -> None:
+    refuse_shared_memory(state.main, state.callees)
+    for function in (state.main, *state.callees):
+        rules_share_no_memory(function)
+
+
+def take_workspace(state: Compilation) -> None:
+    if state.request.rooms:
+        gradients = sum(len(chosen(state, name)) for name in state.request.wrt)
+        state.main, state.rooms = with_rooms(state.main, gradients)
+
+
+def batch_loop(state: Compilation) -> None:
+    """The function, or the derivative, for each element of a batch."""
+    request = state.request
+    if not request.batch:
+        return
+    mapped = [v for n in request.batch for v in leaves(state.reading.arguments[n], state.reading)]
+    chosen = [(n, v) for n in request.wrt for v in chosen(state, n)] if request.mode == "reverse" else []
+    results = len(state.main.body.yields) - len(chosen)
+    summed = []
+    if request.sums:
+        pairs = enumerate(zip(chosen, state.main.body.yields[results:], strict=True), results)
+        summed = [k for k, ((n, _), bar) in pairs if n not in request.batch and not isinstance(bar.type, Array)]
+    types = {results + k: v for k, (n, v) in enumerate(chosen) if n in request.batch}
+    main = _with_types_of(products_as_loops(state.main), types)
+    arguments = state.reading.arguments
+    like = {results + k: v for k, (n, v) in enumerate(chosen) if arguments.get(n) is v}
+    batch = for_each(main, mapped, tuple(state.added_to.values()), summed, like, state.span)
+    state.main, state.whole, state.independent = batch.function, batch.whole, {batch.loop: batch.shared}
+
+
+def _with_types_of(main: Function, chosen: Mapping[int, Value]) -> Function:
+    """The function with results that have the types of these values: elements of an array of gradients."""
+    builder, yields = Builder(), list(main.body.yields)
+    for k, value in chosen.items():
+        yields[k] = builder.cast(yields[k], value.type)
+    return replace(main, body=Block((*main.body.operations, *builder.operations), tuple(yields)))
+
+
+def extract_kernels(state: Compilation) -> None:
+    """Independent loops become kernels."""
+    if not state.on_gpu:
+        return
+    if state.callees:
+        message = "a recursive function is not run on the GPU"
+        raise DifferentiationError([Problem("SD501", message, state.span, help="write it as a loop")])
+    made = to_kernels(state.main, state.independent)
+    state.main, state.kernels = made.host, made.kernels
+    for kernel in state.kernels:
+        verify(kernel, "kernel extraction")
+
+
+def free_name(state: Compilation, name: str) -> str:
+    """The name for the function asked for; what it calls may have it already."""
+    called = {n for c in state.callees for n in (c.name, f"{c.name}_adjoint", f"{c.name}_tangent")}
+    while name in called or name in RESERVED:
+        name += "_"
+    return name

@@ -1,0 +1,105 @@
+"""The pass manager: runs named passes over all functions of a program, and verifies the program after each.
+
+A pass is a line of a list. Most are functions from a function of the program to another; `each` runs them on all of
+them. Functions are never edited, so that a pass that gives back the function it was given has changed nothing: it is
+not run on that function again.
+
+>>> from srcdiff.ir.nodes import Block, Function, Program
+>>> state = State(Program(Function("f", (), Block())))
+>>> calls = []
+>>> idle = Pass("idle", each(lambda function: calls.append(function.name) or function), "does nothing")
+>>> run([idle, idle], state)
+>>> calls
+['f']
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from srcdiff.diagnostics.timings import timed
+from srcdiff.ir.nodes import Function, Program
+from srcdiff.ir.verify import verify
+
+Transform = Callable[..., Function]
+
+
+@dataclass(slots=True)
+class State:
+    """What passes work on: the program, and what is known about how far it has come."""
+
+    program: Program
+    settled: set[tuple[Transform, Function]] = field(default_factory=set, kw_only=True)
+    """Functions that a transform gives back as they are."""
+    history: list[tuple[str, Function]] = field(default_factory=list, kw_only=True)
+    """The main function after each pass that changed it."""
+
+
+S = TypeVar("S", bound=State)
+
+
+def always(state: Any) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A named line in a list of passes."""
+
+    name: str
+    run: Callable[[Any], None]
+    what: str
+    """What it does, in one line."""
+    when: Callable[[Any], bool] = always
+
+
+Need = Callable[[Any, Function], Any]
+
+
+def each(transform: Transform, *needs: Need, only_main: bool = False) -> Callable[[Any], None]:
+    """Run a transform on every function of the program; `needs` give what it takes beside the function."""
+
+    def on(state: State, function: Function) -> Function:
+        if (transform, function) in state.settled:
+            return function
+        changed = transform(function, *(need(state, function) for need in needs))
+        state.settled.add((transform, changed))
+        return changed
+
+    def run_on_all(state: State) -> None:
+        program = state.program
+        main = on(state, program.main)
+        callees = program.callees if only_main else tuple([on(state, c) for c in program.callees])
+        if main is not program.main or callees != program.callees:
+            state.program = Program(main, callees)
+
+    return run_on_all
+
+
+def run(passes: Sequence[Pass], state: State) -> None:
+    """Run passes in their order, those that are due."""
+    for one in passes:
+        if one.when(state):
+            with timed(one.name):
+                before = state.program
+                one.run(state)
+            look(one.name, state, before)
+
+
+def look(name: str, state: State, before: Program | None = None) -> None:
+    """Verify a program that a pass has changed; note it, and show it if that is wanted."""
+    if state.program is before:
+        return
+    for function in (state.program.main, *state.program.callees):
+        verify(function, name)
+    state.history.append((name, state.program.main))
+    wanted = os.environ.get("SRCDIFF_SHOW", "")
+    if wanted and wanted in ("all", name):
+        from srcdiff.ir.show import show
+
+        for function in (state.program.main, *state.program.callees):
+            print(f"--- after: {name}\n{show(function)}", file=sys.stderr)

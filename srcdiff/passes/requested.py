@@ -1,0 +1,304 @@
+"""What the user asked for, in terms of the values of the program: arguments, results, adjoints and tangents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from srcdiff.diagnostics import DifferentiationError, Problem
+from srcdiff.ir.aliasing import points_to, written_sites
+from srcdiff.ir.builder import Builder
+from srcdiff.ir.nodes import Block, Function, Slice, Value
+from srcdiff.ir.types import FLOAT, Array, is_float
+from srcdiff.passes.compilation import Compilation
+from srcdiff.source.abstract import Abstract, Items, List, Record, Static, Stored, Tuple, remade
+from srcdiff.source.derivatives import Reading
+from srcdiff.source.signature import Part, parts_of_arguments
+
+
+def leaves(x: Abstract, reading: Reading) -> list[Value]:
+    match x:
+        case Value():
+            return [x]
+        case Tuple() | Record():
+            return [v for i in x.items for v in leaves(i, reading)]
+        case List():
+            return list(reading.lists[x].arrays) if x in reading.lists else []
+    return []
+
+
+def chosen_values(state: Compilation, name: str) -> list[Value]:
+    """The floats that an argument or an intermediate number of the function is made of."""
+    if name not in state.reading.arguments:
+        return [state.reading.intermediates[name]] if name in state.reading.intermediates else []
+    return [v for v in leaves(state.reading.arguments[name], state.reading) if is_float(v.type)]
+
+
+def outputs_of(state: Compilation) -> list[int]:
+    """The places among the function's results that are differentiated."""
+    if state.request.mode == "reverse":
+        return [output_of(state)]
+    results = state.reading.program.main.body.yields
+    return [k for k, v in enumerate(results) if is_float(v.type)] or list(range(len(results)))
+
+
+def chosen(state: Compilation, name: str) -> list[Value]:
+    """The parts of an argument, or an intermediate number of the function, to differentiate by: floats."""
+    if name not in state.reading.arguments:
+        return [intermediate(state, name)]
+    argument = state.reading.arguments[name]
+    values = [v for v in leaves(argument, state.reading) if is_float(v.type)]
+    if not values:
+        what = f"`{name}` holds no floats"
+        if isinstance(argument, Value) and isinstance(argument.type, Array):
+            what = f"`{name}` is an array of {argument.type.dtype}"
+        help_ = (
+            f"pass `{name}` as floats: `.astype(float)`" if "array" in what else "choose another argument with `wrt=`"
+        )
+        raise DifferentiationError([Problem("SD402", what, state.span, help=help_)])
+    return values
+
+
+def intermediate(state: Compilation, name: str) -> Value:
+    value = state.reading.intermediates.get(name)
+    defined = {v for o in state.main.body.operations for v in o.defines()} | set(state.main.params)
+    if value is None or value not in defined or isinstance(value.type, Array) or not is_float(value.type):
+        what = (
+            f"`{name}` is neither an argument nor a float that the function assigns once, outside of branches and loops"
+        )
+        raise DifferentiationError([Problem("SD402", what, state.span, help="name an argument with `wrt=`")])
+    return value
+
+
+def output_of(state: Compilation) -> int:
+    """Which of the function's results is the number to differentiate."""
+    result = state.reading.result
+    scalar = result
+    if state.request.has_aux:
+        if not (isinstance(result, Tuple) and len(result.items) == 2):
+            message = "with `has_aux=True` the function returns a pair: the number, and anything else"
+            raise DifferentiationError([Problem("SD401", message, state.span)])
+        scalar = result.items[0]
+    if isinstance(scalar, Static) and isinstance(scalar.value, float | int):
+        return 0
+    if not isinstance(scalar, Value) or isinstance(scalar.type, Array) or not is_float(scalar.type):
+        kinds = {"int64": "an integer", "bool": "a truth value"}
+        what = (
+            "a tuple"
+            if isinstance(scalar, Tuple)
+            else "a dictionary or a dataclass"
+            if isinstance(scalar, Record)
+            else "a list"
+            if isinstance(scalar, Items | Stored)
+            else "not a number"
+        )
+        if isinstance(scalar, Value):
+            what = "an array" if isinstance(scalar.type, Array) else kinds.get(scalar.scalar.dtype, what)
+        raise DifferentiationError([Problem("SD401", f"the result is {what}, not one float", state.span)])
+    return 0
+
+
+def returns_float(state: Compilation) -> bool:
+    try:
+        output_of(state)
+    except DifferentiationError:
+        return False
+    return True
+
+
+def refuse_lost_results(state: Compilation) -> None:
+    """A function that returns nothing has results that its caller can see: arrays in the arguments."""
+    reading, mode = state.reading, state.request.mode
+    if mode == "reverse" or not (isinstance(reading.result, Static) and reading.result.value is None):
+        return
+    written, changed = written_arguments(reading), reading.changed_lists
+    outside = [o.name for o in reading.outside if o.value in written and mode != "primal" and is_float(o.value.type)]
+    if changed or outside:
+        what = f"changes the list `{changed[0]}`" if changed else f"writes into `{outside[0]}` from outside"
+        message = f"the function returns nothing, and {what}: its caller does not see that"
+        help_ = "return the list" if changed else f"pass `{outside[0]}` as an argument"
+        raise DifferentiationError([Problem("SD401", message, state.span, help=help_)])
+
+
+def further_parameters(state: Compilation) -> dict[str, Abstract]:
+    """What the derivative takes beside the arguments: tangents of those to differentiate by, or adjoints of results."""
+    reading = state.reading
+    if state.request.mode == "forward":
+        found: dict[str, Abstract] = {}
+        for direction in range(state.request.directions):
+            for n in state.request.wrt:
+                argument, name = _argument(state, n), f"{n}_dot_{direction}" if direction else f"{n}_dot"
+                chosen(state, n)  # there is something to take a tangent of
+                found[name] = _beside(_contents(argument, reading), iter(leaves(argument, reading)), name)
+        return found
+    if state.request.mode != "pullback":
+        return {}
+    found = {"result_bar": _beside(reading.result, iter(reading.program.main.body.yields), "result_bar")}
+    for part in () if state.inside else written_parts(reading):
+        name = re.sub(r"\W+", "_", part.name).strip("_") + "_bar"
+        while name in found:
+            name += "_"
+        found[name] = _beside(part.value, iter(leaves(part.value, reading)), name)
+    return found
+
+
+def _argument(state: Compilation, name: str) -> Abstract:
+    """An argument to take a tangent of; intermediate numbers have none to be given."""
+    if name not in state.reading.arguments:
+        message = f"`{name}` is no argument of the function, so that no tangent of it can be given"
+        raise DifferentiationError([Problem("SD402", message, state.span, help="name an argument with `wrt=`")])
+    return state.reading.arguments[name]
+
+
+def outputs_with_written(state: Compilation, main: Function, copies: dict[Value, Value]) -> list[Value]:
+    """What the function returns, and the arrays that it writes into as it leaves them."""
+    parts = () if state.inside else written_parts(state.reading)
+    return [*main.body.yields, *(copies.get(x, x) for part in parts for x in leaves(part.value, state.reading))]
+
+
+def are_lengths(x: Abstract) -> list[bool]:
+    """Of each value that a result is made of, whether it is the length of a list."""
+    match x:
+        case Tuple() | Record() | Items():
+            return [kind for i in x.items for kind in are_lengths(i)]
+        case Stored():
+            return [*(False for _ in x.arrays), True]
+        case Static() if not isinstance(x.value, bool | int | float):
+            return []
+    return [False]
+
+
+def with_lists_cut(main: Function, result: Abstract) -> Function:
+    """The function whose results have of a list's storage as much as the list is long."""
+    builder, values = Builder(), iter(main.body.yields)
+
+    def cut(x: Abstract) -> list[Value]:
+        if isinstance(x, Tuple | Record | Items):
+            return [v for i in x.items for v in cut(i)]
+        if not isinstance(x, Stored):
+            return [] if isinstance(x, Static) and not isinstance(x.value, bool | int | float) else [next(values)]
+        arrays, length = [next(values) for _ in x.arrays], next(values)
+        first = (Slice(None, length, None),)
+        return [builder.view(a, first, a.name) if isinstance(a.type, Array) else a for a in arrays] + [length]
+
+    yields = tuple(cut(result))
+    return replace(main, body=Block((*main.body.operations, *builder.operations), yields))
+
+
+def written_arguments(reading: Reading) -> set[Value]:
+    """The arrays from the caller that the function writes into."""
+    main = reading.program.main
+    return written_sites(main.body, points_to(main)) & set(main.params)
+
+
+def written_parts(reading: Reading) -> tuple[Part, ...]:
+    """The arrays of floats among the arguments, and in them, that the function writes into."""
+    written = written_arguments(reading)
+    parts = parts_of_arguments(reading.arguments)
+    return tuple(p for p in parts if isinstance(p.value, Value) and p.value in written and is_float(p.value.type))
+
+
+def names_of(reading: Reading, values: set[Value]) -> tuple[str, ...]:
+    """What the user calls parts of the arguments, and what comes from outside, that are among the values."""
+    parts = [p.name for p in parts_of_arguments(reading.arguments) if not values.isdisjoint(leaves(p.value, reading))]
+    return (*parts, *(o.name for o in reading.outside if o.value in values))
+
+
+def apart_pairs(reading: Reading, written: set[Value]) -> tuple[tuple[int, int], ...]:
+    """Pairs of the function's values that must not share memory, because one of them is written."""
+    params = reading.program.main.params
+    arrays = [k for k, p in enumerate(params) if isinstance(p.type, Array)]
+    pairs = [(a, b) for n, a in enumerate(arrays) for b in arrays[n + 1 :]]
+    return tuple((a, b) for a, b in pairs if params[a] in written or params[b] in written)
+
+
+def _contents(x: Abstract, reading: Reading) -> Abstract:
+    """An argument with its lists as what stands for them."""
+    if isinstance(x, List):
+        return Tuple(reading.lists[x].arrays) if x in reading.lists else Static(None)
+    return remade(x, (_contents(i, reading) for i in x.items)) if isinstance(x, Tuple | Record) else x
+
+
+def _beside(x: Abstract, values: Iterator[Value], name: str) -> Abstract:
+    """Something made like `x`, with a new value for each float among its values."""
+
+    def new() -> Abstract:
+        value = next(values)
+        return (
+            Value(value.type if isinstance(value.type, Array) else FLOAT, name)
+            if is_float(value.type)
+            else Static(None)
+        )
+
+    match x:
+        case Tuple() | Items():
+            return Tuple(tuple(_beside(i, values, f"{name}_{k}") for k, i in enumerate(x.items)))
+        case Record():
+            return Tuple(tuple(_beside(i, values, x.kind.variable(name, k)) for k, i in enumerate(x.items)))
+        case Stored():
+            return Tuple(tuple(new() for _ in (*x.arrays, x.length)))
+        case Static() if not isinstance(x.value, bool | int | float):
+            return Static(None)
+    return new()
+
+
+def result_template(state: Compilation) -> str:
+    """A template of the returned expression: `{0}` and so on are the function's results in order."""
+    asked_for = _template_of_request(state)
+    if not state.request.rooms:
+        return asked_for
+    count = len(state.main.body.yields)
+    memory = "".join(f"{{{k}}}, " for k in range(count - len(state.rooms), count))
+    return f"({asked_for}), ({memory.strip()})"
+
+
+def _template_of_request(state: Compilation) -> str:
+    request, reading = state.request, state.reading
+    count = 0
+
+    def shaped(x: Abstract, constant: bool) -> str:
+        nonlocal count
+        if isinstance(x, Tuple):
+            parts = [shaped(i, constant) for i in x.items]
+            if x.kind is not None:
+                return f"{x.kind.__name__}({', '.join(parts)})"
+            return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+        if isinstance(x, Record):
+            return shaped(Tuple(x.items), constant)
+        if isinstance(x, List) and x not in reading.lists:
+            return "None"  # of an empty list
+        if isinstance(x, List):
+            parts = [_next() for _ in reading.lists[x].arrays]
+            return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+        if isinstance(x, Items):
+            return shaped(Tuple(x.items), constant)
+        if isinstance(x, Stored):
+            return f"({', '.join(_next() for _ in (*x.arrays, x.length))})"
+        if isinstance(x, Static) and not isinstance(x.value, bool | int | float):
+            return repr(x.value) if constant else "None"
+        if isinstance(x, Value) and not constant and not is_float(x.type):
+            return "None"  # data has no gradient
+        return _next()
+
+    def _next() -> str:
+        nonlocal count
+        count += 1
+        return f"{{{count - 1}}}"
+
+    if request.mode == "primal":
+        return shaped(reading.result, True)
+    if request.mode == "forward":
+        written = written_parts(reading)
+        count_of_parts = request.with_value + request.directions
+        parts = [(shaped(reading.result, True), [_next() for _ in written]) for _ in range(count_of_parts)]
+        return ", ".join(f"{first}, ({''.join(f'{array}, ' for array in rest)})" for first, rest in parts)
+    result = shaped(reading.result, True) if request.with_value or request.has_aux else ""
+    bars = [shaped(reading.arguments.get(name, Static(0.0)), False) for name in request.wrt]
+    gradient = bars[0] if request.single else f"({', '.join(bars)}{',' if len(bars) == 1 else ''})"
+    if request.has_aux and not request.with_value:
+        assert isinstance(reading.result, Tuple)
+        count = 1
+        auxiliary = shaped(reading.result.items[1], True)
+        return f"{gradient}, {auxiliary}"
+    return f"{result}, {gradient}" if request.with_value else gradient
