@@ -375,6 +375,8 @@ class Calls(Compiled):
                 first = self.call_primitive(primitive, args[:2], {}, node)
                 return self.call_primitive(primitive, [first, *args[2:]], {}, node)
             self.refuse("SD304", node, f"`{primitive}` takes {row.arity} arguments, {len(args)} are given")
+        if primitive == "power" and isinstance(target, np.ufunc):
+            return self.power_of_elements(self.number(args[0], node), self.number(args[1], node), node)
         if primitive == "power":
             return self.binary(ast.Pow, args[0], args[1], node)
         if primitive in ("logical_and", "logical_or"):  # whose operands are numbers that are not zero
@@ -388,6 +390,8 @@ class Calls(Compiled):
             values = [self.cast(v, FLOAT) if not is_float(v.type) else v for v in values]
         if primitive in ("int", "float", "bool"):
             kind = {"int": INT, "float": FLOAT, "bool": BOOL}[primitive]
+            if kind == INT:
+                self.require_exact(values[0])
             return self.whose(target, args, self.unheld(self.cast(values[0], kind)))
         if target is abs and values[0].type == BOOL and not self.is_pythons(args[0]):
             return values[0]

@@ -125,6 +125,8 @@ class Expressions(Lists):
         """Syntax outside the language that has been reported already."""
         self.outside: list[Outside] = []
         self.guards = Guards()
+        self.powers: set[Value] = set()
+        """Floats that are integers in Python, unless an exponent is below zero: powers of integers, and their sums."""
 
     def call(self, node: ast.Call) -> Abstract:
         raise NotImplementedError
@@ -419,18 +421,41 @@ class Expressions(Lists):
         if primitive == "power" and a.type in (INT, BOOL) and b.type in (INT, BOOL):
             exponent = self.constants.get(b)
             if exponent is None or exponent < 0:
-                a = self.cast(a, FLOAT)  # Python's int ** negative int is a float
+                power = self.apply(primitive, self.cast(a, FLOAT), b)  # Python's int ** negative int is a float
+                base = abs(self.constants.get(a, 3))
+                if exponent is None and base & (base - 1):  # powers of two are exact
+                    self.powers.add(power)
+                return power
+        if op in (ast.FloorDiv, ast.Mod):
+            self.require_exact(a)
+            self.require_exact(b)
         if (bitwise or op in (ast.LShift, ast.RShift)) and (is_float(a.type) or is_float(b.type)):
             self.refuse("SD203", node, "this operator needs integers", help_="convert with `int(...)`")
-        return self.apply(primitive, a, b)
+        result = self.apply(primitive, a, b)
+        if op in (ast.Add, ast.Sub, ast.Mult) and self.powers & {a, b} and all(self.is_whole(v) for v in (a, b)):
+            self.powers.add(result)
+        return result
+
+    def is_whole(self, value: Value) -> bool:
+        return value.type == INT or value in self.powers
+
+    def require_exact(self, value: Value) -> None:
+        """Raise where a power of integers, computed as a float, is so large that it may not be the integer it is."""
+        if value in self.powers:
+            large = self.apply("greater", self.apply("absolute", value), self.const(2.0**53))
+            text = "a power of integers is a float here, and beyond 2**53 not exact: multiply in a loop"
+            self.raise_if(large, OverflowError, text)
 
     def power_of_elements(self, base: Value, exponent: Value, node: ast.AST) -> Abstract:
         """A power in an array: NumPy has no negative powers of integers there."""
+        if is_float(base.type) or is_float(exponent.type):
+            return self.arithmetic(ast.Pow, base, exponent, node)
+        base, exponent = self.plain_number(base), self.plain_number(exponent)
         known = self.constants.get(exponent)
-        if exponent.type == INT and not is_float(base.type) and (known is None or known < 0):
+        if known is None or known < 0:
             negative = self.apply("less", exponent, self.const(0))
             self.raise_if(negative, ValueError, "Integers to negative integer powers are not allowed.")
-        return self.arithmetic(ast.Pow, base, exponent, node)
+        return self.apply("power", base, exponent)
 
     def numbers(self, left: Abstract, right: Abstract, node: ast.AST) -> tuple[Value, Value]:
         """Two scalars; an integer constant of more than 64 bits is a float beside a float, as Python takes it."""
