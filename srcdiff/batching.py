@@ -38,7 +38,7 @@ class Batched:
         SHARED.checked("shared", shared)
         SWITCH.checked("parallel", parallel)
         self.of, self.parallel, self.sums = of, parallel, shared == "sum"
-        self.over = of.names if over is None else chosen_names(over, of.names, of.function.__name__)
+        self.over = of.names if over is None else chosen_names(over, of.names, of.function.__name__, of.stars)
         self.on_device: dict[Any, Specialisation] = {}
         self.loops: dict[Any, Callable[..., Any]] = {}
         functools.update_wrapper(self, of.function, updated=())
