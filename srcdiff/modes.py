@@ -25,6 +25,7 @@ from srcdiff.source.capture import findable
 from srcdiff.source.structures import layout_of, parts_of, place_of, remade
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
+    from srcdiff.pipeline import Compiled
     from srcdiff.source.derivatives import Reading
 
 Function = Callable[..., Any]
@@ -34,9 +35,10 @@ _numbers = itertools.count(1)
 
 
 def derivative_of(f: Function, mode: str, wrt: Any, backend: str, options: dict[str, Any]) -> Derivative:
-    """One derivative for all calls that ask for the same."""
-    checked = compile_options(BACKEND.checked("backend", backend), options)
-    return _made_once(f, mode, wrt, backend, tuple(sorted(checked.items())))
+    """One derivative for all calls that ask for the same; what can be no key is no option either."""
+    if options or type(backend) is not str:
+        options = compile_options(BACKEND.checked("backend", backend), options)
+    return _made_once(f, mode, wrt, backend, tuple(sorted(options.items())))
 
 
 @functools.lru_cache(maxsize=512)
@@ -129,7 +131,7 @@ def jvp(
     """
     if len(primals) != len(tangents):
         raise ValueError(f"{len(primals)} primals and {len(tangents)} tangents are given")
-    primal = derivative_of(f, "primal", 0, backend, options)
+    primal = _made_once(f, "primal", 0, "python", ())  # of which only the signature is needed
     args, dots = primal.bound(tuple(primals), {}), _by_parameter(primal, tangents)
     chosen = tuple(n for n, dot in dots.items() if any(d is not None for d in (dot if n in primal.stars else (dot,))))
     chosen = chosen or tuple(n for n in dots if has_floats(args[primal.names.index(n)]))  # None is zero there
@@ -171,27 +173,28 @@ def vjp(
     if wrt is not None:
         value, pullback = _pulled_back(primal, given, primal.chosen(wrt))
         return value, (lambda *bars, **named: pullback(*bars, **named)[0]) if is_one(wrt) else pullback
-    floats = tuple(n for n, a in zip(primal.names, given, strict=True) if has_floats(a))
-    stars = [(n, a) for n, a in zip(primal.names, given, strict=True) if n in primal.stars]
+    by_name = dict(zip(primal.names, given, strict=True))
+    floats = tuple(n for n, a in by_name.items() if has_floats(a))
+    nothing: dict[str, Any] = {n: (None,) * len(by_name[n]) for n in primal.stars}
     value, pullback = _pulled_back(primal, given, floats)
 
     def adjoints(*bars: Any, **named: Any) -> tuple[Any, ...]:
-        found = dict(zip(floats, pullback(*bars, **named), strict=True))
-        nothing = {n: dict.fromkeys(x) if isinstance(x, dict) else (None,) * len(x) for n, x in stars}
-        by_position, by_name = primal.spread([found.get(n, nothing.get(n)) for n in primal.names])
-        return (*by_position, *by_name.values())
+        found = nothing | dict(zip(floats, pullback(*bars, **named), strict=True))
+        each: list[tuple[str, Any]] = [(n, found.get(n)) for n in primal.names]
+        return tuple([b for n, bar in each for b in (bar if n in primal.stars else (bar,))])
 
     return value, adjoints
 
 
 def _pulled_back(primal: Derivative, args: tuple[Any, ...], wrt: tuple[str, ...]) -> tuple[Any, Callable[..., Any]]:
     """The value for all arguments, and the pullback to those that are named."""
-    primal.specialised(args).prepared(args)  # copies share no memory, and would not be refused for that
+    specialisation = primal.specialised(args)
+    specialisation.prepared(args)  # copies share no memory, and would not be refused for that
     kept, run_on = copy.deepcopy(args), copy.deepcopy(args)
-    with _put_back(primal, args) as arrays:
+    with _put_back(specialisation.compiled) as arrays:
         value = primal.run(run_on)
         value = copy.deepcopy(value) if arrays else value
-    parts = primal.specialised(args).compiled.written
+    parts = specialisation.compiled.written
     written = [part.of(run_on) for part in parts]
     derivative = derivative_of(primal.of, "pullback", wrt, primal.backend, primal.options)
 
@@ -217,9 +220,8 @@ def returns_nothing(derivative: Derivative, args: tuple[Any, ...]) -> bool:
 
 
 @contextlib.contextmanager
-def _put_back(primal: Derivative, args: tuple[Any, ...]) -> Iterator[list[Any]]:
+def _put_back(compiled: Compiled) -> Iterator[list[Any]]:
     """Arrays from outside that the function writes into are as before, afterwards."""
-    compiled = primal.specialised(args).compiled
     arrays = [a for a in (o.read() for o in compiled.reading.outside) if isinstance(a, np.ndarray) and compiled.writes]
     before = [a.copy() for a in arrays]
     try:
@@ -581,11 +583,12 @@ def check(
         bars = pullback(**weights) if returns_nothing(primal, arguments) else pullback(weights)
 
     def combined(*given: Any) -> float:
-        with _put_back(primal, given):
+        compiled = primal.specialised(given).compiled
+        with _put_back(compiled):
             positional, named = primal.spread(given)
             result = primal.function(*positional, **named)
             if result is None:
-                result = {part.name: part.of(given) for part in primal.specialised(given).compiled.written}
+                result = {part.name: part.of(given) for part in compiled.written}
             return _product(weights, result)
 
     positions = [primal.names.index(n) for n in names]
