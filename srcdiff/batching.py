@@ -266,8 +266,9 @@ def _in_threads(loop: Callable[..., Any], count: int, given: tuple[Any, ...]) ->
     """The loop in several threads at once: what an element raises is raised here, which `prange` does not do."""
     import numba
 
-    threads = min(numba.get_num_threads(), max(count - 1, 1))
-    starts = [_UNSIGNED(1 + (count - 1) * n // threads) for n in range(threads + 1)]
+    threads = numba.get_num_threads()
+    parts = min(threads, max(count - 1, 1))
+    starts = [_UNSIGNED(1 + (count - 1) * n // parts) for n in range(parts + 1)]
     calls = [_pool(os.getpid(), threads).submit(loop, *part, *given) for part in itertools.pairwise(starts)]
     futures.wait(calls)
     for call, stop in zip(calls, starts[1:], strict=True):

@@ -385,7 +385,7 @@ class Jacobian(Composed):
     ) -> None:
         check_sweeps(mode, directions_at_once)
         self.function, self.mode, self.backend, self.options = f, mode, backend, options
-        self.directions = directions_at_once
+        self.directions = None if directions_at_once is None else int(directions_at_once)
         self.sweeps: dict[int, Derivative] = {}
         self.latest: Derivative | None = None
         """What ran in the latest call."""

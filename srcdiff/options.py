@@ -72,11 +72,22 @@ DIRECTIONS = Option("None or a positive integer", (*_INTEGERS, _NONE), lambda n:
 SHARED = one_of("each", "sum")
 ORDER = one_of(1, 2)
 SECONDS = Option("a number, zero or more", (int, float, np.number), lambda s: 0.0 <= s < float("inf"))
+EXTENT = Option(
+    "a positive integer, or a tuple of up to three",
+    (*_INTEGERS, tuple, list),
+    lambda n: _are_extents(n if isinstance(n, tuple | list) else (n,)),
+)
+"""How many blocks, or threads in a block, a kernel is launched with."""
 CAPABILITY = Option(
     "a pair of integers, such as (8, 0)",
     (tuple,),
     lambda cc: len(cc) == 2 and all(isinstance(n, _INTEGERS) and n >= 0 for n in cc),
 )
+
+
+def _are_extents(numbers: Sequence[Any]) -> bool:
+    return 1 <= len(numbers) <= 3 and all(isinstance(n, _INTEGERS) and n >= 1 for n in numbers)
+
 
 _PERHAPS = one_of(None, True, False)
 _COMPILING: dict[str, Option] = {
