@@ -8,7 +8,7 @@ import re
 import sys
 import types
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -27,7 +27,7 @@ from srcdiff.diagnostics import (
     ZeroGradientWarning,
 )
 from srcdiff.ir.types import FLOAT
-from srcdiff.options import BACKEND, PROGRAM, SWITCH, Wrt, compile_options, each_of, is_one
+from srcdiff.options import BACKEND, PROGRAM, SWITCH, Wrt, compile_options, each_of, is_one, require_inside
 from srcdiff.report import MemoryReport, memory_report
 from srcdiff.source.abstract import Abstract, Description, Static, Tuple
 from srcdiff.source.capture import Captured, capture, findable, plain_function, standing_for
@@ -61,6 +61,7 @@ if TYPE_CHECKING:  # the compiler is imported when the first function is differe
 _OURS = str(Path(__file__).parent)
 _ARRAY = np.ndarray
 _PLAIN = frozenset({float, int})
+_STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 
 
 class Derivative:
@@ -123,10 +124,12 @@ class Derivative:
         self.signature = inspect.signature(self.function, follow_wrapped=False)
         self.names = tuple(self.signature.parameters)
         kinds = {p.kind for p in self.signature.parameters.values()}
+        self.stars = {n: _STARS[p.kind] + n for n, p in self.signature.parameters.items() if p.kind in _STARS}
+        """The parameters that take any number of arguments, as they are written: `*args`."""
         self.by_name = bool(kinds - {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD})
         self.takes_out = self.mode == "reverse" and "out" not in self.names
         self.takes_out = self.takes_out and inspect.Parameter.VAR_KEYWORD not in kinds
-        self.wrt = self._chosen(self.asked) if self.mode != "primal" else ()
+        self.wrt = self.chosen(self.asked) if self.mode != "primal" else ()
         self.__doc__ = described(_WHAT.get(self.kind, ""), self, self.function.__doc__)
         self.__signature__ = self._own_signature()
 
@@ -169,9 +172,9 @@ class Derivative:
     shown: tuple[str, ...] = ("compile", "function", "kind", "report", "source", "workspace", "wrt")
     """The attributes that are there for users."""
 
-    def _chosen(self, wrt: Wrt) -> tuple[str, ...]:
+    def chosen(self, wrt: Wrt) -> tuple[str, ...]:
         """The names of the arguments to differentiate by."""
-        return chosen_names(wrt, self.names, self.function.__name__, self.function.__code__.co_varnames)
+        return chosen_names(wrt, self.names, self.function.__name__, self.stars, self.function.__code__.co_varnames)
 
     # -- calling -----------------------------------------------------------------------------------------------------
 
@@ -286,6 +289,22 @@ class Derivative:
         bound = inspect.signature(self.function, follow_wrapped=False).bind(*args, **kwargs)
         bound.apply_defaults()
         return tuple(bound.arguments[n] for n in self.names)
+
+    def spread(self, args: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """All arguments as the function is called with them: by position, and by name."""
+        positional: list[Any] = []
+        named: dict[str, Any] = {}
+        for value, parameter in zip(args, self.signature.parameters.values(), strict=True):
+            match parameter.kind:
+                case inspect.Parameter.VAR_POSITIONAL:
+                    positional += value
+                case inspect.Parameter.VAR_KEYWORD:
+                    named |= value
+                case inspect.Parameter.KEYWORD_ONLY:
+                    named[parameter.name] = value
+                case _:
+                    positional.append(value)
+        return positional, named
 
     def compile(self, *args: Any, **kwargs: Any) -> Derivative:
         """Specialise ahead of time, for example arguments or types such as `"float64[:]"` and `float`."""
@@ -823,8 +842,11 @@ numba_cpu.callable_from_compiled_code(Derivative, Derivative.compiled_for)
 numba_cpu.compiled_code_prints_text()
 
 
-def chosen_names(wrt: Wrt, names: tuple[str, ...], of: str, variables: Sequence[str] = ()) -> tuple[str, ...]:
-    """The names of the arguments to differentiate by, or of the variables."""
+def chosen_names(
+    wrt: Wrt, names: tuple[str, ...], of: str, stars: Mapping[str, str] | None = None, variables: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """The names of the arguments to differentiate by, or of the variables; `stars` are parameters that take several."""
+    places = range(len(names)) if not stars else range(min(map(names.index, stars)))
     found = []
     for one in each_of(wrt):
         if isinstance(one, str):
@@ -832,6 +854,12 @@ def chosen_names(wrt: Wrt, names: tuple[str, ...], of: str, variables: Sequence[
                 raise ValueError(f"`{of}` has no argument `{one}`; it has {', '.join(names)}")
             found.append(one)
         else:
+            if stars and one not in places:
+                name, star = next(iter(stars.items()))
+                message = f"`{of}` takes `{star}`, so that position {one} is that of no parameter: name the parameter"
+                raise ValueError(
+                    f"{message}, {name!r} for all that `{star}` takes, or write a lambda that calls `{of}`"
+                )
             if not -len(names) <= one < len(names):
                 raise ValueError(f"`{of}` has {len(names)} arguments, there is no {one}")
             found.append(names[one])
@@ -843,11 +871,20 @@ def chosen_names(wrt: Wrt, names: tuple[str, ...], of: str, variables: Sequence[
 def _maker(with_value: bool) -> Callable[..., Derivation]:
     """What `grad` and `value_and_grad` mean inside of a function that is read: of a function with these parameters."""
 
-    def make(names: tuple[str, ...], wrt: Wrt = 0, *, has_aux: bool = False, **options: Any) -> Derivation:
+    def make(
+        of: str,
+        names: tuple[str, ...],
+        stars: Mapping[str, str],
+        wrt: Wrt = 0,
+        *,
+        has_aux: bool = False,
+        **options: Any,
+    ) -> Derivation:
         from srcdiff.pipeline import Derivation
 
-        single = is_one(wrt)
-        return Derivation("reverse", chosen_names(wrt, names, "the function"), with_value, has_aux, single)
+        require_inside(options)
+        chosen = chosen_names(wrt, names, of, stars)
+        return Derivation("reverse", chosen, with_value, SWITCH.checked("has_aux", has_aux), is_one(wrt))
 
     return make
 

@@ -38,7 +38,7 @@ from srcdiff.backends import numba_cuda
 from srcdiff.backends.signals import ONE_AT_A_TIME
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
 from srcdiff.ir.types import FLOAT, Array, Scalar, is_float, is_supported_dtype
-from srcdiff.options import Wrt
+from srcdiff.options import EXTENT, Wrt
 from srcdiff.source.abstract import Description
 from srcdiff.source.capture import Captured, capture, plain_function
 from srcdiff.source.signature import describe_argument, is_on_device, layout_on_device
@@ -262,7 +262,10 @@ class AdjointTangentKernel(Derived):
 
 def spreads_of(shape: Any) -> list[Spread]:
     """What is known of a launch; then, for kernels that need to know, with how many threads its blocks have."""
-    extents = [(x,) if isinstance(x, int | np.integer) else tuple(x) for x in shape[:2]]
+    if not isinstance(shape, tuple) or len(shape) < 2:
+        raise ValueError(f"a launch has a number of blocks, and one of threads in a block: not {shape!r}")
+    pairs = zip(("blocks", "threads"), shape, strict=False)
+    extents = [(x,) if isinstance(x, int | np.integer) else tuple(x) for x in (EXTENT.checked(*p) for p in pairs)]
     names = zip(("blockIdx", "threadIdx"), extents, strict=False)
     found = frozenset(f"{what}.{axis}" for what, some in names for axis, n in zip("xyz", some, strict=False) if n != 1)
     x, y, z = (int(n) for n in (*extents[-1], 1, 1)[:3])

@@ -633,15 +633,18 @@ class Derivation:
     with_value: bool = False
     has_aux: bool = False
     single: bool = True
+    directions: int = 1
+    """How many tangents of each argument `forward` takes."""
 
     @property
     def takes(self) -> int:
         """How many arguments it takes beside those of the function."""
-        return len(self.wrt) if self.mode == "forward" else 0
+        return len(self.wrt) * self.directions if self.mode == "forward" else 0
 
     def derive(self, reading: Reading) -> Derived:
         """The derivative as IR: the steps up to it, without those that are about text."""
         request = Request(reading.captured, {}, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
+        request.directions = self.directions
         program = mark_writing_calls(reading.program)
         work = Work(request, reading, program.main, program.callees, inside=True)
         work.further = _further(work)

@@ -137,6 +137,11 @@ class Calls(Compiled):
     ) -> Abstract:
         raise NotImplementedError
 
+    def call_inside(
+        self, inside: tuple[Any, ...], args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+    ) -> Abstract:
+        raise NotImplementedError
+
     def call_tangent(self, maker: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST) -> Abstract:
         raise NotImplementedError
 
@@ -265,8 +270,7 @@ class Calls(Compiled):
             return self.make_derivative(maker, args, keywords, node)
         inside = getattr(target, "__srcdiff_inside__", None)
         if inside is not None:
-            function, *given = inside
-            return self.call_plain(function, [*map(Static, given), *args], keywords, node)
+            return self.call_inside(inside, args, keywords, node)
         outside = getattr(target, "__srcdiff_outside__", None)
         if outside is not None:
             self.refuse("SD102", node, outside)
