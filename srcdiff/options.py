@@ -60,7 +60,7 @@ def one_of(*values: Any) -> Choice:
     return Choice(allowed, tuple({type(v) for v in values}), lambda value: value in values, values)
 
 
-SWITCH = Option("True or False", (bool, np.bool_))
+SWITCH = Option("True or False", (bool,))
 BACKEND = one_of("numba", "python", "cuda")
 DERIVATIVE = one_of("grad", "value_and_grad", "jvp", "vjp", "hvp", "primal")
 """`mode` of `export`, and of the commands: the derivatives by their names; `primal` is the function itself."""
@@ -93,15 +93,15 @@ _PERHAPS = one_of(None, True, False)
 _COMPILING: dict[str, Option] = {
     "fastmath": Option(
         f"True, False or a set of {', '.join(map(repr, sorted(_FLAGS)))}",
-        (bool, np.bool_, set, frozenset),
-        lambda flags: isinstance(flags, bool | np.bool_) or flags <= _FLAGS,
+        (bool, set, frozenset),
+        lambda flags: isinstance(flags, bool) or flags <= _FLAGS,
     ),
     "error_model": one_of("numpy", "python"),
     "boundscheck": _PERHAPS,
     "cache": _PERHAPS,
     "parallel": Option(
         "False (a derivative runs in one thread, `batched(..., parallel=True)` in several)",
-        (bool, np.bool_),
+        (bool,),
         lambda wanted: not wanted,
     ),
 }
