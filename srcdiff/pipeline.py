@@ -47,6 +47,7 @@ from srcdiff.transforms.custom import rules_share_no_memory
 from srcdiff.transforms.from_zero import count_from_zero
 from srcdiff.transforms.fuse import fuse, straighten
 from srcdiff.transforms.gather import gather
+from srcdiff.transforms.growing import grow_as_loops_run
 from srcdiff.transforms.kernels import to_kernels
 from srcdiff.transforms.memory import tidy_memory
 from srcdiff.transforms.pick import compute_where_picked
@@ -547,6 +548,12 @@ def _take_memory(work: Work) -> None:
         work.main, work.rooms = with_rooms(work.main, gradients)
 
 
+def _grow(work: Work) -> None:
+    if not work.on_gpu:
+        work.main = grow_as_loops_run(work.main)
+        work.callees = tuple(grow_as_loops_run(c) for c in work.callees)
+
+
 def _for_each(work: Work) -> None:
     """The function, or the derivative, for each element of a batch."""
     request = work.request
@@ -607,6 +614,7 @@ STEPS: Sequence[tuple[str, Callable[[Work], None]]] = (
     ("let elements collect what they get", _gather),
     ("keep elements that a loop comes back to in numbers, and count from zero", _suit_the_machine),
     ("take memory from the caller", _take_memory),
+    ("let what is kept of loops that may end early grow as they run", _grow),
     ("call it for each element of a batch", _for_each),
     ("make kernels of loops", _make_kernels),
     ("write the source", _emit),
@@ -651,10 +659,11 @@ class Derivation:
         for name, step in STEPS[: [step for _, step in STEPS].index(_straighten)]:
             step(work)
             look(name, work.main)
-        main, _ = protect_arguments(stacks_as_arrays(without_comments(work.main)))
+        functions = [stacks_as_arrays(without_comments(f)) for f in (work.main, *work.callees)]
+        main, *callees = [grow_as_loops_run(f, in_chunks=False) for f in functions]
+        main, _ = protect_arguments(main)
         main = with_new_results(main) if self.mode == "primal" else main
-        callees = tuple(stacks_as_arrays(without_comments(c)) for c in work.callees)
-        return Derived(main, callees, work.further, _written(reading))
+        return Derived(main, tuple(callees), work.further, _written(reading))
 
 
 def _load(work: Work, backend: str, options: dict[str, Any]) -> Callable[..., Any]:

@@ -187,7 +187,8 @@ _function("stop_gradient",   1, "same",    "",      spelling="({0})",           
 BROUGHT_ALONG = frozenset(
     (
         *(row.support for row in PRIMITIVES.values() if row.support),
-        *("block_sum", "copied", "fitting", "grown", "more_rows", "real_eig", "real_roots", "wider_rows"),
+        *("as_long", "block_sum", "copied", "fitting", "grown", "more_parts", "more_planes", "more_rows", "real_eig"),
+        *("real_roots", "wider_rows"),
     )
 )
 """The names of functions of ours that are written beside the code that calls them; nothing else has such a name."""
