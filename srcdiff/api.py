@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import inspect
 import operator
@@ -30,9 +31,11 @@ from srcdiff.source.signature import (
     floats_for_integers,
     gradient_of_argument,
     holds_list,
+    is_large,
     is_on_device,
     is_passed,
     is_rebuilt,
+    is_stored,
     layout_on_device,
     listed,
     lists_in,
@@ -53,7 +56,6 @@ _GPU_OPTIONS = ("threads", "blocks", "memory_limit", "stream")
 _ARRAY = np.ndarray
 _PLAIN = frozenset({float, int})
 _COMPARED = frozenset({float, int, bool, str, tuple})
-_NUMBERS = (bool, int, float, np.number)
 
 
 class Derivative:
@@ -158,6 +160,10 @@ class Derivative:
                 return known.direct(*args)
             except UnfitError:
                 known = None
+            except OverflowError:
+                if not any(type(a) is int and is_large(a) for a in args):
+                    raise
+                known = None
             except (ValueError, IndexError):
                 if not known.assumes_sizes:
                     raise
@@ -195,8 +201,8 @@ class Derivative:
             [
                 (a.dtype.num * 64 + a.ndim, a.flags.c_contiguous)
                 if type(a) is _ARRAY and a.dtype.isnative
-                else type(a)
-                if type(a) in _PLAIN
+                else float
+                if type(a) is float
                 else _key(a)
                 for a in args
             ]
@@ -534,6 +540,7 @@ class Specialisation:
             not self.returns_lists
             and not compiled.further
             and hasattr(compiled.function, "overloads")
+            and len(self.positions) == len(names)
             and all(type(a) is _ARRAY or type(a) in _PLAIN for a in args)
         )
         self.count = len(names)
@@ -768,7 +775,7 @@ def _converter(description: Description, example: Any) -> Callable[[Any], Any] |
         return _record_converter(description, example)
     if description.kind == "tuple":
         inner = [
-            _converter(d, e) if d.kind != "items" else lambda _: ()
+            _converter(d, e) if is_passed(d) else _left_out if d.kind == "static" else lambda _: ()
             for d, e in zip(description.parts, example, strict=True)
         ]
         if any(inner):
@@ -798,11 +805,20 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
+def _left_out(value: Any) -> Any:
+    """What stands in a tuple for something that is compiled in."""
+    return value if isinstance(value, str) else None
+
+
 def _key(value: Any) -> Any:
     """What distinguishes specialisations."""
     kind = type(value)
-    if kind in _PLAIN:
+    if kind is float:
         return kind
+    if kind is int:
+        return (kind, value) if is_large(value) else kind
+    if isinstance(value, enum.Enum):
+        return kind, id(value)
     if isinstance(value, np.ndarray):
         exact = kind is np.ndarray and value.dtype.isnative
         what = value.dtype.num * 64 + value.ndim if exact else (kind, value.dtype.str, value.ndim)
@@ -810,9 +826,10 @@ def _key(value: Any) -> Any:
     if kind is tuple or isinstance(value, tuple):
         return (kind, *[_key(v) for v in value])
     if kind is list:
-        kinds = {type(v) for v in value}
-        return (list, *(kinds if all(issubclass(k, _NUMBERS) for k in kinds) else [_key(v) for v in value]))
+        return (list, *({type(v) for v in value} if is_stored(value) else [_key(v) for v in value]))
     if kind is bool:
+        return kind, value
+    if kind is np.uint64 and is_large(value.item()):
         return kind, value
     if value is None or isinstance(value, str | np.generic):
         return value if not isinstance(value, np.generic) else kind
@@ -829,12 +846,12 @@ def _exact_key(value: Any, *, ones: bool = True) -> Any:
     """What distinguishes specialisations for which lengths of one matter."""
     if isinstance(value, np.ndarray):
         return _key(value), tuple(axis for axis, n in enumerate(value.shape) if n == 1) if ones else ()
-    if isinstance(value, tuple):
+    if isinstance(value, tuple) and not isinstance(value, enum.Enum):
         return (type(value), *[_exact_key(v, ones=ones) for v in value])
     if is_on_device(value):
         return _key(value), tuple(axis for axis, n in enumerate(value.shape) if n == 1) if ones else ()
     layout = layout_of(value)
-    if layout is not None and not (isinstance(value, list) and all(isinstance(v, _NUMBERS) for v in value)):
+    if layout is not None and not (isinstance(value, list) and is_stored(value)):
         return (layout, *[_exact_key(v, ones=ones) for v in layout.taken_apart(value)])
     return _key(value)
 

@@ -37,6 +37,7 @@ from srcdiff.ir.verify import verify
 from srcdiff.source.abstract import Abstract, Description, Items, List, Record, Static, Stored, Tuple, remade
 from srcdiff.source.capture import Captured
 from srcdiff.source.derivatives import Reading
+from srcdiff.source.signature import is_written
 from srcdiff.source.to_ir import mark_writing_calls, read
 from srcdiff.transforms.batch import for_each
 from srcdiff.transforms.contract import contract
@@ -870,7 +871,7 @@ def _shape_of_what_is_asked(work: Work) -> str:
         if isinstance(x, Stored):
             return f"({', '.join(_next() for _ in (*x.arrays, x.length))})"
         if isinstance(x, Static) and not isinstance(x.value, bool | int | float):
-            return repr(x.value) if constant else "None"
+            return repr(x.value) if constant and is_written(x) else "None"
         if isinstance(x, Value) and not constant and not is_float(x.type):
             return "None"  # data has no gradient
         return _next()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import builtins
+import enum
 import operator
+import re
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 
@@ -53,10 +55,11 @@ from srcdiff.source.abstract import (
     loosened,
 )
 from srcdiff.source.capture import outside_variable, read_variable
+from srcdiff.source.enumerations import attribute_of, spelled
 from srcdiff.source.environment import UNASSIGNED, Frame, list_key
 from srcdiff.source.lists import Lists
 from srcdiff.source.scopes import is_only_use
-from srcdiff.source.structures import Layout, is_plain_tuple, layout_of, own_methods
+from srcdiff.source.structures import Layout, is_key, is_plain_tuple, layout_of, mapping_layout, own_methods
 
 _BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Add: ("add", operator.add),
@@ -116,9 +119,11 @@ class Made(Mapping[str, Any]):
 
     def of(self, value: Any) -> Any:
         """Its class and what it names, with its parts; of numbers that are read at every call, only the type."""
+        if isinstance(value, enum.Enum):
+            return (type(value), id(value))
         layout = layout_of(value)
         if isinstance(value, tuple) or layout is not None:
-            names, parts = (len(value), value) if layout is None else (layout.names, layout.taken_apart(value))
+            names, parts = (len(value), value) if layout is None else (layout, layout.taken_apart(value))
             return (type(value), names, *map(self.of, parts))
         if isinstance(value, np.ndarray):
             return (np.ndarray, value.dtype, value.ndim)
@@ -255,6 +260,10 @@ class Expressions(Lists):
 
         What holds others is taken as it is made at this call, and cannot be changed.
         """
+        if isinstance(value, enum.Enum):
+            if not path:
+                self.guards.append((place, name, value))
+            return Static(value)
         layout = None if self.frame.library else layout_of(value)
         if (isinstance(value, tuple) and is_plain_tuple(type(value))) or layout is not None:
             return self.lift_parts(value, layout, place, name, path, node)
@@ -304,7 +313,8 @@ class Expressions(Lists):
             type_: Array | Scalar = Array(value.dtype.name, value.ndim)
         else:
             type_ = Scalar(value.dtype.name) if isinstance(value, np.floating) else FLOAT
-        new = Outside(place, name, path, Value(type_, "_".join([name, *map(str, path)])))
+        parts = [spelled(p) if isinstance(p, enum.Enum) else str(p) for p in path]
+        new = Outside(place, name, path, Value(type_, re.sub(r"\W", "_", "_".join([name, *parts]))))
         self.outside.append(new)
         self.given.add(new.value)
         if type(value) is float:
@@ -418,12 +428,19 @@ class Expressions(Lists):
     def numbers(self, left: Abstract, right: Abstract, node: ast.AST) -> tuple[Value, Value]:
         """Two scalars; an integer constant of more than 64 bits is a float beside a float, as Python takes it."""
         for large, other in ((left, right), (right, left)):
-            if isinstance(large, Static) and isinstance(large.value, int) and not -(2**63) <= large.value < 2**63:
+            if self.is_large(large):
                 beside = self.number(other, node)
                 if is_float(beside.type):
-                    as_float = self.const(float(large.value))
+                    as_float = self.number(self.of_large(float, large, node), node)
                     return (as_float, beside) if large is left else (beside, as_float)
         return self.number(left, node), self.number(right, node)
+
+    def is_large(self, x: Abstract) -> TypeGuard[Static]:
+        """Whether it is an integer that has no place in 64 bits."""
+        return isinstance(x, Static) and isinstance(x.value, int) and not -(2**63) <= x.value < 2**63
+
+    def of_large(self, target: Any, large: Static, node: ast.AST) -> Abstract:
+        raise NotImplementedError
 
     def plain_number(self, value: Value) -> Value:
         """A truth value in arithmetic is 0 or 1."""
@@ -525,7 +542,10 @@ class Expressions(Lists):
         operand = self.lazily(node.operand)
         primitive, fold = _UNARY[type(node.op)]
         if isinstance(operand, Static):
-            return Static(fold(operand.value))
+            try:
+                return Static(fold(operand.value))
+            except TypeError as error:
+                self.refuse("SD203", node, str(error))
         return self.unary(primitive, operand, node)
 
     def unary(self, primitive: str, operand: Abstract, node: ast.AST) -> Abstract:
@@ -774,7 +794,10 @@ class Expressions(Lists):
         if isinstance(group, Record) and group.kind.is_mapping:
             return Static((self.key_position(group, item, node) is None) == negated)
         if isinstance(group, Static) and isinstance(item, Static):
-            return Static((item.value in group.value) != negated)
+            try:
+                return Static((item.value in group.value) != negated)
+            except TypeError as error:
+                self.refuse("SD203", node, str(error))
         if not isinstance(group, Tuple):
             self.refuse("SD102", node, "`in` works on tuples only", help_="write a loop that compares the elements")
         result: Abstract = Static(False)
@@ -828,7 +851,7 @@ class Expressions(Lists):
 
     def expr_Dict(self, node: ast.Dict) -> Abstract:
         """A dictionary whose keys are known."""
-        found: dict[str | int, Abstract] = {}
+        found: dict[str | int | enum.Enum, Abstract] = {}
         for key, value in zip(node.keys, node.values, strict=True):
             if key is None:
                 more = self.expr(value)
@@ -837,14 +860,14 @@ class Expressions(Lists):
                 found |= dict(zip(more.kind.names, more.items, strict=True))
                 continue
             known = self.expr(key)
-            if not (isinstance(known, Static) and type(known.value) in (str, int)):
-                message = "the keys of a dictionary must be texts or integers that are known when it is compiled"
+            if not (isinstance(known, Static) and is_key(known.value)):
+                message = "the keys of a dictionary must be texts, integers or members of enums that are known here"
                 self.refuse("SD102", key, message, help_="use a list")
             found[known.value] = self.expr(value)
         return self.dictionary(found)
 
-    def dictionary(self, items: Mapping[str | int, Abstract]) -> Record:
-        return Record(tuple(items.values()), Layout(dict, tuple(items)))
+    def dictionary(self, items: Mapping[str | int | enum.Enum, Abstract]) -> Record:
+        return Record(tuple(items.values()), mapping_layout(dict, items))
 
     def expr_ListComp(self, node: ast.ListComp) -> Abstract:
         return self.comprehension(node)
@@ -879,6 +902,10 @@ class Expressions(Lists):
                 return Static(found.item() if isinstance(found, np.generic) else found)
             case Static(value=np.ufunc()) if node.attr in _OF_UFUNCS:
                 return Method(base, node.attr)
+            case Static(value=enum.EnumType() as owner) if node.attr in owner.__members__:
+                return Static(owner.__members__[node.attr])
+            case Static(value=enum.Enum() as member):
+                return self.member_attribute(member, node)
             case Static(value=type() as owner) if node.attr in vars(owner):
                 return self.lift(getattr(owner, node.attr), vars(owner), node.attr, (), node)
             case Static() if not isinstance(base.value, str):
@@ -892,6 +919,22 @@ class Expressions(Lists):
             case Value(type=Scalar()):
                 return self.number_attribute(base, node)
         return Method(base, node.attr)
+
+    def member_attribute(self, member: enum.Enum, node: ast.Attribute) -> Abstract:
+        """The name of a member of an enum, or its value, which are constants."""
+        try:
+            return self.constant(attribute_of(member, node.attr), member, node)
+        except LookupError:
+            message = f"`{type(member).__name__}` says itself what `{node.attr}` is, which is outside the language"
+            self.refuse("SD102", node, message, help_="write a function that does it, and call that")
+
+    def constant(self, value: Any, member: enum.Enum, node: ast.AST) -> Abstract:
+        """Numbers, texts and tuples of them are known; what can be changed is read at every call."""
+        if type(value) is tuple:
+            return Tuple(tuple(self.constant(v, member, node) for v in value))
+        if value is None or type(value) in (bool, int, float, str) or isinstance(value, enum.Enum):
+            return Static(value)
+        return self.lift(value, vars(member), "_value_", (), node)
 
     def number_attribute(self, number: Value, node: ast.Attribute) -> Abstract:
         """NumPy's numbers have what arrays have."""
@@ -1006,6 +1049,11 @@ class Expressions(Lists):
                 position = self.expr(where)
                 if isinstance(position, Static):
                     return Static(base.value[position.value])
+            case Static(value=enum.EnumType() as kind):
+                name = self.expr(where)
+                if isinstance(name, Static) and name.value in kind.__members__:
+                    return Static(kind.__members__[name.value])
+                self.refuse("SD203", node, f"`{kind.__name__}` has no member {ast.unparse(where)}")
             case Static() if any(base.value is trick for trick in _INDEX_TRICKS):
                 return self.index_trick(base.value, where, node)
         self.refuse("SD203", node, f"{self.said(base)} cannot be indexed")

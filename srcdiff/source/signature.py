@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -10,8 +11,11 @@ import numpy as np
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_supported_dtype
-from srcdiff.source.abstract import CONTIGUOUS, NUMPYS, Abstract, Description, Items, Record, Stored, Tuple
+from srcdiff.source.abstract import CONTIGUOUS, NUMPYS, Abstract, Description, Items, Record, Static, Stored, Tuple
+from srcdiff.source.enumerations import spelled
 from srcdiff.source.structures import is_plain_tuple, layout_of, parts_of
+
+_LARGEST = 2**63 - 1
 
 
 def describe_argument(value: Any, name: str, span: Span | None, *, exact: bool = False) -> Description:
@@ -19,15 +23,20 @@ def describe_argument(value: Any, name: str, span: Span | None, *, exact: bool =
     if isinstance(value, np.generic):
         if value.dtype.name == "float32":
             return Description("value", Scalar("float32"), (NUMPYS,))
+        if value.dtype.name == "uint64" and is_large(value.item()):
+            message = f"the argument `{name}` is an unsigned integer that needs all 64 bits"
+            raise DifferentiationError([Problem("SD201", message, span, help="pass it as a float")])
         found = describe_argument(value.item(), name, span)
         return Description("value", found.detail, (NUMPYS,)) if found.kind == "value" else found
     match value:
         case Description():
             return value
+        case enum.Enum():
+            return Description("static", (type(value), value))
         case bool():
             return Description("value", BOOL)
         case int():
-            return Description("value", INT)
+            return Description("static", (int, int(value))) if is_large(value) else Description("value", INT)
         case float():
             return Description("value", FLOAT)
         case np.ndarray():
@@ -41,7 +50,7 @@ def describe_argument(value: Any, name: str, span: Span | None, *, exact: bool =
             return Description("tuple", kind, tuple(describe_argument(v, name, span, exact=exact) for v in value))
         case [] if type(value) is list:
             return Description("items")
-        case list() if type(value) is list and all(isinstance(v, bool | int | float | np.number) for v in value):
+        case list() if type(value) is list and is_stored(value):
             element = np.result_type(*value) if not all(isinstance(v, bool) for v in value) else np.dtype(bool)
             kind_ = FLOAT if element.kind == "f" else BOOL if element.kind == "b" else INT
             return Description("stored", None, (Description("value", kind_),))
@@ -72,6 +81,20 @@ def describe_argument(value: Any, name: str, span: Span | None, *, exact: bool =
     raise DifferentiationError([Problem("SD201", message, span)])
 
 
+def is_large(value: int) -> bool:
+    """Whether an integer of Python's has no place in 64 bits: then it is compiled in, as a constant is."""
+    return not -_LARGEST - 1 <= value <= _LARGEST
+
+
+def is_stored(values: list[Any]) -> bool:
+    """Whether a list is an array at run time: of numbers, which all have a place there."""
+    kinds = {type(v) for v in values}
+    if not all(issubclass(k, bool | int | float | np.number) for k in kinds):
+        return False
+    integers = bool(values) and all(issubclass(k, int | np.integer) for k in kinds)
+    return not (integers and (is_large(max(values)) or is_large(min(values))))
+
+
 def is_on_device(value: Any) -> bool:
     """Whether it is an array in the memory of a GPU."""
     return hasattr(value, "__cuda_array_interface__") or getattr(value, "__cuda_ndarray__", False)
@@ -94,6 +117,8 @@ def floats_for_integers(description: Description) -> Description:
     """A number to differentiate by is a float, also where the caller writes `3`."""
     if description.kind == "value" and description.detail == INT:
         return Description("value", FLOAT, description.parts)
+    if description.kind == "static" and _is_integer(description.detail[1]):
+        return Description("value", FLOAT)
     if description.kind == "items":
         return Description("stored", None, (Description("value", FLOAT),))
     if description.kind in ("tuple", "record", "stored"):
@@ -101,6 +126,11 @@ def floats_for_integers(description: Description) -> Description:
             description.kind, description.detail, tuple(floats_for_integers(p) for p in description.parts)
         )
     return description
+
+
+def _is_integer(value: Any) -> bool:
+    """Whether a constant is an integer that is a float, too."""
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**1023
 
 
 def type_text(d: Description) -> str:
@@ -128,6 +158,8 @@ def type_text(d: Description) -> str:
             return f"[{', '.join(type_text(p) for p in d.parts)}]"
         case "static":
             value = d.detail[1]
+            if isinstance(value, enum.Enum):
+                return spelled(value)
             return getattr(value, "__qualname__", None) or repr(value)
     return d.kind
 
@@ -162,13 +194,22 @@ def gradient_of_argument(d: Description, argument: Any, gradient: Any) -> Any:
 
 
 def holds_list(x: Abstract) -> bool:
-    """Whether the result of a function is, or contains, a list, a dictionary or a dataclass."""
+    """Whether the result of a function is, or contains, what generated code does not return as it is."""
+    if isinstance(x, Static):
+        return not is_written(x)
     return isinstance(x, Items | Stored | Record) or (isinstance(x, Tuple) and any(holds_list(i) for i in x.items))
+
+
+def is_written(x: Static) -> bool:
+    """Whether generated code returns a constant by writing it: not a function, or a member of an enum."""
+    return x.value is None or type(x.value) is str or isinstance(x.value, bool | int | float)
 
 
 def listed(x: Abstract, result: Any) -> Any:
     """The result with its lists, which come as tuples of known length or as arrays with their length."""
     match x:
+        case Static() if not is_written(x):
+            return x.value
         case Items():
             return [listed(i, r) for i, r in zip(x.items, result, strict=True)]
         case Stored():
