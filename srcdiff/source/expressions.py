@@ -354,6 +354,7 @@ class Expressions(Lists):
         if op not in _BINARY:
             return self.matrix_product(left, right, node)
         primitive, fold = _BINARY[op]
+        self.require_values(node, left, right)
         if self.is_array(left) or self.is_array(right):
             dtype = self.promoted(getattr(np, primitive), (left, right), node)
             if op is ast.Pow:
@@ -541,6 +542,7 @@ class Expressions(Lists):
             return self.pythons_own(self.apply("logical_not", truth))
         operand = self.lazily(node.operand)
         primitive, fold = _UNARY[type(node.op)]
+        self.require_values(node, operand)
         if isinstance(operand, Static):
             try:
                 return Static(fold(operand.value))
@@ -578,6 +580,7 @@ class Expressions(Lists):
 
     def truth(self, x: Abstract, node: ast.AST) -> Static | Value:
         """Whether Python takes it for true."""
+        self.require_values(node, x)
         match x:
             case Static():
                 return Static(bool(x.value))
@@ -710,6 +713,7 @@ class Expressions(Lists):
         return link(0, self.expr(node.left))
 
     def compare(self, op: ast.cmpop, left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
+        self.require_values(node, left, right)
         if isinstance(op, ast.Is | ast.IsNot):
             return self.identical(left, right, isinstance(op, ast.IsNot), node)
         if isinstance(op, ast.In | ast.NotIn):
@@ -966,6 +970,9 @@ class Expressions(Lists):
         self.refuse("SD203", node, message)
 
     def device_name(self, name: str, node: ast.AST) -> Abstract:
+        raise NotImplementedError
+
+    def require_values(self, node: ast.AST, *operands: Abstract) -> None:
         raise NotImplementedError
 
     def array_attribute(self, array: Value | Lazy, node: ast.Attribute) -> Abstract:

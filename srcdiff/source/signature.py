@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -105,7 +106,11 @@ def layout_on_device(value: Any) -> tuple[np.dtype[Any], tuple[int, ...], bool]:
     if hasattr(value, "is_c_contiguous"):
         return np.dtype(value.dtype), tuple(value.shape), bool(value.is_c_contiguous())
     interface = value.__cuda_array_interface__
-    return np.dtype(interface["typestr"]), tuple(interface["shape"]), interface.get("strides") is None
+    dtype, shape, strides = np.dtype(interface["typestr"]), tuple(interface["shape"]), interface.get("strides")
+    in_order = strides is None or tuple(strides) == tuple(
+        dtype.itemsize * math.prod(shape[k + 1 :]) for k in range(len(shape))
+    )
+    return dtype, shape, in_order
 
 
 def units(value: np.ndarray[Any, Any]) -> tuple[Description, ...]:
