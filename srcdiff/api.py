@@ -37,6 +37,7 @@ from srcdiff.source.signature import (
     Part,
     gradient_of_argument,
     holds_list,
+    is_large,
     is_on_device,
     is_passed,
     is_rebuilt,
@@ -184,6 +185,10 @@ class Derivative:
             try:
                 return known.direct(*args)
             except (UnfitError, ChangedError):
+                known = None
+            except OverflowError:
+                if not any(type(a) is int and is_large(a) for a in args):
+                    raise
                 known = None
             except (ValueError, IndexError):
                 if not known.assumes_sizes:
@@ -571,6 +576,7 @@ class Specialisation:
             not self.returns_lists
             and not compiled.further
             and hasattr(compiled.function, "overloads")
+            and len(self.positions) == len(names)
             and all(type(a) is _ARRAY or type(a) in _PLAIN for a in args)
         )
         self.count = len(names)
@@ -793,7 +799,7 @@ def _converter(description: Description, example: Any) -> Callable[[Any], Any] |
         return _record_converter(description, example)
     if description.kind == "tuple":
         inner = [
-            _converter(d, e) if d.kind != "items" else lambda _: ()
+            _converter(d, e) if is_passed(d) else _left_out if d.kind == "static" else lambda _: ()
             for d, e in zip(description.parts, example, strict=True)
         ]
         if any(inner):
@@ -821,6 +827,11 @@ def _record_converter(description: Description, example: Any) -> Callable[[Any],
 
 def _as_it_is(value: Any) -> Any:
     return value
+
+
+def _left_out(value: Any) -> Any:
+    """What stands in a tuple for something that is compiled in."""
+    return value if isinstance(value, str) else None
 
 
 def stand_in(value: Any) -> Any:

@@ -39,7 +39,7 @@ from srcdiff.source.abstract import Abstract, Description, Items, List, Record, 
 from srcdiff.source.capture import Captured
 from srcdiff.source.derivatives import Reading
 from srcdiff.source.guards import Guard, collected, names_in
-from srcdiff.source.signature import Part, parts_of_arguments
+from srcdiff.source.signature import Part, is_written, parts_of_arguments
 from srcdiff.source.to_ir import mark_writing_calls, read
 from srcdiff.transforms.batch import for_each
 from srcdiff.transforms.contract import contract
@@ -936,7 +936,7 @@ def _shape_of_what_is_asked(work: Work) -> str:
         if isinstance(x, Stored):
             return f"({', '.join(_next() for _ in (*x.arrays, x.length))})"
         if isinstance(x, Static) and not isinstance(x.value, bool | int | float):
-            return repr(x.value) if constant else "None"
+            return repr(x.value) if constant and is_written(x) else "None"
         if isinstance(x, Value) and not constant and not is_float(x.type):
             return "None"  # data has no gradient
         return _next()

@@ -119,6 +119,7 @@ class CompiledKernel:
             measuring = self.private.measure.kernel
             self.stored_by_measure = written_sites(measuring.body, points_to(measuring))
         self._names: dict[str, Any] | None = None
+        self._host: dict[str, Any] | None = None
 
     def is_current(self) -> bool:
         """Whether what the kernel reads from outside, and is compiled in, is what it was."""
@@ -189,8 +190,9 @@ class CompiledKernel:
             return ()
         extra = {s.param for s in self.private.scratch}
         params = [p for p in self.work.main.params if p not in extra and p is not self.private.errors]
-        host = python.load(self.text, self.work.module.objects, self.file)
-        found: tuple[int, ...] = host[name](*(passed[p] for p in params))
+        if self._host is None:
+            self._host = python.load(self.text, self.work.module.objects, self.file)
+        found: tuple[int, ...] = self._host[name](*(passed[p] for p in params))
         return found
 
     def measured_lengths(

@@ -307,6 +307,7 @@ class _Taking:
 
     def record(self, d: Description, text: str) -> str:
         layout: Layout = d.detail
+        _require_plain_keys(layout)
         if layout.is_mapping:
             self.require_length(text, len(d.parts), f"the keys {', '.join(map(repr, layout.names))}")
         elif not layout.is_dataclass:
@@ -495,8 +496,14 @@ def _gradient(x: Exported, d: Description, argument: str, text: str) -> str:
     return _made(x, d.detail, parts)
 
 
+def _require_plain_keys(layout: Layout) -> None:
+    if layout.types:
+        raise NotExportedError("a dictionary whose keys are members of an enum cannot be exported")
+
+
 def _made(x: Exported, layout: Layout, parts: Sequence[str]) -> str:
     """A dictionary, a list, or an instance of a class that is defined in the file."""
+    _require_plain_keys(layout)
     if layout.is_mapping:
         return "{" + ", ".join(f"{n!r}: {p}" for n, p in zip(layout.names, parts, strict=True)) + "}"
     if not layout.is_dataclass:
