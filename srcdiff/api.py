@@ -8,7 +8,7 @@ import re
 import sys
 import types
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -27,7 +27,7 @@ from srcdiff.diagnostics import (
     ZeroGradientWarning,
 )
 from srcdiff.ir.types import FLOAT
-from srcdiff.options import BACKEND, PROGRAM, SWITCH, Wrt, compile_options, each_of, is_one
+from srcdiff.options import BACKEND, PROGRAM, SWITCH, Wrt, compile_options, each_of, is_one, require_inside
 from srcdiff.report import MemoryReport, memory_report
 from srcdiff.source.abstract import Abstract, Description, Static, Tuple
 from srcdiff.source.capture import Captured, capture, findable, plain_function, standing_for
@@ -37,6 +37,7 @@ from srcdiff.source.signature import (
     Part,
     gradient_of_argument,
     holds_list,
+    is_large,
     is_on_device,
     is_passed,
     is_rebuilt,
@@ -51,7 +52,8 @@ from srcdiff.source.signature import (
     described as description_of,
 )
 from srcdiff.source.structures import Layout, parts_of
-from srcdiff.workspace import Given, Memory, Workspace, no_memory
+from srcdiff.transforms.rooms import no_memory
+from srcdiff.workspace import Given, Memory, Workspace
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
     from srcdiff.backends.on_device import OnDevice
@@ -62,6 +64,7 @@ if TYPE_CHECKING:  # the compiler is imported when the first function is differe
 _OURS = str(Path(__file__).parent)
 _ARRAY = np.ndarray
 _PLAIN = frozenset({float, int})
+_STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 
 
 class Derivative:
@@ -124,10 +127,12 @@ class Derivative:
         self.signature = inspect.signature(self.function, follow_wrapped=False)
         self.names = tuple(self.signature.parameters)
         kinds = {p.kind for p in self.signature.parameters.values()}
+        self.stars = {n: _STARS[p.kind] + n for n, p in self.signature.parameters.items() if p.kind in _STARS}
+        """The parameters that take any number of arguments, as they are written: `*args`."""
         self.by_name = bool(kinds - {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD})
         self.takes_out = self.mode == "reverse" and "out" not in self.names
         self.takes_out = self.takes_out and inspect.Parameter.VAR_KEYWORD not in kinds
-        self.wrt = self._chosen(self.asked) if self.mode != "primal" else ()
+        self.wrt = self.chosen(self.asked) if self.mode != "primal" else ()
         self.__doc__ = described(_WHAT.get(self.kind, ""), self, self.function.__doc__)
         self.__signature__ = self._own_signature()
 
@@ -170,9 +175,9 @@ class Derivative:
     shown: tuple[str, ...] = ("compile", "function", "kind", "report", "source", "workspace", "wrt")
     """The attributes that are there for users."""
 
-    def _chosen(self, wrt: Wrt) -> tuple[str, ...]:
+    def chosen(self, wrt: Wrt) -> tuple[str, ...]:
         """The names of the arguments to differentiate by."""
-        return chosen_names(wrt, self.names, self.function.__name__, self.function.__code__.co_varnames)
+        return chosen_names(wrt, self.names, self.function.__name__, self.stars, self.function.__code__.co_varnames)
 
     # -- calling -----------------------------------------------------------------------------------------------------
 
@@ -182,6 +187,10 @@ class Derivative:
             try:
                 return known.direct(*args)
             except (UnfitError, ChangedError):
+                known = None
+            except OverflowError:
+                if not any(type(a) is int and is_large(a) for a in args):
+                    raise
                 known = None
             except (ValueError, IndexError):
                 if not known.assumes_sizes:
@@ -287,6 +296,22 @@ class Derivative:
         bound = inspect.signature(self.function, follow_wrapped=False).bind(*args, **kwargs)
         bound.apply_defaults()
         return tuple(bound.arguments[n] for n in self.names)
+
+    def spread(self, args: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """All arguments as the function is called with them: by position, and by name."""
+        positional: list[Any] = []
+        named: dict[str, Any] = {}
+        for value, parameter in zip(args, self.signature.parameters.values(), strict=True):
+            match parameter.kind:
+                case inspect.Parameter.VAR_POSITIONAL:
+                    positional += value
+                case inspect.Parameter.VAR_KEYWORD:
+                    named |= value
+                case inspect.Parameter.KEYWORD_ONLY:
+                    named[parameter.name] = value
+                case _:
+                    positional.append(value)
+        return positional, named
 
     def compile(self, *args: Any, **kwargs: Any) -> Derivative:
         """Specialise ahead of time, for example arguments or types such as `"float64[:]"` and `float`."""
@@ -553,6 +578,7 @@ class Specialisation:
             not self.returns_lists
             and not compiled.further
             and hasattr(compiled.function, "overloads")
+            and len(self.positions) == len(names)
             and all(type(a) is _ARRAY or type(a) in _PLAIN for a in args)
         )
         self.count = len(names)
@@ -775,7 +801,7 @@ def _converter(description: Description, example: Any) -> Callable[[Any], Any] |
         return _record_converter(description, example)
     if description.kind == "tuple":
         inner = [
-            _converter(d, e) if d.kind != "items" else lambda _: ()
+            _converter(d, e) if is_passed(d) else _left_out if d.kind == "static" else lambda _: ()
             for d, e in zip(description.parts, example, strict=True)
         ]
         if any(inner):
@@ -805,6 +831,11 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
+def _left_out(value: Any) -> Any:
+    """What stands in a tuple for something that is compiled in."""
+    return value if isinstance(value, str) else None
+
+
 def stand_in(value: Any) -> Any:
     """An example for a type; no length is one, which would stretch."""
     if isinstance(value, str) and re.fullmatch(r"(float|int|uint|bool)\d*(\[[:, 1]*\])?", value):
@@ -824,8 +855,11 @@ numba_cpu.callable_from_compiled_code(Derivative, Derivative.compiled_for)
 numba_cpu.compiled_code_prints_text()
 
 
-def chosen_names(wrt: Wrt, names: tuple[str, ...], of: str, variables: Sequence[str] = ()) -> tuple[str, ...]:
-    """The names of the arguments to differentiate by, or of the variables."""
+def chosen_names(
+    wrt: Wrt, names: tuple[str, ...], of: str, stars: Mapping[str, str] | None = None, variables: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """The names of the arguments to differentiate by, or of the variables; `stars` are parameters that take several."""
+    places = range(len(names)) if not stars else range(min(map(names.index, stars)))
     found = []
     for one in each_of(wrt):
         if isinstance(one, str):
@@ -833,6 +867,12 @@ def chosen_names(wrt: Wrt, names: tuple[str, ...], of: str, variables: Sequence[
                 raise ValueError(f"`{of}` has no argument `{one}`; it has {', '.join(names)}")
             found.append(one)
         else:
+            if stars and one not in places:
+                name, star = next(iter(stars.items()))
+                message = f"`{of}` takes `{star}`, so that position {one} is that of no parameter: name the parameter"
+                raise ValueError(
+                    f"{message}, {name!r} for all that `{star}` takes, or write a lambda that calls `{of}`"
+                )
             if not -len(names) <= one < len(names):
                 raise ValueError(f"`{of}` has {len(names)} arguments, there is no {one}")
             found.append(names[one])
@@ -844,11 +884,20 @@ def chosen_names(wrt: Wrt, names: tuple[str, ...], of: str, variables: Sequence[
 def _maker(with_value: bool) -> Callable[..., Derivation]:
     """What `grad` and `value_and_grad` mean inside of a function that is read: of a function with these parameters."""
 
-    def make(names: tuple[str, ...], wrt: Wrt = 0, *, has_aux: bool = False, **options: Any) -> Derivation:
+    def make(
+        of: str,
+        names: tuple[str, ...],
+        stars: Mapping[str, str],
+        wrt: Wrt = 0,
+        *,
+        has_aux: bool = False,
+        **options: Any,
+    ) -> Derivation:
         from srcdiff.compiling import Derivation
 
-        single = is_one(wrt)
-        return Derivation("reverse", chosen_names(wrt, names, "the function"), with_value, has_aux, single)
+        require_inside(options)
+        chosen = chosen_names(wrt, names, of, stars)
+        return Derivation("reverse", chosen, with_value, SWITCH.checked("has_aux", has_aux), is_one(wrt))
 
     return make
 

@@ -39,7 +39,7 @@ class Batched:
         SHARED.checked("shared", shared)
         SWITCH.checked("parallel", parallel)
         self.of, self.parallel, self.sums = of, parallel, shared == "sum"
-        self.over = of.names if over is None else chosen_names(over, of.names, of.function.__name__)
+        self.over = of.names if over is None else chosen_names(over, of.names, of.function.__name__, of.stars)
         self.on_device: dict[Any, Specialisation] = {}
         self.loops: dict[Any, Callable[..., Any]] = {}
         functools.update_wrapper(self, of.function, updated=())
@@ -267,8 +267,9 @@ def _in_threads(loop: Callable[..., Any], count: int, given: tuple[Any, ...]) ->
     """The loop in several threads at once: what an element raises is raised here, which `prange` does not do."""
     import numba
 
-    threads = min(numba.get_num_threads(), max(count - 1, 1))
-    starts = [_UNSIGNED(1 + (count - 1) * n // threads) for n in range(threads + 1)]
+    threads = numba.get_num_threads()
+    parts = min(threads, max(count - 1, 1))
+    starts = [_UNSIGNED(1 + (count - 1) * n // parts) for n in range(parts + 1)]
     calls = [_pool(os.getpid(), threads).submit(loop, *part, *given) for part in itertools.pairwise(starts)]
     futures.wait(calls)
     for call, stop in zip(calls, starts[1:], strict=True):

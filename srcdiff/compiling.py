@@ -25,6 +25,7 @@ from srcdiff.source.derivatives import Reading
 from srcdiff.source.guards import Guard, collected, names_in
 from srcdiff.source.signature import Part
 from srcdiff.source.to_ir import mark_writing_calls, read
+from srcdiff.transforms.growing import grow_as_loops_run
 from srcdiff.transforms.reverse import protect_arguments, with_new_results
 from srcdiff.transforms.rooms import Room
 from srcdiff.transforms.stacks import stacks_as_arrays
@@ -151,22 +152,26 @@ class Derivation:
     with_value: bool = False
     has_aux: bool = False
     single: bool = True
+    directions: int = 1
+    """How many tangents of each argument `forward` takes."""
 
     @property
     def takes(self) -> int:
         """How many arguments it takes beside those of the function."""
-        return len(self.wrt) if self.mode == "forward" else 0
+        return len(self.wrt) * self.directions if self.mode == "forward" else 0
 
     def derive(self, reading: Reading) -> Derived:
         """The derivative as IR: the passes up to it, without those that are about text."""
         request = Request(reading.captured, {}, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
+        request.directions = self.directions
         state = Compilation(mark_writing_calls(reading.program), request, reading, inside=True)
         state.further = requested.further_parameters(state)
         run(pipeline.DIFFERENTIATE, state)
-        main, _ = protect_arguments(stacks_as_arrays(without_comments(state.main)))
+        functions = [stacks_as_arrays(without_comments(f)) for f in (state.main, *state.callees)]
+        main, *callees = [grow_as_loops_run(f, in_chunks=False) for f in functions]
+        main, _ = protect_arguments(main)
         main = with_new_results(main) if self.mode == "primal" else main
-        callees = tuple(stacks_as_arrays(without_comments(c)) for c in state.callees)
-        return Derived(main, callees, state.further, requested.written_arguments(reading))
+        return Derived(main, tuple(callees), state.further, requested.written_arguments(reading))
 
 
 def _require_originals(mentioned: Sequence[Guard], state: Compilation) -> None:

@@ -35,10 +35,11 @@ import numpy as np
 from srcdiff.analyses.threads import Spread
 from srcdiff.api import Derivative
 from srcdiff.backends import numba_cuda
+from srcdiff.backends.device import Device
 from srcdiff.backends.signals import ONE_AT_A_TIME
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
 from srcdiff.ir.types import FLOAT, Array, Scalar, is_float, is_supported_dtype
-from srcdiff.options import Wrt
+from srcdiff.options import EXTENT, Wrt
 from srcdiff.source.abstract import Description
 from srcdiff.source.capture import Captured, capture, plain_function
 from srcdiff.source.signature import describe_argument, is_on_device, layout_on_device
@@ -81,6 +82,10 @@ class Kernel:
 
     def __getitem__(self, launch: Any) -> Any:
         return self.dispatcher[launch]
+
+    def forall(self, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> Any:
+        """A launch with a thread for each task, as Numba has it: `kernel.forall(x.size)(*args)`."""
+        return self.dispatcher.forall(ntasks, tpb, stream, sharedmem)
 
     @property
     def source(self) -> str:
@@ -135,6 +140,8 @@ class Launch:
         self.derived, self.shape = derived, shape
 
     def __call__(self, first: Sequence[Any], second: Sequence[Any]) -> None:
+        if self.shape[0] == 0:
+            return  # `forall` of no tasks
         numba_cuda.require_device()
         groups = self.derived.groups(first, second)
         found = self.derived.specialised(groups, self.shape)
@@ -151,6 +158,13 @@ class Derived:
 
     def __getitem__(self, shape: Any) -> Launch:
         return Launch(self, shape if isinstance(shape, tuple) else (shape,))
+
+    def forall(self, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> Launch:
+        """A launch with a thread for each task, in blocks of `tpb` threads, or of as many as srcdiff takes itself."""
+        if ntasks < 0:
+            raise ValueError(f"there are no launches for {ntasks} tasks")
+        threads = tpb or Device().block
+        return Launch(self, (-(-ntasks // threads), threads, stream, sharedmem))
 
     def groups(self, first: Sequence[Any], second: Sequence[Any]) -> list[Sequence[Any]]:
         """The arguments, then what there is beside them for each: adjoints, tangents, tangents of adjoints."""
@@ -262,7 +276,10 @@ class AdjointTangentKernel(Derived):
 
 def spreads_of(shape: Any) -> list[Spread]:
     """What is known of a launch; then, for kernels that need to know, with how many threads its blocks have."""
-    extents = [(x,) if isinstance(x, int | np.integer) else tuple(x) for x in shape[:2]]
+    if not isinstance(shape, tuple) or len(shape) < 2:
+        raise ValueError(f"a launch has a number of blocks, and one of threads in a block: not {shape!r}")
+    pairs = zip(("blocks", "threads"), shape, strict=False)
+    extents = [(x,) if isinstance(x, int | np.integer) else tuple(x) for x in (EXTENT.checked(*p) for p in pairs)]
     names = zip(("blockIdx", "threadIdx"), extents, strict=False)
     found = frozenset(f"{what}.{axis}" for what, some in names for axis, n in zip("xyz", some, strict=False) if n != 1)
     x, y, z = (int(n) for n in (*extents[-1], 1, 1)[:3])

@@ -114,7 +114,10 @@ def _derivative(f: Callable[..., Any], wrt: Wrt | None) -> Derivative:
         if wrt is None:
             return f
         raise ValueError(f"{f!r} was made with its own `wrt`")
-    return Derivative(f, "reverse", 0 if wrt is None else wrt, with_value=True)
+    if wrt is None:
+        wrt = Derivative(f, "primal", 0).names[:1]
+        wrt = wrt[0] if wrt else 0
+    return Derivative(f, "reverse", wrt, with_value=True)
 
 
 def _holds_floats(description: Description) -> bool:

@@ -14,18 +14,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.core.errors import NumbaError
 
-from srcdiff.api import Derivative, chosen_names, described, grad, has_floats, with_written
+from srcdiff.api import Derivative, described, grad, has_floats, with_written
 from srcdiff.check import Report, compare, require_values
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array, Stack, is_float
 from srcdiff.library import derivatives
-from srcdiff.options import BACKEND, DERIVATIVE, DIRECTIONS, ORDER, SWEEPS, Wrt, compile_options, each_of, is_one
+from srcdiff.options import BACKEND, DERIVATIVE, ORDER, Wrt, check_sweeps, compile_options, each_of, is_one
 from srcdiff.source.abstract import Abstract, Description, Items, List, Record, Static, Stored, Tuple
 from srcdiff.source.abstract import remade as remade_abstract
 from srcdiff.source.capture import findable
 from srcdiff.source.structures import layout_of, parts_of, place_of, remade
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
+    from srcdiff.compiling import Compiled
     from srcdiff.source.derivatives import Reading
 
 Function = Callable[..., Any]
@@ -35,9 +36,10 @@ _numbers = itertools.count(1)
 
 
 def derivative_of(f: Function, mode: str, wrt: Any, backend: str, options: dict[str, Any]) -> Derivative:
-    """One derivative for all calls that ask for the same."""
-    checked = compile_options(BACKEND.checked("backend", backend), options)
-    return _made_once(f, mode, wrt, backend, tuple(sorted(checked.items())))
+    """One derivative for all calls that ask for the same; what can be no key is no option either."""
+    if options or type(backend) is not str:
+        options = compile_options(BACKEND.checked("backend", backend), options)
+    return _made_once(f, mode, wrt, backend, tuple(sorted(options.items())))
 
 
 @functools.lru_cache(maxsize=512)
@@ -130,21 +132,29 @@ def jvp(
     """
     if len(primals) != len(tangents):
         raise ValueError(f"{len(primals)} primals and {len(tangents)} tangents are given")
-    chosen = tuple(k for k, t in enumerate(tangents) if t is not None)
-    chosen = chosen or tuple(k for k, x in enumerate(primals) if has_floats(x))  # None is zero there
+    primal = _made_once(f, "primal", 0, "python", ())  # of which only the signature is needed
+    args, dots = primal.bound(tuple(primals), {}), _by_parameter(primal, tangents)
+    chosen = tuple(n for n, dot in dots.items() if any(d is not None for d in (dot if n in primal.stars else (dot,))))
+    chosen = chosen or tuple(n for n in dots if has_floats(args[primal.names.index(n)]))  # None is zero there
     derivative = derivative_of(f, "forward", chosen, backend, options)
-    args = derivative.bound(tuple(primals), {})
-    value, tangent = derivative.run(args, _fitted_tangents(derivative, args, [tangents[k] for k in chosen]))
+    value, tangent = derivative.run(args, _fitted_tangents(derivative, args, [dots[n] for n in chosen]))
     return value, tangent
 
 
-def _jvp_of(names: tuple[str, ...], chosen: tuple[int, ...]) -> Any:
-    """What `jvp` means inside of a function that is read: the tangents of these arguments are given."""
+def _by_parameter(primal: Derivative, given: Sequence[Any]) -> dict[str, Any]:
+    """What is given by position, by the names of parameters; those of `*args` are a tuple."""
+    if not primal.stars:
+        return dict(zip(primal.names, given, strict=False))
+    return primal.signature.bind_partial(*given).arguments
+
+
+def _jvp_of(names: tuple[str, ...], chosen: tuple[int, ...], directions: int) -> Any:
+    """What `jvp` means inside of a function that is read: tangents of these arguments are given, one or several."""
     from srcdiff.compiling import Derivation
 
     if not chosen:  # the value alone
         return Derivation("primal", (), with_value=True, single=False)
-    return Derivation("forward", tuple(names[k] for k in chosen), with_value=True)
+    return Derivation("forward", tuple(names[k] for k in chosen), with_value=True, directions=directions)
 
 
 jvp.__srcdiff_tangents__ = _jvp_of  # type: ignore[attr-defined]
@@ -160,17 +170,34 @@ def vjp(
     `pullback(**{"state['x']": ...})` for an array in a dictionary, a list, a tuple or a dataclass.
     """
     primal = derivative_of(f, "primal", 0, backend, options)
-    args = primal.bound(args, {})
-    primal.specialised(args).prepared(args)  # copies share no memory, and would not be refused for that
+    given = primal.bound(args, {})
+    if wrt is not None:
+        value, pullback = _pulled_back(primal, given, primal.chosen(wrt))
+        return value, (lambda *bars, **named: pullback(*bars, **named)[0]) if is_one(wrt) else pullback
+    by_name = dict(zip(primal.names, given, strict=True))
+    floats = tuple(n for n, a in by_name.items() if has_floats(a))
+    nothing: dict[str, Any] = {n: (None,) * len(by_name[n]) for n in primal.stars}
+    value, pullback = _pulled_back(primal, given, floats)
+
+    def adjoints(*bars: Any, **named: Any) -> tuple[Any, ...]:
+        found = nothing | dict(zip(floats, pullback(*bars, **named), strict=True))
+        each: list[tuple[str, Any]] = [(n, found.get(n)) for n in primal.names]
+        return tuple([b for n, bar in each for b in (bar if n in primal.stars else (bar,))])
+
+    return value, adjoints
+
+
+def _pulled_back(primal: Derivative, args: tuple[Any, ...], wrt: tuple[str, ...]) -> tuple[Any, Callable[..., Any]]:
+    """The value for all arguments, and the pullback to those that are named."""
+    specialisation = primal.specialised(args)
+    specialisation.prepared(args)  # copies share no memory, and would not be refused for that
     kept, run_on = copy.deepcopy(args), copy.deepcopy(args)
-    with _put_back(primal, args) as arrays:
+    with _put_back(specialisation.compiled) as arrays:
         value = primal.run(run_on)
         value = copy.deepcopy(value) if arrays else value
-    parts = primal.specialised(args).compiled.written
+    parts = specialisation.compiled.written
     written = [part.of(run_on) for part in parts]
-    floats = tuple(k for k, a in enumerate(args) if has_floats(a))
-    asked = floats if wrt is None else each_of(wrt)
-    derivative = derivative_of(f, "pullback", asked, backend, options)
+    derivative = derivative_of(primal.of, "pullback", wrt, primal.backend, primal.options)
 
     def pullback(result: Any = None, /, **bars: Any) -> Any:
         names = [part.name for part in parts]
@@ -182,11 +209,7 @@ def vjp(
         pairs = [(compiled.reading.result, value, result, "result_bar")]
         pairs += [(p.value, w, bars.get(p.name), f"{p.name}_bar") for p, w in zip(parts, written, strict=True)]
         fit = [fitted(x, *pair) for x, pair in zip(compiled.further.values(), pairs, strict=True)]
-        found = derivative.run(kept, tuple(s for s in fit if s is not None))
-        if wrt is not None:
-            return found[0] if is_one(wrt) else found
-        each = dict(zip(floats, found, strict=True))
-        return tuple(each.get(k) for k in range(len(args)))
+        return derivative.run(kept, tuple(s for s in fit if s is not None))
 
     return with_written(value, parts, written), pullback
 
@@ -198,9 +221,8 @@ def returns_nothing(derivative: Derivative, args: tuple[Any, ...]) -> bool:
 
 
 @contextlib.contextmanager
-def _put_back(primal: Derivative, args: tuple[Any, ...]) -> Iterator[list[Any]]:
+def _put_back(compiled: Compiled) -> Iterator[list[Any]]:
     """Arrays from outside that the function writes into are as before, afterwards."""
-    compiled = primal.specialised(args).compiled
     arrays = [a for a in (o.read() for o in compiled.reading.outside) if isinstance(a, np.ndarray) and compiled.writes]
     before = [a.copy() for a in arrays]
     try:
@@ -217,14 +239,10 @@ class Composed:
     __signature__: inspect.Signature
     _readable: Function | None = None
 
-    def as_inside(self) -> tuple[Any, Any, Wrt]:
-        """What makes it inside of a function that is read, of what, and by what."""
-        raise NotImplementedError
-
     @property
     def __srcdiff_inside__(self) -> tuple[Any, ...]:
-        make, f, wrt = self.as_inside()
-        return derivatives.applied, make, grad, jvp, f, wrt
+        """What calls it inside of a function that is read, and what that is given before the arguments."""
+        raise NotImplementedError
 
     @property
     def __srcdiff_function__(self) -> Function:
@@ -274,16 +292,20 @@ class HessianProduct(Composed):
         wrt = gradient.wrt[0] if gradient.single else gradient.wrt
         return HessianProduct, (findable(gradient.of), wrt, gradient.backend, gradient.options)
 
-    def as_inside(self) -> tuple[Any, Any, Wrt]:
+    @property
+    def __srcdiff_inside__(self) -> tuple[Any, ...]:
         wrt = self.gradient.wrt
-        return derivatives.hvp, self.gradient.of, wrt[0] if self.gradient.single else wrt
+        return derivatives.product_of, grad, jvp, self.gradient.of, wrt[0] if self.gradient.single else wrt
 
     def hessp(self, x: Any, vector: Any, *rest: Any) -> Any:
         """The same with the vector behind the first argument, as `scipy.optimize.minimize(hessp=...)` calls it."""
         return self(x, *rest, vector)
 
     def __call__(self, *args: Any) -> Any:
-        given, vector = self.derivative.bound(args[:-1], {}), args[-1]
+        return self.at(self.derivative.bound(args[:-1], {}), args[-1])
+
+    def at(self, given: tuple[Any, ...], vector: Any) -> Any:
+        """The same for all arguments of the function."""
         dots = _fitted_tangents(self.derivative, given, (vector,) if self.gradient.single else vector)
         return self.derivative.run(given, dots)
 
@@ -362,12 +384,12 @@ class Jacobian(Composed):
         backend: str,
         options: dict[str, Any],
     ) -> None:
-        SWEEPS.checked("mode", mode)
-        if DIRECTIONS.checked("directions", directions_at_once) is not None and mode == "reverse":
-            raise ValueError("`directions` are those of a sweep of forward mode: leave them out with mode='reverse'")
+        check_sweeps(mode, directions_at_once)
         self.function, self.mode, self.backend, self.options = f, mode, backend, options
-        self.directions = directions_at_once
+        self.directions = None if directions_at_once is None else int(directions_at_once)
         self.sweeps: dict[int, Derivative] = {}
+        self.latest: Derivative | None = None
+        """What ran in the latest call."""
         self.single, self.wrt = is_one(wrt), each_of(wrt)
         self.forward = Derivative(f, "forward", self.wrt, backend=backend, **options)
         functools.update_wrapper(self, self.forward.function, updated=())
@@ -378,8 +400,10 @@ class Jacobian(Composed):
         wrt = self.wrt[0] if self.single else self.wrt
         return Jacobian, (findable(self.function), wrt, self.mode, self.directions, self.backend, self.options)
 
-    def as_inside(self) -> tuple[Any, Any, Wrt]:
-        return derivatives.jacobian, self.function, self.forward.wrt[0] if self.single else self.forward.wrt
+    @property
+    def __srcdiff_inside__(self) -> tuple[Any, ...]:
+        wrt = self.forward.wrt[0] if self.single else self.forward.wrt
+        return derivatives.jacobian_of, grad, jvp, self.function, wrt, self.mode, self.directions
 
     def __repr__(self) -> str:
         return f"<srcdiff.jacobian({self.forward.function.__code__.co_qualname}, wrt={self.forward.wrt!r})>"
@@ -397,6 +421,17 @@ class Jacobian(Composed):
         found = iter((self.by_columns if forward else self.by_rows)(given, inputs, value))
         return like(value, lambda _: self.row(next(found), inputs))
 
+    @property
+    def source(self) -> str:
+        """The generated source of the sweep that the latest call ran, or that a call would run if nothing is said."""
+        if self.latest is None:
+            self.latest = self.pullback() if self.mode == "reverse" else self.forward
+        return self.latest.source
+
+    def pullback(self) -> Derivative:
+        """What a sweep of reverse mode runs."""
+        return derivative_of(self.function, "pullback", self.forward.wrt, self.backend, self.options)
+
     def row(self, parts: list[Any], inputs: list[Any]) -> Any:
         """The derivatives of one result, in the form of the arguments."""
         found = iter(parts)
@@ -413,7 +448,7 @@ class Jacobian(Composed):
         waiting = list(directions(tuple(inputs)))
         wanted = self.directions or (_SEVERAL if len(waiting) >= 4 * _SEVERAL else 1)
         count = max(1, min(wanted, len(waiting)))
-        derivative = self.sweeps.setdefault(count, self.carrying(count))
+        derivative = self.latest = self.sweeps.setdefault(count, self.carrying(count))
         for k in range(0, len(waiting), count):
             group = waiting[k : k + count]
             tangents = [t for _, _, whole in group for t in whole] + [None] * (len(inputs) * (count - len(group)))
@@ -433,8 +468,9 @@ class Jacobian(Composed):
 
     def by_rows(self, given: tuple[Any, ...], inputs: list[Any], value: Any) -> list[list[Any]]:
         """Reverse mode: a sweep for each number of the results."""
-        found = self.empty(inputs, value)
-        _, pullback = vjp(self.function, *given, wrt=self.wrt, backend=self.backend, **self.options)
+        found, self.latest = self.empty(inputs, value), self.pullback()
+        primal = derivative_of(self.function, "primal", 0, self.backend, self.options)
+        _, pullback = _pulled_back(primal, given, self.forward.wrt)
         for k, place, bars in directions(value):
             back = pullback(**bars) if returns_nothing(self.forward, given) else pullback(bars)
             for part, bar in zip(found[k], leaves(back), strict=True):
@@ -536,46 +572,47 @@ def check(
     """
     ORDER.checked("order", order)
     primal = derivative_of(f, "primal", 0, backend, options)
-    asked = tuple(k for k, a in enumerate(args) if has_floats(a)) if wrt is None else each_of(wrt)
-    names = chosen_names(asked, primal.names, primal.function.__name__)
-    positions = [primal.names.index(n) for n in names]
-    args = args if primal.by_name else primal.bound(args, {})
-    args = tuple(_with_floats(a) if k in positions else a for k, a in enumerate(args))
-    value, pullback = vjp(f, *args, wrt=asked, backend=backend, **options)
+    given = _by_parameter(primal, args)
+    names = tuple(n for n, a in given.items() if has_floats(a)) if wrt is None else primal.chosen(wrt)
+    pairs = zip(primal.names, primal.bound(args, {}), strict=True)
+    arguments = tuple(_with_floats(a) if n in names else a for n, a in pairs)
+    value, pullback = _pulled_back(primal, arguments, names)
     if isinstance(value, float | np.floating):
-        bars = grad(f, asked, backend=backend, **options)(*args)
+        bars = grad(f, names, backend=backend, **options).run(arguments)
         weights: Any = 1.0
     else:
         weights = _random_like(value, 1)
-        bars = pullback(**weights) if returns_nothing(primal, args) else pullback(weights)
+        bars = pullback(**weights) if returns_nothing(primal, arguments) else pullback(weights)
 
     function = _as_given(f, primal)
 
     def called(*given: Any) -> Any:
-        with _put_back(primal, given):
-            result = function(*given)
-            written = primal.specialised(args).compiled.written
-            return {part.name: part.of(given) for part in written} if result is None else result
+        compiled = primal.specialised(given).compiled
+        with _put_back(compiled):
+            positional, named = primal.spread(given)
+            result = function(*positional, **named)
+            return {part.name: part.of(given) for part in compiled.written} if result is None else result
 
     def combined(*given: Any) -> float:
         return _product(weights, called(*given))
 
     with np.errstate(all="ignore"):
         try:
-            found = called(*copy.deepcopy(args))
+            found = called(*copy.deepcopy(arguments))
         except NumbaError:  # it cannot be called as it was given
             function = primal.function
-            found = called(*copy.deepcopy(args))
-    require_values(value, found, args, primal.specialised(args).compiled.reading.differences)
-    report = compare(combined, args, list(zip(positions, names, strict=True)), bars)
-    inputs = tuple(args[k] for k in positions)
+            found = called(*copy.deepcopy(arguments))
+    require_values(value, found, arguments, primal.specialised(arguments).compiled.reading.differences)
+    positions = [primal.names.index(n) for n in names]
+    report = compare(combined, arguments, list(zip(positions, names, strict=True)), bars)
+    inputs = tuple(arguments[k] for k in positions)
     dots = _random_like(inputs, 2)
-    tangents = [dots[positions.index(k)] if k in positions else None for k in range(len(args))]
-    _, tangent = jvp(f, args, tangents, backend=backend, **options)
+    forward = derivative_of(f, "forward", names, backend, options)
+    _, tangent = forward.run(arguments, _fitted_tangents(forward, arguments, dots))
     _require_equal("forward and reverse mode differ", _product(weights, tangent), _product(bars, dots), bars, dots)
     if order > 1:
-        product, other = hvp(f, asked, backend=backend, **options), _random_like(inputs, 3)
-        first, second = product(*args, dots), product(*args, other)
+        product, other = hvp(f, names, backend=backend, **options), _random_like(inputs, 3)
+        first, second = product.at(arguments, dots), product.at(arguments, other)
         _require_equal("the Hessian is not symmetric", _product(first, other), _product(second, dots), first, other)
     return report
 

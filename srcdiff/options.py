@@ -10,7 +10,7 @@ ValueError: `error_model` is 'numpy' or 'python', not 'c'
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,7 +60,7 @@ def one_of(*values: Any) -> Choice:
     return Choice(allowed, tuple({type(v) for v in values}), lambda value: value in values, values)
 
 
-SWITCH = Option("True or False", (bool, np.bool_))
+SWITCH = Option("True or False", (bool,))
 BACKEND = one_of("numba", "python", "cuda")
 DERIVATIVE = one_of("grad", "value_and_grad", "jvp", "vjp", "hvp", "primal")
 """`mode` of `export`, and of the commands: the derivatives by their names; `primal` is the function itself."""
@@ -72,25 +72,36 @@ DIRECTIONS = Option("None or a positive integer", (*_INTEGERS, _NONE), lambda n:
 SHARED = one_of("each", "sum")
 ORDER = one_of(1, 2)
 SECONDS = Option("a number, zero or more", (int, float, np.number), lambda s: 0.0 <= s < float("inf"))
+EXTENT = Option(
+    "a positive integer, or a tuple of up to three",
+    (*_INTEGERS, tuple, list),
+    lambda n: _are_extents(n if isinstance(n, tuple | list) else (n,)),
+)
+"""How many blocks, or threads in a block, a kernel is launched with."""
 CAPABILITY = Option(
     "a pair of integers, such as (8, 0)",
     (tuple,),
     lambda cc: len(cc) == 2 and all(isinstance(n, _INTEGERS) and n >= 0 for n in cc),
 )
 
+
+def _are_extents(numbers: Sequence[Any]) -> bool:
+    return 1 <= len(numbers) <= 3 and all(isinstance(n, _INTEGERS) and n >= 1 for n in numbers)
+
+
 _PERHAPS = one_of(None, True, False)
 _COMPILING: dict[str, Option] = {
     "fastmath": Option(
         f"True, False or a set of {', '.join(map(repr, sorted(_FLAGS)))}",
-        (bool, np.bool_, set, frozenset),
-        lambda flags: isinstance(flags, bool | np.bool_) or flags <= _FLAGS,
+        (bool, set, frozenset),
+        lambda flags: isinstance(flags, bool) or flags <= _FLAGS,
     ),
     "error_model": one_of("numpy", "python"),
     "boundscheck": _PERHAPS,
     "cache": _PERHAPS,
     "parallel": Option(
         "False (a derivative runs in one thread, `batched(..., parallel=True)` in several)",
-        (bool, np.bool_),
+        (bool,),
         lambda wanted: not wanted,
     ),
 }
@@ -118,6 +129,27 @@ def compile_options(backend: str, given: Mapping[str, Any]) -> dict[str, Any]:
             raise ValueError(f"`{name}` cannot be {value!r} on the backend {backend!r}")
         found[name] = frozenset(value) if isinstance(value, set) else value
     return found
+
+
+def check_sweeps(mode: Any, directions: Any) -> None:
+    """The options of Jacobians, together."""
+    SWEEPS.checked("mode", mode)
+    if DIRECTIONS.checked("directions", directions) is not None and mode == "reverse":
+        raise ValueError("`directions` are those of a sweep of forward mode: leave them out with mode='reverse'")
+
+
+def require_inside(given: Mapping[str, Any], known: Collection[str] = ("backend",)) -> None:
+    """The options of a derivative inside of a function that is differentiated, of those that it has.
+
+    How code is compiled is said of the function around it; `backend` says nothing new.
+    """
+    for name in given:
+        if name in _COMPILING | _LAUNCHING:
+            raise TypeError(f"`{name}` is an option of the derivative of the function around this one: give it there")
+        if name not in known:
+            raise TypeError(f"there is no option `{name}` here")
+    BACKEND.checked("backend", given.get("backend", "numba"))
+    check_sweeps(given.get("mode"), given.get("directions"))
 
 
 def _unknown(name: str, table: Mapping[str, Option]) -> str:

@@ -14,16 +14,17 @@ from typing import Any
 from srcdiff.emit.module import first_line_about, write_kernels, write_module
 from srcdiff.ir.nodes import Function, Value
 from srcdiff.passes import differentiation as derivative
+from srcdiff.passes import kernel_passes as kernels
 from srcdiff.passes import requested
 from srcdiff.passes.compilation import Compilation
+from srcdiff.passes.kernel_passes import KernelCompilation
 from srcdiff.passes.manager import Pass, each
-from srcdiff.transforms import kernel_passes as kernels
 from srcdiff.transforms.adjoint_kernels import conditions_as_formulas, count_turns_over_grid, step_over_grid
 from srcdiff.transforms.contract import contract
 from srcdiff.transforms.from_zero import count_from_zero
 from srcdiff.transforms.fuse import fuse, straighten
 from srcdiff.transforms.gather import gather
-from srcdiff.transforms.kernel_passes import KernelCompilation
+from srcdiff.transforms.growing import grow_as_loops_run
 from srcdiff.transforms.memory import tidy_memory, without_dead_stores
 from srcdiff.transforms.pick import compute_where_picked
 from srcdiff.transforms.registers import elements_in_registers
@@ -81,7 +82,7 @@ def note_primal(state: Compilation) -> None:
 
 # -- the passes ------------------------------------------------------------------------------------------------------
 
-REVERSE, GPU = mode("reverse", "pullback"), lambda state: state.on_gpu
+REVERSE, GPU, CPU = mode("reverse", "pullback"), lambda state: state.on_gpu, lambda state: not state.on_gpu
 SIMPLIFICATION = Pass(
     "simplification", each(simplify), "fold constants, remove dead code and loop-invariant parameters"
 )
@@ -124,6 +125,7 @@ OPTIMIZE = (
 )
 FINISH = (
     Pass("workspace", derivative.take_workspace, "take memory from the caller", lambda state: state.request.rooms),
+    Pass("growing buffers", each(grow_as_loops_run), "what a loop with early exits keeps grows as it runs", CPU),
     Pass("batch loop", derivative.batch_loop, "call it for each element of a batch", lambda state: state.request.batch),
     Pass("kernel extraction", derivative.extract_kernels, "independent loops become kernels", GPU),
     Pass("emission", emit, "write the source"),

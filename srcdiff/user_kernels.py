@@ -17,13 +17,13 @@ from srcdiff.diagnostics.timings import timed
 from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.nodes import Coordinate, Formatted, Function, Program, Value, walk
 from srcdiff.ir.types import FLOAT, Array
+from srcdiff.passes.kernel_passes import KernelCompilation
 from srcdiff.passes.manager import look, run
 from srcdiff.pipeline import KERNEL_PASSES
 from srcdiff.source.abstract import Description
 from srcdiff.source.capture import Captured
 from srcdiff.source.guards import ChangedError, Watch
 from srcdiff.source.to_ir import read
-from srcdiff.transforms.kernel_passes import KernelCompilation
 from srcdiff.transforms.threads import ROOM, Scratch
 
 
@@ -73,6 +73,7 @@ class CompiledKernel:
             measuring = self.private.measure.kernel
             self.stored_by_measure = written_sites(measuring.body, points_to(measuring))
         self._names: dict[str, Any] | None = None
+        self._host: dict[str, Any] | None = None
 
     def is_current(self) -> bool:
         """Whether what the kernel reads from outside, and is compiled in, is what it was."""
@@ -143,8 +144,9 @@ class CompiledKernel:
             return ()
         extra = {s.param for s in self.private.scratch}
         params = [p for p in self.work.main.params if p not in extra and p is not self.private.errors]
-        host = python.load(self.text, self.work.module.objects, self.file)
-        found: tuple[int, ...] = host[name](*(passed[p] for p in params))
+        if self._host is None:
+            self._host = python.load(self.text, self.work.module.objects, self.file)
+        found: tuple[int, ...] = self._host[name](*(passed[p] for p in params))
         return found
 
     def measured_lengths(

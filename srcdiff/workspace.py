@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from srcdiff.source.structures import layout_of, parts_of, place_of, remade
+from srcdiff.transforms.rooms import no_memory
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
     from srcdiff.transforms.rooms import Room
@@ -29,11 +30,6 @@ class Specialised(Protocol):
     def run(self, values: Sequence[Any], memory: Memory) -> tuple[Any, Memory]: ...
 
     def finished(self, result: Any, args: tuple[Any, ...]) -> Any: ...
-
-
-def no_memory(rooms: Sequence[Room]) -> Memory:
-    """What says that there is no memory yet."""
-    return [np.empty((room.start,) * room.rank, room.dtype) for room in rooms]
 
 
 class Workspace:

@@ -751,7 +751,7 @@ def test_compiled_primal_writes_into_its_argument_as_the_function_does() -> None
 
 @pytest.mark.parametrize("options", [{"backend": "abacus"}, {"fast": True}])
 def test_unknown_option_or_backend_is_refused_at_once(options: dict[str, Any]) -> None:
-    with pytest.raises((ValueError, TypeError), match=r"abacus|fast"):
+    with pytest.raises((ValueError, TypeError), match=r"`backend` is |there is no option"):
         srcdiff.grad(quadratic, **options)
 
 

@@ -370,3 +370,56 @@ def test_class_without_source_is_refused():
 
     with pytest.raises(TypeError, match="`MadeError` has no source text"):
         export(srcdiff.grad(raising), None, 2.0)
+
+
+class Bounds(NamedTuple):
+    low: float
+    high: float
+
+
+def test_defaults_are_kept() -> None:
+    def scaled(
+        x,
+        weights=(2.0, 3.0),
+        nested=((1, True), "a", None),
+        bounds=Bounds(-math.inf, math.inf),  # noqa: B008 - it is the default
+        items=[1.0, 2.0],  # noqa: B006 - nobody changes it
+        options={"n": 3, "rate": 0.5},  # noqa: B006
+        shift=np.array([1.0, -1.0]),  # noqa: B008
+        *,
+        factor=np.float32(2.0),  # noqa: B008
+    ):
+        low = min(max(x, bounds.low), bounds.high)
+        total = low * weights[0] * weights[1] * nested[0][0] + items[1] * x * options["n"] * options["rate"]
+        return total + x * shift[0] * factor
+
+    namespace: dict[str, Any] = {}
+    exec(export(srcdiff.grad(scaled), None, 2.0, plain=True), namespace)
+
+    assert namespace["scaled_grad"](2.0) == srcdiff.grad(scaled, backend="python")(2.0) == 6.0 + 3.0 + 2.0
+    assert namespace["scaled_grad"](2.0, (1.0, 1.0), factor=1.0) == 1.0 + 3.0 + 1.0
+
+
+def test_a_default_that_cannot_be_written_is_an_argument_that_is_needed() -> None:
+    large = np.ones(1000)
+
+    def function(scale=2.0, weights=large, x=3.0):
+        return scale * np.sum(weights) * x
+
+    text = export(srcdiff.grad(function, "x"), None, plain=True)
+
+    assert "def function_grad(scale, weights, x=3.0):" in text
+
+
+def test_constants_in_tuples_are_those_that_it_was_written_for() -> None:
+    def function(x, how=("cube", 2.0), also={"kind": "sum", "n": 3.0}):  # noqa: B006 - nobody changes it
+        return x**3 * how[1] if how[0] == "cube" and also["kind"] == "sum" else x * how[1] * also["n"]
+
+    namespace: dict[str, Any] = {}
+    exec(export(srcdiff.grad(function), None, 2.0, plain=True), namespace)
+
+    assert namespace["function_grad"](2.0, ("cube", 1.0)) == 12.0
+    with pytest.raises(ValueError, match=r"`how\[0\]` has to be 'cube'"):
+        namespace["function_grad"](2.0, ("line", 1.0))
+    with pytest.raises(ValueError, match=r"`also\['kind'\]` has to be 'sum'"):
+        namespace["function_grad"](2.0, ("cube", 1.0), {"kind": "product", "n": 3.0})

@@ -881,6 +881,27 @@ def test_a_batch_says_what_does_not_fit() -> None:
         gradient(np.ones((5, 3)), 1.0)
 
 
+def test_jacobians_and_their_like_have_a_source() -> None:
+    def squares(x):
+        return x * x
+
+    def total(x):
+        return np.sum(x * x * x)
+
+    makers = (srcdiff.jacobian(squares), srcdiff.jacobian(squares, mode="reverse"), srcdiff.hessian(total))
+    heads = ("squares_tangent(x, x_dot)", "squares_pullback(x, result_bar)", "total_grad_tangent(x, x_dot)")
+    for derivative, head in zip(makers, heads, strict=True):
+        assert f"def {head}:" in derivative.source
+    assert "def total_grad_tangent(x, x_dot):" in srcdiff.hvp(total).source
+
+    chosen = srcdiff.jacobian(total, backend="python")
+    chosen(np.ones(3))
+    assert "def total_pullback(x, result_bar):" in chosen.source  # which needs one sweep, not three
+    several = srcdiff.jacobian(squares, directions=2, backend="python")
+    several(np.ones(3))
+    assert "def squares_tangent(x, x_dot, x_dot_1):" in several.source
+
+
 def test_source_shows_every_mode() -> None:
     def doubled(x):
         return 2.0 * x

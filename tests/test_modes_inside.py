@@ -102,7 +102,44 @@ def quartic(x):
     return np.sum(x**3) * x[0]
 
 
+@case
+def jacobian_by_rows(m):
+    return np.sum(jacobian(three, mode="reverse")(m) ** 2)
+
+
+@case
+def jacobian_by_rows_of_several_results_by_several_arguments(m):
+    def results(a, b):
+        return a * b, (np.outer(a, a) * b, a[0] * b**3)
+
+    (aa, ab), ((ba, bb), (ca, cb)) = jacobian(results, (0, "b"), mode="reverse")(m, m[1])
+    return np.sum(aa * m) + np.sum(ab**2) + np.sum(ba**2) + np.sum(bb) + np.sum(ca * m) + cb
+
+
+@case
+def jacobian_by_rows_of_what_writes(m):
+    return np.sum(jacobian(adds_up, mode="reverse")(m)) + np.sum(m**3)
+
+
+@case
+def jacobian_with_four_tangents_in_a_sweep(m):
+    matrix = np.array([[m[0], 2.0, m[1]], [m[0] * m[1], 1.0, 3.0]])  # more numbers than sweeps have tangents
+    of_sum, of_square = jacobian(lambda a: (np.sum(a**3), a * a[0, 0]), directions=4)(matrix)
+    return np.sum(of_sum * matrix) + np.sum(of_square**2)
+
+
+@case
+def hessian_with_several_tangents_in_a_sweep(m):
+    return np.sum(hessian(quartic, directions=2)(m) * m)
+
+
 JACOBIAN, HESSIAN, PRODUCT = jacobian(three), hessian(quartic), hvp(quartic)
+BY_ROWS, IN_PAIRS = jacobian(three, mode="reverse"), hessian(quartic, directions=2)
+
+
+@case
+def made_outside_with_options(m):
+    return np.sum(BY_ROWS(m) ** 2) + np.sum(IN_PAIRS(m) * m)
 
 
 @case
@@ -134,6 +171,8 @@ def srcdiff_on_python():
     patch.setitem(globals(), "JACOBIAN", whole_of("jacobian", three))
     patch.setitem(globals(), "HESSIAN", whole_of("hessian", quartic))
     patch.setitem(globals(), "PRODUCT", whole_of("hvp", quartic))
+    patch.setitem(globals(), "BY_ROWS", whole_of("jacobian", three))
+    patch.setitem(globals(), "IN_PAIRS", whole_of("hessian", quartic))
     return undone(patch)
 
 
@@ -215,3 +254,56 @@ def test_what_a_function_writes_around_it_is_as_before():
 def test_whole_numbers_in_structures_are_checked_as_floats():
     report = srcdiff.check(lambda p: np.sum(p["a"] ** 2) * p["n"], {"a": M, "n": 3}, backend="python")
     assert "3 derivatives agree" in str(report)
+
+
+@pytest.mark.parametrize(
+    ("options", "sweeps"),
+    [({}, 6), ({"mode": "forward"}, 6), ({"directions": 2}, 3), ({"directions": 4}, 2), ({"mode": "reverse"}, 1)],
+)
+def test_options_of_jacobians_inside_say_how_many_sweeps_there_are(options, sweeps, capfd):
+    def loss(x):
+        print("run")
+        return np.sum(x**2) * x[0]
+
+    inner = jacobian(loss, **options)
+    found = srcdiff.differentiable(lambda x: inner(x), backend="python")(np.arange(6.0))
+
+    assert capfd.readouterr().out.count("run") == 1 + sweeps  # the first gives the shape of the result
+    np.testing.assert_array_equal(found, srcdiff.grad(loss, backend="python")(np.arange(6.0)))
+
+
+REFUSED = [
+    (lambda x: jacobian(three, mode="backward")(x), "`mode` is None, 'forward' or 'reverse', not 'backward'"),
+    (lambda x: jacobian(three, directions=-1)(x), "`directions` is None or a positive integer, not -1"),
+    (lambda x: jacobian(three, mode="reverse", directions=2)(x), "`directions` are those of a sweep of forward mode"),
+    (lambda x: hessian(quartic, directions=0)(x), "`directions` is None or a positive integer, not 0"),
+    (lambda x: hessian(quartic, mode="reverse")(x), "there is no option `mode` here"),
+    (lambda x: jacobian(three, fastmath=False)(x), "`fastmath` is an option of the derivative of the function around"),
+    (lambda x: hvp(quartic, cache=False)(x, x), "`cache` is an option of the derivative of the function around"),
+    (lambda x: vjp(three, x, boundscheck=True)[0], "`boundscheck` is an option of the derivative of the function"),
+    (lambda x: jvp(three, (x,), (x,), fastmath=True)[0], "`fastmath` is an option of the derivative of the function"),
+    (lambda x: srcdiff.grad(quartic, error_model="python")(x), "`error_model` is an option of the derivative of the"),
+    (lambda x: srcdiff.value_and_grad(quartic, steps=3)(x), "there is no option `steps` here"),
+    (lambda x: srcdiff.grad(quartic, backend="c")(x), "`backend` is 'numba', 'python' or 'cuda', not 'c'"),
+    (lambda x: jacobian(three, backend="c")(x), "`backend` is 'numba', 'python' or 'cuda', not 'c'"),
+    (lambda x: srcdiff.grad(quartic, has_aux=1)(x), "`has_aux` is True or False, not 1"),
+    (lambda x: srcdiff.grad(quartic, wrt=0.5)(x), "`wrt` is the position or the name of an argument"),
+]
+
+
+@pytest.mark.parametrize(("function", "said"), REFUSED)
+def test_options_that_mean_nothing_inside_are_refused(function, said):
+    with pytest.raises(srcdiff.DifferentiationError) as caught:  # its text has this file's line, with what is expected
+        srcdiff.differentiable(function, backend="python")(M)
+    assert said in caught.value.problems[0].message
+
+
+@pytest.mark.parametrize("backend", ["numba", "python"])
+def test_the_backend_inside_is_that_around_it(backend):
+    def loss(x):
+        product = hvp(quartic, backend=backend)(x, x)
+        _, tangent = jvp(quartic, (x,), (x,), backend=backend)
+        _, pullback = vjp(quartic, x, backend=backend)
+        return np.sum(product * jacobian(three, backend=backend)(x)[0]) + tangent + np.sum(pullback(1.0)[0])
+
+    srcdiff.check(loss, M, backend="python")

@@ -144,6 +144,23 @@ def test_options_of_launches_are_checked(name: str, value: Any, said: str) -> No
         compile_options("cuda", {name: value})
 
 
+@pytest.mark.parametrize(
+    ("launch", "said"),
+    [
+        ((0, 4), "`blocks` is a positive integer, or a tuple of up to three, not 0"),
+        ((2, -1), "`threads` is a positive integer, or a tuple of up to three, not -1"),
+        ((2, (4, 0)), r"`threads` is a positive integer, or a tuple of up to three, not \(4, 0\)"),
+        (((1, 1, 1, 1), 4), "`blocks` is a positive integer, or a tuple of up to three"),
+        ((2, 4.0), "`threads` is a positive integer, or a tuple of up to three, not 4.0"),
+        ((2,), r"a launch has a number of blocks, and one of threads in a block: not \(2,\)"),
+        (2, "a launch has a number of blocks, and one of threads in a block: not 2"),
+    ],
+)
+def test_launches_of_kernels_are_checked(launch: Any, said: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=said):
+        cuda.spreads_of(launch)
+
+
 def test_types_of_functions_for_kernels_are_checked() -> None:
     with pytest.raises(TypeError, match=r"`types` .* not 'complex128'"):
         cuda.grad(lambda x: x * x, types=("complex128",))

@@ -125,7 +125,7 @@ def test_arrays_of_further_arguments_have_names_too() -> None:
     value, pullback = srcdiff.vjp(starred, x(), y(), backend="python")
 
     assert value["state[1]"].tolist() == VALUE
-    (x_bar, y_bar), a_bar = pullback(**{"state[1]": np.ones(2)})
+    x_bar, y_bar, a_bar = pullback(**{"state[1]": np.ones(2)})
     assert (x_bar.tolist(), y_bar.tolist(), a_bar) == ([4.0, 8.0], [1.0, 1.0], 5.0)
 
 

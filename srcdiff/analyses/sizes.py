@@ -57,6 +57,8 @@ class Sizes:
         """The number of bytes; None if it depends on what is computed on the way."""
         self.steps = 0
         parts = [self.length(kept.out, axis) for axis in range(kept.out.array.rank)]
+        if kept.grows:
+            parts[0] = ("turns", ATOM)  # as many as the loop makes before it is left
         known = tuple(p for p in parts if p is not None)
         return Size(np.dtype(kept.out.array.dtype).itemsize, known) if len(known) == len(parts) else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -188,7 +189,10 @@ class Device:
 
 
 def as_given(result: Any, example: Any, device: Device) -> Any:
-    """Arrays of the device as the kind of array that the example is."""
+    """Arrays of the device as the kind of array that the example is, if its package has `asarray`.
+
+    Other packages take Numba's device arrays as they are, through `__cuda_array_interface__`.
+    """
     if isinstance(result, tuple):
         examples = example if isinstance(example, tuple) else [example] * len(result)
         items = [as_given(r, e, device) for r, e in zip(result, examples, strict=True)]
@@ -199,8 +203,9 @@ def as_given(result: Any, example: Any, device: Device) -> Any:
         return device.host_array(result)
     if hasattr(example, "copy_to_host"):
         return result
-    library = __import__(type(example).__module__.partition(".")[0])
-    return library.asarray(result)
+    library = sys.modules.get(type(example).__module__.partition(".")[0])
+    make = getattr(library, "asarray", None)  # of CuPy and PyTorch
+    return result if make is None else make(result)
 
 
 def kind_of(values: Sequence[Any]) -> Any:

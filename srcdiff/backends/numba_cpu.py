@@ -17,6 +17,7 @@ from srcdiff.backends.quick_numpy import ProductsByName, quick_numpy
 from srcdiff.backends.signals import ONE_AT_A_TIME, compiled_undisturbed
 from srcdiff.diagnostics import InternalError, timings
 from srcdiff.emit import texts
+from srcdiff.ir.primitives import BROUGHT_ALONG
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar
 from srcdiff.source.abstract import CONTIGUOUS, Description
 
@@ -57,11 +58,18 @@ def load(
     if namespace.get("np") is np:
         namespace["np"] = quick_numpy()
     for name in functions:
-        namespace[name] = compile_(namespace[name])
+        shared = (name, repr(sorted(options.items()))) if name in BROUGHT_ALONG else None
+        namespace[name] = _support.get(shared) or compile_(namespace[name])
+        if shared is not None:
+            _support[shared] = namespace[name]
     function = namespace[functions[-1]]
     if key is not None and hasattr(function, "_cache"):  # without it, Numba has been told not to compile
         function._cache = MachineCode(key)
     return compiled_undisturbed(function)
+
+
+_support: dict[tuple[str, str] | None, Any] = {}
+"""Functions of ours that are written beside the code that calls them, compiled: the same for every module."""
 
 
 @functools.cache

@@ -16,6 +16,7 @@ import numpy as np
 
 from srcdiff.backends import python
 from srcdiff.backends.signals import compiled_undisturbed, held_back, look_at_passes
+from srcdiff.backends.simulator import share_arrays_safely
 from srcdiff.ir.types import Array, Scalar, Type
 from srcdiff.options import CAPABILITY
 
@@ -30,7 +31,9 @@ def cuda() -> Any:
     """Numba's `cuda`."""
     require_installed()
     module = importlib.import_module("numba.cuda")
-    if not is_simulated():
+    if is_simulated():
+        share_arrays_safely()
+    else:
         look_at_passes(importlib.import_module("numba.cuda.core.event"), "numba-cuda:run_pass")
     return module
 

@@ -8,6 +8,7 @@ contains it is not kept.
 from __future__ import annotations
 
 import dataclasses
+import enum
 import functools
 import hashlib
 import platform
@@ -48,6 +49,9 @@ def fingerprint(*things: Any) -> str:
 
 def _parts(x: Any, known: dict[Any, int]) -> Iterator[str]:
     match x:
+        case enum.Enum():
+            yield f"member {importable_name(type(x))}.{x.name}"
+            yield from _parts(x.value, known)
         case None | bool() | int() | float() | str() | bytes():
             if type(x).__module__ not in ("builtins", "numpy"):
                 raise UnknownError(x)

@@ -17,8 +17,7 @@ from srcdiff.diagnostics import Span
 from srcdiff.diagnostics.timings import timed
 from srcdiff.emit.module import Module, nameable
 from srcdiff.passes.compilation import Compilation, Request
-from srcdiff.transforms.rooms import Room
-from srcdiff.workspace import no_memory
+from srcdiff.transforms.rooms import Room, no_memory
 
 
 def is_cached(request: Request, backend: str, options: dict[str, Any]) -> bool:

@@ -47,9 +47,9 @@ def add_wrt(parser: argparse.ArgumentParser, default: str = "the first") -> None
     )
 
 
-def add_mode(parser: argparse.ArgumentParser, default: str = "grad") -> None:
-    help_ = "which derivative of the function (default: %(default)s)"
-    parser.add_argument("--mode", choices=DERIVATIVE.values, default=default, help=help_)
+def add_mode(parser: argparse.ArgumentParser) -> None:
+    help_ = "which derivative of the function (default: grad)"
+    parser.add_argument("--mode", choices=DERIVATIVE.values, help=help_)
 
 
 def add_seconds(parser: argparse.ArgumentParser, default: float) -> None:
@@ -145,12 +145,13 @@ def derivative(chosen: argparse.Namespace, function: Callable[..., Any], **optio
 
     is_own = type(function).__module__.startswith("srcdiff.")
     if is_own and (not hasattr(function, "__srcdiff_function__") or hasattr(function, "__srcdiff_inside__")):
-        if chosen.wrt:
-            raise CommandError(f"{chosen.function} is a derivative already: it was made with its own `wrt`")
+        if chosen.wrt or chosen.mode:
+            what = "--wrt" if chosen.wrt else "--mode"
+            raise CommandError(f"{chosen.function} is a derivative already: leave out {what}, it was made with its own")
         return function
     wrt: Any = 0 if not chosen.wrt else chosen.wrt[0] if len(chosen.wrt) == 1 else tuple(chosen.wrt)
     try:
-        return derivative_by_name(function, chosen.mode, wrt, **options)
+        return derivative_by_name(function, chosen.mode or "grad", wrt, **options)
     except ValueError as error:
         raise CommandError(str(error)) from None
 

@@ -52,7 +52,7 @@ _kind(
 _kind(
     "SD201",
     "a value has no type srcdiff knows",
-    "pass floats, integers, booleans, arrays of those, tuples, strings, None or functions",
+    "pass floats, integers, booleans, arrays of those, tuples, strings, None, functions or members of enums",
     "def f(x, z):\n    return x\n",
     "1.5, 1j",
 )

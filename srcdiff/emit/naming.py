@@ -11,9 +11,13 @@ from srcdiff.ir.nodes import Custom, Function, Grow, If, Loop, Value, walk
 from srcdiff.ir.primitives import BROUGHT_ALONG
 from srcdiff.ir.types import Stack
 
-GROWN = {(1, 0): "grown", (2, 0): "more_rows", (2, 1): "wider_rows"}
-"""What makes storage larger, by its rank and the axis."""
+_GROWN = {(1, 0): "grown", (2, 0): "more_rows", (2, 1): "wider_rows", (3, 0): "more_planes"}
 RESERVED = frozenset({*keyword.kwlist, *dir(builtins), "np", "math", "cuda", "device", "_", *BROUGHT_ALONG})
+
+
+def what_grows(rank: int, axis: int) -> str:
+    """What makes storage larger."""
+    return _GROWN.get((rank, axis), "more_parts")
 
 
 def give_names(function: Function, layout: Layout, reserved: Iterable[str]) -> dict[Value, str]:

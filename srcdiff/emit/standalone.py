@@ -30,10 +30,13 @@ from srcdiff.ir.types import FLOAT, Array, Scalar
 from srcdiff.source.abstract import Abstract, Description, Items, List, Record, Static, Stored, Tuple
 from srcdiff.source.derivatives import Reading
 from srcdiff.source.signature import holds_list, is_passed, is_rebuilt
-from srcdiff.source.structures import Layout
+from srcdiff.source.structures import Layout, is_plain_tuple, layout_of, parts_of
 
 LARGEST = 10_000
 """Of an array from outside of the function, as many numbers are written into the file."""
+
+_LARGEST_DEFAULT = 100
+"""Of an array that is a default, as many."""
 
 
 @dataclass(slots=True)
@@ -229,15 +232,42 @@ def _wrapper(x: Exported, inner: str, constants: Sequence[str]) -> tuple[list[st
 
 def _signature(x: Exported) -> str:
     """The parameters of the user's function that are not constants here, with the defaults that can be written."""
-    parameters = []
-    for name, parameter in x.signature.parameters.items():
+    empty, parameters = inspect.Parameter.empty, list[inspect.Parameter]()
+    needed = bool(x.parameters)  # behind a parameter with a default there is none without
+    for name, parameter in reversed(list(x.signature.parameters.items())):
         if is_passed(x.descriptions[name]):
-            literal = type(parameter.default) in (bool, int, float, str, type(None)) and not x.parameters
-            default = parameter.default if literal else inspect.Parameter.empty
-            parameters.append(parameter.replace(annotation=inspect.Parameter.empty, default=default))
+            text = None if parameter.default is empty or needed else _default(x, parameter.default)
+            by_position = parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+            needed = needed or (text is None and by_position)
+            default: Any = empty if text is None else _Text(text)
+            parameters.insert(0, parameter.replace(annotation=empty, default=default))
     last = [p for p in parameters if p.kind in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_POSITIONAL)]
     kind = inspect.Parameter.KEYWORD_ONLY if last else inspect.Parameter.POSITIONAL_OR_KEYWORD
     return str(inspect.Signature([*parameters, *(inspect.Parameter(n, kind) for n in x.parameters)]))
+
+
+class _Text(str):
+    """What stands in a signature as it is."""
+
+    __repr__ = str.__str__
+
+
+def _default(x: Exported, value: Any) -> str | None:
+    """A default as an expression; None if it cannot be written as one."""
+    if value is None or type(value) in (bool, int, str):
+        return repr(value)
+    if type(value) is float or isinstance(value, np.floating | np.ndarray):
+        return _literal(value, "the default") if np.size(value) <= _LARGEST_DEFAULT else None
+    kind, layout = type(value), layout_of(value)
+    if not (kind in (tuple, list, dict) or (isinstance(value, tuple) and is_plain_tuple(kind))):
+        return None
+    parts = [_default(x, part) for part in parts_of(value) or ()]
+    texts = [part for part in parts if part is not None]
+    if len(texts) != len(parts) or (kind is dict and layout is None):
+        return None
+    if layout is not None:
+        return _made(x, layout, texts)
+    return _named(x, texts, None if kind is tuple else kind)
 
 
 class _Taking:
@@ -271,20 +301,28 @@ class _Taking:
                 return self.record(d, text)
             case "tuple":
                 self.require_length(text, len(d.parts), f"{len(d.parts)} parts")
-                parts = [
-                    self.argument(p, f"{text}[{k}]", name) if is_passed(p) else "None" for k, p in enumerate(d.parts)
-                ]
+                parts = [self.part(p, f"{text}[{k}]", name) or "None" for k, p in enumerate(d.parts)]
                 return _named(self.x, parts, d.detail)
         raise NotExportedError(f"the argument `{name}` is of a kind that cannot be exported")
 
     def record(self, d: Description, text: str) -> str:
         layout: Layout = d.detail
+        _require_plain_keys(layout)
         if layout.is_mapping:
             self.require_length(text, len(d.parts), f"the keys {', '.join(map(repr, layout.names))}")
         elif not layout.is_dataclass:
             self.require_length(text, len(d.parts), f"{len(d.parts)} elements")
-        parts = [self.argument(p, layout.part(text, k), text) for k, p in enumerate(d.parts) if is_passed(p)]
-        return _tuple(parts)
+        parts = [self.part(p, layout.part(text, k), text) for k, p in enumerate(d.parts)]
+        return _tuple([part for part in parts if part is not None])
+
+    def part(self, d: Description, text: str, name: str) -> str | None:
+        """A part of an argument; None if there is nothing of it at run time: then it is what it was, or is refused."""
+        if is_passed(d):
+            return self.argument(d, text, name)
+        value = [] if d.kind == "items" else d.detail[1]
+        if value is None or isinstance(value, bool | str | list):
+            self.checks += [f"if {text} != {value!r}:", f"    raise ValueError({f'`{text}` has to be {value!r}'!r})"]
+        return None
 
     def require_length(self, text: str, count: int, has: str) -> None:
         message = f"`{text}` has to have {has}"
@@ -458,8 +496,14 @@ def _gradient(x: Exported, d: Description, argument: str, text: str) -> str:
     return _made(x, d.detail, parts)
 
 
+def _require_plain_keys(layout: Layout) -> None:
+    if layout.types:
+        raise NotExportedError("a dictionary whose keys are members of an enum cannot be exported")
+
+
 def _made(x: Exported, layout: Layout, parts: Sequence[str]) -> str:
     """A dictionary, a list, or an instance of a class that is defined in the file."""
+    _require_plain_keys(layout)
     if layout.is_mapping:
         return "{" + ", ".join(f"{n!r}: {p}" for n, p in zip(layout.names, parts, strict=True)) + "}"
     if not layout.is_dataclass:

@@ -40,6 +40,11 @@ def fitting(room: Any, shape: Any) -> Any:
     return room if room.shape == shape else np.empty(shape, room.dtype)
 
 
+def as_long(room: Any, shape: Any) -> Any:
+    """The array if it has the shape, or more along its first axis, else a new one."""
+    return room if room.shape[0] >= shape[0] and room.shape[1:] == shape[1:] else np.empty(shape, room.dtype)
+
+
 def grown(array: Any, position: Any) -> Any:
     """The array if it has an element at the position, else one twice as large with the same contents."""
     if position < array.shape[0]:
@@ -59,6 +64,33 @@ def more_rows(array: Any, position: Any) -> Any:
         for j in range(array.shape[1]):
             larger[k, j] = array[k, j]
     return larger
+
+
+def more_planes(array: Any, position: Any) -> Any:
+    """The array if it has a plane at the position, else one with twice as many planes and the same contents."""
+    if position < array.shape[0]:
+        return array
+    larger = np.empty((2 * array.shape[0] + 8, array.shape[1], array.shape[2]), array.dtype)
+    for k in range(array.shape[0]):
+        for j in range(array.shape[1]):
+            for i in range(array.shape[2]):
+                larger[k, j, i] = array[k, j, i]
+    return larger
+
+
+def more_parts(array: Any, position: Any) -> Any:
+    """The array if it is so long, else one that is twice as long with the same contents, whatever its other axes."""
+    if position < array.shape[0]:
+        return array
+    width = 1
+    for length in array.shape[1:]:
+        width *= length
+    larger = np.empty((2 * array.shape[0] + 8, width), array.dtype)
+    rows = array.reshape((array.shape[0], width))
+    for k in range(array.shape[0]):
+        for j in range(width):
+            larger[k, j] = rows[k, j]
+    return larger.reshape((larger.shape[0], *array.shape[1:]))
 
 
 def wider_rows(array: Any, position: Any) -> Any:

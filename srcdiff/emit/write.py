@@ -12,7 +12,7 @@ import numpy as np
 from srcdiff.diagnostics import Span
 from srcdiff.emit import texts
 from srcdiff.emit.layout import Layout, lay_out
-from srcdiff.emit.naming import GROWN, give_names
+from srcdiff.emit.naming import give_names, what_grows
 from srcdiff.ir.nodes import (
     STACK_START,
     Alloc,
@@ -380,7 +380,7 @@ class _Writer:
                 array, size = self.names_of(operation.array), self.expression(operation.size)
                 self.assign(operation.out, f"{self.arrays}.grown({array}, {size}, {operation.axis})")
             case Grow():
-                name = GROWN[operation.array.array.rank, operation.axis]
+                name = what_grows(operation.array.array.rank, operation.axis)
                 self.text.support.add(name)
                 array, size = self.names_of(operation.array), self.expression(operation.size)
                 self.assign(operation.out, f"{name}({array}, {size})")
@@ -462,13 +462,14 @@ class _Writer:
         return f"{self.arrays}.{maker}({shape}{rest}{kind})"
 
     def fit(self, operation: Alloc, room: Value) -> None:
-        self.text.support.add("fitting")
+        fitting = "as_long" if operation.grows else "fitting"
+        self.text.support.add(fitting)
         if operation.like is not None:
             shape = f"{self.expression(operation.like)}.shape"
         else:
             sizes = [self.expression(s) for s in operation.shape]
             shape = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
-        self.assign(operation.out, f"fitting({self.expression(room)}, {shape})")
+        self.assign(operation.out, f"{fitting}({self.expression(room)}, {shape})")
         if operation.fill is not None:
             self.line(f"{self.names[operation.out]}[...] = {self.expression(operation.fill)}")
 

@@ -184,6 +184,8 @@ class Alloc(Operation):
     """An array from the caller, taken instead if it has the shape."""
     place: str = ""
     """Where it is, in code that a thread of a GPU runs: `local`, its own, or `shared` with the threads of its block."""
+    grows: bool = False
+    """Whether the loop that goes along its first axis may end long before, so that memory is taken as that runs."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -36,6 +36,16 @@ class Primitive:
 PRIMITIVES: dict[str, Primitive] = {}
 
 
+def length_of_range(start: int, stop: int, step: int) -> int:
+    """How many integers a range has; Python's `len` knows no more than 2**63 - 1.
+
+    >>> length_of_range(0, 10, 3), length_of_range(0, 0, 1), length_of_range(2**70, 0, -1) == 2**70
+    (4, 0, True)
+    """
+    integers = range(start, stop, step)
+    return (integers[-1] - integers[0]) // step + 1 if integers else 0
+
+
 def _operator(name: str, arity: int, result: str, spelling: str, strength: int, names: str = "") -> None:
     """What Python writes with an operator."""
     every_name = (f"np.{name}", *names.split())
@@ -187,7 +197,8 @@ _function("stop_gradient",   1, "same",    "",      spelling="({0})",           
 BROUGHT_ALONG = frozenset(
     (
         *(row.support for row in PRIMITIVES.values() if row.support),
-        *("block_sum", "copied", "fitting", "grown", "more_rows", "real_eig", "real_roots", "wider_rows"),
+        *("as_long", "block_sum", "copied", "fitting", "grown", "more_parts", "more_planes", "more_rows", "real_eig"),
+        *("real_roots", "wider_rows"),
     )
 )
 """The names of functions of ours that are written beside the code that calls them; nothing else has such a name."""

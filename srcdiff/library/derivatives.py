@@ -19,35 +19,42 @@ from srcdiff.library.language import (
     only,
     placed,
     positions_of,
+    upto,
 )
 
 
-def hvp(grad: Any, jvp: Any, f: Any, wrt: Any = 0, backend: Any = None) -> Any:
+def hvp(grad: Any, jvp: Any, f: Any, wrt: Any = 0, *, backend: Any = None) -> Any:
     def product(*args: Any) -> Any:
-        given, vector = args[:-1], args[-1]
-        return jvp(grad(f, wrt), given, placed(len(given), positions_of(f, wrt), vector))[1]
+        return product_of(grad, jvp, f, wrt, *args)
 
     return product
 
 
-def hessian(grad: Any, jvp: Any, f: Any, wrt: Any = 0, directions: Any = None, backend: Any = None) -> Any:
-    return jacobian(grad, jvp, grad(f, wrt), wrt)
+def product_of(grad: Any, jvp: Any, f: Any, wrt: Any, *args: Any) -> Any:
+    """The Hessian times the last argument."""
+    given, vector = args[:-1], args[-1]
+    return jvp(grad(f, wrt), given, placed(len(given), positions_of(f, wrt), vector))[1]
+
+
+def hessian(grad: Any, jvp: Any, f: Any, wrt: Any = 0, *, directions: Any = None, backend: Any = None) -> Any:
+    return jacobian(grad, jvp, grad(f, wrt), wrt, directions=directions)
 
 
 def jacobian(
-    grad: Any, jvp: Any, f: Any, wrt: Any = 0, mode: Any = None, directions: Any = None, backend: Any = None
+    grad: Any, jvp: Any, f: Any, wrt: Any = 0, *, mode: Any = None, directions: Any = None, backend: Any = None
 ) -> Any:
-    """By columns: a sweep of forward mode for each number of the argument."""
+    def matrix(*args: Any) -> Any:
+        return jacobian_of(grad, jvp, f, wrt, mode, directions, *args)
 
-    def columns(*args: Any) -> Any:
-        return of_results(jvp, f, args, positions_of(f, wrt), value_of(jvp, f, args), ())
-
-    return columns
+    return matrix
 
 
-def applied(make: Any, grad: Any, jvp: Any, f: Any, wrt: Any, *args: Any) -> Any:
-    """A derivative that is made of others, called."""
-    return make(grad, jvp, f, wrt)(*args)
+def jacobian_of(grad: Any, jvp: Any, f: Any, wrt: Any, mode: Any, directions: Any, *args: Any) -> Any:
+    """By rows, in reverse mode, or by columns: a sweep of forward mode for each number of the argument, or several."""
+    positions, value = positions_of(f, wrt), value_of(jvp, f, args)
+    if mode == "reverse":
+        return of_rows(grad, f, args, positions, value, ())
+    return of_results(jvp, f, args, positions, value, (), directions)
 
 
 def value_of(jvp: Any, f: Any, args: Any) -> Any:
@@ -55,25 +62,27 @@ def value_of(jvp: Any, f: Any, args: Any) -> Any:
     return jvp(f, args, placed(len(args), (), ()))[0]
 
 
-def of_results(jvp: Any, f: Any, args: Any, positions: Any, value: Any, path: Any) -> Any:
+def of_results(jvp: Any, f: Any, args: Any, positions: Any, value: Any, path: Any, directions: Any) -> Any:
     """The derivatives of a result, or of each of several, by an argument, or by each of several."""
     found: Any = ()
     if isinstance(value, tuple):
         for k, part in enumerate(value):
-            found = (*found, of_results(jvp, f, args, positions, part, (*path, k)))
+            found = (*found, of_results(jvp, f, args, positions, part, (*path, k), directions))
         return found
     if isinstance(positions, tuple):
         for position in positions:
-            found = (*found, of_numbers(jvp, f, args, position, value, path))
+            found = (*found, of_numbers(jvp, f, args, position, value, path, directions))
         return found
-    return of_numbers(jvp, f, args, positions, value, path)
+    return of_numbers(jvp, f, args, positions, value, path, directions)
 
 
-def of_numbers(jvp: Any, f: Any, args: Any, position: Any, value: Any, path: Any) -> Any:
+def of_numbers(jvp: Any, f: Any, args: Any, position: Any, value: Any, path: Any, directions: Any) -> Any:
     """The derivatives of the numbers of a result by those of an argument."""
     x = args[position]
     if not is_array(x):
         return at_path(jvp(f, args, placed(len(args), position, 1.0))[1], path)
+    if directions is not None and directions > 1:
+        return of_several_numbers(jvp, f, args, position, value, path, directions)
     result = np.empty((*np.shape(value), *x.shape))
     for i in each(x.shape):
         unit = np.zeros(x.shape, x.dtype)
@@ -85,6 +94,61 @@ def of_numbers(jvp: Any, f: Any, args: Any, position: Any, value: Any, path: Any
         else:
             result[i] = column
     return result
+
+
+def of_several_numbers(jvp: Any, f: Any, args: Any, position: Any, value: Any, path: Any, directions: Any) -> Any:
+    """The same with so many tangents in a sweep; those of the last one beyond the end are zero."""
+    x = args[position]
+    result = np.empty((*np.shape(value), x.size))
+    for start in range(0, x.size, directions):
+        tangents: Any = ()
+        for k in upto(directions):
+            unit = np.zeros(x.size, x.dtype)
+            if start + k < x.size:
+                unit[start + k] = 1.0
+            tangents = (*tangents, placed(len(args), position, unit.reshape(x.shape)))
+        found = jvp(f, args, *tangents)
+        for k in upto(directions):
+            if start + k < x.size:
+                column = at_path(found[k + 1], path)
+                if is_array(value):
+                    for j in each(value.shape):
+                        result[(*j, start + k)] = column[j]
+                else:
+                    result[start + k] = column
+    return result.reshape((*np.shape(value), *x.shape))
+
+
+def of_rows(grad: Any, f: Any, args: Any, positions: Any, value: Any, path: Any) -> Any:
+    """The derivatives of a result, or of each of several, by reverse mode: a sweep for each number of the results."""
+    found: Any = ()
+    if isinstance(value, tuple):
+        for k, part in enumerate(value):
+            found = (*found, of_rows(grad, f, args, positions, part, (*path, k)))
+        return found
+    chosen = as_tuple(positions)
+    inputs = only(args, chosen)
+    if not is_array(value):
+
+        def number(given: Any) -> Any:
+            return at_path(f(*exchanged(args, chosen, given)), path)
+
+        found = grad(number)(inputs)
+        return found if isinstance(positions, tuple) else found[0]
+    for x in inputs:
+        found = (*found, np.empty((*value.shape, *np.shape(x))))
+    for j in each(value.shape):
+
+        def element(given: Any) -> Any:
+            return at_path(f(*exchanged(args, chosen, given)), path)[j]  # noqa: B023 - it is called here and now
+
+        for bar, result in zip(grad(element)(inputs), found, strict=True):
+            if is_array(bar):
+                for i in each(bar.shape):
+                    result[(*j, *i)] = bar[i]
+            else:
+                result[j] = bar
+    return found if isinstance(positions, tuple) else found[0]
 
 
 def at_path(x: Any, path: Any) -> Any:

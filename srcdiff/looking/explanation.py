@@ -206,7 +206,8 @@ def kept_values(work: Compilation, given: Mapping[str, Any]) -> Iterator[Kept]:
                 size = sizes.of(operation) if isinstance(operation, Alloc) else None
                 formula = _unknown_size(operation) if size is None else str(size)
                 formula += "" if function is work.main else " * calls"
-                nbytes = size.evaluated(values) if size is not None and given and function is work.main else None
+                known = size is not None and not (isinstance(operation, Alloc) and operation.grows)
+                nbytes = size.evaluated(values) if size and known and given and function is work.main else None
                 variable = _user_name(operation.out.name.removeprefix("kept_"), operation.keeps)
                 found.append(Kept(variable, operation.keeps, formula, nbytes, operation.out.name))
     yield from sorted(found, key=lambda k: (k.span.file, k.span.line))

@@ -14,7 +14,7 @@ from srcdiff.ir.types import FLOAT, Array, is_float
 from srcdiff.passes.compilation import Compilation
 from srcdiff.source.abstract import Abstract, Items, List, Record, Static, Stored, Tuple, remade
 from srcdiff.source.derivatives import Reading
-from srcdiff.source.signature import Part, parts_of_arguments
+from srcdiff.source.signature import Part, is_written, parts_of_arguments
 
 
 def leaves(x: Abstract, reading: Reading) -> list[Value]:
@@ -276,7 +276,7 @@ def _template_of_request(state: Compilation) -> str:
         if isinstance(x, Stored):
             return f"({', '.join(_next() for _ in (*x.arrays, x.length))})"
         if isinstance(x, Static) and not isinstance(x.value, bool | int | float):
-            return repr(x.value) if constant else "None"
+            return repr(x.value) if constant and is_written(x) else "None"
         if isinstance(x, Value) and not constant and not is_float(x.type):
             return "None"  # data has no gradient
         return _next()

@@ -6,6 +6,7 @@ Tuples, lists, ranges, functions and strings exist only here; the IR has scalars
 from __future__ import annotations
 
 import ast
+import enum
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -379,7 +380,7 @@ def scalar_of(d: Description) -> Scalar | None:
         type_ = d.detail[0]
         if type_ is bool:
             return BOOL
-        if type_ is int:
+        if type_ is int or issubclass(type_, enum.IntEnum | enum.IntFlag):
             return INT
         if type_ is float:
             return FLOAT

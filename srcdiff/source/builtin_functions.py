@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import enum
 import types
 from collections.abc import Callable
 
@@ -119,7 +120,7 @@ class Builtins(Sequences):
         """`dict(other, name=value)`."""
         if of and not (len(of) == 1 and isinstance(of[0], Record) and of[0].kind.is_mapping):
             self.refuse("SD102", node, f"a dictionary of {self.said(of[0])} is outside the language", help_=_WRITE_OUT)
-        found: dict[str | int, Abstract] = {}
+        found: dict[str | int | enum.Enum, Abstract] = {}
         for other in of:
             assert isinstance(other, Record)
             found |= dict(zip(other.kind.names, other.items, strict=True))

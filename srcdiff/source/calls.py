@@ -6,6 +6,7 @@ import ast
 import builtins
 import contextlib
 import dataclasses
+import enum
 import functools
 import inspect
 import itertools
@@ -137,6 +138,11 @@ class Calls(Compiled):
     ) -> Abstract:
         raise NotImplementedError
 
+    def call_inside(
+        self, inside: tuple[Any, ...], args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+    ) -> Abstract:
+        raise NotImplementedError
+
     def call_tangent(self, maker: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST) -> Abstract:
         raise NotImplementedError
 
@@ -234,6 +240,8 @@ class Calls(Compiled):
         as_type = numba_type(target)
         if as_type is not None and not keywords:
             return self.call_numba_type(as_type, args, node)
+        if isinstance(target, enum.EnumType) and len(args) == 1 and not keywords:
+            return self.member_of(target, args[0], node)
         if isinstance(target, type) and issubclass(target, tuple) and hasattr(target, "_fields"):
             return self.make_namedtuple(target, args, keywords, node)
         if isinstance(target, type) and dataclasses.is_dataclass(target):
@@ -265,8 +273,7 @@ class Calls(Compiled):
             return self.make_derivative(maker, args, keywords, node)
         inside = getattr(target, "__srcdiff_inside__", None)
         if inside is not None:
-            function, *given = inside
-            return self.call_plain(function, [*map(Static, given), *args], keywords, node)
+            return self.call_inside(inside, args, keywords, node)
         outside = getattr(target, "__srcdiff_outside__", None)
         if outside is not None:
             self.refuse("SD102", node, outside)
@@ -287,6 +294,16 @@ class Calls(Compiled):
         if hasattr(target, "py_func"):
             self.guard(Attribute(Constant(target), "py_func"), getattr(target, "py_func", None))
         return self.call_plain(target, args, keywords, node)
+
+    def member_of(self, kind: enum.EnumType, value: Abstract, node: ast.AST) -> Abstract:
+        """The member of an enum that has the value."""
+        if not isinstance(value, Static):
+            message = f"which member of `{kind.__name__}` is meant must be known when the function is compiled"
+            self.refuse("SD205", node, message, help_="pass the member as an argument")
+        try:
+            return Static(kind(value.value))
+        except (ValueError, TypeError, KeyError) as error:
+            self.raise_always(type(error), str(error))
 
     def vectorized(self, function: np.vectorize, node: ast.AST) -> Abstract:
         """What `@np.vectorize` has made of a function."""
@@ -364,6 +381,8 @@ class Calls(Compiled):
             self.refuse("SD304", node, "`pow` with a modulus is outside the language")
         if primitive in ("int", "float") and args and isinstance(args[0], Static) and isinstance(args[0].value, str):
             return self.number_in_text({"int": int, "float": float}[primitive], args, node)
+        if target in (int, float, bool, abs) and len(args) == 1 and self.is_large(args[0]):
+            return self.of_large(target, args[0], node)
         if len(args) != row.arity:
             if primitive == "log" and len(args) == 2:
                 top, bottom = (self.call_primitive("log", [a], {}, node) for a in args)
@@ -375,6 +394,8 @@ class Calls(Compiled):
                 first = self.call_primitive(primitive, args[:2], {}, node)
                 return self.call_primitive(primitive, [first, *args[2:]], {}, node)
             self.refuse("SD304", node, f"`{primitive}` takes {row.arity} arguments, {len(args)} are given")
+        if primitive == "power" and isinstance(target, np.ufunc):
+            return self.power_of_elements(self.number(args[0], node), self.number(args[1], node), node)
         if primitive == "power":
             return self.binary(ast.Pow, args[0], args[1], node)
         if primitive in ("logical_and", "logical_or"):  # whose operands are numbers that are not zero
@@ -388,12 +409,21 @@ class Calls(Compiled):
             values = [self.cast(v, FLOAT) if not is_float(v.type) else v for v in values]
         if primitive in ("int", "float", "bool"):
             kind = {"int": INT, "float": FLOAT, "bool": BOOL}[primitive]
+            if kind == INT:
+                self.require_exact(values[0])
             return self.whose(target, args, self.unheld(self.cast(values[0], kind)))
         if target is abs and values[0].type == BOOL and not self.is_pythons(args[0]):
             return values[0]
         if row.result != "bool":
             values = [self.plain_number(v) for v in values]
         return self.whose(target, args, self.apply(primitive, *values))
+
+    def of_large(self, target: Any, large: Static, node: ast.AST) -> Abstract:
+        """A builtin function of an integer that has no place in 64 bits."""
+        try:
+            return Static(target(large.value))
+        except OverflowError as error:
+            self.raise_always(OverflowError, str(error))
 
     def whose(self, target: Any, args: list[Abstract], result: Value) -> Value:
         """The result of a function: of one of `math` or a builtin one it is known that it is Python's number."""
@@ -544,6 +574,8 @@ class Calls(Compiled):
     def told(self, x: Abstract, values: list[Value], node: ast.AST) -> tuple[Any, str]:
         """Something of the kind of an argument, and how it is written; what is computed joins the values."""
         match self.array_of(x, node) if isinstance(x, List) else self.forced(x):
+            case Static(value=enum.Enum()):
+                raise NotImplementedError
             case Static(value=None | bool() | int() | str() as constant) if "{" not in str(constant):
                 return constant, repr(constant)
             case Static(value=float() as constant) if math.isfinite(constant):

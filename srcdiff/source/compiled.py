@@ -110,7 +110,8 @@ class Compiled(Kernels):
         if not found or len(results(found)) > 1:
             said = " and ".join(f"`{spelled(s)}`" for s in known)
             given_as = ", ".join(f"`{n}`, {self.said(x)}" for n, x in bound.items())
-            message = f"`{captured.name}` is compiled for {said}, to which Numba does not convert {given_as}"
+            why = "among which the layout of arrays decides for" if found else "to which Numba does not convert"
+            message = f"`{captured.name}` is compiled for {said}, {why} {given_as}"
             raise Refusal(Problem("SD304", message, span, help=f"convert what is passed, or {_ANY_TYPES}"))
         return found
 

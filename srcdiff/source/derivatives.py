@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from srcdiff.diagnostics import DifferentiationError, Refusal
 from srcdiff.ir.clone import inline, renamed
 from srcdiff.ir.nodes import Block, Const, Function, Operation, Program, Value, walk
 from srcdiff.ir.types import FLOAT, Array, Stack, is_float
+from srcdiff.options import require_inside
 from srcdiff.source.abstract import (
     Abstract,
     Closure,
@@ -99,25 +100,47 @@ class Derivatives(Recursion):
             self.refuse("SD304", node, "a derivative needs a function")
         options = [self.plain_option(x, node) for x in args[1:]]
         named = {name: self.plain_option(x, node) for name, x in keywords.items()}
-        _, names = self.parameters(args[0], node)
+        captured, names = self.parameters(args[0], node)
         try:
-            return Transformed(maker(names, *options, **named), args[0])
+            return Transformed(maker(captured.name, names, _stars(captured.node), *options, **named), args[0])
         except (TypeError, ValueError) as error:
             self.refuse("SD304", node, str(error))
 
     def call_tangent(self, maker: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST) -> Abstract:
-        """`srcdiff.jvp(f, primals, tangents)`."""
-        if len(args) != 3 or keywords or not (isinstance(args[1], Tuple) and isinstance(args[2], Tuple)):
+        """`srcdiff.jvp(f, primals, tangents)`; the library gives several tuples of tangents, for as many directions."""
+        self.require_options(keywords, node)
+        groups = [x.items for x in args[1:] if isinstance(x, Tuple)]
+        if len(args) < 3 or len(groups) != len(args) - 1 or (len(args) > 3 and not self.frame.library):
             self.refuse("SD304", node, "`jvp` takes a function, a tuple of arguments and a tuple of their tangents")
-        function, primals, tangents = args[0], args[1].items, args[2].items
-        if len(primals) != len(tangents):
-            self.refuse("SD304", node, f"{len(primals)} primals and {len(tangents)} tangents are given")
-        chosen = tuple(k for k, t in enumerate(tangents) if t != Static(None))
+        function, (primals, *directions) = args[0], groups
+        for tangents in directions:
+            if len(primals) != len(tangents):
+                self.refuse("SD304", node, f"{len(primals)} primals and {len(tangents)} tangents are given")
+        chosen = tuple(k for k, t in enumerate(directions[0]) if t != Static(None))
         if not chosen and not self.frame.library:
             self.refuse("SD304", node, "`jvp` needs a tangent that is not None")
         _, names = self.parameters(function, node)
-        derivative = Transformed(maker(names, chosen), function)
-        return self.call_derivative(derivative, [*primals, *(tangents[k] for k in chosen)], {}, node)
+        derivative = Transformed(maker(names, chosen, len(directions)), function)
+        return self.call_derivative(derivative, [*primals, *(t[k] for t in directions for k in chosen)], {}, node)
+
+    def call_inside(
+        self, inside: tuple[Any, ...], args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+    ) -> Abstract:
+        """A derivative that is made of others: a function of the library, with what it is given first."""
+        function, *given = inside
+        known = inspect.signature(function).parameters
+        if "backend" in known:
+            self.require_options({n: x for n, x in keywords.items() if n != "wrt"}, node, known)
+        return self.call_plain(function, [*map(Static, given), *args], keywords, node)
+
+    def require_options(
+        self, keywords: dict[str, Abstract], node: ast.AST, known: Collection[str] = ("backend",)
+    ) -> None:
+        """Options for how code is compiled are those of the function around it."""
+        try:
+            require_inside({name: self.plain_option(x, node) for name, x in keywords.items()}, known)
+        except (TypeError, ValueError) as error:
+            self.refuse("SD304", node, str(error))
 
     def call_positions_of(self, node: ast.AST, function: Abstract, wrt: Abstract) -> Abstract:
         _, names = self.parameters(function, node)
@@ -395,8 +418,9 @@ class Derivatives(Recursion):
     ) -> Abstract:
         """The result of the derivative, as the user's code sees it."""
         if derivation.mode == "forward":
-            parts = [self.like_result(reading.result, values) for _ in range(1 + derivation.with_value)]
-            return Tuple(tuple(parts)) if derivation.with_value else parts[0]
+            count = derivation.with_value + derivation.directions
+            parts = [self.like_result(reading.result, values) for _ in range(count)]
+            return Tuple(tuple(parts)) if count > 1 else parts[0]
         kept = derivation.with_value or derivation.has_aux
         result = self.like_result(reading.result, values) if kept else None
         bars = [self.like_argument(given[n], reading.arguments[n], reading.lists, values) for n in derivation.wrt]
@@ -443,6 +467,12 @@ class Derivatives(Recursion):
 def _names(node: ast.FunctionDef | ast.Lambda) -> tuple[str, ...]:
     arguments = node.args
     return tuple(a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
+
+
+def _stars(node: ast.FunctionDef | ast.Lambda) -> dict[str, str]:
+    """The parameters that take any number of arguments, as they are written."""
+    given = (("*", node.args.vararg), ("**", node.args.kwarg))
+    return {a.arg: f"{star}{a.arg}" for star, a in given if a is not None}
 
 
 def as_passed(

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import enum
 import itertools
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
+import numpy as np
+
 from srcdiff.diagnostics import InternalError, Problem, Refusal, Span
 from srcdiff.ir.nodes import Alloc, Block, If, Loop, NewStack, Operation, Raise, Value
+from srcdiff.ir.primitives import length_of_range
 from srcdiff.ir.types import BOOL, INT, Array, Stack, Type, is_float
 from srcdiff.source.abstract import (
     CONTIGUOUS,
@@ -56,6 +60,7 @@ from srcdiff.source.abstract import (
     scalar_of,
 )
 from srcdiff.source.capture import Captured
+from srcdiff.source.enumerations import plain_number, spelled
 from srcdiff.source.liveness import read_after_turns
 from srcdiff.source.scopes import assigned_names, inner_scopes
 from srcdiff.source.shapes import ANYTHING, Doubt, Shapes
@@ -189,9 +194,13 @@ class Environment(Shapes):
         if isinstance(x, Value):
             return x
         if isinstance(x, Static) and isinstance(x.value, bool | int | float):
-            if isinstance(x.value, int) and not -(2**63) <= x.value < 2**63:
-                self.refuse("SD203", node, "an integer that needs more than 64 bits", help_="write it as a float")
-            return self.const(x.value)
+            number = x.value if isinstance(x.value, np.generic) else plain_number(x.value)
+            if number is None:
+                message = f"`{type(x.value).__name__}` defines operators of its own, which is outside the language"
+                self.refuse("SD102", node, message, help_="write a function that does it, and call that")
+            if isinstance(number, int) and not -(2**63) <= number < 2**63:
+                self.refuse("SD203", node, "an integer that needs more than 64 bits", help_="make it a float")
+            return self.const(number)
         if isinstance(x, Optional):
             return self.value(self.present(x), node)
         if isinstance(x, Maybe | Poison | Missing):
@@ -207,6 +216,8 @@ class Environment(Shapes):
                 return {"int64": "an integer", "bool": "a truth value"}.get(x.scalar.dtype, "a float")
             case Static(value=None):
                 return "`None`"
+            case Static(value=enum.Enum()):
+                return f"`{spelled(x.value)}`"
             case Static():
                 return f"a {type(x.value).__name__}"
             case Tuple():
@@ -885,7 +896,7 @@ class Environment(Shapes):
         if bounds is None or attempt.test is not None:
             return False
         known = [self.constants.get(b) for b in bounds]
-        return all(isinstance(k, int) for k in known) and len(range(*known)) > 0  # type: ignore[arg-type]
+        return all(isinstance(k, int) for k in known) and length_of_range(*known) > 0  # type: ignore[arg-type]
 
     def last_values(
         self,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import enum
 import operator
+import re
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 
@@ -52,6 +54,7 @@ from srcdiff.source.abstract import (
     leaf_types,
     loosened,
 )
+from srcdiff.source.enumerations import attribute_of, spelled
 from srcdiff.source.environment import UNASSIGNED, Frame, list_key
 from srcdiff.source.guards import (
     Attribute,
@@ -67,7 +70,7 @@ from srcdiff.source.guards import (
 )
 from srcdiff.source.lists import Lists
 from srcdiff.source.scopes import is_only_use
-from srcdiff.source.structures import Layout, is_plain_tuple, layout_of, own_methods
+from srcdiff.source.structures import Layout, is_key, is_plain_tuple, layout_of, mapping_layout, own_methods
 
 _BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Add: ("add", operator.add),
@@ -106,7 +109,7 @@ class Outside:
     place: Place
     name: str
     """The variable that it is, or is part of."""
-    path: tuple[str | int, ...]
+    path: tuple[Any, ...]
     """Which part."""
     value: Value
 
@@ -125,6 +128,8 @@ class Expressions(Lists):
         """Syntax outside the language that has been reported already."""
         self.outside: list[Outside] = []
         self.guards = Guards()
+        self.powers: set[Value] = set()
+        """Floats that are integers in Python, unless an exponent is below zero: powers of integers, and their sums."""
 
     def call(self, node: ast.Call) -> Abstract:
         raise NotImplementedError
@@ -243,7 +248,7 @@ class Expressions(Lists):
         value: Any,
         place: Place,
         name: str,
-        path: tuple[str | int, ...],
+        path: tuple[Any, ...],
         node: ast.AST,
         held: str | None = None,
     ) -> Abstract:
@@ -253,6 +258,10 @@ class Expressions(Lists):
         `held` by it: where that is guarded by how it is `made`, no guard is needed; where it is `fixed`, it cannot
         change while the guard holds, so that also its numbers are compiled in.
         """
+        if isinstance(value, enum.Enum):
+            if held is None:
+                self.guard(place, value)
+            return Static(value)
         layout = None if self.frame.library else layout_of(value)
         if (isinstance(value, tuple) and is_plain_tuple(type(value))) or layout is not None:
             return self.lift_parts(value, layout, place, name, path, node, held)
@@ -279,7 +288,7 @@ class Expressions(Lists):
         layout: Layout | None,
         place: Place,
         name: str,
-        path: tuple[str | int, ...],
+        path: tuple[Any, ...],
         node: ast.AST,
         held: str | None,
     ) -> Abstract:
@@ -304,9 +313,7 @@ class Expressions(Lists):
         if kind not in (tuple, list, dict, OrderedDict):
             self.guards.add_class(kind)
 
-    def input_from_outside(
-        self, value: Any, place: Place, name: str, path: tuple[str | int, ...], node: ast.AST
-    ) -> Value:
+    def input_from_outside(self, value: Any, place: Place, name: str, path: tuple[Any, ...], node: ast.AST) -> Value:
         for known in self.outside:
             if known.place.key == place.key:
                 return known.value
@@ -316,7 +323,8 @@ class Expressions(Lists):
             type_: Array | Scalar = Array(value.dtype.name, value.ndim)
         else:
             type_ = Scalar(value.dtype.name) if isinstance(value, np.floating) else FLOAT
-        new = Outside(place, name, path, Value(type_, "_".join([name, *map(str, path)])))
+        parts = [spelled(p) if isinstance(p, enum.Enum) else str(p) for p in path]
+        new = Outside(place, name, path, Value(type_, re.sub(r"\W", "_", "_".join([name, *parts]))))
         self.outside.append(new)
         self.given.add(new.value)
         if type(value) is float:
@@ -356,6 +364,7 @@ class Expressions(Lists):
         if op not in _BINARY:
             return self.matrix_product(left, right, node)
         primitive, fold = _BINARY[op]
+        self.require_values(node, left, right)
         if self.is_array(left) or self.is_array(right):
             dtype = self.promoted(getattr(np, primitive), (left, right), node)
             if op is ast.Pow:
@@ -419,28 +428,58 @@ class Expressions(Lists):
         if primitive == "power" and a.type in (INT, BOOL) and b.type in (INT, BOOL):
             exponent = self.constants.get(b)
             if exponent is None or exponent < 0:
-                a = self.cast(a, FLOAT)  # Python's int ** negative int is a float
+                power = self.apply(primitive, self.cast(a, FLOAT), b)  # Python's int ** negative int is a float
+                base = abs(self.constants.get(a, 3))
+                if exponent is None and base & (base - 1):  # powers of two are exact
+                    self.powers.add(power)
+                return power
+        if op in (ast.FloorDiv, ast.Mod):
+            self.require_exact(a)
+            self.require_exact(b)
         if (bitwise or op in (ast.LShift, ast.RShift)) and (is_float(a.type) or is_float(b.type)):
             self.refuse("SD203", node, "this operator needs integers", help_="convert with `int(...)`")
-        return self.apply(primitive, a, b)
+        result = self.apply(primitive, a, b)
+        if op in (ast.Add, ast.Sub, ast.Mult) and self.powers & {a, b} and all(self.is_whole(v) for v in (a, b)):
+            self.powers.add(result)
+        return result
+
+    def is_whole(self, value: Value) -> bool:
+        return value.type == INT or value in self.powers
+
+    def require_exact(self, value: Value) -> None:
+        """Raise where a power of integers, computed as a float, is so large that it may not be the integer it is."""
+        if value in self.powers:
+            large = self.apply("greater", self.apply("absolute", value), self.const(2.0**53))
+            text = "a power of integers is a float here, and beyond 2**53 not exact: multiply in a loop"
+            self.raise_if(large, OverflowError, text)
 
     def power_of_elements(self, base: Value, exponent: Value, node: ast.AST) -> Abstract:
         """A power in an array: NumPy has no negative powers of integers there."""
+        if is_float(base.type) or is_float(exponent.type):
+            return self.arithmetic(ast.Pow, base, exponent, node)
+        base, exponent = self.plain_number(base), self.plain_number(exponent)
         known = self.constants.get(exponent)
-        if exponent.type == INT and not is_float(base.type) and (known is None or known < 0):
+        if known is None or known < 0:
             negative = self.apply("less", exponent, self.const(0))
             self.raise_if(negative, ValueError, "Integers to negative integer powers are not allowed.")
-        return self.arithmetic(ast.Pow, base, exponent, node)
+        return self.apply("power", base, exponent)
 
     def numbers(self, left: Abstract, right: Abstract, node: ast.AST) -> tuple[Value, Value]:
         """Two scalars; an integer constant of more than 64 bits is a float beside a float, as Python takes it."""
         for large, other in ((left, right), (right, left)):
-            if isinstance(large, Static) and isinstance(large.value, int) and not -(2**63) <= large.value < 2**63:
+            if self.is_large(large):
                 beside = self.number(other, node)
                 if is_float(beside.type):
-                    as_float = self.const(float(large.value))
+                    as_float = self.number(self.of_large(float, large, node), node)
                     return (as_float, beside) if large is left else (beside, as_float)
         return self.number(left, node), self.number(right, node)
+
+    def is_large(self, x: Abstract) -> TypeGuard[Static]:
+        """Whether it is an integer that has no place in 64 bits."""
+        return isinstance(x, Static) and isinstance(x.value, int) and not -(2**63) <= x.value < 2**63
+
+    def of_large(self, target: Any, large: Static, node: ast.AST) -> Abstract:
+        raise NotImplementedError
 
     def plain_number(self, value: Value) -> Value:
         """A truth value in arithmetic is 0 or 1."""
@@ -541,8 +580,12 @@ class Expressions(Lists):
             return self.pythons_own(self.apply("logical_not", truth))
         operand = self.lazily(node.operand)
         primitive, fold = _UNARY[type(node.op)]
+        self.require_values(node, operand)
         if isinstance(operand, Static):
-            return Static(fold(operand.value))
+            try:
+                return Static(fold(operand.value))
+            except TypeError as error:
+                self.refuse("SD203", node, str(error))
         return self.unary(primitive, operand, node)
 
     def unary(self, primitive: str, operand: Abstract, node: ast.AST) -> Abstract:
@@ -575,6 +618,7 @@ class Expressions(Lists):
 
     def truth(self, x: Abstract, node: ast.AST) -> Static | Value:
         """Whether Python takes it for true."""
+        self.require_values(node, x)
         match x:
             case Static():
                 return Static(bool(x.value))
@@ -707,6 +751,7 @@ class Expressions(Lists):
         return link(0, self.expr(node.left))
 
     def compare(self, op: ast.cmpop, left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
+        self.require_values(node, left, right)
         if isinstance(op, ast.Is | ast.IsNot):
             return self.identical(left, right, isinstance(op, ast.IsNot), node)
         if isinstance(op, ast.In | ast.NotIn):
@@ -791,7 +836,10 @@ class Expressions(Lists):
         if isinstance(group, Record) and group.kind.is_mapping:
             return Static((self.key_position(group, item, node) is None) == negated)
         if isinstance(group, Static) and isinstance(item, Static):
-            return Static((item.value in group.value) != negated)
+            try:
+                return Static((item.value in group.value) != negated)
+            except TypeError as error:
+                self.refuse("SD203", node, str(error))
         if not isinstance(group, Tuple):
             self.refuse("SD102", node, "`in` works on tuples only", help_="write a loop that compares the elements")
         result: Abstract = Static(False)
@@ -845,7 +893,7 @@ class Expressions(Lists):
 
     def expr_Dict(self, node: ast.Dict) -> Abstract:
         """A dictionary whose keys are known."""
-        found: dict[str | int, Abstract] = {}
+        found: dict[str | int | enum.Enum, Abstract] = {}
         for key, value in zip(node.keys, node.values, strict=True):
             if key is None:
                 more = self.expr(value)
@@ -854,14 +902,14 @@ class Expressions(Lists):
                 found |= dict(zip(more.kind.names, more.items, strict=True))
                 continue
             known = self.expr(key)
-            if not (isinstance(known, Static) and type(known.value) in (str, int)):
-                message = "the keys of a dictionary must be texts or integers that are known when it is compiled"
+            if not (isinstance(known, Static) and is_key(known.value)):
+                message = "the keys of a dictionary must be texts, integers or members of enums that are known here"
                 self.refuse("SD102", key, message, help_="use a list")
             found[known.value] = self.expr(value)
         return self.dictionary(found)
 
-    def dictionary(self, items: Mapping[str | int, Abstract]) -> Record:
-        return Record(tuple(items.values()), Layout(dict, tuple(items)))
+    def dictionary(self, items: Mapping[str | int | enum.Enum, Abstract]) -> Record:
+        return Record(tuple(items.values()), mapping_layout(dict, items))
 
     def expr_ListComp(self, node: ast.ListComp) -> Abstract:
         return self.comprehension(node)
@@ -895,6 +943,10 @@ class Expressions(Lists):
                 return Static(found.item() if isinstance(found, np.generic) else found)
             case Static(value=np.ufunc()) if node.attr in _OF_UFUNCS:
                 return Method(base, node.attr)
+            case Static(value=enum.EnumType() as owner) if node.attr in owner.__members__:
+                return Static(owner.__members__[node.attr])
+            case Static(value=enum.Enum() as member):
+                return self.member_attribute(member, node)
             case Static(value=type() as owner) if node.attr in vars(owner):
                 return self.class_attribute(owner, node.attr, node)
             case Static() if not isinstance(base.value, str):
@@ -908,6 +960,17 @@ class Expressions(Lists):
             case Value(type=Scalar()):
                 return self.number_attribute(base, node)
         return Method(base, node.attr)
+
+    def member_attribute(self, member: enum.Enum, node: ast.Attribute) -> Abstract:
+        """The name of a member of an enum, or its value, which are constants."""
+        try:
+            value = attribute_of(member, node.attr)
+        except LookupError:
+            message = f"`{type(member).__name__}` says itself what `{node.attr}` is, which is outside the language"
+            self.refuse("SD102", node, message, help_="write a function that does it, and call that")
+        place = Attribute(Constant(member), f"_{node.attr}_")
+        self.guard(place, value)
+        return self.lift(value, place, node.attr, (), node, "fixed")
 
     def number_attribute(self, number: Value, node: ast.Attribute) -> Abstract:
         """NumPy's numbers have what arrays have."""
@@ -953,6 +1016,9 @@ class Expressions(Lists):
         return self.lift(found, place, name, (), node)
 
     def device_name(self, name: str, node: ast.AST) -> Abstract:
+        raise NotImplementedError
+
+    def require_values(self, node: ast.AST, *operands: Abstract) -> None:
         raise NotImplementedError
 
     def array_attribute(self, array: Value | Lazy, node: ast.Attribute) -> Abstract:
@@ -1036,6 +1102,11 @@ class Expressions(Lists):
                 position = self.expr(where)
                 if isinstance(position, Static):
                     return Static(base.value[position.value])
+            case Static(value=enum.EnumType() as kind):
+                name = self.expr(where)
+                if isinstance(name, Static) and name.value in kind.__members__:
+                    return Static(kind.__members__[name.value])
+                self.refuse("SD203", node, f"`{kind.__name__}` has no member {ast.unparse(where)}")
             case Static() if any(base.value is trick for trick in _INDEX_TRICKS):
                 return self.index_trick(base.value, where, node)
         self.refuse("SD203", node, f"{self.said(base)} cannot be indexed")

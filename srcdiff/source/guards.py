@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import enum
 import math
 import re
 import types
@@ -118,7 +119,7 @@ class Element:
     """An element of a tuple, a list or a dictionary."""
 
     of: Place
-    index: int | str
+    index: int | str | enum.Enum
 
     @property
     def scope(self) -> Scope:
@@ -126,13 +127,15 @@ class Element:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        return "item", self.of.key, self.index
+        return "item", self.of.key, type(self.index), self.index
 
     def text(self, name: Callable[[Any], str]) -> str:
-        return f"{self.of.text(name)}[{self.index!r}]"
+        index = name(self.index) if isinstance(self.index, enum.Enum) else repr(self.index)
+        return f"{self.of.text(name)}[{index}]"
 
     def read(self) -> Any:
-        return self.of.read()[self.index]
+        owner: Any = self.of.read()
+        return owner[self.index]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -204,6 +207,8 @@ def made(value: Any) -> Any:
 
     Of floats and arrays, which are read at every call, only the type.
     """
+    if isinstance(value, enum.Enum):
+        return Kept(value)
     layout = layout_of(value)
     if isinstance(value, tuple) or layout is not None:
         names, parts = (len(value), value) if layout is None else (layout, layout.taken_apart(value))

@@ -19,6 +19,10 @@ from srcdiff.source.optionals import Optionals
 _AXES = "xyz"
 _PLACES = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 _ATOMIC_HELP = "use `cuda.atomic.add`, the one atomic operation whose result does not depend on the order of threads"
+_WARP = 32
+"""Threads in a warp, of every GPU that there is."""
+_INSTEAD = {"laneid": "write `cuda.threadIdx.x % cuda.warpsize`, if blocks have threads along one axis"}
+_INSTEAD |= {place: f"write `cuda.{place}.x`" for place in _PLACES}
 _NUMBERS = {"float32": Scalar("float32"), "float64": FLOAT, "bool": BOOL}
 
 
@@ -50,7 +54,16 @@ class Kernels(Optionals):
             self.refuse("SD502", node, f"`cuda.{name}` has no meaning {where}", help_=help_)
         if first in _PLACES and rest in tuple(_AXES):
             return self.coordinate(f"cuda.{name}")
+        if name == "warpsize":
+            return Static(_WARP)
         return Static(DeviceName(name))
+
+    def require_values(self, node: ast.AST, *operands: Abstract) -> None:
+        """Refuse names of `numba.cuda` that are to be called, or have parts, where a value is needed."""
+        for x in operands:
+            if isinstance(x, Static) and isinstance(x.value, DeviceName):
+                help_ = _INSTEAD.get(x.value.name, "call it, or name a part of it")
+                self.refuse("SD502", node, f"{self.said(x)} has no value that srcdiff reads", help_=help_)
 
     def said(self, x: Abstract) -> str:
         if isinstance(x, Static) and isinstance(x.value, DeviceName):

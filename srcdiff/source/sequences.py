@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import enum
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from srcdiff.ir.nodes import If, Index, Loop, Operation, Value
+from srcdiff.ir.primitives import length_of_range
 from srcdiff.ir.types import INT, Array
 from srcdiff.source.abstract import (
     NOTHING,
@@ -505,6 +507,8 @@ class Sequences(Expressions):
                 return tuple(Static(name) for name in x.kind.names)
             case Static(value=str()):
                 return tuple(Static(c) for c in x.value)
+            case Static(value=enum.EnumType() | enum.Flag()):
+                return tuple(Static(member) for member in x.value)
             case Range():
                 return self.range_iteration(x)
             case List():
@@ -547,7 +551,7 @@ class Sequences(Expressions):
 
     def range_iteration(self, x: Range) -> Iteration:
         if isinstance(x.start, Static) and isinstance(x.stop, Static) and isinstance(x.step, Static):
-            length: Abstract = Static(len(range(x.start.value, x.stop.value, x.step.value)))
+            length: Abstract = Static(length_of_range(x.start.value, x.stop.value, x.step.value))
         elif isinstance(x.start, Static) and x.start.value == 0 and isinstance(x.step, Static) and x.step.value == 1:
             stop = self.value(x.stop)
             length = self.apply("where", self.apply("greater", stop, self.const(0)), stop, self.const(0))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+import math
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +25,10 @@ from srcdiff.source.abstract import (
     Stored,
     Tuple,
 )
+from srcdiff.source.enumerations import spelled
 from srcdiff.source.structures import is_plain_tuple, layout_of, parts_of
+
+_LARGEST = 2**63 - 1
 
 
 class Kept:
@@ -52,15 +57,20 @@ def key_of(value: Any, *, exact: bool = False) -> Any:
     which axes of arrays have the length one, if any has.
     """
     kind = type(value)
-    if kind is float or kind is int or kind is bool:
+    if kind is float or kind is bool:
         return kind
+    if kind is int:
+        return ("large", value) if is_large(value) else kind
     if isinstance(value, np.ndarray):
         return _key_of_array(value, exact)
+    if isinstance(value, enum.Enum):
+        return "constant", Kept(value)
     if isinstance(value, np.generic):
-        return ("text", str(value)) if kind is np.str_ else ("numpy", kind)
+        is_unsigned = kind is np.uint64 and is_large(int(value))
+        return ("text", str(value)) if kind is np.str_ else ("unsigned" if is_unsigned else "numpy", kind)
     if isinstance(value, tuple):
         return ("tuple", kind, *[key_of(v, exact=exact) for v in value]) if is_plain_tuple(kind) else ("other", kind)
-    if kind is list and all(isinstance(v, _NUMBERS) for v in value):
+    if kind is list and is_stored(value):
         return "list", frozenset(map(type, value))
     if value is None or kind is str:
         return "text", value
@@ -121,7 +131,10 @@ def described(key: Any, name: str, span: Span | None, *, exact: bool = False) ->
         case "record", layout, *parts:
             items = tuple(described(p, layout.part(name, k), span, exact=exact) for k, p in enumerate(parts))
             return Description("record", layout, items)
-        case "flag" | "text", value:
+        case "unsigned", _:
+            message = f"the argument `{name}` is an unsigned integer that needs all 64 bits"
+            raise DifferentiationError([Problem("SD201", message, span, help="pass it as a float")])
+        case "flag" | "text" | "large", value:
             return Description("static", (type(value), value))
         case "constant", kept:
             return Description("static", (type(kept.value), kept.value))
@@ -167,6 +180,20 @@ def _refused(name: str, span: Span | None, kind: type, dtype: np.dtype[Any] | No
     return DifferentiationError([Problem("SD201", message, span, help=help_)])
 
 
+def is_large(value: int) -> bool:
+    """Whether an integer of Python's has no place in 64 bits: then it is compiled in, as a constant is."""
+    return not -_LARGEST - 1 <= value <= _LARGEST
+
+
+def is_stored(values: list[Any]) -> bool:
+    """Whether a list is an array at run time: of numbers, which all have a place there."""
+    kinds = {type(v) for v in values}
+    if not all(issubclass(k, _NUMBERS) and not issubclass(k, enum.Enum) for k in kinds):
+        return False
+    integers = bool(values) and all(issubclass(k, int | np.integer) for k in kinds)
+    return not (integers and (is_large(max(values)) or is_large(min(values))))
+
+
 def is_on_device(value: Any) -> bool:
     """Whether it is an array in the memory of a GPU."""
     return hasattr(value, "__cuda_array_interface__") or getattr(value, "__cuda_ndarray__", False)
@@ -177,7 +204,11 @@ def layout_on_device(value: Any) -> tuple[np.dtype[Any], tuple[int, ...], bool]:
     if hasattr(value, "is_c_contiguous"):
         return np.dtype(value.dtype), tuple(value.shape), bool(value.is_c_contiguous())
     interface = value.__cuda_array_interface__
-    return np.dtype(interface["typestr"]), tuple(interface["shape"]), interface.get("strides") is None
+    dtype, shape, strides = np.dtype(interface["typestr"]), tuple(interface["shape"]), interface.get("strides")
+    in_order = strides is None or tuple(strides) == tuple(
+        dtype.itemsize * math.prod(shape[k + 1 :]) for k in range(len(shape))
+    )
+    return dtype, shape, in_order
 
 
 def to_differentiate_by(description: Description) -> Description:
@@ -193,6 +224,8 @@ def floats_for_integers(description: Description) -> Description:
     """A number to differentiate by is a float, also where the caller writes `3`."""
     if description.kind == "value" and description.detail == INT:
         return Description("value", FLOAT, description.parts)
+    if description.kind == "static" and _is_integer(description.detail[1]):
+        return Description("value", FLOAT)
     if description.kind == "items":
         return Description("stored", None, (Description("value", FLOAT),))
     if description.kind in ("tuple", "record", "stored"):
@@ -200,6 +233,11 @@ def floats_for_integers(description: Description) -> Description:
             description.kind, description.detail, tuple(floats_for_integers(p) for p in description.parts)
         )
     return description
+
+
+def _is_integer(value: Any) -> bool:
+    """Whether a constant is an integer that is a float, too."""
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**1023
 
 
 def type_text(d: Description) -> str:
@@ -227,6 +265,8 @@ def type_text(d: Description) -> str:
             return f"[{', '.join(type_text(p) for p in d.parts)}]"
         case "static":
             value = d.detail[1]
+            if isinstance(value, enum.Enum):
+                return spelled(value)
             return getattr(value, "__qualname__", None) or repr(value)
     return d.kind
 
@@ -294,7 +334,9 @@ def gradient_of_argument(d: Description, argument: Any, gradient: Any) -> Any:
 
 
 def holds_list(x: Abstract) -> bool:
-    """Whether the result of a function is, or contains, a list, a dictionary or a dataclass."""
+    """Whether the result of a function is, or contains, what generated code does not return as it is."""
+    if isinstance(x, Static):
+        return not is_written(x)
     return isinstance(x, Items | Stored | Record) or (isinstance(x, Tuple) and any(holds_list(i) for i in x.items))
 
 
@@ -303,9 +345,16 @@ def holds_stored(x: Abstract) -> bool:
     return isinstance(x, Stored) or (isinstance(x, Tuple | Record | Items) and any(map(holds_stored, x.items)))
 
 
+def is_written(x: Static) -> bool:
+    """Whether generated code returns a constant by writing it: not a function, or a member of an enum."""
+    return x.value is None or type(x.value) is str or isinstance(x.value, bool | int | float)
+
+
 def listed(x: Abstract, result: Any) -> Any:
     """The result with its lists, which come as tuples of known length or as arrays with their length."""
     match x:
+        case Static() if not is_written(x):
+            return x.value
         case Items():
             return [listed(i, r) for i, r in zip(x.items, result, strict=True)]
         case Stored():

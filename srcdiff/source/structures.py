@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import enum
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+from srcdiff.source.enumerations import spelled
 
 _MAPPINGS = (dict, collections.OrderedDict)
 
@@ -16,7 +19,9 @@ class Layout:
     """How a dictionary, a dataclass, or a list of other things than numbers is made: its class, and what it names."""
 
     kind: type
-    names: tuple[str | int, ...]
+    names: tuple[str | int | enum.Enum, ...]
+    types: tuple[type, ...] = ()
+    """What the names are, where there are members of enums among them: some are equal to texts and integers."""
     shadowed: tuple[str, ...] = ()
     """What the class of a dataclass has, and this instance has something else in its place."""
 
@@ -31,11 +36,15 @@ class Layout:
     def part(self, owner: str, k: int) -> str:
         """How a part is written, where `owner` is the whole."""
         name = self.names[k]
+        if isinstance(name, enum.Enum):
+            return f"{owner}[{spelled(name)}]"
         return f"{owner}.{name}" if self.is_dataclass else f"{owner}[{name!r}]"
 
     def variable(self, owner: str, k: int) -> str:
         """What a part is called where it has a name of its own."""
-        return re.sub(r"\W", "_", f"{owner}_{self.names[k]}") if owner else ""
+        name = self.names[k]
+        name = spelled(name) if isinstance(name, enum.Enum) else name
+        return re.sub(r"\W", "_", f"{owner}_{name}") if owner else ""
 
     def taken_apart(self, value: Any) -> list[Any]:
         return [getattr(value, str(n)) for n in self.names] if self.is_dataclass else [value[n] for n in self.names]
@@ -56,18 +65,30 @@ class Layout:
         return made
 
 
+def is_key(value: Any) -> bool:
+    """Whether it can be a key of a dictionary that is taken apart."""
+    return type(value) in (str, int) or isinstance(value, enum.Enum)
+
+
+def mapping_layout(kind: type, keys: Iterable[str | int | enum.Enum]) -> Layout:
+    """The layout of a dictionary with these keys."""
+    names = tuple(keys)
+    plain = all(type(name) in (str, int) for name in names)
+    return Layout(kind, names, () if plain else tuple(map(type, names)))
+
+
 def layout_of(value: Any) -> Layout | None:
     """The layout of a dictionary, a dataclass or a list; None for anything else, and for keys of other kinds."""
     kind = type(value)
     if kind in _MAPPINGS:
-        return Layout(kind, tuple(value)) if all(type(key) in (str, int) for key in value) else None
+        return mapping_layout(kind, value) if all(is_key(key) for key in value) else None
     if kind is list:
         return Layout(list, tuple(range(len(value))))
     if dataclasses.is_dataclass(kind):
         names = tuple([f.name for f in dataclasses.fields(kind)])
         own = getattr(value, "__dict__", ())
         shadowed = [n for n in own if n not in names and hasattr(kind, n)] if len(own) > len(names) else ()
-        return Layout(kind, names, tuple(shadowed))
+        return Layout(kind, names, shadowed=tuple(shadowed))
     return None
 
 

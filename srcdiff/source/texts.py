@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import enum
 import re
 import string
 from typing import Any
@@ -171,7 +172,7 @@ class Texts(Language):
     def exception_argument(self, x: Abstract, node: ast.AST) -> Any:
         """An argument of an exception: a constant, a value, a text with values, or a tuple of the first two."""
         match x:
-            case Static(value=None | str() | int() | float()):
+            case Static(value=None | str() | int() | float()) if not isinstance(x.value, enum.Enum):
                 return x.value
             case Value():
                 return x

@@ -36,6 +36,7 @@ from srcdiff.ir.nodes import (
     Value,
     walk,
 )
+from srcdiff.ir.primitives import length_of_range
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, is_float
 from srcdiff.source.abstract import (
     INTEGER,
@@ -819,7 +820,7 @@ class Reader(Derivatives):
         code = self.loop(node, node, (bounds[0], bounds[1], bounds[2]), None, turn)
         # Something in the body must know the counter, or a name has one type in one turn and another in the next.
         unknown = any(p.code in ("SD202", "SD203", "SD205") for p in self.problems[mark.problems :])
-        short = len(known) == 3 and len(range(*known)) <= 32
+        short = len(known) == 3 and length_of_range(*known) <= 32
         if short and (unknown or node in self.split) and self.written_out(node, range(*known), mark, body):
             return
         self.after_loop(code, node)
@@ -1298,7 +1299,10 @@ def _result_values(reader: Reader, result: Abstract) -> tuple[list[Value], list[
     if isinstance(result, Static | Value | Group | Items | Stored):
         description = loosened(describe(result))
         if leaf_types(description) is not None:
-            return reader.leaves(result, description), reader.operations
+            try:
+                return reader.leaves(result, description), reader.operations
+            except Refusal as refusal:
+                raise DifferentiationError([refusal.problem] if refusal.problem is not None else []) from None
     raise DifferentiationError(
         [Problem("SD401", f"the result is {reader.said(result)}", reader.span, help="return a float")]
     )

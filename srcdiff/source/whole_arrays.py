@@ -183,6 +183,8 @@ class WholeArrays(Iterators):
         sizes, places, straight = self.broadcast(lazies, node)
         lazies = [self.once(lazy, sizes, node) for lazy in lazies]
         single = dtype == "float32"
+        if dtype == "bool" and len(lazies) == 2 and "float32" in (lazies[0].dtype, lazies[1].dtype):  # compared in one
+            single = self.promoted(np.add, operands, node) == "float32"
 
         def at(where: Places) -> Value:
             values = [lazy.at(place(where)) for lazy, place in zip(lazies, places, strict=True)]

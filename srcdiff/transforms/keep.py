@@ -1,7 +1,8 @@
 """The forward sweep: the program, with the values that the reverse sweep needs put where it finds them.
 
-A kept value goes into an array indexed by the turns of the loops around it, if their number is known before the
-outermost of them starts; else onto a stack. What stands in a branch outside of all loops is yielded by the branch.
+A kept value goes into an array indexed by the iterations of the loops around it, if their number is known before the
+outermost of them starts; else onto a stack. Where one of the loops may end long before, the array grows with the
+iterations that it runs (growing.py). What stands in a branch outside of all loops is yielded by the branch.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import replace
 from srcdiff.analyses.lengths import Lengths
 from srcdiff.analyses.saved_values import Decision, Plan
 from srcdiff.analyses.structure import Structure, handed_on, made_anew
+from srcdiff.analyses.trip_counts import TripCounts
 from srcdiff.diagnostics import Span
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
@@ -47,6 +49,7 @@ class Keeper:
     def __init__(self, function: Function, structure: Structure, plan: Plan) -> None:
         self.structure, self.plan = structure, plan
         self.lengths = Lengths(function)
+        self.trip_counts = TripCounts(self.lengths, function.params)
         self.storage: dict[Value, Storage] = {}
         self.lifted: dict[Value, Value] = {}
         self.builder = Builder()
@@ -124,8 +127,10 @@ class Keeper:
 
     def naturals(self, limit: int) -> set[Value]:
         """Lengths of what was made before, at top level: they are not negative."""
-        before = [o for o in self.structure.top.operations if self.structure.start[o] < limit]
-        return {n for o in before if isinstance(o, Alloc) for n in o.shape}
+        return {n for o in self.made_before(limit) if isinstance(o, Alloc) for n in o.shape}
+
+    def made_before(self, limit: int) -> list[Operation]:
+        return [o for o in self.structure.top.operations if self.structure.start[o] < limit]
 
     def name(self, value: Value) -> str:
         definition = self.structure.definition.get(value)
@@ -135,16 +140,19 @@ class Keeper:
     def new_storage(self, value: Value, loops: list[Loop]) -> Storage:
         statement = self.structure.top_statement(self.structure.home[value])
         into = self.before.setdefault(statement, [])
-        name = self.name(value)
-        sizes = self.sizes(loops, statement, into) if isinstance(value.type, Scalar) else None
-        if sizes is None:
+        name, keeps = self.name(value), self.place(value, loops)
+        before = self.made_before(self.structure.start[statement])
+        order = self.trip_counts.order(loops, before) if isinstance(value.type, Scalar) else None
+        sizes = None if order is None else self.sizes(order, statement, into)
+        if order is None or sizes is None:
             assert not isinstance(value.type, Stack)
             stack = Value(Stack(value.type), name)
-            into.append(NewStack(stack, self.place(value, loops)))
+            into.append(NewStack(stack, keeps))
             return Storage(stack, None)
         array = Value(Array(value.scalar.dtype, len(sizes)), name)
-        into.append(Alloc(array, tuple(sizes), keeps=self.place(value, loops)))
-        return Storage(array, tuple(loops))
+        grows = not self.trip_counts.are_taken_anyway(loops, before)
+        into.append(Alloc(array, tuple(sizes), keeps=keeps, grows=grows))
+        return Storage(array, tuple(order))
 
     def place(self, value: Value, loops: list[Loop]) -> Span | None:
         """Where the value is computed; what a loop carries, at the loop."""

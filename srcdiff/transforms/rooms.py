@@ -10,8 +10,11 @@ def f_grad(x):                               def f_grad(x, x_bar_room, kept_room
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from srcdiff.diagnostics import Span
 from srcdiff.ir.aliasing import points_to
@@ -89,3 +92,8 @@ def kept_elsewhere(functions: Iterable[Function]) -> tuple[Span, ...]:
     """The places of values that are kept, but in no room: one array for each, or in a recursive function."""
     operations = [o for f in functions for o in walk(f.body) if isinstance(o, Alloc | NewStack) and o.room is None]
     return tuple(o.keeps for o in operations if o.keeps is not None)
+
+
+def no_memory(rooms: Sequence[Room]) -> list[Any]:
+    """What says that there is no memory yet."""
+    return [np.empty((room.start,) * room.rank, room.dtype) for room in rooms]

@@ -38,6 +38,7 @@ from srcdiff.ir.nodes import (
     View,
     changed,
 )
+from srcdiff.ir.primitives import length_of_range
 from srcdiff.ir.types import INT, Array, Stack
 from srcdiff.library.calls import LIBRARY
 from srcdiff.transforms.counters import count_in_step
@@ -188,7 +189,7 @@ class _Forward:
         if not loop.counted or loop.bounds is None or loop.count is not None:
             return False
         known = [self.builder.constants.get(b) for b in loop.bounds]
-        return all(isinstance(k, int) for k in known) and len(range(*known)) == 1  # type: ignore[arg-type]
+        return all(isinstance(k, int) for k in known) and length_of_range(*known) == 1  # type: ignore[arg-type]
 
     def once(self, loop: Loop, into: list[Operation]) -> None:
         """A loop of one turn is that turn."""

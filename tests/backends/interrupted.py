@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any
 
 import srcdiff
-import srcdiff.pipeline
+import srcdiff.compiling
 
 HANDLED: list[int] = []
 

@@ -29,7 +29,7 @@ MOMENTS = [
     ("TypeInferer.propagate", 1, "SIGALRM", "raises"),
     ("Lower.lower_assign", 10, "SIGINT", "default"),
     ("CPUCodeLibrary.finalize", 1, "SIGINT", "default"),
-    ("_take_steps", 1, "SIGINT", "default"),
+    ("compile_request", 1, "SIGINT", "default"),
     ("stream_list", 20, "SIGALRM", "returns"),
     ("Lower.lower_assign", 5, "SIGUSR1", "returns"),
 ]

@@ -191,7 +191,8 @@ def test_export_prints_code_alone_and_assumptions_beside_it(capsys, model):
     ("arguments", "said"),
     [
         (["model.py:loss", "--wrt", "v"], "`loss` has no argument `v`; it has w, x, y, ridge"),
-        (["model.py:gradient", "--wrt", "w"], "is a derivative already"),
+        (["model.py:gradient", "--wrt", "w"], "is a derivative already: leave out --wrt"),
+        (["model.py:gradient", "--mode", "hvp"], "is a derivative already: leave out --mode"),
         (["model.py:every", "--example", "np.ones(2), np.ones((3, 2)), np.ones(3)"], "export what it calls"),
         (["model.py:loss", "-o", "nowhere/loss.py"], "nowhere/loss.py cannot be written: No such file or directory"),
     ],
@@ -200,6 +201,13 @@ def test_wrong_exports_are_explained(capsys, model, arguments, said):
     status, _, error = call(capsys, "export", *arguments)
     assert status == 2
     assert said in error
+
+
+@pytest.mark.parametrize("seconds", ["-1", "nan", "soon"])
+def test_times_to_measure_are_numbers_that_are_not_negative(capsys, model, seconds):
+    status, _, error = call(capsys, "bench", "model.py:loss", f"--seconds={seconds}")
+    assert status == 2
+    assert f"it is a number, zero or more, not '{seconds}'" in error
 
 
 def test_derivative_of_a_file_is_exported_as_it_is(capsys, model):

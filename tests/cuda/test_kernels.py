@@ -10,6 +10,7 @@ import pytest
 from numba import cuda, float32, float64
 
 import srcdiff
+from srcdiff.backends import python
 from srcdiff.cuda import kernel
 from tests.cuda.programs import PROGRAMS, Program
 
@@ -495,6 +496,25 @@ def warp(x, y):
 
 
 @kernel
+def in_first_lane(x, y):
+    i = cuda.grid(1)
+    if cuda.laneid == 0:
+        y[i] = x[i]
+
+
+@kernel
+def times_place(x, y):
+    i = cuda.grid(1)
+    y[i] = x[i] * cuda.threadIdx
+
+
+@kernel
+def minus_function(x, y):
+    i = cuda.grid(1)
+    y[i] = x[i] if cuda.syncthreads else -cuda.grid
+
+
+@kernel
 def returning(x, y):
     i = cuda.grid(1)
     y[i] = x[i]
@@ -515,6 +535,9 @@ def returning(x, y):
         (largest, "cuda.atomic.max(y, 0, x[i])", "`cuda.atomic.max` cannot be reversed"),
         (old_value, "y[i] = cuda.atomic.add(x, 0, 1.0)", "depends on the order"),
         (warp, "y[i] = cuda.shfl_sync(-1, x[i], 0)", "`cuda.shfl_sync` cannot be reversed"),
+        (in_first_lane, "if cuda.laneid == 0:", "`cuda.laneid` has no value that srcdiff reads"),
+        (times_place, "y[i] = x[i] * cuda.threadIdx", "write `cuda.threadIdx.x`"),
+        (minus_function, "y[i] = x[i] if cuda.syncthreads else", "`cuda.syncthreads` has no value"),
         (returning, "def returning(x, y):", "a kernel returns nothing"),
     ],
     ids=lambda x: getattr(x, "__name__", ""),
@@ -612,3 +635,59 @@ def products(x, y, z):
 def test_adjoints_that_do_not_fit(bars: Values, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         program_named("multiplied").adjoint[1, 4]((np.ones(4), np.ones(4)), bars)
+
+
+# -- launches ----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def in_warps(x, y):
+    i = cuda.grid(1)
+    if i < x.shape[0]:
+        y[i] = x[i] ** 2 * (i % cuda.warpsize + cuda.warpsize)
+
+
+@kernel
+def steps(x, n, y):
+    i = cuda.grid(1)
+    if i < x.shape[0]:
+        value = x[i]
+        for _ in range(n):
+            value = np.sin(value)
+        y[i] = value
+
+
+def test_warps_have_thirty_two_threads() -> None:
+    x, y, x_bar = np.arange(40.0), np.zeros(40), np.zeros(40)
+    in_warps.adjoint[2, 20]((x, y), (x_bar, np.ones(40)))
+    assert_equal(x**2 * (np.arange(40) % 32 + 32), y)
+    assert_equal(2.0 * x * (np.arange(40) % 32 + 32), x_bar)
+
+
+@pytest.mark.parametrize("threads", [0, 3])
+def test_thread_for_each_task(threads: int) -> None:
+    x, y, x_bar, x_dot, y_dot = np.arange(7.0), np.zeros(7), np.zeros(7), np.ones(7), np.zeros(7)
+    in_warps.forall(7, threads)(x, y)
+    assert_equal(x**2 * (np.arange(7) + 32), y)
+    in_warps.adjoint.forall(7, threads)((x, y), (x_bar, np.ones(7)))
+    assert_equal(2.0 * x * (np.arange(7) + 32), x_bar)
+    in_warps.jvp.forall(7, tpb=threads, stream=0, sharedmem=0)((x, y), (x_dot, y_dot))
+    assert_equal(2.0 * x * (np.arange(7) + 32), y_dot)
+
+
+def test_no_tasks_are_no_launch() -> None:
+    x_bar = np.full(3, 5.0)
+    in_warps.adjoint.forall(0)((np.ones(3), np.ones(3)), (x_bar, np.ones(3)))
+    assert_equal(5.0, x_bar)
+    with pytest.raises(ValueError, match="-1"):
+        in_warps.adjoint.forall(-1)
+
+
+def test_formulas_of_lengths_are_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    args, bars = (np.ones(4), 3, np.zeros(4)), (np.zeros(4), None, np.ones(4))
+    steps.adjoint[2, 2](args, bars)
+    x, x_bar = np.linspace(0.1, 0.4, 4), np.zeros(4)
+    expected = srcdiff.jacobian(lambda x: np.sin(np.sin(np.sin(np.sin(np.sin(x))))), backend="python")(x)
+    monkeypatch.setattr(python, "load", None)
+    steps.adjoint[2, 2]((x, 5, np.zeros(4)), (x_bar, None, np.ones(4)))
+    assert_equal(np.diag(expected), x_bar)

@@ -165,6 +165,16 @@ def test_what_numba_does_not_convert_is_refused(argument):
         srcdiff.grad(lambda x: repeated(x, 3) * 2.0, backend="python")(argument)
 
 
+@njit(["float64(float64[::1])", "int64(float64[:])"])
+def by_layout(a):
+    return a[0] * 1.5
+
+
+def test_signatures_that_only_the_layout_of_arrays_tells_apart_are_refused():
+    with pytest.raises(srcdiff.DifferentiationError, match=r"SD304.*the layout of arrays decides"):
+        srcdiff.grad(by_layout, backend="python")(np.ones(2))
+
+
 def test_short_integers_raise_where_they_would_wrap_around():
     assert srcdiff.value_and_grad(lambda x: repeated(x, 2**31 - 1), backend="python")(np.ones(1))[0] == 2.0**31 - 1
     with pytest.raises(OverflowError, match="`n` does not fit into int32"):

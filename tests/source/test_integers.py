@@ -1,4 +1,4 @@
-"""Arrays of short integers hold what fits into them, and that is what is read from them again."""
+"""Integers: arrays of short ones hold what fits into them; powers are exact where that matters."""
 
 import numba
 import numpy as np
@@ -94,3 +94,63 @@ def test_conversions_to_32_bits_wrap_around_as_in_compiled_code(kind, number):
 def test_conversions_to_other_short_integers_are_refused():
     with pytest.raises(srcdiff.DifferentiationError, match="conversion to int8 wraps around"):
         srcdiff.grad(lambda x, n: x * numba.int8(n), backend="python")(1.5, 7)
+
+
+# -- powers ----------------------------------------------------------------------------------------------------------
+
+
+def last_digits(x, n, m):
+    return x * ((n**m + 1) % 1000)
+
+
+def last_digits_of_elements(x, n, m):
+    return x * ((np.array([n]) ** np.array([m]))[0] % 1000)
+
+
+def last_digits_of_numpy(x, n, m):
+    return x * (np.power(n, m) % 1000)
+
+
+def converted(x, n, m):
+    return x * (int(n**m) - n**m // 1)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_powers_of_integers_in_arrays_are_exact(backend):
+    for function in (last_digits_of_elements, last_digits_of_numpy):
+        assert srcdiff.grad(function, backend=backend)(1.5, 3, 35) == 3**35 % 1000 == function(1.0, 3, 35)
+
+
+@pytest.mark.parametrize("function", [last_digits, converted])
+def test_powers_of_integers_that_are_not_exact_raise_where_integers_are_needed(function):
+    gradient = srcdiff.grad(function, backend="python")
+
+    assert gradient(1.5, 3, 30) == function(1.0, 3, 30)
+    assert gradient(1.5, 3, -2) == function(1.0, 3, -2)
+    with pytest.raises(OverflowError, match="beyond 2\\*\\*53 not exact"):
+        gradient(1.5, 3, 35)
+
+
+def test_powers_of_integers_are_floats_where_floats_are_needed():
+    assert srcdiff.grad(lambda x, k: x / 10**k, backend="python")(1.5, 25) == 1.0 / 10**25
+    assert srcdiff.grad(lambda x, k: x * (2**k % 7), backend="python")(1.5, 62) == 2**62 % 7
+    assert "OverflowError" not in srcdiff.source(lambda x, k: x * (-1) ** k / 3**k, 1.5, 2)
+
+
+def test_negative_powers_of_integers_raise_in_numpy():
+    with pytest.raises(ValueError, match="negative integer powers"):
+        np.power(2, -2)
+    with pytest.raises(ValueError, match="negative integer powers"):
+        srcdiff.grad(lambda x, k: x * np.power(2, k), backend="python")(1.5, -2)
+
+
+# -- float32 ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_arrays_of_float32_are_compared_with_numbers_in_float32(backend):
+    def equal(x, a):
+        return x * np.sum(a == 0.1) + 10.0 * x * np.sum(np.greater(a, 0.1))
+
+    a = np.full(3, 0.1, np.float32)
+    assert srcdiff.grad(equal, backend=backend)(1.5, a) == equal(1.0, a) == 3.0

@@ -1,0 +1,32 @@
+"""What Numba's simulator of a GPU lacks: one array for all threads of a block, whichever asks for it first.
+
+Threads of the simulator are threads of Python. Two of them that come to `cuda.shared.array` at the same time may each
+get an array of their own there, and then they do not see what the other writes.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+from typing import Any
+
+
+def share_arrays_safely() -> None:
+    """Let threads of the simulator make shared arrays one after the other."""
+    simulator: Any = importlib.import_module("numba.cuda.simulator.kernelapi")
+    plain: Any = simulator.FakeCUDAShared
+    lock = threading.Lock()
+
+    class Shared(plain):  # type: ignore[misc]
+        def array(self, shape: Any, dtype: Any, alignment: Any = None) -> Any:
+            if shape == 0:  # the memory of the launch, which is there
+                return super().array(shape, dtype, alignment)
+            frame = sys._getframe(1)
+            place = frame.f_code.co_filename, frame.f_lineno
+            with lock:
+                if place not in self._allocations:
+                    self._allocations[place] = plain(0).array(shape, dtype, alignment)
+                return self._allocations[place]
+
+    simulator.FakeCUDAShared = Shared
