@@ -52,6 +52,7 @@ from srcdiff.transforms.registers import elements_in_registers
 from srcdiff.transforms.reverse import Reverse, copied_first, gradient_of, protect_arguments, with_new_results
 from srcdiff.transforms.rooms import Room, with_rooms
 from srcdiff.transforms.scratch import make_scratch_once
+from srcdiff.transforms.shape_checks import leave_out_checks_of_shapes
 from srcdiff.transforms.share import share
 from srcdiff.transforms.simplify import simplify
 from srcdiff.transforms.sink import sink_into_branches
@@ -293,6 +294,9 @@ def _suit_the_machine(work: Work) -> None:
     work.callees = tuple(make_scratch_once(c) for c in work.callees)
     work.main = count_from_zero(elements_in_registers(work.main))
     work.callees = tuple(count_from_zero(elements_in_registers(c)) for c in work.callees)
+    _simplify(work)
+    work.main = leave_out_checks_of_shapes(work.main)
+    work.callees = tuple(leave_out_checks_of_shapes(c) for c in work.callees)
     _simplify(work)
 
 
