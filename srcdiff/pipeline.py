@@ -29,6 +29,7 @@ from srcdiff.transforms.memory import tidy_memory, without_dead_stores
 from srcdiff.transforms.pick import compute_where_picked
 from srcdiff.transforms.registers import elements_in_registers
 from srcdiff.transforms.scratch import make_scratch_once
+from srcdiff.transforms.shape_checks import leave_out_checks_of_shapes
 from srcdiff.transforms.share import share
 from srcdiff.transforms.simplify import simplify
 from srcdiff.transforms.sink import sink_into_branches
@@ -121,6 +122,8 @@ OPTIMIZE = (
     Pass("allocation hoisting", each(make_scratch_once), "allocate once, before a loop, what iterations reuse"),
     Pass("scalar replacement", each(elements_in_registers), "keep an element that a loop revisits in a scalar"),
     Pass("loop normalization", each(count_from_zero), "inner loops count from zero"),
+    *CLEAN_UP,
+    Pass("shape checks", each(leave_out_checks_of_shapes), "remove checks of lengths that an allocation makes itself"),
     *CLEAN_UP,
 )
 FINISH = (

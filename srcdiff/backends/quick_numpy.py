@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from srcdiff.backends import blas, blocks
-
-_TOO_LARGE = "array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size."
+from srcdiff.ir.types import NEGATIVE, TOO_LARGE
 
 
 class ProductsByName(ast.NodeTransformer):
@@ -101,10 +100,9 @@ def _of_shape(*, zeros: bool) -> Callable[..., Any]:
     def make(typing_context: Any, shape: Any, dtype: Any = None) -> Any:
         from numba.core import types as kinds
         from numba.core.typing.npydecl import parse_dtype, parse_shape
-        from numba.np import arrayobj
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            sizes = arrayobj._parse_shape(context, builder, signature.args[0], args[0])
+            sizes = _lengths(context, builder, signature.args[0], args[0])
             return _new(context, builder, signature.return_type, sizes, zeros)._getvalue()
 
         kind = kinds.float64 if dtype is None else parse_dtype(dtype)
@@ -112,6 +110,21 @@ def _of_shape(*, zeros: bool) -> Callable[..., Any]:
         return result(shape, kinds.none if dtype is None else dtype), generate
 
     return make
+
+
+def _lengths(context: Any, builder: Any, kind: Any, value: Any) -> list[Any]:
+    """What a shape says, one number or a tuple of them; none is negative."""
+    from numba.core import cgutils
+    from numba.core import types as kinds
+
+    is_one = isinstance(kind, kinds.Integer)
+    parts = [value] if is_one else cgutils.unpack_tuple(builder, value, count=len(kind))
+    types_ = [kind] if is_one else list(kind)
+    lengths = [context.cast(builder, v, t, kinds.intp) for v, t in zip(parts, types_, strict=True)]
+    for length in lengths:
+        with builder.if_then(builder.icmp_signed("<", length, length.type(0)), likely=False):
+            context.call_conv.return_user_exc(builder, ValueError, (NEGATIVE,))
+    return lengths
 
 
 def _like(*, zeros: bool) -> Callable[..., Any]:
@@ -149,7 +162,7 @@ def _new(context: Any, builder: Any, kind: Any, sizes: Any, zeros: bool) -> Any:
         size = builder.extract_value(product, 0)
         too_large = builder.or_(too_large, builder.extract_value(product, 1))
     with builder.if_then(too_large, likely=False):
-        context.call_conv.return_user_exc(builder, ValueError, (_TOO_LARGE,))
+        context.call_conv.return_user_exc(builder, ValueError, (TOO_LARGE,))
     memory = _memory(context, builder, size)
     element = context.get_data_type(kind.dtype)
     array = arrayobj.make_array(kind)(context, builder)

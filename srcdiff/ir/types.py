@@ -47,6 +47,10 @@ BOOL = Scalar("bool")
 
 _FLOATS = ("float64", "float32")
 
+NEGATIVE = "negative dimensions are not allowed"
+TOO_LARGE = "array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size."
+"""What NumPy says of shapes that no array has."""
+
 
 def is_float(type_: Type) -> bool:
     """Whether the value, or what the array holds, can have a derivative."""

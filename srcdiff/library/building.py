@@ -11,10 +11,12 @@ from srcdiff.library.language import (
     agree,
     array_like,
     as_tuple,
+    at_least_zero,
     axes_of,
     axes_of_length_one,
     axis_of,
     backwards,
+    checked,
     common_type,
     counted,
     each,
@@ -48,7 +50,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float) -> Any:  # noqa: 
     def element(i: Any, j: Any) -> Any:
         return j == i + k
 
-    return from_places((N, N if M is None else M), dtype, element)
+    return from_places(checked((N, N if M is None else M), dtype), dtype, element)
 
 
 def identity(n: Any, dtype: Any = float) -> Any:
@@ -59,7 +61,11 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float) -> Any:  # noqa: 
     def element(i: Any, j: Any) -> Any:
         return j <= i + k
 
-    return from_places((N, N if M is None else M), dtype, element)
+    return from_places(
+        checked((at_least_zero(N), at_least_zero(N if M is None else M)), dtype),
+        dtype,
+        element,
+    )
 
 
 def tril(m: Any, k: Any = 0) -> Any:
@@ -95,7 +101,8 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> An
     def element(i: Any) -> Any:
         return start + i * step
 
-    return from_places((n,), kind if dtype is None else dtype, element)
+    kind = kind if dtype is None else dtype
+    return from_places(checked((n,), kind), kind, element)
 
 
 def linspace(
@@ -107,6 +114,9 @@ def linspace(
     dtype: Any = None,
     axis: Any = 0,
 ) -> Any:
+    if num < 0:
+        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    checked(num, float)
     start = np.asarray(start) if is_array(start) else start
     stop = np.asarray(stop) if is_array(stop) else stop
     intervals = num - 1 if endpoint else num
@@ -169,6 +179,10 @@ def resize(a: Any, new_shape: Any) -> Any:
     """The elements in a row, again and again, until the shape is full."""
     a = np.ravel(np.atleast_1d(a))
     shape = as_tuple(new_shape)
+    for n in shape:
+        if n < 0:
+            raise ValueError("all elements of `new_shape` must be non-negative")
+    checked(shape, a.dtype)
     result = np.zeros(shape, a.dtype)
     if len(a) > 0:
         for i in each(shape):
@@ -179,6 +193,7 @@ def resize(a: Any, new_shape: Any) -> Any:
 def vander(x: Any, N: Any = None, increasing: Any = False) -> Any:  # noqa: N803 -- NumPy's names
     x = array_like(x)
     n = len(x) if N is None else N
+    checked((len(x), n), x.dtype)
     result = np.empty((len(x), n), common_type(x.dtype, np.int64))
     for i in range(len(x)):
         power = zero(result.dtype) + 1
@@ -222,6 +237,7 @@ def meshgrid(*xi: Any, indexing: Any = "xy", sparse: Any = False, copy: Any = Tr
 
 def indices(dimensions: Any, dtype: Any = int, sparse: Any = False) -> Any:
     shape = tuple(dimensions)
+    checked(shape, dtype)
     if sparse:
         return tuple(
             [np.reshape(np.arange(n, dtype=dtype), replaced(ones(len(shape)), k, n)) for k, n in enumerate(shape)]
@@ -533,6 +549,9 @@ def pad(
 ) -> Any:
     array = np.asarray(array)
     widths = each_axis(pad_width, array.ndim)
+    for before, after in widths:
+        if before < 0 or after < 0:
+            raise ValueError("index can't contain negative values")
     if reflect_type != "even":
         unsupported("`pad` with odd reflections")
     if mode != "constant" and mode != "empty":
@@ -822,7 +841,7 @@ def tile(A: Any, reps: Any) -> Any:  # noqa: N803 -- NumPy's names
     times = as_tuple(reps)
     times = ones(a.ndim - len(times)) + times
     shape = ones(len(times) - a.ndim) + a.shape
-    result = np.empty(tuple([r * n for r, n in zip(times, shape, strict=True)]), a.dtype)
+    result = np.empty(checked(tuple([r * n for r, n in zip(times, shape, strict=True)]), a.dtype), a.dtype)
     for i in each(times):
         for k in each(a.shape):
             place: Any = ()
@@ -840,13 +859,15 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     axis = axis_of(axis, a.ndim)
     if repeats.ndim == 0:
         times = repeats[()]
-        result = np.empty(replaced(a.shape, axis, a.shape[axis] * times), a.dtype)
+        result = np.empty(checked(replaced(a.shape, axis, a.shape[axis] * times), a.dtype), a.dtype)
         for i in each(a.shape):
             element = a[i]
             for k in range(times):
                 result[replaced(i, axis, i[axis] * times + k)] = element
         return result
     repeats = np.asarray(np.broadcast_to(repeats, (a.shape[axis],)))
+    if np.any(repeats < 0):
+        raise ValueError("repeats may not contain negative values.")
     result = np.empty(replaced(a.shape, axis, total_of(repeats)), a.dtype)
     ends = np.cumsum(repeats)
     for i in each(a.shape):

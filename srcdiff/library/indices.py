@@ -374,6 +374,8 @@ def is_among(x: Any, others: Any) -> Any:
 
 def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
     x = np.asarray(x)
+    if minlength < 0:
+        raise ValueError("'minlength' must not be negative")
     n = minlength
     for k in range(len(x)):
         if x[k] < 0:

@@ -65,6 +65,16 @@ def agree(n: int, m: int, message: str) -> None:
         raise ValueError(message)
 
 
+def checked(shape: Any, dtype: Any) -> Any:
+    """The shape; raise `ValueError` if no array has it: the lengths are the user's."""
+    return np.empty(shape, dtype).shape
+
+
+def at_least_zero(n: int) -> int:
+    """The integer, and zero for one below."""
+    return max(n, 0)
+
+
 def check_positions(positions: Any, size: int) -> None:
     """Raise `IndexError` if one of the positions is outside of an axis of this size."""
     for position in np.ravel(positions):

@@ -8,7 +8,17 @@ import numpy as np
 
 from srcdiff.library.calls import order_of
 from srcdiff.library.indices import gathered
-from srcdiff.library.language import array_like, axis_of, backwards, each, has_nan, inserted, unsupported, without
+from srcdiff.library.language import (
+    array_like,
+    axis_of,
+    backwards,
+    each,
+    has_nan,
+    inserted,
+    is_array,
+    unsupported,
+    without,
+)
 
 
 def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
@@ -43,16 +53,28 @@ def sort_in_place(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *
     a[...] = sort(a, axis)
 
 
+def check_places(kth: Any, a: Any, axis: Any) -> None:
+    n = a.size if axis is None else a.shape[axis]
+    for k in np.ravel(kth) if is_array(kth) else (kth,):
+        if k < -n or k >= n:
+            raise ValueError(f"kth(={k + n if k < 0 else k}) out of bounds ({n})")
+
+
 def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
+    a = np.asarray(a)
+    check_places(kth, a, axis)
     return sort(a, axis)
 
 
 def partition_in_place(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> None:
     """The method of arrays."""
+    check_places(kth, a, axis)
     a[...] = sort(a, axis)
 
 
 def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
+    a = np.asarray(a)
+    check_places(kth, a, axis)
     return argsort(a, axis)
 
 

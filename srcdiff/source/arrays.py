@@ -53,6 +53,8 @@ class Arrays(WholeArrays):
         name = self.dtype_of(dtype, node)
         extents = self.contents(shape)
         sizes = tuple(self.integer(e, node) for e in ((shape,) if extents is None else extents))
+        if like is None and not self.frame.library:
+            self.require_shape(sizes, name)
         value = None
         if fill is not None and (self.is_array(fill) or isinstance(fill, List | Tuple)):
             array = self.alloc(name, sizes, None, like=like)
@@ -433,8 +435,10 @@ class Arrays(WholeArrays):
         """A view that repeats the array; nothing may be written into it."""
         items = shape.items if isinstance(shape, Tuple) else (shape,)
         sizes = [self.integer(x, node) for x in items]
-        whole = [Size(self.size_key(s), lambda s=s: s) for s in sizes]  # type: ignore[misc]
         source = self.lazy(array, node)
+        if not self.frame.library:
+            self.require_shape(sizes, source.dtype, "all elements of broadcast shape must be non-negative")
+        whole = [Size(self.size_key(s), lambda s=s: s) for s in sizes]  # type: ignore[misc]
         source = self.once(source, whole, node)
         if source.rank > len(whole):
             self.refuse("SD203", node, f"an array of rank {source.rank} cannot become one of rank {len(whole)}")

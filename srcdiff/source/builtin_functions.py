@@ -84,7 +84,13 @@ class Builtins(Sequences):
             case Static():
                 return Static(len(x.value))
         found = self.iteration(x, node)
-        return found.length if isinstance(found, Iteration) else Static(len(found))
+        if not isinstance(found, Iteration):
+            return Static(len(found))
+        if isinstance(found.length, Value):
+            self.naturals.add(found.length)
+            if not isinstance(x, Range):  # which takes no memory for its elements
+                self.a_length(found.length)
+        return found.length
 
     def call_enumerate(self, node: ast.AST, of: Abstract, start: Abstract = Static(0)) -> Abstract:  # noqa: B008
         return Enumerate(of, start)

@@ -1136,6 +1136,8 @@ HANDLERS: dict[Any, str] = {
     language.at_axis: "at_axis",
     language.agree: "agree",
     language.check_positions: "check_positions",
+    language.checked: "checked_shape",
+    language.at_least_zero: "at_least_zero",
     language.require_apart: "require_apart",
     language.result_type: "result_type",
     language.axes_of_length_one: "axes_of_length_one",

@@ -453,6 +453,7 @@ class Environment(Shapes):
         sides: list[tuple[dict[Key, Abstract], list[Operation]]] = []
         for side in (then, orelse):
             self.names, self.same = dict(before), same
+            self.same = self.with_order(condition, side is then)
             with self.block() as operations:
                 self.or_die(side)
                 self.settle()
@@ -461,6 +462,7 @@ class Environment(Shapes):
         (names_then, then_operations), (names_else, else_operations) = sides
         then_dead, else_dead = ((LISTS, "%dead") in names for names in (names_then, names_else))
         if then_dead or else_dead:
+            self.same = self.with_order(condition, else_dead and not then_dead)
             # What follows is reached by the other side alone, so that side need not be nested.
             if not then_dead:
                 condition = self.apply("logical_not", condition)
@@ -789,6 +791,10 @@ class Environment(Shapes):
         index = Value(INT, "i") if bounds is not None else None
         if index is not None and bounds is not None:
             self.counters[index] = bounds
+            start, stop, step = bounds
+            ends_at_zero = self.is_natural(stop) or self.constants.get(stop) == -1
+            if self.is_natural(start) if self.constants.get(step, 0) > 0 else step in self.constants and ends_at_zero:
+                self.a_length(index)
         with self.block() as operations:
             self.or_die(lambda: body(index))
             self.settle()

@@ -113,6 +113,18 @@ class Language(Arrays):
         self.require_equal(first, second, lambda: (f"{text}: ", first.value(), " and ", second.value()))
         return Static(None)
 
+    def call_checked_shape(self, node: ast.AST, shape: Abstract, dtype: Abstract) -> Abstract:
+        lengths = [self.integer(x, node) for x in (shape.items if isinstance(shape, Tuple) else (shape,))]
+        self.require_shape(lengths, self.dtype_of(dtype, node))
+        return shape
+
+    def call_at_least_zero(self, node: ast.AST, n: Abstract) -> Abstract:
+        value = self.integer(n, node)
+        if self.is_natural(value):
+            return value
+        zero = self.const(0)
+        return self.apply("where", self.apply("greater", value, zero), value, zero)
+
     def size_of(self, x: Abstract, node: ast.AST) -> Size:
         value = self.integer(x, node)
         return Size(self.size_key(value), lambda: value)

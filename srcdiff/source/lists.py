@@ -221,9 +221,11 @@ class Lists(Environment):
         self.raise_if(outside, IndexError, "list index out of range")
         return position
 
-    def is_natural(self, position: Value) -> bool:
-        """Whether a position is known not to be negative: the counter of a loop, plus something."""
-        base, amount = self.offsets.get(position, (position, 0))
+    def is_natural(self, value: Value) -> bool:
+        """Also what is the counter of a loop, and less by no more than that starts with."""
+        if super().is_natural(value):
+            return True
+        base, amount = self.offsets.get(value, (value, 0))
         bounds = self.counters.get(base)
         if bounds is None:
             return False

@@ -13,17 +13,22 @@ A size has a key. Two sizes with the same key are equal, whatever they are at ru
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from srcdiff.ir.builder import Builder
-from srcdiff.ir.nodes import Copy, Index, Item, NewAxis, Reshape, Slice, Transpose, Value
-from srcdiff.ir.types import Array
+from srcdiff.ir.nodes import Apply, Copy, Dim, Index, Item, NewAxis, Operation, Reshape, Slice, Transpose, Value
+from srcdiff.ir.types import INT, Array, Scalar
 
 Key = tuple[Hashable, ...]
 ONE: Key = ("n", 1)
 _NEVER = 10**9
+_OF_NATURALS = ("add", "multiply", "floor_divide", "remainder", "minimum", "right_shift", "bitwise_and")
+"""What gives an integer that is not negative if it is given such."""
+_ORDERS = {"greater": (True, True), "greater_equal": (True, False), "less": (False, True), "less_equal": (False, False)}
+"""Comparisons: whether the first is the larger one, and whether they differ."""
+_OPPOSITE = {"greater": "less_equal", "greater_equal": "less", "less": "greater_equal", "less_equal": "greater"}
 ANYTHING = "anything"  # an origin that may be any other
 
 
@@ -59,10 +64,19 @@ class Shapes(Builder):
         self.sizes: dict[Value, tuple[Key, ...]] = {}
         self.size_keys: dict[Value, Key] = {}
         self.same: dict[Key, Key] = {}
-        """Sizes that the program has checked to be equal, on the path that is being read."""
+        """Sizes that the program has checked to be equal, on the path that is being read.
+
+        What else it has checked there is a key too: `("natural", v)`, `("fits", ...)`.
+        """
         self.asked: dict[Key, int] = {}
         """Sizes in the order in which they were first needed."""
         self.not_one: set[Key] = set()
+        self.naturals: set[Value] = set()
+        """Integers that are not negative, wherever they are."""
+        self.lengths_of_arrays: set[Value] = set()
+        """Integers that are no larger than lengths of what exists, and what is computed from such."""
+        self.compared: dict[Value, Apply] = {}
+        """Comparisons by order."""
         self.bases: dict[Value, tuple[Value, Any]] = {}
         """What a view is a view of, and which part."""
         self.parts: dict[Value, tuple[Value, tuple[Item, ...]]] = {}
@@ -135,6 +149,71 @@ class Shapes(Builder):
         if b[0] == "n" or _inside(b, a) or (asked_first and a[0] != "n" and not _inside(a, b)):
             a, b = b, a
         self.same = {**self.same, b: a}
+
+    def add(self, operation: Operation) -> None:
+        super().add(operation)
+        if isinstance(operation, Dim):
+            self.a_length(operation.out)
+
+    def note(self, operation: Apply) -> None:
+        super().note(operation)
+        if operation.primitive in _ORDERS:
+            self.compared[operation.out] = operation
+        elif operation.primitive == "logical_not" and operation.args[0] in self.compared:
+            order = self.compared[operation.args[0]]
+            self.compared[operation.out] = replace(order, primitive=_OPPOSITE[order.primitive])
+        if operation.out.type == INT:
+            if self.gives_natural(operation):
+                self.naturals.add(operation.out)
+            args = operation.args[1:] if operation.primitive == "where" else operation.args
+            if all(a in self.lengths_of_arrays or a in self.constants for a in args):
+                self.lengths_of_arrays.add(operation.out)
+
+    def folded(self, primitive: str, args: tuple[Value, ...], type_: Scalar) -> Value | None:
+        found = super().folded(primitive, args, type_)
+        is_known = found is None and primitive in ("less", "greater_equal") and self.constants.get(args[1]) == 0
+        return self.const(primitive != "less") if is_known and self.is_natural(args[0]) else found
+
+    def gives_natural(self, operation: Apply) -> bool:
+        known = [self.is_natural(a) for a in operation.args]
+        match operation.primitive:
+            case "range_length" | "square" | "absolute":
+                return True
+            case "maximum":
+                return any(known)
+            case "where":
+                _, *chosen = operation.args
+                order = self.compared.get(operation.args[0])
+                is_maximum = order is not None and order.primitive == "greater" and self.are_same(order.args, chosen)
+                return any(known[1:]) if is_maximum else all(known[1:])
+        return operation.primitive in _OF_NATURALS and all(known)
+
+    def are_same(self, values: Sequence[Value], others: Sequence[Value]) -> bool:
+        """Whether these are the same integers."""
+        pairs = zip(values, others, strict=True)
+        return all(a is b or (a in self.constants and self.constants[a] == self.constants.get(b)) for a, b in pairs)
+
+    def is_natural(self, value: Value) -> bool:
+        """Whether an integer is known not to be negative, on the path that is being read."""
+        known = self.constants.get(value)
+        return known >= 0 if known is not None else value in self.naturals or ("natural", value) in self.same
+
+    def with_order(self, condition: Value, holds: bool) -> dict[Key, Key]:
+        """What is known where a condition holds, or does not: of the larger one of two that it is not negative."""
+        order = self.compared.get(condition)
+        if order is None or any(a.type != INT for a in order.args):
+            return self.same
+        first_is_larger, differ = _ORDERS[order.primitive] if holds else _ORDERS[_OPPOSITE[order.primitive]]
+        larger, smaller = order.args if first_is_larger else order.args[::-1]
+        if not self.is_natural(smaller) and not (differ and self.constants.get(smaller) == -1):
+            return self.same
+        return {**self.same, ("natural", larger): ONE}
+
+    def a_length(self, value: Value) -> Value:
+        """An integer that is the length of something, or counts its elements."""
+        self.naturals.add(value)
+        self.lengths_of_arrays.add(value)
+        return value
 
     def dim(self, array: Value, axis: int) -> Value:
         key: Any = self.keys(array)[axis]

@@ -12,18 +12,19 @@ equal, and raises where they are not (the caller then reads it again, exactly).
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
 from srcdiff.ir.nodes import Block, Formatted, If, Index, Item, Loop, NewAxis, Raise, Slice, Value
-from srcdiff.ir.types import BOOL, FLOAT, FLOAT32, INT, Array, Scalar, is_float
+from srcdiff.ir.types import BOOL, FLOAT, FLOAT32, INT, NEGATIVE, TOO_LARGE, Array, Scalar, is_float
 from srcdiff.source.abstract import Abstract, Drawn, Items, Lazy, List, Size, Static, Through, Tuple
 from srcdiff.source.environment import NeverReturns
 from srcdiff.source.expressions import ufunc_of
 from srcdiff.source.iterators import AS_LIST, Iterators
-from srcdiff.source.shapes import ONE, may_meet
+from srcdiff.source.shapes import ONE, Key, may_meet
 
 Places = tuple[Value, ...]
 _WIDE = ("float64", "float32", "int64", "int32", "bool")
@@ -317,6 +318,35 @@ class WholeArrays(Iterators):
         self.assumes = not self.exact
         self.raise_with(self.apply("not_equal", a.value(), b.value()), exception, words())
         self.equal_from_here(a.key, b.key)
+
+    def require_shape(self, sizes: Sequence[Value], dtype: str, text: str = NEGATIVE) -> None:
+        """Raise an exception where no array has these lengths; after that they are lengths."""
+        if self.trusted:
+            return
+        for size in sizes:
+            if self.constants.get(size, 0) < 0:
+                self.raise_always(ValueError, text)
+            if not self.is_natural(size):
+                self.raise_if(self.apply("less", size, self.const(0)), ValueError, text)
+                self.same = {**self.same, ("natural", size): ONE}
+        self.require_fitting(sizes, np.dtype(dtype).itemsize)
+
+    def require_fitting(self, sizes: Sequence[Value], itemsize: int) -> None:
+        """Raise an exception where an array has more bytes than there are addresses: not so of what exists."""
+        unknown = [s for s in sizes if s not in self.constants]
+        most = (2**63 - 1) // max(1, math.prod(self.constants[s] for s in sizes if s in self.constants) * itemsize)
+        checked: Key = ("fits", *sorted(map(id, unknown)), most)
+        if all(s in self.lengths_of_arrays for s in unknown) or checked in self.same:
+            return
+        self.same = {**self.same, checked: ONE}
+        if len(unknown) == 1:
+            too_large = self.apply("greater", unknown[0], self.const(most))
+        else:
+            product = self.cast(unknown[0], FLOAT)
+            for size in unknown[1:]:
+                product = self.apply("multiply", product, self.cast(size, FLOAT))
+            too_large = self.apply("greater", product, self.const(float(most)))
+        self.raise_if(too_large, ValueError, TOO_LARGE)
 
     def raise_with(self, condition: Value, exception: type[BaseException], parts: tuple[str | Value, ...]) -> None:
         with self.block() as operations:
