@@ -114,16 +114,16 @@ def batch_loop(state: Compilation) -> None:
     if not request.batch:
         return
     mapped = [v for n in request.batch for v in leaves(state.reading.arguments[n], state.reading)]
-    chosen = [(n, v) for n in request.wrt for v in chosen(state, n)] if request.mode == "reverse" else []
-    results = len(state.main.body.yields) - len(chosen)
+    pairs = [(n, v) for n in request.wrt for v in chosen(state, n)] if request.mode == "reverse" else []
+    results = len(state.main.body.yields) - len(pairs)
     summed = []
     if request.sums:
-        pairs = enumerate(zip(chosen, state.main.body.yields[results:], strict=True), results)
-        summed = [k for k, ((n, _), bar) in pairs if n not in request.batch and not isinstance(bar.type, Array)]
-    types = {results + k: v for k, (n, v) in enumerate(chosen) if n in request.batch}
+        numbered = enumerate(zip(pairs, state.main.body.yields[results:], strict=True), results)
+        summed = [k for k, ((n, _), bar) in numbered if n not in request.batch and not isinstance(bar.type, Array)]
+    types = {results + k: v for k, (n, v) in enumerate(pairs) if n in request.batch}
     main = _with_types_of(products_as_loops(state.main), types)
     arguments = state.reading.arguments
-    like = {results + k: v for k, (n, v) in enumerate(chosen) if arguments.get(n) is v}
+    like = {results + k: v for k, (n, v) in enumerate(pairs) if arguments.get(n) is v}
     batch = for_each(main, mapped, tuple(state.added_to.values()), summed, like, state.span)
     state.main, state.whole, state.independent = batch.function, batch.whole, {batch.loop: batch.shared}
 
