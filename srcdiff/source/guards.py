@@ -257,7 +257,7 @@ class Guard:
     def condition(self, name: Callable[[Any], str]) -> str:
         """The expression that is true while the same is there."""
         found, value = self.place.text(name), self.value
-        if isinstance(self.place, Summary):
+        if isinstance(self.place, Summary) and self.place.function is not class_entry:
             return f"{found} == {name(value)}"
         if type(value) not in _VALUES or value is True or value is False:
             return f"{found} is {name(value)}"

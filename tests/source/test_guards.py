@@ -342,6 +342,16 @@ def test_change_is_seen_by_every_way_to_call(call):
     assert 7.0 * scale == pytest.approx(derivative())
 
 
+def test_objects_are_compared_by_identity():
+    odd = "class Odd:\n    def __eq__(self, other): raise ValueError\n    def __bool__(self): raise ValueError\n"
+    text = "class P:\n    odd = Odd()\n    k = 3.0\nodd = Odd()\ndef f(x): return x * P.k if P.odd is not odd else x"
+    m = module(odd + text)
+    derivative = srcdiff.grad(m.f, backend="python")
+    assert (3.0, 3.0) == (derivative(2.0), derivative(2.0))
+    m.P.odd = m.odd
+    assert 1.0 == derivative(2.0)
+
+
 def test_workspace_sees_changes():
     m = module("k = 3\ndef f(x): return np.sum(x ** k)")
     workspace = srcdiff.grad(m.f).workspace(np.ones(2))
