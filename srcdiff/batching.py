@@ -163,6 +163,7 @@ class Batched:
         return f"<srcdiff.batched({self.of!r})>"
 
 
+@functools.lru_cache(maxsize=256)
 def _loaded(text: str, inner: Callable[..., Any], compiled: bool, parallel: bool) -> Callable[..., Any]:
     import numba
 

@@ -9,6 +9,7 @@ each of them takes. The source generated for a program, and its machine code, ar
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import os
 import sys
@@ -16,6 +17,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from srcdiff.analyses.decisions import Decisions
 from srcdiff.analyses.reach import zero_gradient
@@ -61,7 +64,6 @@ from srcdiff.transforms.stacks import stacks_as_arrays
 from srcdiff.transforms.tangent import tangent_of, tangents_of_callees
 from srcdiff.transforms.threads import private_memory
 from srcdiff.transforms.zeros import start_from_zeros
-from srcdiff.workspace import no_memory
 
 
 @dataclass(slots=True)
@@ -606,16 +608,21 @@ def _load(work: Work, backend: str, options: dict[str, Any]) -> Callable[..., An
     if backend == "cuda":
         return OnDevice(module, work.request, _passed(work), _file(module), options)
     if backend == "python":
-        return python.quiet(python.run(module.text, module.objects, _file(module))[module.name])
+        return _interpreted(module.text, module.name, tuple(module.objects.items()))
     with held_back():
         is_kept = _is_kept(work.request, backend, options)
         key = machine_code.key_of(module.text, module.objects, options) if is_kept else None
-        if key is None:
-            return _compiled(module, options)
-        if key not in _loaded:  # the code has the key in its names, and there can be only one of a name
-            _loaded[key] = module.objects, _compiled(module, options, key)
-        objects, function = _loaded[key]
-        return function if objects == module.objects else _compiled(module, options)
+        if key is not None:
+            if key not in _loaded:  # the code has the key in its names, and there can be only one of a name
+                _loaded[key] = module.objects, _compiled(module, options, key)
+            objects, function = _loaded[key]
+            if objects == module.objects:
+                return function
+        # What LLVM has compiled stays in memory: it is compiled once, however many derivatives are made of it.
+        same = module.text, repr(sorted(options.items())), *((name, id(x)) for name, x in module.objects.items())
+        if same not in _loaded:
+            _loaded[same] = module.objects, _compiled(module, options)
+        return _loaded[same][1]
 
 
 def _passed(work: Work) -> tuple[str, ...]:
@@ -623,7 +630,14 @@ def _passed(work: Work) -> tuple[str, ...]:
     return tuple(n for n, x in work.reading.arguments.items() if not isinstance(x, Static))
 
 
-_loaded: dict[str, tuple[dict[str, Any], Callable[..., Any]]] = {}
+_loaded: dict[Any, tuple[dict[str, Any], Callable[..., Any]]] = {}
+"""What has been compiled, with the objects that it refers to: by the key of its machine code, or by its text."""
+
+
+@functools.lru_cache(maxsize=256)
+def _interpreted(text: str, name: str, objects: tuple[tuple[str, Any], ...]) -> Callable[..., Any]:
+    """The function of the text, run by Python: the same for all derivatives that it is the text of."""
+    return python.quiet(python.run(text, dict(objects), f"<srcdiff {name} {serial()}>")[name])
 
 
 def _compiled(module: Module, options: dict[str, Any], key: str | None = None) -> Callable[..., Any]:
@@ -700,7 +714,8 @@ def _restored(found: Any, objects: Mapping[str, Any]) -> tuple[Module, list[str]
         raise ValueError(module.functions)
     if not all(isinstance(text, str) for text in (*module.support, *found["warnings"])):
         raise TypeError(found["warnings"])
-    no_memory(module.rooms)  # it can be called with some
+    for room in module.rooms:
+        np.empty((room.start,) * room.rank, room.dtype)  # what says that there is no memory yet
     return module, found["warnings"]
 
 
