@@ -254,6 +254,7 @@ def _loop_text(places: Sequence[int], count: int, leaves: Sequence[_Leaf]) -> st
     )
 
 
+@functools.lru_cache(maxsize=256)
 def _loaded(text: str, inner: Callable[..., Any], compiled: bool) -> Callable[..., Any]:
     import numba
 

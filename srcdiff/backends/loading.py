@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -19,16 +20,27 @@ def load(state: Compilation, backend: str, options: dict[str, Any]) -> Callable[
     if backend == "cuda":
         return OnDevice(module, state.request, _passed(state), _file(module), options)
     if backend == "python":
-        return python.quiet(python.run(module.text, module.objects, _file(module))[module.name])
+        return _interpreted(module.text, module.name, tuple(module.objects.items()))
     with held_back():
         is_kept = is_cached(state.request, backend, options)
         key = machine_code.key_of(module.text, module.objects, options) if is_kept else None
-        if key is None:
-            return _compiled(module, options)
-        if key not in _loaded:  # the code has the key in its names, and there can be only one of a name
-            _loaded[key] = module.objects, _compiled(module, options, key)
-        objects, function = _loaded[key]
-        return function if objects == module.objects else _compiled(module, options)
+        if key is not None:
+            if key not in _loaded:  # the code has the key in its names, and there can be only one of a name
+                _loaded[key] = module.objects, _compiled(module, options, key)
+            objects, function = _loaded[key]
+            if objects == module.objects:
+                return function
+        # What LLVM has compiled stays in memory: it is compiled once, however many derivatives are made of it.
+        same = module.text, repr(sorted(options.items())), *((name, id(x)) for name, x in module.objects.items())
+        if same not in _loaded:
+            _loaded[same] = module.objects, _compiled(module, options)
+        return _loaded[same][1]
+
+
+@functools.lru_cache(maxsize=256)
+def _interpreted(text: str, name: str, objects: tuple[tuple[str, Any], ...]) -> Callable[..., Any]:
+    """The function of the text, run by Python: the same for all derivatives that it is the text of."""
+    return python.quiet(python.run(text, dict(objects), f"<srcdiff {name} {serial()}>")[name])
 
 
 def _passed(state: Compilation) -> tuple[str, ...]:
@@ -46,7 +58,8 @@ def _file(module: Module, key: str | None = None) -> str:
     return f"<srcdiff {module.name} {serial() if key is None else key[:20]}>"
 
 
-_loaded: dict[str, tuple[dict[str, Any], Callable[..., Any]]] = {}
+_loaded: dict[Any, tuple[dict[str, Any], Callable[..., Any]]] = {}
+"""What has been compiled, with the objects that it refers to: by the key of its machine code, or by its text."""
 _count = 0
 
 

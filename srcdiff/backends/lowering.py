@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from llvmlite import ir
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.lowering import Lower
-from numba.core.typed_passes import NativeLowering
+from numba.core.typed_passes import AnnotateTypes, NativeLowering
 
-from srcdiff.backends.results import Wrapper
+from srcdiff.backends.results import Convention, Wrapper
 from srcdiff.backends.signals import look
 from srcdiff.backends.vector_math import are_used, name_vector_functions
 
@@ -21,6 +22,10 @@ def compiler(*, vector_functions: bool) -> type[CompilerBase]:
 
 
 class _Lower(Lower):
+    @functools.cached_property
+    def call_conv(self) -> Convention:
+        return Convention(self.context)  # type: ignore[no-untyped-call]
+
     def lower_inst(self, inst: Any) -> None:
         look()
         super().lower_inst(inst)  # type: ignore[no-untyped-call]
@@ -68,7 +73,8 @@ class _Compiler(CompilerBase):
         usual = DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes = PassManager("nopython")
         for step, description in usual.passes:
-            passes.add_pass(self.lowering if step is NativeLowering else step, description)
+            if step is not AnnotateTypes:  # which only `inspect_types` needs, and keeps Numba's whole program for
+                passes.add_pass(self.lowering if step is NativeLowering else step, description)
         passes.finalize()
         return [passes]
 

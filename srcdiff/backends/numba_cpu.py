@@ -54,7 +54,7 @@ def load(
     if any(call in text for call in _LINEAR_ALGEBRA) and importlib.util.find_spec("scipy") is None:
         raise ModuleNotFoundError(_NEEDS_SCIPY)
     compile_ = compiler(options)
-    namespace = python.load(text, objects, file, ProductsByName())
+    namespace = python.load(text, objects, file, ProductsByName(), for_ever=True)
     if namespace.get("np") is np:
         namespace["np"] = quick_numpy()
     for name in functions:

@@ -6,13 +6,14 @@ import ast
 import linecache
 import sys
 import types
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 MODULES = "srcdiff.generated."
-"""Where the modules are in `sys.modules`."""
+"""What the names of modules start with; those that Numba compiles are in `sys.modules`."""
 QUOTIENT = "__quotient__"
 """What divisions call; no variable has this name."""
 
@@ -23,16 +24,29 @@ def run(text: str, objects: Mapping[str, Any], file: str) -> dict[str, Any]:
 
 
 def load(
-    text: str, objects: Mapping[str, Any], file: str, spelling: ast.NodeTransformer | None = None
+    text: str,
+    objects: Mapping[str, Any],
+    file: str,
+    spelling: ast.NodeTransformer | None = None,
+    *,
+    for_ever: bool = False,
 ) -> dict[str, Any]:
-    """Execute the text, spelled as a compiler wants it; tracebacks and pdb show it under its file name."""
+    """Execute the text, spelled as a compiler wants it; tracebacks and pdb show it under its file name.
+
+    Unless it is `for_ever`, nothing of it is left when its functions are gone.
+    """
     module = types.ModuleType(f"{MODULES}{file.strip('<>').replace(' ', '_')}")
-    sys.modules[module.__name__] = module  # Numba finds recursive functions through their module
+    if for_ever:
+        sys.modules[module.__name__] = module  # Numba finds recursive functions through their module
     namespace = module.__dict__
     namespace.update(objects)
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     tree = ast.parse(text) if spelling is None else spelling.visit(ast.parse(text))
     exec(compile(tree, file, "exec"), namespace)
+    for function in namespace.values():  # which go together, as each has all of them for its globals
+        if isinstance(function, types.FunctionType) and function.__code__.co_filename == file:
+            weakref.finalize(function, linecache.cache.pop, file, None).atexit = False
+            break
     return namespace
 
 

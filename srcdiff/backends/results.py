@@ -8,6 +8,7 @@ to (another result, or an argument) is not copied, so that what shared memory sh
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import functools
 from typing import Any
@@ -16,6 +17,7 @@ import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils
+from numba.core.callconv import CPUCallConv
 from numba.core.callwrapper import PyCallWrapper
 from numba.core.pythonapi import PythonAPI
 from numba.core.runtime.nrtdynmod import _meminfo_struct_type
@@ -59,12 +61,37 @@ class Wrapper(PyCallWrapper):
         super().build_wrapper(_Api(self.context, builder), builder, closure, args, kws)  # type: ignore[no-untyped-call]
 
 
+class Convention(CPUCallConv):
+    """How compiled code raises exceptions with numbers in them: as Numba does, but all references are dropped."""
+
+    def emit_unwrap_dynamic_exception_fn(self, *args: Any) -> Any:
+        context = copy.copy(self.context)
+        context.get_python_api = lambda builder: _OfExceptions(context, builder)  # type: ignore[no-untyped-call]
+        return CPUCallConv(context).emit_unwrap_dynamic_exception_fn(*args)
+
+
+class _OfExceptions(PythonAPI):
+    def tuple_pack(self, items: Any) -> Any:
+        """A tuple, which has the only references to its items."""
+        packed = super().tuple_pack(items)  # type: ignore[no-untyped-call]
+        for item in items:
+            self.decref(item)  # type: ignore[no-untyped-call]
+        return packed
+
+
 class _Api(PythonAPI):
     """Numba's way to make Python's objects, but for arrays."""
 
     def get_env_manager(self, *args: Any) -> Any:
         self.constants = super().get_env_manager(*args)  # type: ignore[no-untyped-call]
         return self.constants
+
+    def build_dynamic_excinfo_struct(self, struct_gv: Any, exc_args: Any) -> Any:
+        """What an exception is made of; Numba keeps its parts for ever."""
+        made = super().build_dynamic_excinfo_struct(struct_gv, exc_args)  # type: ignore[no-untyped-call]
+        for part in (struct_gv, exc_args):
+            self.decref(part)  # type: ignore[no-untyped-call]
+        return made
 
     def nrt_adapt_ndarray_to_python(self, kind: Any, value: Any, dtype: Any) -> Any:
         class_ = self.constants.read_const(self.constants.add_const(kind.box_type))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import string
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 _MADE: dict[Any, type[BaseException]] = {}
+_PICKLED = "formatted:"
 
 
 def formatted(exception: type[BaseException]) -> type[BaseException]:
@@ -27,8 +29,21 @@ def formatted(exception: type[BaseException]) -> type[BaseException]:
         return exception(*(_filled(p, left) for p in ((layout,) if isinstance(layout, str) else layout)))
 
     if exception not in _MADE:
-        _MADE[exception] = type(f"formatted_{exception.__name__}", (exception,), {"__new__": make})
+        name = f"{_PICKLED}{exception.__module__}:{exception.__qualname__}".replace(".", "/")
+        contents = {"__new__": make, "__module__": __name__, "__qualname__": name}
+        _MADE[exception] = type(f"formatted_{exception.__name__}", (exception,), contents)
     return _MADE[exception]
+
+
+def __getattr__(name: str) -> Any:
+    """The class of this name, for pickle, which Numba asks for it whenever one is raised."""
+    if not name.startswith(_PICKLED):
+        raise AttributeError(name)
+    module, path = name.removeprefix(_PICKLED).replace("/", ".").split(":")
+    found: Any = importlib.import_module(module)
+    for step in path.split("."):
+        found = getattr(found, step)
+    return formatted(found)
 
 
 def is_formatted(kind: type) -> bool:
