@@ -826,13 +826,16 @@ def _key(value: Any) -> Any:
     if kind is tuple or isinstance(value, tuple):
         return (kind, *[_key(v) for v in value])
     if kind is list:
-        return (list, *({type(v) for v in value} if is_stored(value) else [_key(v) for v in value]))
+        kinds = {type(v) for v in value}
+        return (list, *(kinds if kinds == {float} or is_stored(value) else [_key(v) for v in value]))
     if kind is bool:
         return kind, value
     if kind is np.uint64 and is_large(value.item()):
         return kind, value
     if value is None or isinstance(value, str | np.generic):
         return value if not isinstance(value, np.generic) else kind
+    if isinstance(value, int | float):
+        return (kind, int(value)) if isinstance(value, int) and is_large(value) else kind
     if is_on_device(value):
         dtype, shape, order = layout_on_device(value)
         return kind, dtype.str, len(shape), order

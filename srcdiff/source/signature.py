@@ -13,7 +13,7 @@ import numpy as np
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_supported_dtype
 from srcdiff.source.abstract import CONTIGUOUS, NUMPYS, Abstract, Description, Items, Record, Static, Stored, Tuple
-from srcdiff.source.enumerations import spelled
+from srcdiff.source.enumerations import plain_number, spelled
 from srcdiff.source.structures import is_plain_tuple, layout_of, parts_of
 
 _LARGEST = 2**63 - 1
@@ -36,6 +36,9 @@ def describe_argument(value: Any, name: str, span: Span | None, *, exact: bool =
             return Description("static", (type(value), value))
         case bool():
             return Description("value", BOOL)
+        case int() | float() if plain_number(value) is None:
+            message = f"the argument `{name}` is of type {type(value).__name__}, which defines operators of its own"
+            raise DifferentiationError([Problem("SD201", message, span, help="pass it as a plain number")])
         case int():
             return Description("static", (int, int(value))) if is_large(value) else Description("value", INT)
         case float():
