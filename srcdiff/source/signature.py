@@ -25,7 +25,7 @@ from srcdiff.source.abstract import (
     Stored,
     Tuple,
 )
-from srcdiff.source.enumerations import spelled
+from srcdiff.source.enumerations import plain_number, spelled
 from srcdiff.source.structures import is_plain_tuple, layout_of, parts_of
 
 _LARGEST = 2**63 - 1
@@ -70,8 +70,10 @@ def key_of(value: Any, *, exact: bool = False) -> Any:
         return ("text", str(value)) if kind is np.str_ else ("unsigned" if is_unsigned else "numpy", kind)
     if isinstance(value, tuple):
         return ("tuple", kind, *[key_of(v, exact=exact) for v in value]) if is_plain_tuple(kind) else ("other", kind)
-    if kind is list and is_stored(value):
-        return "list", frozenset(map(type, value))
+    if kind is list:
+        kinds = frozenset(map(type, value))
+        if kinds == {float} or is_stored(value):
+            return "list", kinds
     if value is None or kind is str:
         return "text", value
     if isinstance(value, Description):
@@ -79,6 +81,10 @@ def key_of(value: Any, *, exact: bool = False) -> Any:
     if is_on_device(value):
         dtype, shape, order = layout_on_device(value)
         return "device", kind, dtype, len(shape), order, _units(shape) if exact else ()
+    if isinstance(value, int | float):  # of a class of the user's
+        if plain_number(value) is None:
+            return "operators", kind
+        return key_of(int(value) if isinstance(value, int) else float(value))
     layout = layout_of(value)
     if layout is not None:
         return ("record", layout, *[key_of(v, exact=exact) for v in layout.taken_apart(value)])
@@ -131,6 +137,9 @@ def described(key: Any, name: str, span: Span | None, *, exact: bool = False) ->
         case "record", layout, *parts:
             items = tuple(described(p, layout.part(name, k), span, exact=exact) for k, p in enumerate(parts))
             return Description("record", layout, items)
+        case "operators", kind:
+            message = f"the argument `{name}` is of type {kind.__name__}, which defines operators of its own"
+            raise DifferentiationError([Problem("SD201", message, span, help="pass it as a plain number")])
         case "unsigned", _:
             message = f"the argument `{name}` is an unsigned integer that needs all 64 bits"
             raise DifferentiationError([Problem("SD201", message, span, help="pass it as a float")])

@@ -348,3 +348,31 @@ def test_members_are_known_in_the_cache(tmp_path, monkeypatch):
     for kind, expected in ((Kind.SQUARE, 6.0), (Kind.CUBE, 27.0)):
         assert srcdiff.grad(by_identity)(3.0, kind) == expected
     assert len(list(cache.iterdir())) == 4
+
+
+class Degrees(float):
+    pass
+
+
+class Strange(float):
+    def __mul__(self, other):
+        return 100.0 * other
+
+
+class Count(int):
+    pass
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_other_classes_of_numbers_are_numbers_unless_they_compute_in_another_way(backend):
+    gradient = srcdiff.grad(lambda x, y: x * y, backend=backend)
+    assert [gradient(2.0, y) for y in (Degrees(3.0), Degrees(4.0), Count(5), Count(6), Count(2**70))] == [
+        3.0,
+        4.0,
+        5.0,
+        6.0,
+        2.0**70,
+    ]
+    assert len(gradient.specialisations) == 3
+    with pytest.raises(DifferentiationError, match="`y` is of type Strange, which defines operators of its own"):
+        gradient(2.0, Strange(3.0))
