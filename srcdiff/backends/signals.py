@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -29,6 +30,11 @@ It is the lock itself: an exception can come between acquiring and using what Nu
 
 _PATIENCE = 0.1
 """Seconds after which a thread that waits for the lock looks for signals."""
+
+_plain: Any = importlib.import_module("_signal")
+"""What `signal` is made of; that makes members of enums of all numbers, which takes a hundred times as long."""
+
+_NUMBERS = tuple(int(number) for number in signal.valid_signals())
 
 _Handler = Callable[[int, FrameType | None], Any]
 
@@ -57,19 +63,19 @@ class _Signals:
 
     def install(self) -> None:
         """Stand in for all handlers; those that have been set since the last time, too."""
-        for number in signal.valid_signals():
-            handler = signal.getsignal(number)
+        for number in _NUMBERS:
+            handler = _plain.getsignal(number)
             if callable(handler) and handler is not self.take:
                 self.handlers[number] = handler
-                signal.signal(number, self.take)
+                _plain.signal(number, self.take)
 
     def restore(self) -> None:
         """Give the signals back to their handlers, whatever these raise in the meantime."""
         raised = None
-        while taken := [n for n in self.handlers if signal.getsignal(n) is self.take]:
+        while taken := [n for n in self.handlers if _plain.getsignal(n) is self.take]:
             try:
                 for number in taken:
-                    signal.signal(number, self.handlers[number])
+                    _plain.signal(number, self.handlers[number])
             except BaseException as error:  # of a handler: signals are passed on already
                 raised = error
         self.handlers = {}
