@@ -1,21 +1,13 @@
 """srcdiff: derivatives of ordinary Python functions, as source code, compiled by Numba."""
 
 from srcdiff import cuda
-from srcdiff.api import (
-    Derivative,
-    custom_rule,
-    differentiable,
-    grad,
-    source,
-    stop_gradient,
-    value_and_grad,
-)
-from srcdiff.batching import batched
-from srcdiff.benchmark import benchmark
+from srcdiff.api.batching import batched
+from srcdiff.api.benchmarking import benchmark
+from srcdiff.api.derivatives import Derivative, custom_rule, differentiable, grad, source, stop_gradient, value_and_grad
+from srcdiff.api.exporting import export
+from srcdiff.api.inspecting import explain, show
+from srcdiff.api.modes import check, hessian, hvp, jacobian, jvp, vjp
 from srcdiff.diagnostics import CompiledDiffersWarning, DifferentiationError, ZeroGradientWarning
-from srcdiff.export import export
-from srcdiff.inspection import explain, show
-from srcdiff.modes import check, hessian, hvp, jacobian, jvp, vjp
 from srcdiff.version import __version__
 
 __all__ = [

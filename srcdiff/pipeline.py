@@ -11,29 +11,29 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from srcdiff.backends.cuda import kernel_passes as kernels
+from srcdiff.backends.cuda.kernel_adjoint import conditions_as_formulas, count_turns_over_grid, step_over_grid
+from srcdiff.backends.cuda.kernel_passes import KernelCompilation
 from srcdiff.emit.module import first_line_about, write_kernels, write_module
 from srcdiff.ir.nodes import Function, Value
 from srcdiff.passes import differentiation as derivative
-from srcdiff.passes import kernel_passes as kernels
 from srcdiff.passes import requested
+from srcdiff.passes.array_contraction import contract
+from srcdiff.passes.code_sinking import sink_into_branches
 from srcdiff.passes.compilation import Compilation
-from srcdiff.passes.kernel_passes import KernelCompilation
+from srcdiff.passes.cse import share
+from srcdiff.passes.dead_stores import tidy_memory, without_dead_stores
+from srcdiff.passes.element_sinking import compute_where_picked
+from srcdiff.passes.growing_buffers import grow_as_loops_run
+from srcdiff.passes.hoist_allocations import make_scratch_once
+from srcdiff.passes.init_stores import start_from_zeros
+from srcdiff.passes.loop_fusion import fuse, straighten
+from srcdiff.passes.loop_normalization import count_from_zero
 from srcdiff.passes.manager import Pass, each
-from srcdiff.transforms.adjoint_kernels import conditions_as_formulas, count_turns_over_grid, step_over_grid
-from srcdiff.transforms.contract import contract
-from srcdiff.transforms.from_zero import count_from_zero
-from srcdiff.transforms.fuse import fuse, straighten
-from srcdiff.transforms.gather import gather
-from srcdiff.transforms.growing import grow_as_loops_run
-from srcdiff.transforms.memory import tidy_memory, without_dead_stores
-from srcdiff.transforms.pick import compute_where_picked
-from srcdiff.transforms.registers import elements_in_registers
-from srcdiff.transforms.scratch import make_scratch_once
-from srcdiff.transforms.shape_checks import leave_out_checks_of_shapes
-from srcdiff.transforms.share import share
-from srcdiff.transforms.simplify import simplify
-from srcdiff.transforms.sink import sink_into_branches
-from srcdiff.transforms.zeros import start_from_zeros
+from srcdiff.passes.scalar_replacement import elements_in_registers
+from srcdiff.passes.scatter_to_gather import gather
+from srcdiff.passes.shape_checks import leave_out_checks_of_shapes
+from srcdiff.passes.simplify import simplify
 
 # -- when passes are due, and what they need to know -----------------------------------------------------------------
 
@@ -130,7 +130,7 @@ FINISH = (
     Pass("workspace", derivative.take_workspace, "take memory from the caller", lambda state: state.request.rooms),
     Pass("growing buffers", each(grow_as_loops_run), "what a loop with early exits keeps grows as it runs", CPU),
     Pass("batch loop", derivative.batch_loop, "call it for each element of a batch", lambda state: state.request.batch),
-    Pass("kernel extraction", derivative.extract_kernels, "independent loops become kernels", GPU),
+    Pass("kernel extraction", kernels.extract_kernels, "independent loops become kernels", GPU),
     Pass("emission", emit, "write the source"),
 )
 PASSES: Sequence[Pass] = (*DIFFERENTIATE, *OPTIMIZE, *FINISH)

@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from srcdiff import reference
 from srcdiff.diagnostics.catalogue import CATALOGUE
+from srcdiff.inspect import reference
 from tests import session
 from tests.diagnostics.test_catalogue import refusal_of_row
 

@@ -15,32 +15,21 @@ ORDER = [
     "__main__",
     "cli",
     "__init__",
-    "benchmark",
-    "export",
-    "batching",
-    "modes",
-    "inspection",
     "cuda",
     "api",
-    "workspace",
-    "report",
-    "check",
-    "looking",
-    "user_kernels",
-    "compiling",
+    "inspect",
+    "driver",
     "pipeline",
     "backends",
     "caching",
-    "passes",
     "emit",
-    "transforms",
+    "passes",
     "analyses",
-    "reference",
     "rules",
-    "source",
+    "frontend",
     "library",
+    "signature",
     "ir",
-    "options",
     "diagnostics",
     "version",
 ]
@@ -101,3 +90,8 @@ def test_public_names_are_re_exported_and_nothing_else_is_done():
 def test_every_package_has_an_init_file():
     folders = {module.parent for module in MODULES}
     assert [] == [str(folder) for folder in folders if not (folder / "__init__.py").exists()]
+
+
+def test_every_module_has_a_name_of_its_own():
+    names = [module.stem for module in MODULES if module.stem not in ("__init__", "__main__")]
+    assert [] == sorted({name for name in names if names.count(name) > 1})

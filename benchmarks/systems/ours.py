@@ -11,8 +11,8 @@ import numpy as np
 import srcdiff
 from benchmarks import tape
 from benchmarks.programs import Program
-from srcdiff.backends import blocks
-from srcdiff.benchmark import compiled_primal, reason_of
+from srcdiff.api.benchmarking import compiled_primal, reason_of
+from srcdiff.backends.numba import memory_pool
 
 __all__ = ["held_bytes", "notes", "prepare", "reason_of", "to_numpy", "version"]
 
@@ -30,7 +30,7 @@ def version() -> str:
 def prepare(program: Program, arguments: tuple[Any, ...], variant: str) -> Callable[[], Any]:
     notes.clear()
     held.clear()
-    blocks.release_all()
+    memory_pool.release_all()
     if variant == "primal":
         primal, note = compiled_primal(program.primal, arguments)
         if note:
@@ -53,4 +53,4 @@ def to_numpy(result: Any) -> tuple[float, list[np.ndarray]]:
 
 def held_bytes() -> int:
     """The memory that is held between calls: the record of the compiled tape, what waits for srcdiff's next."""
-    return sum(getattr(one, "nbytes", 0) for one in held) + blocks.held_bytes()
+    return sum(getattr(one, "nbytes", 0) for one in held) + memory_pool.held_bytes()

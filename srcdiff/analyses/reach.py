@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from srcdiff.analyses.activity import activity, differentiable_arguments, influential_values, varied_values
 from srcdiff.diagnostics import Span
+from srcdiff.frontend.nested_derivatives import Reading
 from srcdiff.ir.aliasing import Sites, points_to
 from srcdiff.ir.nodes import (
     Alloc,
@@ -31,7 +32,6 @@ from srcdiff.ir.nodes import (
 )
 from srcdiff.ir.nodes import walk as operations_of
 from srcdiff.ir.types import Array, is_float
-from srcdiff.source.derivatives import Reading
 
 _COMPARISON = ("comparison", "a comparison")
 _CUTS: dict[str, tuple[str, str]] = {

@@ -287,7 +287,7 @@ class StillThere:
             return False
         if isinstance(store, Call) or self.barriers_for(memory_of(access.array, self.sites)):
             return True  # behind a barrier, any thread may have stored there
-        from srcdiff.analyses.accesses import never_overwrites
+        from srcdiff.analyses.access_relations import never_overwrites
 
         return not never_overwrites(store, access, self.structure)
 

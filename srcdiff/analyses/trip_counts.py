@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from srcdiff.analyses.lengths import Lengths
+from srcdiff.analyses.symbolic_shapes import Lengths
 from srcdiff.ir.nodes import Apply, Loop, Operation, Value
 from srcdiff.ir.types import Array
 

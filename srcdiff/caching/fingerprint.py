@@ -23,8 +23,8 @@ import numba
 import numpy as np
 
 from srcdiff.diagnostics import Span
+from srcdiff.frontend.abstract_values import List
 from srcdiff.ir.nodes import Value
-from srcdiff.source.abstract import List
 
 _PACKAGE = Path(__file__).parent.parent
 

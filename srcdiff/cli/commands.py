@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from srcdiff import __version__
-from srcdiff.cli import bench, cache, check, demo, explain, export, rules, show
+from srcdiff.cli import bench, cache, check_command, demo, explain, export_command, rules, show
 from srcdiff.cli.answer import MISUSED, NO, Answer, CommandError
 from srcdiff.diagnostics import DifferentiationError
 
@@ -46,8 +46,18 @@ COMMANDS = (
         explain.options,
         explain.run,
     ),
-    Command("check", "compare the derivatives of your function with finite differences", check.options, check.run),
-    Command("export", "write a derivative of your function into a file without srcdiff", export.options, export.run),
+    Command(
+        "check",
+        "compare the derivatives of your function with finite differences",
+        check_command.options,
+        check_command.run,
+    ),
+    Command(
+        "export",
+        "write a derivative of your function into a file without srcdiff",
+        export_command.options,
+        export_command.run,
+    ),
     Command(
         "bench",
         "time the gradient of your function beside the function itself and beside two tapes",

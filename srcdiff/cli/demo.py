@@ -54,7 +54,7 @@ def show_demonstration(seconds: float) -> dict[str, float]:
     import numpy as np
 
     import srcdiff
-    from srcdiff.backends.numba_cpu import compiler
+    from srcdiff.backends.numba.numba_cpu import compiler
 
     random = np.random.default_rng(0)
     conductivity = random.uniform(0.1, 0.4, 64)

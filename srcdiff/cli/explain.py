@@ -17,7 +17,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> Answer:
     """The explanation; the answer is no if an input that was asked for does not reach the result."""
     import srcdiff
-    from srcdiff.looking.terminal import wants_colour
+    from srcdiff.inspect.terminal import wants_colour
 
     asked = given.read(chosen)
     try:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from srcdiff.cli.answer import CommandError
-from srcdiff.options import DERIVATIVE, SECONDS
+from srcdiff.diagnostics.options import DERIVATIVE, SECONDS
 
 _LENGTH = 4  # of every axis of an array that stands for a type: they fit together, and none stretches
 
@@ -89,7 +89,7 @@ class Given:
 
     def described(self) -> tuple[Any, ...]:
         """The arguments; where they are not the user's own, their types."""
-        from srcdiff.source.signature import describe_argument
+        from srcdiff.frontend.signatures import describe_argument
 
         return self.arguments if self.is_example else tuple(describe_argument(a, "", None) for a in self.arguments)
 
@@ -141,7 +141,7 @@ def running(asked: Given) -> Iterator[None]:
 
 def derivative(chosen: argparse.Namespace, function: Callable[..., Any], **options: Any) -> Any:
     """The derivative that `--mode` and `--wrt` name; what is a derivative in its file is taken as it is."""
-    from srcdiff.modes import derivative_by_name
+    from srcdiff.api.modes import derivative_by_name
 
     is_own = type(function).__module__.startswith("srcdiff.")
     if is_own and (not hasattr(function, "__srcdiff_function__") or hasattr(function, "__srcdiff_inside__")):
@@ -235,8 +235,8 @@ def _bound(
 
 def _guesses(function: Callable[..., Any], signature: inspect.Signature) -> dict[str, Any]:
     from srcdiff.diagnostics import DifferentiationError, Refusal
-    from srcdiff.source.capture import capture
-    from srcdiff.source.guess import guesses
+    from srcdiff.frontend.capture import capture
+    from srcdiff.frontend.guess import guesses
 
     try:
         return guesses(capture(_user_function(function)), signature)
@@ -251,11 +251,11 @@ def _guesses(function: Callable[..., Any], signature: inspect.Signature) -> dict
 def types_in(text: str) -> list[Any]:
     """Descriptions for types as they are written.
 
-    >>> from srcdiff.source.signature import type_text
+    >>> from srcdiff.frontend.signatures import type_text
     >>> [type_text(t) for t in types_in("float64[:], float, (int64, float32[:, :])")]
     ['float64[:]', 'float64', '(int64, float32[:, :])']
     """
-    from srcdiff.source.guess import described_type
+    from srcdiff.frontend.guess import described_type
 
     try:
         tree = ast.parse(f"({text.strip()},)" if text.strip() else "()", mode="eval").body
@@ -276,8 +276,8 @@ def example_of(value: Any) -> Any:
     """A value of a type that is described; anything else is an example already."""
     import numpy as np
 
+    from srcdiff.frontend.abstract_values import Description
     from srcdiff.ir.types import Array
-    from srcdiff.source.abstract import Description
 
     if not isinstance(value, Description):
         return value
@@ -295,6 +295,6 @@ def example_of(value: Any) -> Any:
 
 
 def _type_text(value: Any) -> str:
-    from srcdiff.source.signature import describe_argument, type_text
+    from srcdiff.frontend.signatures import describe_argument, type_text
 
     return type_text(describe_argument(value, "", None))

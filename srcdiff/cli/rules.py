@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from srcdiff.cli.answer import NO, Answer
 
 if TYPE_CHECKING:
-    from srcdiff.reference import Table
+    from srcdiff.inspect.reference import Table
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +35,7 @@ def run(chosen: argparse.Namespace) -> Answer:
 
 def _selected(word: str | None) -> Iterator[tuple[Table, list[tuple[str, ...]]]]:
     """The tables with the rows to show; a word is looked for among the names of a row, not in its formulas."""
-    from srcdiff import reference
+    from srcdiff.inspect import reference
 
     tables = [
         reference.elementwise(),

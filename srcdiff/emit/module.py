@@ -10,15 +10,15 @@ from typing import Any
 
 from srcdiff.diagnostics import Span, printable
 from srcdiff.emit import support
-from srcdiff.emit.naming import RESERVED
-from srcdiff.emit.texts import PRINTERS, formatted
+from srcdiff.emit.formatting import PRINTERS, formatted
 from srcdiff.emit.write import Origin, Text, write_function
+from srcdiff.frontend.abstract_values import Abstract, Items, List, Record, Static, Tuple
+from srcdiff.frontend.nested_derivatives import Reading
 from srcdiff.ir.nodes import Function, Raise, Value, walk
+from srcdiff.ir.primitives import RESERVED
 from srcdiff.ir.types import Type
+from srcdiff.passes.workspace_parameters import Room, kept_elsewhere
 from srcdiff.rules import special
-from srcdiff.source.abstract import Abstract, Items, List, Record, Static, Tuple
-from srcdiff.source.derivatives import Reading
-from srcdiff.transforms.rooms import Room, kept_elsewhere
 
 
 @dataclass(slots=True)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import builtins
-import keyword
 from collections.abc import Iterable
 
 from srcdiff.emit.layout import Layout
 from srcdiff.ir.nodes import Custom, Function, Grow, If, Loop, Value, walk
-from srcdiff.ir.primitives import BROUGHT_ALONG
+from srcdiff.ir.primitives import RESERVED
 from srcdiff.ir.types import Stack
 
 _GROWN = {(1, 0): "grown", (2, 0): "more_rows", (2, 1): "wider_rows", (3, 0): "more_planes"}
-RESERVED = frozenset({*keyword.kwlist, *dir(builtins), "np", "math", "cuda", "device", "_", *BROUGHT_ALONG})
 
 
 def what_grows(rank: int, axis: int) -> str:

@@ -23,14 +23,14 @@ from typing import Any
 import numpy as np
 
 from srcdiff.diagnostics import NotExportedError
-from srcdiff.emit import texts
+from srcdiff.emit import formatting
 from srcdiff.emit.module import Module, plain_source
+from srcdiff.frontend.abstract_values import Abstract, Description, Items, List, Record, Static, Stored, Tuple
+from srcdiff.frontend.nested_derivatives import Reading
+from srcdiff.frontend.signatures import holds_list, is_passed, is_rebuilt
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import FLOAT, Array, Scalar
-from srcdiff.source.abstract import Abstract, Description, Items, List, Record, Static, Stored, Tuple
-from srcdiff.source.derivatives import Reading
-from srcdiff.source.signature import holds_list, is_passed, is_rebuilt
-from srcdiff.source.structures import Layout, is_plain_tuple, layout_of, parts_of
+from srcdiff.signature.structures import Layout, is_plain_tuple, layout_of, parts_of
 
 LARGEST = 10_000
 """Of an array from outside of the function, as many numbers are written into the file."""
@@ -137,12 +137,12 @@ def _definition(name: str, thing: Any, x: Exported, body: str) -> list[str]:
     """The text that makes an object of this name."""
     if getattr(builtins, name, None) is thing or not re.search(rf"\b{name}\b", body):
         return []
-    if isinstance(thing, type) and texts.is_formatted(thing):
+    if isinstance(thing, type) and formatting.is_formatted(thing):
         base = thing.__base__
         assert base is not None
         by_parts = f"raise {name}((" in body
         return [*_definition(base.__name__, base, x, base.__name__), *_formatted(name, base.__name__, by_parts)]
-    if thing in texts.PRINTERS:
+    if thing in formatting.PRINTERS:
         return _printer(name, thing, compiled=bool(x.decorator))
     if isinstance(thing, type) and hasattr(thing, "_fields"):
         return ["", "", f"{name} = collections.namedtuple({name!r}, {list(thing._fields)!r})"]
@@ -179,8 +179,8 @@ def compiled_{name}(template, *values):
 def _shared_by(definitions: Sequence[str]) -> list[str]:
     """The functions that definitions call, in the order in which they call each other."""
     text = "\n".join(definitions)
-    needed = [texts._plain] if "_plain" in text else []
-    more: list[Callable[..., Any]] = [texts.fields, texts._filled] if "_filled(" in text else []
+    needed = [formatting._plain] if "_plain" in text else []
+    more: list[Callable[..., Any]] = [formatting.fields, formatting._filled] if "_filled(" in text else []
     return [line for function in (*needed, *more) for line in ["", "", *plain_source(function)]]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from srcdiff.diagnostics import Span
-from srcdiff.emit import texts
+from srcdiff.emit import formatting
 from srcdiff.emit.layout import Layout, lay_out
 from srcdiff.emit.naming import give_names, what_grows
 from srcdiff.ir.nodes import (
@@ -54,7 +54,7 @@ from srcdiff.ir.nodes import (
 )
 from srcdiff.ir.primitives import ATOM, PRIMITIVES
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack
-from srcdiff.library.calls import LIBRARY
+from srcdiff.library.blas_lapack import LIBRARY
 
 _UNARY_MINUS = 50
 _COMPARISONS = {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"}
@@ -530,7 +530,7 @@ class _Writer:
         elif not any(isinstance(p, Formatted) for p in operation.parts):
             self.line(f"raise {name}({', '.join(self.part(p, plain=True) for p in operation.parts)})")
         else:  # Numba formats no floats, but it calls the class with them
-            maker = texts.formatted(operation.exception)
+            maker = formatting.formatted(operation.exception)
             self.text.objects[maker.__name__] = maker
             layout = tuple(p.template if isinstance(p, Formatted) else None for p in operation.parts)
             given = [self.part(p) for p in operation.parts for p in (p.values if isinstance(p, Formatted) else (p,))]
@@ -552,7 +552,7 @@ class _Writer:
             self.line(f"print({', '.join(self.part(p) for p in operation.parts)})")
             return
         (text,) = operation.parts
-        function = texts.print_flushed if operation.flush else texts.print_text
+        function = formatting.print_flushed if operation.flush else formatting.print_text
         self.text.objects[function.__name__] = function
         self.line(f"{function.__name__}({', '.join([repr(text.template), *(self.part(v) for v in text.values)])})")
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from srcdiff.diagnostics import Span
-from srcdiff.ir.derived import derive_methods
+from srcdiff.ir.node_methods import derive_methods
 from srcdiff.ir.types import Array, Scalar, Type
 
 

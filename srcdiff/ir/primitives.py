@@ -14,6 +14,8 @@ builtins; one that this Python or this NumPy lacks is passed over.
 
 from __future__ import annotations
 
+import builtins
+import keyword
 from dataclasses import dataclass
 
 ATOM = 100  # precedence of a name, a literal or a call
@@ -202,3 +204,6 @@ BROUGHT_ALONG = frozenset(
     )
 )
 """The names of functions of ours that are written beside the code that calls them; nothing else has such a name."""
+
+RESERVED = frozenset({*keyword.kwlist, *dir(builtins), "np", "math", "cuda", "device", "_", *BROUGHT_ALONG})
+"""Names that mean something else in generated code than a value of the program."""

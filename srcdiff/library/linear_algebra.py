@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.library import calls
+from srcdiff.library import blas_lapack
 from srcdiff.library.language import (
     array_like,
     as_tuple,
@@ -70,37 +70,37 @@ def transposed(a: Any) -> Any:
 def solve(a: Any, b: Any) -> Any:
     a, b = of_one_type(floats(a), floats(b))
     if a.ndim == 2 and b.ndim <= 2:
-        return calls.solve_vector(a, b) if b.ndim == 1 else calls.solve_matrix(a, b)
+        return blas_lapack.solve_vector(a, b) if b.ndim == 1 else blas_lapack.solve_matrix(a, b)
     a_shape = first_of(a.shape, -2)
     if b.ndim == 1:
         result = np.empty(first_of(a.shape, -1), a.dtype)
         for i in each(a_shape):
-            result[i] = calls.solve_vector(a[i], b)
+            result[i] = blas_lapack.solve_vector(a[i], b)
         return result
     b_shape = first_of(b.shape, -2)
     shape = common_shape(a_shape, b_shape)
     result = np.empty(shape + last_of(b.shape, 2), a.dtype)
     for i in each(shape):
-        result[i] = calls.solve_matrix(a[stretched(i, shape, a_shape)], b[stretched(i, shape, b_shape)])
+        result[i] = blas_lapack.solve_matrix(a[stretched(i, shape, a_shape)], b[stretched(i, shape, b_shape)])
     return result
 
 
 def inv(a: Any) -> Any:
-    return stacked(calls.inverse, floats(a))
+    return stacked(blas_lapack.inverse, floats(a))
 
 
 def det(a: Any) -> Any:
-    return stacked_numbers(calls.determinant, floats(a))
+    return stacked_numbers(blas_lapack.determinant, floats(a))
 
 
 def slogdet(a: Any) -> Any:
     a = floats(a)
     if a.ndim == 2:
-        return SlogdetResult(*calls.log_determinant(a))
+        return SlogdetResult(*blas_lapack.log_determinant(a))
     shape = first_of(a.shape, -2)
     signs, logarithms = np.empty(shape, a.dtype), np.empty(shape, a.dtype)
     for i in each(shape):
-        signs[i], logarithms[i] = calls.log_determinant(a[i])
+        signs[i], logarithms[i] = blas_lapack.log_determinant(a[i])
     return SlogdetResult(signs, logarithms)
 
 
@@ -152,13 +152,13 @@ def product_of_all(arrays: Any) -> Any:
 def cholesky(a: Any, upper: Any = False) -> Any:
     a = floats(a)
     if upper:
-        return transposed(stacked(calls.cholesky_factor, transposed(a)))
-    return stacked(calls.cholesky_factor, a)
+        return transposed(stacked(blas_lapack.cholesky_factor, transposed(a)))
+    return stacked(blas_lapack.cholesky_factor, a)
 
 
 def eig(a: Any) -> Any:
     """Of matrices whose eigenvalues are real; others raise `ValueError`."""
-    return EigResult(*stacked_pair(calls.any_eigenvectors, floats(a)))
+    return EigResult(*stacked_pair(blas_lapack.any_eigenvectors, floats(a)))
 
 
 def eigvals(a: Any) -> Any:
@@ -168,7 +168,7 @@ def eigvals(a: Any) -> Any:
 
 def eigh(a: Any, UPLO: Any = "L") -> Any:  # noqa: N803
     a = floats(a)
-    return EighResult(*stacked_pair(calls.eigenvectors, a if UPLO == "L" or UPLO == "l" else transposed(a)))
+    return EighResult(*stacked_pair(blas_lapack.eigenvectors, a if UPLO == "L" or UPLO == "l" else transposed(a)))
 
 
 def stacked_pair(function: Any, a: Any) -> Any:
@@ -193,8 +193,8 @@ def svd(a: Any, full_matrices: Any = True, compute_uv: Any = True, hermitian: An
     a = floats(a)
     if a.ndim == 2:
         if compute_uv and full_matrices:
-            return SVDResult(*calls.all_singular_vectors(a))
-        u, s, vt = calls.singular_values(a)
+            return SVDResult(*blas_lapack.all_singular_vectors(a))
+        u, s, vt = blas_lapack.singular_values(a)
         return SVDResult(u, s, vt) if compute_uv else s
     shape, rows, columns = first_of(a.shape, -2), a.shape[a.ndim - 2], a.shape[a.ndim - 1]
     k = min(rows, columns)
@@ -202,11 +202,11 @@ def svd(a: Any, full_matrices: Any = True, compute_uv: Any = True, hermitian: An
     if compute_uv and full_matrices:
         left, right = np.empty((*shape, rows, rows), a.dtype), np.empty((*shape, columns, columns), a.dtype)
         for i in each(shape):
-            left[i], values[i], right[i] = calls.all_singular_vectors(a[i])
+            left[i], values[i], right[i] = blas_lapack.all_singular_vectors(a[i])
         return SVDResult(left, values, right)
     left, right = np.empty((*shape, rows, k), a.dtype), np.empty((*shape, k, columns), a.dtype)
     for i in each(shape):
-        left[i], values[i], right[i] = calls.singular_values(a[i])
+        left[i], values[i], right[i] = blas_lapack.singular_values(a[i])
     return SVDResult(left, values, right) if compute_uv else values
 
 
@@ -219,13 +219,13 @@ def qr(a: Any, mode: Any = "reduced") -> Any:
         unsupported("`qr` in another mode than 'reduced' and 'r'")
     a = floats(a)
     if a.ndim == 2:
-        q, r = calls.orthogonal_triangular(a)
+        q, r = blas_lapack.orthogonal_triangular(a)
         return r if mode == "r" else QRResult(q, r)
     shape, rows, columns = first_of(a.shape, -2), a.shape[a.ndim - 2], a.shape[a.ndim - 1]
     k = min(rows, columns)
     q, r = np.empty((*shape, rows, k), a.dtype), np.empty((*shape, k, columns), a.dtype)
     for i in each(shape):
-        q[i], r[i] = calls.orthogonal_triangular(a[i])
+        q[i], r[i] = blas_lapack.orthogonal_triangular(a[i])
     return r if mode == "r" else QRResult(q, r)
 
 
@@ -237,10 +237,10 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
         unsupported("`lstsq` with `rcond`")
     a, b = of_one_type(floats(a), floats(b))
     columns = b[:, None] if b.ndim == 1 else b
-    solution = calls.least_squares(a, columns)
+    solution = blas_lapack.least_squares(a, columns)
     if b.ndim == 1:
         solution = solution[:, 0]
-    return solution, calls.residuals(a, columns), calls.rank(a), svd(a, False, False)
+    return solution, blas_lapack.residuals(a, columns), blas_lapack.rank(a), svd(a, False, False)
 
 
 def pinv(a: Any, rcond: Any = None, hermitian: Any = False, *, rtol: Any = None) -> Any:
@@ -249,15 +249,15 @@ def pinv(a: Any, rcond: Any = None, hermitian: Any = False, *, rtol: Any = None)
         unsupported("`pinv` with `rcond`, `rtol` or `hermitian`")
     a = floats(a)
     if a.ndim == 2:
-        return calls.pseudo_inverse(a)
+        return blas_lapack.pseudo_inverse(a)
     result = np.empty(transposed(a).shape, a.dtype)
     for i in each(first_of(a.shape, -2)):
-        result[i] = calls.pseudo_inverse(a[i])
+        result[i] = blas_lapack.pseudo_inverse(a[i])
     return result
 
 
 def matrix_rank(A: Any) -> Any:  # noqa: N803
-    return calls.rank(floats(A))
+    return blas_lapack.rank(floats(A))
 
 
 def tensorinv(a: Any, ind: Any = 2) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.library.calls import matrix_matrix, matrix_vector, vector_vector
+from srcdiff.library.blas_lapack import matrix_matrix, matrix_vector, vector_vector
 from srcdiff.library.language import (
     agree,
     at_axis,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.library import calls
+from srcdiff.library import blas_lapack
 from srcdiff.library.language import agree, array_like, common_type, each, float_type, is_array, unsupported, zero
 from srcdiff.library.linear_algebra import floats
 from srcdiff.library.products import matmul
@@ -144,7 +144,7 @@ def poly(seq_of_zeros: Any) -> Any:
 
 def roots(p: Any) -> Any:
     """Of polynomials whose roots are real; others raise `ValueError`. Has no derivative."""
-    return calls.real_roots(floats(p))
+    return blas_lapack.real_roots(floats(p))
 
 
 def trim_zeros(filt: Any, trim: Any = "fb", axis: Any = None) -> Any:

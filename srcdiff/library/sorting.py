@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.library.calls import order_of
+from srcdiff.library.blas_lapack import order_of
 from srcdiff.library.indices import gathered
 from srcdiff.library.language import (
     array_like,

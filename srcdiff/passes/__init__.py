@@ -1,1 +1,1 @@
-"""Step 4, from IR to IR: the pass manager, and what is compiled."""
+"""Step 4, from IR to IR. Comes in: a program and facts about it. Goes out: another program; one pass a file."""

@@ -7,12 +7,12 @@ from typing import Any
 
 from srcdiff.analyses.decisions import Decisions
 from srcdiff.diagnostics import Span
+from srcdiff.frontend.abstract_values import Abstract, Description
+from srcdiff.frontend.capture import Captured
+from srcdiff.frontend.nested_derivatives import Reading
 from srcdiff.ir.nodes import Function, Loop, Value
 from srcdiff.passes.manager import State
-from srcdiff.source.abstract import Abstract, Description
-from srcdiff.source.capture import Captured
-from srcdiff.source.derivatives import Reading
-from srcdiff.transforms.rooms import Room
+from srcdiff.passes.workspace_parameters import Room
 
 
 @dataclass(slots=True)

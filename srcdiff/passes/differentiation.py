@@ -6,23 +6,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from srcdiff.analyses.reach import zero_gradient
-from srcdiff.diagnostics import DifferentiationError, Problem
-from srcdiff.emit.naming import RESERVED
 from srcdiff.ir.aliasing import points_to
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Block, Function, Value
+from srcdiff.ir.primitives import RESERVED
 from srcdiff.ir.types import Array, is_float
-from srcdiff.ir.verify import verify
+from srcdiff.passes.batch_loop import for_each
+from srcdiff.passes.callee_adjoints import adjoints_of_callees, refuse_shared_memory
 from srcdiff.passes.compilation import Compilation
+from srcdiff.passes.custom_adjoints import rules_share_no_memory
+from srcdiff.passes.product_loops import products_as_loops
 from srcdiff.passes.requested import are_lengths, chosen, leaves, output_of, outputs_with_written, with_lists_cut
-from srcdiff.transforms.batch import for_each
-from srcdiff.transforms.custom import rules_share_no_memory
-from srcdiff.transforms.kernels import to_kernels
-from srcdiff.transforms.products import products_as_loops
-from srcdiff.transforms.recursion import adjoints_of_callees, refuse_shared_memory
-from srcdiff.transforms.reverse import Reverse, copied_first, gradient_of, protect_arguments, with_new_results
-from srcdiff.transforms.rooms import with_rooms
-from srcdiff.transforms.tangent import tangent_of, tangents_of_callees
+from srcdiff.passes.reverse_mode import Reverse, copied_first, gradient_of, protect_arguments, with_new_results
+from srcdiff.passes.tangent import tangent_of, tangents_of_callees
+from srcdiff.passes.workspace_parameters import with_rooms
 
 
 def reverse_mode(state: Compilation) -> None:
@@ -134,19 +131,6 @@ def _with_types_of(main: Function, chosen: Mapping[int, Value]) -> Function:
     for k, value in chosen.items():
         yields[k] = builder.cast(yields[k], value.type)
     return replace(main, body=Block((*main.body.operations, *builder.operations), tuple(yields)))
-
-
-def extract_kernels(state: Compilation) -> None:
-    """Independent loops become kernels."""
-    if not state.on_gpu:
-        return
-    if state.callees:
-        message = "a recursive function is not run on the GPU"
-        raise DifferentiationError([Problem("SD501", message, state.span, help="write it as a loop")])
-    made = to_kernels(state.main, state.independent)
-    state.main, state.kernels = made.host, made.kernels
-    for kernel in state.kernels:
-        verify(kernel, "kernel extraction")
 
 
 def free_name(state: Compilation, name: str) -> str:

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from srcdiff.diagnostics import DifferentiationError, Problem
+from srcdiff.frontend.abstract_values import Abstract, Items, List, Record, Static, Stored, Tuple, remade
+from srcdiff.frontend.nested_derivatives import Reading
+from srcdiff.frontend.signatures import Part, is_written, parts_of_arguments
 from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Block, Function, Slice, Value
 from srcdiff.ir.types import FLOAT, Array, is_float
 from srcdiff.passes.compilation import Compilation
-from srcdiff.source.abstract import Abstract, Items, List, Record, Static, Stored, Tuple, remade
-from srcdiff.source.derivatives import Reading
-from srcdiff.source.signature import Part, is_written, parts_of_arguments
 
 
 def leaves(x: Abstract, reading: Reading) -> list[Value]:

@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any
 
 import srcdiff
-import srcdiff.compiling
+import srcdiff.driver.compiling
 
 HANDLED: list[int] = []
 
@@ -98,7 +98,7 @@ def interrupted(place: str, count: int, signal_name: str, handler_name: str) -> 
 
 def waits_for_lock() -> dict[str, Any]:
     """The main thread waits until another has compiled, which takes long, and is interrupted."""
-    from srcdiff.backends.signals import ONE_AT_A_TIME
+    from srcdiff.backends.numba.interrupts import ONE_AT_A_TIME
 
     held, end = threading.Event(), threading.Event()
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import srcdiff
-from srcdiff.backends.numba_cpu import FASTMATH
+from srcdiff.backends.numba.numba_cpu import FASTMATH
 
 pytestmark = pytest.mark.numba
 

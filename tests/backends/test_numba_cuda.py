@@ -13,8 +13,8 @@ import pytest
 
 import srcdiff
 import srcdiff.cuda
-from srcdiff.backends import numba_cuda
-from srcdiff.backends.numba_cuda import device_numpy
+from srcdiff.backends.cuda import numba_cuda
+from srcdiff.backends.cuda.numba_cuda import device_numpy
 from srcdiff.ir.primitives import PRIMITIVES
 from tests.arrays.programs import PROGRAMS
 from tests.cuda.samples import SAMPLES, Sample

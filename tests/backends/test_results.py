@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import srcdiff
-from srcdiff.backends import numba_cpu, results
+from srcdiff.backends.numba import numba_cpu, results
 
 pytestmark = pytest.mark.numba
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import srcdiff
-from srcdiff.backends import numba_cpu, vector_math
+from srcdiff.backends.numba import numba_cpu, vector_math
 
 pytestmark = pytest.mark.numba
 needs_library = pytest.mark.skipif(not vector_math.are_used(), reason="there is no libmvec, or Numba uses SVML")

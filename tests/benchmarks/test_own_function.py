@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import srcdiff
-from srcdiff.benchmark import Benchmark, Row, compiled_primal, part_of_the_benchmark
+from srcdiff.api.benchmarking import Benchmark, Row, compiled_primal, part_of_the_benchmark
 from srcdiff.cli import main
 
 

@@ -11,8 +11,8 @@ import pytest
 from numba import cuda
 
 import srcdiff
-from srcdiff.backends.device import Device, as_given
-from srcdiff.source.signature import layout_on_device
+from srcdiff.backends.cuda.device import Device, as_given
+from srcdiff.frontend.signatures import layout_on_device
 
 
 class Foreign:

@@ -10,7 +10,7 @@ import pytest
 from numba import cuda, float32, float64
 
 import srcdiff
-from srcdiff.backends import python
+from srcdiff.backends.python import interpreter
 from srcdiff.cuda import kernel
 from tests.cuda.programs import PROGRAMS, Program
 
@@ -688,6 +688,6 @@ def test_formulas_of_lengths_are_loaded_once(monkeypatch: pytest.MonkeyPatch) ->
     steps.adjoint[2, 2](args, bars)
     x, x_bar = np.linspace(0.1, 0.4, 4), np.zeros(4)
     expected = srcdiff.jacobian(lambda x: np.sin(np.sin(np.sin(np.sin(np.sin(x))))), backend="python")(x)
-    monkeypatch.setattr(python, "load", None)
+    monkeypatch.setattr(interpreter, "load", None)
     steps.adjoint[2, 2]((x, 5, np.zeros(4)), (x_bar, None, np.ones(4)))
     assert_equal(np.diag(expected), x_bar)

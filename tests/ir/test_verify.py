@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from srcdiff import pipeline
-from srcdiff.api import grad
+from srcdiff.api.derivatives import grad
 from srcdiff.diagnostics import InternalError
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Alloc, Apply, Block, Const, Dim, Function, If, Load, Loop, Operation, Store, Value

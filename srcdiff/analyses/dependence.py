@@ -1,0 +1,233 @@
+"""What the turns of a loop read and write: whether they may run in any order, and what a turn adds up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from srcdiff.analyses.access_relations import turns_are_apart
+from srcdiff.analyses.structure import structure_of
+from srcdiff.analyses.symbolic_shapes import Lengths
+from srcdiff.ir.aliasing import Apart, Sites, points_to
+from srcdiff.ir.nodes import (
+    Apply,
+    Call,
+    Const,
+    Coordinate,
+    Copy,
+    Function,
+    Grow,
+    If,
+    Library,
+    Load,
+    Loop,
+    NewStack,
+    Operation,
+    Peek,
+    Pop,
+    Print,
+    Push,
+    Raise,
+    Store,
+    Value,
+    walk,
+)
+from srcdiff.ir.types import Array
+
+
+@dataclass(slots=True)
+class Effects:
+    """What operations read and write."""
+
+    uses: set[Value] = field(default_factory=set)
+    loads: list[Load] = field(default_factory=list)
+    stores: list[Store] = field(default_factory=list)
+    reads: set[Value] = field(default_factory=set)
+    """Memory that is read otherwise than by loads."""
+    writes: set[Value] = field(default_factory=set)
+    pinned: bool = False
+    """Whether something happens that must stay where it is: a print, a call, a stack, a loop of unknown length."""
+    raises: bool = False
+
+
+class Turns:
+    """What loops read and write, and which turns need what others did."""
+
+    def __init__(self, function: Function) -> None:
+        self.sites: dict[Value, Sites] = points_to(function)
+        self.lengths = Lengths(function)
+        self.structure = structure_of(function)
+        self.apart = Apart(function, self.sites)
+        self.definition: dict[Value, Operation] = {}
+        self.constants: dict[Value, Any] = {}
+        for operation in walk(function.body):
+            for value in operation.defines():
+                self.definition[value] = operation
+            if isinstance(operation, Const):
+                self.constants[operation.out] = operation.value
+
+    def memory(self, array: Value) -> Sites:
+        return self.sites.get(array, frozenset((array,)))
+
+    def step(self, loop: Loop) -> Any:
+        return self.constants.get(loop.bounds[2]) if loop.bounds is not None else None
+
+    def define(self, operation: Operation) -> None:
+        """Note where values come from, after an operation was replaced."""
+        for value in operation.defines():
+            self.definition[value] = self.lengths.definition[value] = operation
+
+    # -- what is read and written ------------------------------------------------------------------------------------
+
+    def effects(self, operations: tuple[Operation, ...]) -> Effects:
+        found = Effects()
+        for outer in operations:
+            for operation in (outer, *(o for b in outer.blocks() for o in walk(b))):
+                self.note(operation, found)
+            for block in outer.blocks():
+                found.uses |= set(block.yields)
+        return found
+
+    def note(self, operation: Operation, found: Effects) -> None:
+        found.uses |= set(operation.uses())
+        for block in operation.blocks():
+            found.uses |= set(block.yields)
+        match operation:
+            case Load():
+                found.loads.append(operation)
+            case Store():
+                found.stores.append(operation)
+                found.writes |= self.memory(operation.array)
+            case Copy():
+                found.reads |= self.memory(operation.array)
+            case Library():
+                for array in operation.args:
+                    if isinstance(array.type, Array):
+                        found.reads |= self.memory(array)
+            case Raise():
+                found.raises = True
+            case Print() | Call() | Push() | Pop() | Peek() | NewStack() | Grow():
+                found.pinned = True
+            case Loop() if operation.bounds is None:
+                found.pinned = True
+
+    def recurs(self, loop: Loop, effects: Effects) -> bool:
+        """Whether a turn needs what another has computed, other than for a sum."""
+        if not all(self.is_sum(loop, k) for k in range(len(loop.params))):
+            return True
+        for store in effects.stores:
+            for load in effects.loads:
+                shared = self.memory(load.array) & self.memory(store.array)
+                if shared and load.indices != store.indices and not self.in_one_turn(loop, load, store):
+                    return True
+        return False
+
+    def in_one_turn(self, loop: Loop, a: Load | Store, b: Load | Store) -> bool:
+        """Whether two accesses touch an element in the same turn, if both do: each turn has a part of its own."""
+        distances = [
+            (self.distance(x, loop), self.distance(y, loop)) for x, y in zip(a.indices, b.indices, strict=False)
+        ]
+        return a.array is b.array and any(x is not None and x == y for x, y in distances)
+
+    def conflict(self, a: Effects, b: Effects) -> bool:
+        """Whether one writes what the other reads or writes."""
+        return bool(self.touched(a) & b.writes or a.writes & self.touched(b))
+
+    def touched(self, effects: Effects) -> set[Value]:
+        found = set(effects.reads) | set(effects.writes)
+        for load in effects.loads:
+            found |= self.memory(load.array)
+        return found
+
+    def distance(self, index: Value, loop: Loop) -> int | None:
+        """The index as the loop's counter plus a number; neither is negative, which would count from the end."""
+        if not self.lengths.counts_naturals(loop):
+            return None
+        if index is loop.index:
+            return 0
+        operation = self.definition.get(index)
+        if isinstance(operation, Apply) and operation.primitive == "add" and operation.args[0] is loop.index:
+            amount = self.constants.get(operation.args[1])
+            return amount if isinstance(amount, int) and amount >= 0 else None
+        return None
+
+    def stride(self, index: Value, loop: Loop) -> tuple[Value, Value] | None:
+        """Start and step of an index that goes through an array in steps as wide as a grid of threads."""
+        match self.definition.get(index):
+            case Apply(primitive="add", args=(start, way)) if self.lengths.is_natural(start):
+                steps = self.definition.get(way)
+                if isinstance(steps, Apply) and steps.primitive == "multiply" and steps.args[0] is loop.index:
+                    is_extent = isinstance(self.definition.get(steps.args[1]), Coordinate)
+                    return (start, steps.args[1]) if is_extent else None
+        return None
+
+    def independent(self, loop: Loop) -> bool:
+        """Whether the turns may run in any order: each writes elements of its own, or only adds."""
+        effects = self.effects((loop,))
+        if effects.pinned or effects.raises or not all(self.is_sum(loop, k) for k in range(len(loop.params))):
+            return False
+        own = {v for o in walk(loop.body) for v in o.defines()}
+        written = [x for x in effects.stores if not self.memory(x.array) <= own]
+        accesses: list[Load | Store] = [*effects.loads, *effects.stores]
+        if any(self.memory(x.array) & effects.reads for x in written):
+            return False
+        return all(self.turns_apart(loop, x, y, own) for x in written for y in accesses)
+
+    def turns_apart(self, loop: Loop, a: Store, b: Load | Store, own: set[Value], *, sums: bool = True) -> bool:
+        """Whether two accesses never touch one element in different turns, or (`sums`) do nothing but add to it."""
+        if sums and a.adds and isinstance(b, Store) and b.adds:
+            return True
+        if not self.memory(a.array) & self.memory(b.array):
+            return True
+        if self.apart.different(a.array, b.array) and not any(self.changes(loop, x.array) for x in (a, b)):
+            return True
+        if a.array is b.array and a.array not in own:  # a view that the loop makes may be another one in every turn
+            for x, y in zip(a.indices, b.indices, strict=True):
+                distance = self.distance(x, loop)
+                if distance is not None and distance == self.distance(y, loop):
+                    return True
+                stride = self.stride(x, loop)
+                if stride is not None and stride == self.stride(y, loop):
+                    return True
+        return turns_are_apart(loop, a, b, self.structure)
+
+    def changes(self, loop: Loop, array: Value) -> bool:
+        """Whether a reference may be to another array in every turn of a loop."""
+        base = self.apart.base(array)
+        return loop in self.structure.loops_around(self.structure.home.get(base, self.structure.top))
+
+    def is_sum(self, loop: Loop, k: int) -> bool:
+        """Whether all that a turn does with a parameter is to add to it, in branches and inner loops too."""
+        wanted: Counter[Value] = Counter({loop.body.yields[k]: 1})
+        if not self.adds_up(loop.params[k], loop.body.yields[k], wanted, set()):
+            return False
+        uses = Counter(v for o in walk(loop.body) for v in (*o.uses(), *(y for b in o.blocks() for y in b.yields)))
+        uses.update(loop.body.yields)
+        return all(uses[value] == count for value, count in wanted.items())  # the sum so far is not used otherwise
+
+    def adds_up(self, start: Value, end: Value, wanted: Counter[Value], seen: set[Value]) -> bool:
+        """Whether one value is another with something added; `wanted` counts the uses that this makes of both."""
+        if end is start:
+            return True
+        if end in seen:
+            return False
+        seen.add(end)
+        operation = self.definition.get(end)
+        parts: tuple[Value, ...] = ()
+        match operation:
+            case Apply(primitive="add"):
+                parts = next(((a,) for a in operation.args if self.adds_up(start, a, wanted, seen)), ())
+            case Apply(primitive="subtract"):
+                parts = tuple(a for a in operation.args[:1] if self.adds_up(start, a, wanted, seen))
+            case Loop() if end in operation.outs and self.is_sum(operation, operation.outs.index(end)):
+                parts = (operation.inits[operation.outs.index(end)],)
+                if not self.adds_up(start, parts[0], wanted, seen):
+                    return False
+            case If():
+                k = operation.outs.index(end)
+                parts = (operation.then.yields[k], operation.orelse.yields[k])
+                if not all(self.adds_up(start, p, wanted, seen) for p in parts):
+                    return False
+        wanted.update(parts)
+        return bool(parts)

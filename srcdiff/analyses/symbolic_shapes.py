@@ -1,0 +1,192 @@
+"""Which lengths are the same: of what was made alike, of arguments and results of library calls, of what was compared;
+and which integers are not negative."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from srcdiff.ir.nodes import (
+    Alloc,
+    Apply,
+    Block,
+    Const,
+    Coordinate,
+    Copy,
+    Dim,
+    Function,
+    If,
+    Index,
+    Library,
+    Loop,
+    NewAxis,
+    Operation,
+    Raise,
+    Reshape,
+    Slice,
+    Transpose,
+    Value,
+    View,
+    walk,
+)
+from srcdiff.ir.types import INT, Array
+from srcdiff.library.blas_lapack import LIBRARY
+
+Pair = tuple[Any, Any]
+
+
+class Lengths:
+    def __init__(self, function: Function) -> None:
+        self.definition: dict[Value, Operation] = {v: o for o in walk(function.body) for v in o.defines()}
+        self.loops: dict[Value, Loop] = {
+            o.index: o for o in walk(function.body) if isinstance(o, Loop) and o.index is not None
+        }
+        self.carried: dict[tuple[Value, int], Any] = {}
+        """What stands for the lengths of arrays that loops hand on."""
+        self.visit(function.body)
+
+    def visit(self, block: Block) -> None:
+        for operation in block.operations:
+            for inner in operation.blocks():
+                self.visit(inner)
+            if isinstance(operation, Loop):
+                self.carry(operation)
+
+    def of(self, array: Value, axis: int) -> Any:
+        """What stands for the length of an axis: equal ones are equal lengths."""
+        match self.definition.get(array):
+            case Alloc(like=None, shape=shape) | Reshape(shape=shape):
+                return self.size(shape[axis])
+            case Alloc(like=like) if like is not None:
+                return self.of(like, axis)
+            case Copy(array=source):
+                return self.of(source, axis)
+            case Transpose(array=source, axes=axes):
+                return self.of(source, axes[axis])
+            case View() as view if (source_axis := _axis_seen(view, axis)) is not None:
+                return self.of(view.array, source_axis)
+            case Library() as call:
+                return self.of_result(call, array, axis)
+            case Loop() as loop if array in loop.outs:
+                array = loop.params[loop.outs.index(array)]
+        found: Any = (array, axis)
+        while found in self.carried:
+            found = self.carried[found]
+        return found
+
+    def carry(self, loop: Loop) -> None:
+        """Arrays that a loop hands on are as long as what it starts from, if every turn hands on such ones."""
+        axes = [
+            (k, axis) for k, p in enumerate(loop.params) if isinstance(p.type, Array) for axis in range(p.type.rank)
+        ]
+        while True:
+            starts = {(loop.params[k], axis): self.of(loop.inits[k], axis) for k, axis in axes}
+            self.carried |= starts
+            kept = [(k, axis) for k, axis in axes if self.of(loop.body.yields[k], axis) == starts[loop.params[k], axis]]
+            if kept == axes:
+                return
+            axes = kept
+            for key in starts:
+                del self.carried[key]
+
+    def of_result(self, call: Library, array: Value, axis: int) -> Any:
+        taken, given = LIBRARY[call.function].shapes.split("->")
+        letter = given.split(",")[call.outs.index(array)][axis]
+        for argument, letters in zip(call.args, taken.split(","), strict=bool(call.args)):
+            if letter in letters:
+                return self.of(argument, letters.index(letter))
+        return (array, axis)
+
+    def size(self, value: Value) -> Any:
+        """What stands for an integer."""
+        operation = self.definition.get(value)
+        match operation:
+            case Dim():
+                return self.of(operation.array, operation.axis)
+            case Const():
+                return operation.value
+            case Apply(primitive="add" | "subtract"):
+                return (operation.primitive, *(self.size(a) for a in operation.args))
+        return value
+
+    def named(self, function: Function, before: Operation) -> dict[Any, Value]:
+        """For sizes, an integer at top level that is there before an operation."""
+        found = {self.size(p): p for p in function.params if p.type == INT}
+        for operation in function.body.operations:
+            if operation is before:
+                break
+            found |= {self.size(v): v for v in operation.defines() if v.type == INT}
+        return found
+
+    def is_natural(self, value: Value) -> bool:
+        """Whether an integer is known not to be negative."""
+        if value in self.loops:
+            return self.counts_naturals(self.loops[value])
+        operation = self.definition.get(value)
+        match operation:
+            case Const():
+                return isinstance(operation.value, int) and operation.value >= 0
+            case Dim() | Coordinate():
+                return True
+            case Apply(primitive="range_length"):
+                return True
+            case Apply(primitive="add" | "multiply" | "floor_divide"):
+                return all(self.is_natural(a) for a in operation.args)
+        return False
+
+    def counts_naturals(self, loop: Loop) -> bool:
+        """Whether the counter of a loop is never negative."""
+        if loop.bounds is None:
+            return False
+        _, stop, step = (self.size(b) for b in loop.bounds)
+        if step == 1:
+            return self.is_natural(loop.bounds[0])
+        if step != -1:
+            return False
+        before = self.definition.get(loop.bounds[1])
+        one_less = isinstance(before, Apply) and before.primitive == "subtract" and self.size(before.args[1]) == 1
+        return (
+            stop == -1
+            or self.is_natural(loop.bounds[1])
+            or (one_less and isinstance(before, Apply) and self.is_natural(before.args[0]))
+        )
+
+    def compared(self, operation: Operation) -> Pair | None:
+        """The two sizes that are equal behind the operation, which raises if they are not."""
+        if not isinstance(operation, If) or operation.orelse.operations:
+            return None
+        if not operation.then.operations or not isinstance(operation.then.operations[-1], Raise):
+            return None
+        test = self.definition.get(operation.condition)
+        if isinstance(test, Apply) and test.primitive == "not_equal":
+            return self.size(test.args[0]), self.size(test.args[1])
+        return None
+
+    def same(self, a: Value, b: Value, facts: Iterable[Pair] = ()) -> bool:
+        return self.alike(self.size(a), self.size(b), facts)
+
+    def alike(self, first: Any, second: Any, facts: Iterable[Pair] = ()) -> bool:
+        """Whether what stands for two sizes says that they are equal, by itself or by the facts."""
+        return bool(first == second or _standing_for(first, facts) == _standing_for(second, facts))
+
+
+def _axis_seen(view: View, axis: int) -> int | None:
+    """The axis of the array that an axis of a view goes along, all of it."""
+    source = 0
+    for item in view.items:
+        if not isinstance(item, Index):
+            if axis == 0:
+                return source if isinstance(item, Slice) and not item.parts() else None
+            axis -= 1
+        source += not isinstance(item, NewAxis)
+    return source + axis
+
+
+def _standing_for(size: Any, facts: Iterable[Pair]) -> Any:
+    """One for all sizes that the facts say are equal to it."""
+    group = [size]
+    for known in group:
+        for pair in facts:
+            if known in pair:
+                group += [other for other in pair if other not in group]
+    return min(group, key=repr)

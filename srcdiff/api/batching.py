@@ -1,0 +1,344 @@
+"""`batched`: a function or a derivative over the leading axis of its arguments, in one compiled loop."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import os
+from collections.abc import Callable, Sequence
+from concurrent import futures
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from srcdiff.api.derivatives import Derivative, Specialisation, chosen_names, differentiable
+from srcdiff.backends.numba.interrupts import compiled_undisturbed
+from srcdiff.diagnostics.options import SHARED, SWITCH
+from srcdiff.frontend.signatures import holds_stored, is_on_device, layout_on_device
+from srcdiff.signature.structures import parts_of, place_of, remade
+
+_LOOP = """
+def loop(start, stop, {parameters}):
+    for k in range(start, stop):
+        r = inner({elements})
+        {checks}
+        {stores}
+    return stop
+"""
+
+_UNSIGNED = np.uintp
+"""Positions that need no test whether they count from the end, so that the loop can be vectorised."""
+
+
+class Batched:
+    """Calls a function for each element of a batch; results have a leading axis more."""
+
+    def __init__(self, of: Derivative, over: Any, parallel: bool, shared: str) -> None:
+        SHARED.checked("shared", shared)
+        SWITCH.checked("parallel", parallel)
+        self.of, self.parallel, self.sums = of, parallel, shared == "sum"
+        self.over = of.names if over is None else chosen_names(over, of.names, of.function.__name__, of.stars)
+        self.on_device: dict[Any, Specialisation] = {}
+        self.loops: dict[Any, Callable[..., Any]] = {}
+        functools.update_wrapper(self, of.function, updated=())
+        self.__signature__ = of.signature.replace(return_annotation=inspect.Signature.empty)
+
+    def __reduce__(self) -> Any:
+        return Batched, (self.of, self.over, self.parallel, "sum" if self.sums else "each")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = self.of.bound(args, kwargs)
+        mapped = [k for k, n in enumerate(self.of.names) if n in self.over]
+        count = self.length(given, mapped)
+        if self.of.backend == "cuda":
+            given = tuple(_widened(a) if k in mapped else a for k, a in enumerate(given))
+            return self.specialised(given, mapped)(given)
+        batch = _Batch(given, mapped, count)
+        specialisation = self.of.specialised(batch.first)
+        self.refuse_lists(specialisation)
+        self.refuse_races(specialisation)
+        result = self.of.run(batch.first)  # which says how large the results are
+        found = iter(self.stacked(specialisation, batch, _leaves(result, "r", "result")))
+        whole = _like(result, found)
+        if self.of.mode != "reverse":
+            return whole
+        as_given = specialisation.with_gradients(whole, lambda bars: self.typed(bars, given))
+        return specialisation.with_gradients(as_given, self.added_up) if self.sums else as_given
+
+    def stacked(self, specialisation: Specialisation, batch: _Batch, leaves: Sequence[_Leaf]) -> list[Any]:
+        """What all elements give for each number or array that the first gives."""
+        outs = [np.empty((batch.count, np.size(leaf.value)), np.asarray(leaf.value).dtype) for leaf in leaves]
+        for out, leaf in zip(outs, leaves, strict=True):
+            out[0] = np.ravel(leaf.value)
+        shapes = [np.shape(leaf.value) for leaf in leaves]
+        arrays = [shape for shape in shapes if shape]
+        found = np.empty((batch.count, sum(map(len, arrays))), np.int64)
+        stores = (*outs, *arrays, found)
+        bad = None
+        if not specialisation.stretches:
+            try:
+                bad = self.swept(specialisation, batch, leaves, stores)
+            except (ValueError, IndexError):
+                if not specialisation.assumes_sizes:
+                    raise
+        if bad is None:  # sizes that are one stretch
+            bad = self.swept(self.of.exactly_specialised(batch.first), batch, leaves, stores)
+        if bad < batch.count:
+            raise _differing(bad, leaves, found[bad].tolist())
+        return [out.reshape(batch.count, *shape) for out, shape in zip(outs, shapes, strict=True)]
+
+    def swept(
+        self, specialisation: Specialisation, batch: _Batch, leaves: Sequence[_Leaf], stores: tuple[Any, ...]
+    ) -> int:
+        """Call the function for all elements but the first; which of them does not fit, or how many there are."""
+        places = [specialisation.positions.index(k) for k in batch.mapped]
+        values = specialisation.prepared(batch.first)
+        for k, place in zip(batch.mapped, places, strict=True):
+            values[place] = batch.given[k].astype(np.asarray(values[place]).dtype, copy=False)
+        if specialisation.apart:
+            specialisation.keep_apart(values)
+        loop = self.loop(specialisation.function, places, len(values), leaves)
+        if self.parallel and self.of.backend == "numba":
+            return _in_threads(loop, batch.count, (*values, *stores))
+        return int(loop(_UNSIGNED(1), _UNSIGNED(batch.count), *values, *stores))
+
+    def refuse_lists(self, specialisation: Specialisation) -> None:
+        """Lists whose lengths show only when the function runs have none that all elements share."""
+        if holds_stored(specialisation.compiled.reading.result):
+            raise TypeError(f"{self.of!r} returns a list whose length is not known before it runs: return an array")
+
+    def refuse_races(self, specialisation: Specialisation) -> None:
+        shared = [name for name in specialisation.compiled.writes if name not in self.over]
+        if self.parallel and self.of.mode == "primal" and shared:
+            raise ValueError(f"all threads would write into `{shared[0]}`: name it in `over`, or leave out `parallel`")
+
+    def typed(self, gradients: list[Any], given: Sequence[Any]) -> list[Any]:
+        """Gradients by numbers, each with the type of the array that the numbers are in."""
+        arrays = {n: a for n, a in zip(self.of.names, given, strict=True) if n in self.over}
+        pairs = zip(self.of.wrt, gradients, strict=True)
+        return [g.astype(arrays[n].dtype, copy=False) if n in arrays and g is not None else g for n, g in pairs]
+
+    def added_up(self, gradients: list[Any]) -> list[Any]:
+        """The gradients of arguments that the calls share, added up."""
+        pairs = zip(self.of.wrt, gradients, strict=True)
+        return [
+            g if n in self.over else _like(g, (_total(leaf.value) for leaf in _leaves(g, "", ""))) for n, g in pairs
+        ]
+
+    def specialised(self, given: tuple[Any, ...], mapped: Sequence[int]) -> Specialisation:
+        """The function for a batch on the GPU, one thread for each element."""
+        first = tuple(element_of(a) if k in mapped else a for k, a in enumerate(given))
+        key = self.of.key(first)
+        known = self.on_device.get(key)
+        if known is None or not known.is_current():
+            batch = tuple(n for n in self.of.names if n in self.over)
+            known = self.of.specialised_for_batch(first, batch, self.sums)
+            self.on_device[key] = known
+        return known
+
+    def length(self, given: Sequence[Any], mapped: Sequence[int]) -> int:
+        lengths: dict[int, str] = {}
+        for k in mapped:
+            name = self.of.names[k]
+            if not (isinstance(given[k], np.ndarray) or is_on_device(given[k])) or len(given[k].shape) == 0:
+                raise TypeError(f"`{name}` is no array, so that it has no element for each call: name others in `over`")
+            if given[k].dtype.kind not in "biuf":
+                raise TypeError(f"`{name}` is an array of {given[k].dtype}, not of numbers: name others in `over`")
+            lengths.setdefault(len(given[k]), name)
+        if len(lengths) != 1:
+            said = ", ".join(f"`{name}` has {n}" for n, name in lengths.items())
+            raise ValueError(
+                f"the arguments of a batch have as many elements as each other: {said or 'there are none'}"
+            )
+        (count,) = lengths
+        if count == 0:
+            raise ValueError("the batch is empty, so that the shapes of its results are not known")
+        return count
+
+    def loop(
+        self, inner: Callable[..., Any], places: Sequence[int], count: int, leaves: Sequence[_Leaf]
+    ) -> Callable[..., Any]:
+        """The loop over the batch, which calls the compiled function and puts its results where they belong."""
+        key = (id(inner), tuple(places), count, tuple((leaf.text, np.ndim(leaf.value)) for leaf in leaves))
+        if key not in self.loops:
+            self.loops[key] = _loaded(_loop_text(places, count, leaves), inner, self.of.backend == "numba")
+        return self.loops[key]
+
+    @property
+    def source(self) -> str:
+        """The generated code: of what is called for each element or, on a GPU, of the whole batch."""
+        return self.of.source
+
+    def ptx(self, cc: tuple[int, int] = (8, 0)) -> dict[str, str]:
+        """The code of each kernel of the latest call's types, for GPUs of the compute capability; none is needed."""
+        return self.of.ptx(cc)
+
+    def resources(self, cc: tuple[int, int] = (8, 0)) -> dict[str, dict[str, int]]:
+        """What each kernel takes of a thread: registers, bytes of stack and of shared memory, and spills."""
+        return self.of.resources(cc)
+
+    def compile(self, *args: Any, **kwargs: Any) -> Batched:
+        """Write and compile it for example arguments, without running anything on a GPU."""
+        given = self.of.bound(args, kwargs)
+        mapped = [k for k, n in enumerate(self.of.names) if n in self.over]
+        self.length(given, mapped)
+        if self.of.backend == "cuda":
+            self.specialised(given, mapped)
+        else:
+            self(*args, **kwargs)
+        return self
+
+    def __repr__(self) -> str:
+        return f"<srcdiff.batched({self.of!r})>"
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """All arguments, and the places of those of which each call gets an element."""
+
+    given: tuple[Any, ...]
+    mapped: Sequence[int]
+    count: int
+
+    @functools.cached_property
+    def first(self) -> tuple[Any, ...]:
+        return self.element(0)
+
+    def element(self, k: int) -> tuple[Any, ...]:
+        """The arguments of a call."""
+        return tuple(_element(a, k) if place in self.mapped else a for place, a in enumerate(self.given))
+
+
+class _Leaf(NamedTuple):
+    """A number or an array of what the first element gives: how generated code gets at it, and what users call it."""
+
+    text: str
+    name: str
+    value: Any
+
+
+def _differing(k: int, leaves: Sequence[_Leaf], lengths: Sequence[int]) -> ValueError:
+    """What is said of an element whose results have other shapes than those of the first."""
+    start, said = 0, ""
+    for leaf in leaves:
+        first = np.shape(leaf.value)
+        shape = tuple(lengths[start : start + len(first)])
+        start += len(first)
+        if shape != first:
+            said = f"`{leaf.name}` of element {k} has the shape {shape}, that of element 0 has {first}"
+            break
+    return ValueError(f"the results of all elements of a batch have the same shape: {said}")
+
+
+def _loop_text(places: Sequence[int], count: int, leaves: Sequence[_Leaf]) -> str:
+    """The loop: `a` are the arguments, `o` what is stored, `s` the shapes; `found` has those that differ."""
+    arrays = [(n, leaf) for n, leaf in enumerate(leaves) if np.ndim(leaf.value)]
+    lengths = [f"{leaf.text}.shape[{axis}]" for _, leaf in arrays for axis in range(np.ndim(leaf.value))]
+    records = [f"found[k, {n}] = {length}" for n, length in enumerate(lengths)]
+    differ = " or ".join(f"{leaf.text}.shape != s{n}" for n, leaf in arrays)
+    stores = [
+        f"for j in range({leaf.text}.size): o{n}[k, j] = {leaf.text}.flat[j]"
+        if np.ndim(leaf.value)
+        else f"o{n}[k, 0] = {leaf.text}"
+        for n, leaf in enumerate(leaves)
+    ]
+    shapes = [f"s{n}" for n, _ in arrays]
+    names = [*(f"a{n}" for n in range(count)), *(f"o{n}" for n in range(len(leaves))), *shapes, "found"]
+    return _LOOP.format(
+        parameters=", ".join(names),
+        elements=", ".join(f"a{n}[k]" if n in places else f"a{n}" for n in range(count)),
+        checks="\n            ".join([f"if {differ}:", *records, "return k"] if arrays else []),
+        stores="\n        ".join(stores),
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def _loaded(text: str, inner: Callable[..., Any], compiled: bool) -> Callable[..., Any]:
+    import numba
+
+    namespace: dict[str, Any] = {"inner": inner}
+    exec(compile(text, "<srcdiff batched>", "exec"), namespace)
+    loop: Callable[..., Any] = namespace["loop"]
+    return compiled_undisturbed(numba.njit(nogil=True, error_model="numpy")(loop)) if compiled else loop
+
+
+def _in_threads(loop: Callable[..., Any], count: int, given: tuple[Any, ...]) -> int:
+    """The loop in several threads at once: what an element raises is raised here, which `prange` does not do."""
+    import numba
+
+    threads = numba.get_num_threads()
+    parts = min(threads, max(count - 1, 1))
+    starts = [_UNSIGNED(1 + (count - 1) * n // parts) for n in range(parts + 1)]
+    calls = [_pool(os.getpid(), threads).submit(loop, *part, *given) for part in itertools.pairwise(starts)]
+    futures.wait(calls)
+    for call, stop in zip(calls, starts[1:], strict=True):
+        if call.result() < stop:
+            return int(call.result())
+    return count
+
+
+@functools.lru_cache(maxsize=1)
+def _pool(process: int, threads: int) -> futures.Executor:
+    """The threads of this process; those of the one that it was forked from are not there."""
+    return futures.ThreadPoolExecutor(threads, "srcdiff")
+
+
+def _element(array: Any, k: int) -> Any:
+    """An element as Python has it; a `float32` keeps its type, and a `np.bool_` is no flag that all calls share."""
+    is_kept = array.ndim > 1 or array.dtype in (np.float32, np.bool_)
+    return array[k] if is_kept else array[k].item()
+
+
+def _widened(array: Any) -> Any:
+    """Integers of a batch as Python has them, where 0 - 1 is -1."""
+    narrow = isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind in "iu"
+    return array.astype(np.int64, copy=False) if narrow else array
+
+
+def element_of(array: Any) -> Any:
+    """An example of what a call gets of an array."""
+    if isinstance(array, np.ndarray):
+        return _element(array, 0)
+    dtype, shape, _ = layout_on_device(array)
+    return _element(np.zeros((1, *shape[1:]), dtype), 0)
+
+
+def _added_up(gradient: Any) -> Any:
+    return _like(gradient, (_total(leaf.value) for leaf in _leaves(gradient, "", "")))
+
+
+def _total(stacked: Any) -> Any:
+    total = np.sum(stacked, axis=0)
+    return total if np.ndim(total) else total.item() if total.dtype == np.float64 else total
+
+
+def _leaves(x: Any, text: str, name: str) -> list[_Leaf]:
+    parts = parts_of(x)
+    if parts is not None:
+        return [leaf for k, item in enumerate(parts) for leaf in _leaves(item, f"{text}[{k}]", place_of(x, k, name))]
+    return [] if x is None else [_Leaf(text, name, x)]
+
+
+def _like(x: Any, values: Any) -> Any:
+    parts = parts_of(x)
+    if parts is not None:
+        return remade(x, [_like(item, values) for item in parts])
+    return None if x is None else next(values)
+
+
+def batched(g: Any, over: Any = None, *, shared: str = "each", parallel: bool = False, **options: Any) -> Batched:
+    """The function, or the derivative, for each element of the leading axes of its arguments, in one compiled loop.
+
+    `over` names the arguments that have one, by position or name; without it all have. The others are the same for
+    every call; the gradients of those come for each call, or with `shared="sum"` added up over all of them. The results
+    of all elements have the same shape: one that differs from the first raises `ValueError`.
+    `parallel=True` spreads the loop over threads; with the backend `cuda` each element has a thread of the GPU.
+    """
+    if isinstance(g, Derivative) and options:
+        raise TypeError(f"{g!r} was made with its own options: `{next(iter(options))}` is none of `batched`")
+    return Batched(g if isinstance(g, Derivative) else differentiable(g, **options), over, parallel, shared)
+
+
+batched.__srcdiff_outside__ = "`batched` is called outside of what is differentiated; write a loop"  # type: ignore[attr-defined]

@@ -1,0 +1,1013 @@
+"""What users call: derivatives of functions, specialised by the types of their arguments."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+import sys
+import types
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numba.core.errors import NumbaError
+
+from srcdiff.api.workspaces import Given, Memory, Workspace
+from srcdiff.backends.cuda import numba_cuda
+from srcdiff.backends.numba import numba_cpu
+from srcdiff.backends.numba.direct import Direct, UnfitError
+from srcdiff.backends.numba.interrupts import ONE_AT_A_TIME
+from srcdiff.diagnostics import (
+    CompiledDiffersWarning,
+    DifferentiationError,
+    Problem,
+    Refusal,
+    Span,
+    ZeroGradientWarning,
+)
+from srcdiff.diagnostics.options import BACKEND, PROGRAM, SWITCH, Wrt, compile_options, each_of, is_one, require_inside
+from srcdiff.frontend.abstract_values import Abstract, Description, Static, Tuple
+from srcdiff.frontend.capture import Captured, capture, findable, plain_function, standing_for
+from srcdiff.frontend.declared_rules import CustomRule
+from srcdiff.frontend.guards import Attribute, ChangedError, Constant, Guard, Watch
+from srcdiff.frontend.signatures import (
+    Part,
+    gradient_of_argument,
+    holds_list,
+    is_large,
+    is_on_device,
+    is_passed,
+    is_rebuilt,
+    key_of,
+    layout_on_device,
+    listed,
+    lists_in,
+    parts_of_arguments,
+    to_differentiate_by,
+)
+from srcdiff.frontend.signatures import described as description_of
+from srcdiff.inspect.report import MemoryReport, memory_report
+from srcdiff.ir.types import FLOAT
+from srcdiff.passes.workspace_parameters import no_memory
+from srcdiff.signature.structures import Layout, parts_of
+
+if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
+    from srcdiff.backends.cuda.on_device import OnDevice
+    from srcdiff.driver.compiling import Compiled, Derivation
+    from srcdiff.frontend.nested_derivatives import Reading
+    from srcdiff.passes.compilation import Request
+
+_OURS = str(Path(__file__).parent.parent)
+_ARRAY = np.ndarray
+_PLAIN = frozenset({float, int})
+_STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+
+
+class Derivative:
+    """A function made from another: call it, look at its `source`, `compile` it ahead of time.
+
+    It is specialised at the first call with new argument types.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        mode: str,
+        wrt: Wrt,
+        *,
+        with_value: bool = True,
+        has_aux: bool = False,
+        backend: str = "numba",
+        **options: Any,
+    ) -> None:
+        PROGRAM.checked("mode", mode)
+        BACKEND.checked("backend", backend)
+        SWITCH.checked("has_aux", has_aux)
+        options = compile_options(backend, options)
+        if backend == "cuda":
+            numba_cuda.require_installed()
+        if has_aux and mode != "reverse":
+            raise TypeError("`has_aux` is an option of `grad` and `value_and_grad` alone")
+        self.of: Any = function
+        """What is differentiated: a function, or a derivative of one."""
+        self.directions = 1
+        """How many tangents a sweep of forward mode carries."""
+        derivative = getattr(function, "__srcdiff_derivative__", None)
+        plain = plain_function(function) if derivative is None else derivative.function
+        if plain is None:
+            raise TypeError(f"{function!r} is not a Python function; write one that calls what it calls, or a lambda")
+        self.function: types.FunctionType = plain
+        self.original: Any = function if derivative is None else derivative.original
+        """The function as it was given: Numba may compile it."""
+        self.mode, self.with_value, self.has_aux, self.backend, self.options = (
+            mode,
+            with_value,
+            has_aux,
+            backend,
+            options,
+        )
+        self.single = is_one(wrt)
+        self.asked = wrt
+        """The arguments to differentiate by, as the user names them."""
+        self.specialisations: dict[Any, Specialisation] = {}
+        self.direct: Specialisation | None = None
+        """That of the latest call, if the next one with such arguments can go straight to compiled code."""
+        self.latest: Specialisation | None = None
+        self.entry: Any = None
+        functools.update_wrapper(self, plain, updated=())
+        self._look_at_parameters()
+
+    def _look_at_parameters(self) -> None:
+        """Take the names of the parameters from the code that the function has now."""
+        self.code = self.function.__code__
+        self.signature = inspect.signature(self.function, follow_wrapped=False)
+        self.names = tuple(self.signature.parameters)
+        kinds = {p.kind for p in self.signature.parameters.values()}
+        self.stars = {n: _STARS[p.kind] + n for n, p in self.signature.parameters.items() if p.kind in _STARS}
+        """The parameters that take any number of arguments, as they are written: `*args`."""
+        self.by_name = bool(kinds - {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD})
+        self.takes_out = self.mode == "reverse" and "out" not in self.names
+        self.takes_out = self.takes_out and inspect.Parameter.VAR_KEYWORD not in kinds
+        self.wrt = self.chosen(self.asked) if self.mode != "primal" else ()
+        self.__doc__ = described(_WHAT.get(self.kind, ""), self, self.function.__doc__)
+        self.__signature__ = self._own_signature()
+
+    def follow(self) -> None:
+        """Notice that the function has got other code, or that another function stands behind a dispatcher."""
+        inner = getattr(self.of, "__srcdiff_derivative__", None)
+        if inner is not None:
+            inner.follow()
+        function = (plain_function(self.of) if inner is None else inner.function) or self.function
+        if function is not self.function or function.__code__ is not self.code:
+            self.function, self.direct, self.latest = function, None, None
+            self._look_at_parameters()
+
+    @property
+    def kind(self) -> str:
+        """Which derivative it is: the name of the function that makes it."""
+        names = {"primal": "differentiable", "pullback": "vjp", "forward": "jvp"}
+        return names.get(self.mode, "value_and_grad" if self.with_value else "grad")
+
+    def _own_signature(self) -> inspect.Signature:
+        """That of the function, with what it gives and takes besides."""
+        if self.mode != "reverse":
+            return self.signature
+        parameters = list(self.signature.parameters.values())
+        if self.takes_out:
+            parameters.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
+        given = [getattr(self.signature.parameters.get(n), "annotation", inspect.Parameter.empty) for n in self.wrt]
+        gradient = given[0] if self.single else _tuple_of(given)
+        plain = gradient if not self.with_value else _tuple_of([self.signature.return_annotation, gradient])
+        return inspect.Signature(parameters, return_annotation=inspect.Signature.empty if self.has_aux else plain)
+
+    def __reduce__(self) -> Any:
+        wrt = self.wrt[0] if self.single and self.wrt else self.wrt
+        options = {**self.options, "backend": self.backend, "with_value": self.with_value, "has_aux": self.has_aux}
+        return _derivative_again, (findable(self.of), self.mode, wrt, options, self.directions)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*(n for n in super().__dir__() if n.startswith("__")), *self.shown})
+
+    shown: tuple[str, ...] = ("compile", "function", "kind", "report", "source", "workspace", "wrt")
+    """The attributes that are there for users."""
+
+    def chosen(self, wrt: Wrt) -> tuple[str, ...]:
+        """The names of the arguments to differentiate by."""
+        return chosen_names(wrt, self.names, self.function.__name__, self.stars, self.function.__code__.co_varnames)
+
+    # -- calling -----------------------------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        known = self.direct
+        if known is not None and len(args) == known.count and not kwargs:
+            try:
+                return known.direct(*args)
+            except (UnfitError, ChangedError):
+                known = None
+            except OverflowError:
+                if not any(type(a) is int and is_large(a) for a in args):
+                    raise
+                known = None
+            except (ValueError, IndexError):
+                if not known.assumes_sizes:
+                    raise
+            if known is not None:
+                return self._exactly(known, args)
+        return self._call(args, kwargs)
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call with arguments of any kind."""
+        if "out" in kwargs and self.takes_out:
+            return self._into(kwargs.pop("out"), args, kwargs)
+        return self.run(self.bound(args, kwargs))
+
+    def run(self, args: tuple[Any, ...], further: tuple[Any, ...] = ()) -> Any:
+        """Call it with all arguments of the function, and what its derivative takes beside them."""
+        specialisation = self.specialised(args)
+        try:
+            plain = specialisation.plain and not further
+            result = specialisation.function(*args) if plain else specialisation(args, further)
+        except NumbaError as error:
+            raise specialisation.not_compiled(error) from None
+        except (ValueError, IndexError):
+            if not specialisation.assumes_sizes:
+                raise
+        else:
+            if not self.by_name and not further and specialisation.learn(args):
+                self.direct = specialisation
+            return result
+        return self._exactly(specialisation, args, further)
+
+    @staticmethod
+    def key(args: tuple[Any, ...], *, exact: bool = False) -> Any:
+        """What tells specialisations apart; flags are compiled in."""
+        return tuple([("flag", a) if a is True or a is False else key_of(a, exact=exact) for a in args])
+
+    def specialised(self, args: tuple[Any, ...]) -> Specialisation:
+        """What it is for arguments of these types."""
+        key = self.key(args)
+        specialisation = self.specialisations.get(key)
+        if specialisation is None or not specialisation.is_current():
+            specialisation = self._specialise(key, args)
+        return specialisation
+
+    def _exactly(self, specialisation: Specialisation, args: tuple[Any, ...], further: tuple[Any, ...] = ()) -> Any:
+        """Once more, for a program that has met sizes that differ: those that are one stretch now."""
+        result = self.exactly_specialised(args)(args, further)
+        specialisation.stretches, specialisation.plain = True, False
+        self.direct = None
+        return result
+
+    def exactly_specialised(self, args: tuple[Any, ...]) -> Specialisation:
+        """What it is for arguments of these types whose sizes are one where these are."""
+        key = ("exact", *self.key(args, exact=True))
+        exact = self.specialisations.get(key)
+        if exact is None or not exact.is_current():
+            exact = self._specialise(key, args, exact=True)
+        return exact
+
+    def _into(self, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call that writes gradients into given arrays."""
+        specialisation, args = self._with_rooms(args, kwargs)
+        if not self.single and not (isinstance(out, tuple) and len(out) == len(self.wrt)):
+            raise ValueError(f"`out` has to be a tuple of {len(self.wrt)}, for {', '.join(self.wrt)}")
+        arguments = dict(zip(self.names, args, strict=True))
+        given = Given(self.wrt, [arguments.get(n) for n in self.wrt], (out,) if self.single else out)
+        values = specialisation.prepared(args)
+        result, _ = specialisation.run(values, given.memory(specialisation.rooms, values))
+        return specialisation.with_gradients(specialisation.finished(result, args), given.filled)
+
+    def _with_rooms(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Specialisation, tuple[Any, ...]]:
+        """The specialisation that takes memory from its caller, and all arguments; it knows the sizes that are one."""
+        args = self.bound(args, kwargs)
+        key = ("rooms", *self.key(args, exact=True))
+        known = self.specialisations.get(key)
+        if known is None or not known.is_current():
+            known = self._specialise(key, args, exact=True, rooms=True)
+        return known, args
+
+    def workspace(self, *args: Any, **kwargs: Any) -> Workspace:
+        """The derivative with memory of its own, compiled for such arguments: repeated calls allocate nothing large.
+
+        Gradients are overwritten by its next call. Threads need one each.
+        """
+        specialisation, values = self._with_rooms(
+            tuple(stand_in(a) for a in args), {k: stand_in(v) for k, v in kwargs.items()}
+        )
+        specialisation.compile(values)
+        return Workspace(self._with_rooms)
+
+    def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """All arguments by position; defaults are those that the function has now."""
+        self.follow()
+        if not kwargs and len(args) == len(self.names) and not self.by_name:
+            return args
+        if not self.by_name and len(args) <= len(self.names):
+            defaults = self.function.__defaults__ or ()
+            first = len(self.names) - len(defaults)
+            rest = self.names[len(args) :]
+            known = dict(zip(self.names[first:], defaults, strict=True))
+            if kwargs.keys() <= set(rest) and all(n in kwargs or n in known for n in rest):
+                return args + tuple([kwargs[n] if n in kwargs else known[n] for n in rest])
+        bound = inspect.signature(self.function, follow_wrapped=False).bind(*args, **kwargs)
+        bound.apply_defaults()
+        return tuple(bound.arguments[n] for n in self.names)
+
+    def spread(self, args: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """All arguments as the function is called with them: by position, and by name."""
+        positional: list[Any] = []
+        named: dict[str, Any] = {}
+        for value, parameter in zip(args, self.signature.parameters.values(), strict=True):
+            match parameter.kind:
+                case inspect.Parameter.VAR_POSITIONAL:
+                    positional += value
+                case inspect.Parameter.VAR_KEYWORD:
+                    named |= value
+                case inspect.Parameter.KEYWORD_ONLY:
+                    named[parameter.name] = value
+                case _:
+                    positional.append(value)
+        return positional, named
+
+    def compile(self, *args: Any, **kwargs: Any) -> Derivative:
+        """Specialise ahead of time, for example arguments or types such as `"float64[:]"` and `float`."""
+        values = self.bound(tuple(stand_in(a) for a in args), {k: stand_in(v) for k, v in kwargs.items()})
+        specialisation = self._specialise(self.key(values), values)
+        specialisation.compile(values)
+        return self
+
+    @property
+    def captured(self) -> Captured:
+        try:
+            return capture(self.original)
+        except Refusal as refusal:
+            assert refusal.problem is not None
+            raise DifferentiationError([refusal.problem]) from None
+
+    @property
+    def span(self) -> Span:
+        node = self.captured.node
+        return Span(self.captured.file, node.lineno, node.col_offset, node.col_offset + 3, self.captured.name)
+
+    def compiled_for(self, given: tuple[Any, ...]) -> tuple[Any, list[tuple[str, str]], list[str]]:
+        """The compiled function for a call from compiled code, the arguments that must not share memory, and all.
+
+        `given` has a description for each argument, or the argument itself where it is known.
+        """
+        if self.backend != "numba":
+            raise TypeError(f"{self!r} runs on the backend {self.backend!r}; compiled code needs 'numba'")
+        defaults = self.bound((None,) * len(given), {})[len(given) :]
+        key = tuple(d if isinstance(d, Description) else (type(d), id(d)) for d in given)
+        specialisation = self._specialise(("compiled", key), (*given, *defaults))
+        passed = []
+        for k in specialisation.positions:
+            value = (*given, *defaults)[k]
+            if not isinstance(value, Description | bool | int | float):
+                raise TypeError(f"{self!r} cannot be called from compiled code without `{self.names[k]}`")
+            passed.append(f"args[{k}]" if isinstance(value, Description) else repr(value))
+        if specialisation.outside or specialisation.returns_lists:
+            raise TypeError(
+                f"{self!r} cannot be called from compiled code: it reads variables from outside, or returns lists"
+            )
+        parts = _parts_in_compiled_code(specialisation.compiled.reading)
+        return specialisation.function, [(parts[a], parts[b]) for a, b in specialisation.apart], passed
+
+    def _specialise(
+        self, key: Any, args: tuple[Any, ...], *, exact: bool = False, rooms: bool = False
+    ) -> Specialisation:
+        """The specialisation for the key: one thread makes it, the others wait for it."""
+        with ONE_AT_A_TIME:
+            known = self.specialisations.get(key)
+            if known is None or not known.is_current():
+                known = self._specialised(args, exact=exact, rooms=rooms)
+                self.specialisations[key] = known
+            if not rooms:
+                self.latest = known
+            return known
+
+    def specialised_for_batch(self, args: tuple[Any, ...], batch: tuple[str, ...], sums: bool) -> Specialisation:
+        """What it is on a GPU for many arguments at once, of which these are the first."""
+        with ONE_AT_A_TIME:
+            self.latest = self._specialised(args, exact=True, batch=batch, sums=sums)
+            return self.latest
+
+    def request(
+        self,
+        args: tuple[Any, ...],
+        *,
+        exact: bool = False,
+        rooms: bool = False,
+        batch: tuple[str, ...] = (),
+        sums: bool = False,
+    ) -> Request:
+        """What the compiler is asked for, for all arguments or their descriptions."""
+        from srcdiff.passes.compilation import Request
+
+        keys = zip(self.names, self.key(args, exact=exact), strict=True)
+        descriptions = {n: description_of(key, n, self.span, exact=exact) for n, key in keys}
+        for name in set(self.wrt) & set(self.names):
+            descriptions[name] = to_differentiate_by(descriptions[name])
+        request = Request(self.captured, descriptions, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
+        request.exact, request.rooms, request.batch, request.sums = exact, rooms, batch, sums
+        request.of = getattr(self.of, "__srcdiff_derivative__", None) or getattr(self.of, "__srcdiff_rule__", None)
+        request.directions, request.error_model = self.directions, self.options.get("error_model", "")
+        return request
+
+    def _specialised(self, args: tuple[Any, ...], **kind: Any) -> Specialisation:
+        from srcdiff.driver.compiling import compile_request
+
+        request = self.request(args, **kind)
+        compiled = compile_request(request, self.backend, self.options)
+        if compiled.reading.assumes_sizes and self.mode == "primal" and compiled.writes:
+            request.exact = True  # what it has written when it meets sizes that differ cannot be taken back
+            compiled = compile_request(request, self.backend, self.options)
+        self._warn(compiled)
+        return Specialisation(compiled, request.arguments, self, args)
+
+    def _warn(self, compiled: Compiled) -> None:
+        level, frame = 1, sys._getframe()
+        while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
+            level, frame = level + 1, frame.f_back  # the user's line
+        for message in compiled.warnings:
+            warnings.warn(message, ZeroGradientWarning, stacklevel=level)
+        for message in compiled.reading.differences:
+            warnings.warn(message, CompiledDiffersWarning, stacklevel=level)
+
+    @property
+    def __srcdiff_derivative__(self) -> Derivative | None:
+        """For who reads a program that calls it."""
+        return getattr(self.of, "__srcdiff_derivative__", None) if self.mode == "primal" else self
+
+    @property
+    def __srcdiff_rule__(self) -> CustomRule | None:
+        """The rule that the function has, where this is the function itself."""
+        return getattr(self.of, "__srcdiff_rule__", None) if self.mode == "primal" else None
+
+    @property
+    def said(self) -> str:
+        """What stands for it in the names of generated functions."""
+        own = {"pullback": "pullback", "forward": "tangent"}.get(
+            self.mode, "value_and_grad" if self.with_value else "grad"
+        )
+        inner = getattr(self.of, "__srcdiff_derivative__", None)
+        return own if inner is None else f"{inner.said}_{own}"
+
+    @property
+    def derivation(self) -> Derivation:
+        """Which derivative it is, of whatever function."""
+        from srcdiff.driver.compiling import Derivation
+
+        return Derivation(self.mode, self.wrt, self.with_value, self.has_aux, self.single)
+
+    def guards(self) -> list[Guard]:
+        """What stands behind a dispatcher is still this function."""
+        return [Guard(Attribute(Constant(self.of), "py_func"), self.function)] if hasattr(self.of, "py_func") else []
+
+    # -- looking -----------------------------------------------------------------------------------------------------
+
+    @property
+    def source(self) -> str:
+        """The generated source of the latest specialisation."""
+        if self.latest is None:
+            from srcdiff.frontend.guess import guessed_arguments
+
+            with ONE_AT_A_TIME:
+                self.latest = self._specialised(tuple(guessed_arguments(self.captured, self.signature).values()))
+        return self.latest.compiled.text
+
+    def ptx(self, cc: tuple[int, int] = (8, 0)) -> dict[str, str]:
+        """The code of each kernel of the latest specialisation, for GPUs of the compute capability; none is needed."""
+        return self._on_device().ptx(cc)
+
+    def resources(self, cc: tuple[int, int] = (8, 0)) -> dict[str, dict[str, int]]:
+        """What each kernel takes of a thread: registers, bytes of stack and of shared memory, and spills."""
+        return self._on_device().resources(cc)
+
+    def _on_device(self) -> OnDevice:
+        if self.backend != "cuda":
+            raise TypeError(f"{self!r} runs on the backend {self.backend!r}; only 'cuda' has kernels")
+        _ = self.source  # it is specialised now, if it was not
+        assert self.latest is not None
+        found: Any = self.latest.function
+        on_device: OnDevice = found
+        return on_device
+
+    def _repr_html_(self) -> str | None:
+        """The two sources side by side, for a notebook; nothing if that needs arguments that it has not seen yet."""
+        from srcdiff.driver.compiling import follow
+        from srcdiff.frontend.guess import guessed_arguments
+        from srcdiff.inspect.sides import sides_of
+
+        try:
+            guessed = () if self.latest else tuple(guessed_arguments(self.captured, self.signature).values())
+            request = self.latest.compiled.request if self.latest else self.request(guessed)
+            return sides_of(follow(request, self.backend))._repr_html_()
+        except DifferentiationError:
+            return None
+
+    def report(self, *args: Any, **kwargs: Any) -> MemoryReport:
+        """Run it, and say how much it keeps for the reverse sweep, by variable and line."""
+        specialisation, args = self._with_rooms(args, kwargs)
+        _, memory = specialisation.run(specialisation.prepared(args), no_memory(specialisation.rooms))
+        elsewhere = specialisation.compiled.kept_elsewhere
+        return memory_report(self.function.__name__, specialisation.rooms, memory, elsewhere)
+
+    def __repr__(self) -> str:
+        wrt = f", wrt={self.wrt!r}" if self.wrt else ""
+        return f"<srcdiff.{self.kind}({self.function.__code__.co_qualname}{wrt})>"
+
+
+_WHAT = {
+    "grad": "The gradient",
+    "value_and_grad": "The value, and the gradient,",
+    "jvp": "The tangent program",
+    "vjp": "The pullback",
+}
+
+
+def described(what: str, derivative: Derivative, doc: str | None) -> str | None:
+    """What `help` says of a derivative: which it is, and what its function's author has written."""
+    if not what:
+        return doc
+    of = f"{derivative.function.__name__}({', '.join(derivative.names)})"
+    line = f"{what} of `{of}` with respect to {', '.join(f'`{n}`' for n in derivative.wrt)}, by srcdiff."
+    return f"{line}\n\n{inspect.cleandoc(doc)}" if doc else line
+
+
+def _tuple_of(annotations: Sequence[Any]) -> Any:
+    """The annotation of a tuple, where all of its parts are annotated."""
+    if any(a is inspect.Parameter.empty for a in annotations):
+        return inspect.Parameter.empty
+    if any(isinstance(a, str) for a in annotations):
+        return f"tuple[{', '.join(a if isinstance(a, str) else inspect.formatannotation(a) for a in annotations)}]"
+    return tuple[tuple(annotations)]  # type: ignore[misc]
+
+
+def _derivative_again(of: Any, mode: str, wrt: Wrt, options: dict[str, Any], directions: int) -> Derivative:
+    derivative = Derivative(of, mode, wrt, **options)
+    derivative.directions = directions
+    return derivative
+
+
+class Specialisation:
+    """A derivative for certain argument types: the compiled function, and what has to be done around it."""
+
+    def __init__(
+        self, compiled: Compiled, descriptions: dict[str, Description], owner: Derivative, args: tuple[Any, ...]
+    ) -> None:
+        self.compiled = compiled
+        self.function = compiled.function
+        self.rooms = compiled.rooms
+        self.outside = compiled.reading.outside
+        self.watch = Watch(
+            owner.function, [*compiled.guards, *owner.guards()], [(o.place, key_of(o.read())) for o in self.outside]
+        )
+        self.from_outside = self.watch.values()
+        """Gives what the function reads from outside, if all is what it was compiled for; else raises ChangedError."""
+        names = owner.names
+        self.positions = [k for k, n in enumerate(names) if is_passed(descriptions[n])]
+        self.converters = [_converter(descriptions[n], a) for n, a in zip(names, args, strict=True)]
+        self.apart = compiled.apart
+        self.concerned = sorted({k for pair in self.apart for k in pair})
+        self.assumes_sizes = compiled.reading.assumes_sizes
+        self.stretches = False
+        """Whether sizes of one have been seen to stretch."""
+        self.returns_lists = holds_list(compiled.reading.result) and (
+            owner.mode == "primal" or (owner.mode == "reverse" and (owner.with_value or owner.has_aux))
+        )
+        self.plain = (
+            len(self.positions) == len(names)
+            and not self.outside
+            and not any(self.converters)
+            and not self.apart
+            and not self.returns_lists
+            and owner.mode != "forward"
+        )
+        self.lists = [
+            (k, names.index(n), descriptions[n])
+            for k, n in enumerate(owner.wrt)
+            if n in names and is_rebuilt(descriptions[n]) and owner.mode != "forward"
+        ]
+        self.has_lists = any(len(lists_in(a)) for a in args)
+        self.owner = owner
+        self.is_simple = (
+            not self.returns_lists
+            and not compiled.further
+            and hasattr(compiled.function, "overloads")
+            and len(self.positions) == len(names)
+            and all(type(a) is _ARRAY or type(a) in _PLAIN for a in args)
+        )
+        self.count = len(names)
+        told_apart = compiled.reading.assumes_pythons
+        self.kinds = [(k, type(a)) for k, a in enumerate(args) if type(a) is _ARRAY or self.converters[k] or told_apart]
+        """What Numba does not tell from other types: other arrays and numbers, and what is converted before."""
+        self.straight = Direct(len(self.positions) + len(self.outside))
+
+    @functools.cached_property
+    def direct(self) -> Callable[..., Any]:
+        """A call with arguments of types that are known, if nothing else stands in the way; else raises UnfitError.
+
+        Its text for a function of an array and an integer to differentiate by, that reads a float `scale`:
+
+            def guards(a0, a1):
+                if type(a0) is not ndarray or type(a1) is not int: raise UnfitError
+                if not (loss.__code__ is code and np.sin is sin): raise ChangedError
+                scale_now = scale
+                if not (type(scale_now) is float): raise ChangedError
+                return straight(a0, float(a1), scale_now)
+        """
+        name = self.watch.names
+        parameters = [name.new() for _ in range(self.count)]
+        kinds = [f"{name(type)}({parameters[k]}) is not {name(kind)}" for k, kind in self.kinds]
+        first = [f"if {' or '.join(kinds)}: raise {name(UnfitError)}"] if kinds else []
+        passed = [
+            parameters[k] if self.converters[k] is None else f"{name(self.converters[k])}({parameters[k]})"
+            for k in self.positions
+        ]
+        values = ", ".join([*passed, *self.watch.found])
+        call = self.call_if_apart if self.apart else self.straight
+        return self.watch.function(parameters, first, f"{name(call)}({values})")
+
+    def is_current(self) -> bool:
+        """Whether what the function reads from outside is what it was compiled for."""
+        try:
+            self.from_outside()
+        except ChangedError:
+            return False
+        return True
+
+    def learn(self, args: tuple[Any, ...]) -> bool:
+        """Whether the next call with arguments of these types can go straight to compiled code."""
+        if self.stretches or not self.is_simple:
+            return False
+        try:
+            return self.straight.learn(self.function, [*self.converted(args), *self.from_outside()])
+        except ChangedError:
+            return False
+
+    def call_if_apart(self, *values: Any) -> Any:
+        """Compiled code, called with arrays that share no memory."""
+        own = True  # two arrays that own their memory share none
+        for k in self.concerned:
+            own = own and values[k].flags.owndata
+        for a, b in self.apart:
+            if values[a] is values[b] or (not own and np.may_share_memory(values[a], values[b])):
+                raise UnfitError
+        return self.straight(*values)
+
+    def __call__(self, args: tuple[Any, ...], further: tuple[Any, ...] = ()) -> Any:
+        if self.stretches and key_of(args, exact=True) != key_of(args):
+            return self.owner._exactly(self, args, further)
+        return self.finished(self.function(*self.prepared(args), *further), args)
+
+    def prepared(self, args: tuple[Any, ...]) -> list[Any]:
+        """What the compiled function is called with."""
+        values = self.converted(args) + [o.read() for o in self.outside]
+        if self.has_lists:
+            self.keep_lists_apart(args)
+        if self.apart:
+            self.keep_apart(values)
+        return values
+
+    def run(self, values: Sequence[Any], memory: Memory) -> tuple[Any, Memory]:
+        """The result, in the memory where there is some, and the memory for the next call."""
+        try:
+            result, used = self.function(*values, *memory)
+        except NumbaError as error:
+            raise self.not_compiled(error) from None
+        return result, list(used)
+
+    def finished(self, result: Any, args: tuple[Any, ...]) -> Any:
+        """What the caller gets for what the compiled function returns."""
+        if self.owner.mode == "forward":
+            parts = [self.as_returned(*result[k : k + 2]) for k in range(0, len(result), 2)]
+            return tuple(parts) if len(parts) > 1 else parts[0]
+        if self.returns_lists:
+            result = self.with_listed_results(result)
+        return self.with_lists(result, args) if self.lists else result
+
+    def not_compiled(self, error: NumbaError) -> Exception:
+        """What is said if Numba does not compile the function."""
+        unknown = self.compiled.reading.unknown_calls
+        return DifferentiationError(list(unknown)) if unknown else numba_cpu.not_compiled(error, self.owner.backend)
+
+    def as_returned(self, value: Any, written: Any) -> Any:
+        """A value or a tangent in the form of the result, or the arrays that the function has written into."""
+        return with_written(listed(self.compiled.reading.result, value), self.compiled.written, written)
+
+    def with_listed_results(self, result: Any) -> Any:
+        """Lists that the function returns come as tuples and arrays."""
+        owner, shape = self.owner, self.compiled.reading.result
+        if owner.mode == "primal":
+            return listed(shape, result)
+        if owner.with_value:
+            return listed(shape, result[0]), result[1]
+        assert isinstance(shape, Tuple)
+        return result[0], listed(shape.items[1], result[1])
+
+    def converted(self, args: tuple[Any, ...]) -> list[Any]:
+        values = []
+        for k in self.positions:
+            convert = self.converters[k]
+            values.append(args[k] if convert is None else convert(args[k]))
+        return values
+
+    def keep_apart(self, values: list[Any]) -> None:
+        """Arrays that share memory are refused where one is written: a derivative by one of them has no meaning."""
+        parts: list[Any] = []
+        for value in values:
+            parts += _parts(value)
+        for a, b in self.apart:
+            if shares_memory(parts[a], parts[b]):
+                names = names_of_parts(self.compiled.reading)
+                pair = f"`{names[a]}` and `{names[b]}`"
+                message = f"{pair} share memory, and `{self.owner.function.__name__}` writes into one of them"
+                raise DifferentiationError([Problem("SD403", message, self.owner.span)])
+
+    def keep_lists_apart(self, args: tuple[Any, ...]) -> None:
+        """The same list under two names is refused: what happens to one would have to happen to the other."""
+        lists = [found for a in args for found in lists_in(a)]
+        if len({id(found) for found in lists}) < len(lists):
+            message = "the same list is passed for two arguments"
+            raise DifferentiationError([Problem("SD403", message, self.owner.span)])
+
+    def with_lists(self, result: Any, args: tuple[Any, ...]) -> Any:
+        """The gradient of a list is a list."""
+
+        def listed_gradients(gradients: list[Any]) -> list[Any]:
+            for k, position, description in self.lists:
+                gradients[k] = gradient_of_argument(description, args[position], gradients[k])
+            return gradients
+
+        return self.with_gradients(result, listed_gradients)
+
+    def with_gradients(self, result: Any, changed: Callable[[list[Any]], list[Any]]) -> Any:
+        """The result, with something done to its gradients."""
+        owner = self.owner
+        place = 1 if owner.with_value else 0
+        alone = not owner.with_value and not owner.has_aux
+        gradient = result if alone else result[place]
+        parts = changed([gradient] if owner.single else list(gradient))
+        gradient = parts[0] if owner.single else tuple(parts)
+        if alone:
+            return gradient
+        return (result[0], gradient) if place else (gradient, result[1])
+
+    def compile(self, args: tuple[Any, ...]) -> None:
+        """Compile without running."""
+        if hasattr(self.function, "compile"):
+            import numba
+
+            values = [*self.converted(args), *[o.read() for o in self.outside], *no_memory(self.rooms)]
+            self.function.compile(tuple(numba.typeof(a) for a in values))
+
+
+def shares_memory(a: Any, b: Any) -> bool:
+    """Whether two arrays have an element in common; arrays of a GPU, whether their memory overlaps."""
+    if not is_on_device(a) and not is_on_device(b):
+        return np.may_share_memory(a, b) and np.shares_memory(a, b)
+    if not (is_on_device(a) and is_on_device(b)):
+        return False
+    if not hasattr(a, "__cuda_array_interface__"):  # the simulator's
+        return shares_memory(a._ary, b._ary)
+    (first, _), (second, _) = (x.__cuda_array_interface__["data"] for x in (a, b))
+    sizes = [np.dtype(layout_on_device(x)[0]).itemsize * int(np.prod(layout_on_device(x)[1])) for x in (a, b)]
+    return bool(first < second + sizes[1] and second < first + sizes[0])
+
+
+def with_written(value: Any, parts: Sequence[Part], arrays: Sequence[Any]) -> Any:
+    """What the function returns, or where it returns nothing, the arrays that it has written into, by name."""
+    if value is not None or not parts:
+        return value
+    return {part.name: array for part, array in zip(parts, arrays, strict=True)}
+
+
+def names_of_parts(reading: Reading) -> list[str]:
+    """What the user calls each of the values that the arguments are taken apart into."""
+    return [part.name for part in parts_of_arguments(reading.arguments)] + [o.name for o in reading.outside]
+
+
+def _parts_in_compiled_code(reading: Reading) -> list[str]:
+    """The same as expressions, where all the arguments are in `args`."""
+
+    def parts(x: Abstract, text: str) -> list[str]:
+        if isinstance(x, Tuple):
+            return [p for k, item in enumerate(x.items) for p in parts(item, f"{text}[{k}]")]
+        return [] if isinstance(x, Static) else [text]
+
+    return [p for k, x in enumerate(reading.arguments.values()) for p in parts(x, f"args[{k}]")]
+
+
+def _parts(value: Any) -> list[Any]:
+    if isinstance(value, tuple):
+        return [p for v in value for p in _parts(v)]
+    return [] if value is None or isinstance(value, str) or callable(value) else [value]
+
+
+def _converter(description: Description, example: Any) -> Callable[[Any], Any] | None:
+    """What has to be done to an argument before the call: lists become arrays, integers to differentiate by floats."""
+    if isinstance(example, Description):
+        return None
+    if description.kind == "stored":
+        dtype = np.dtype(description.parts[0].detail.dtype)
+        return lambda values: np.array(values, dtype=dtype)
+    if description.kind == "value" and description.detail == FLOAT and isinstance(example, int | np.integer):
+        return float
+    if description.kind == "record":
+        return _record_converter(description, example)
+    if description.kind == "tuple":
+        inner = [
+            _converter(d, e) if is_passed(d) else _left_out if d.kind == "static" else lambda _: ()
+            for d, e in zip(description.parts, example, strict=True)
+        ]
+        if any(inner):
+
+            def convert(values: Any) -> Any:
+                items = [v if c is None else c(v) for c, v in zip(inner, values, strict=True)]
+                return type(values)(*items) if hasattr(values, "_fields") else tuple(items)
+
+            return convert
+    return None
+
+
+def _record_converter(description: Description, example: Any) -> Callable[[Any], Any]:
+    """A dictionary, a dataclass or a list becomes a tuple of what there is of it at run time."""
+    layout: Layout = description.detail
+    parts = layout.taken_apart(example)
+    inner = [(k, _converter(d, parts[k]) or _as_it_is) for k, d in enumerate(description.parts) if is_passed(d)]
+
+    def convert(value: Any) -> Any:
+        parts = layout.taken_apart(value)
+        return tuple([each(parts[k]) for k, each in inner])
+
+    return convert
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _left_out(value: Any) -> Any:
+    """What stands in a tuple for something that is compiled in."""
+    return value if isinstance(value, str) else None
+
+
+def stand_in(value: Any) -> Any:
+    """An example for a type; no length is one, which would stretch."""
+    if isinstance(value, str) and re.fullmatch(r"(float|int|uint|bool)\d*(\[[:, 1]*\])?", value):
+        name, _, dimensions = value.partition("[")
+        if dimensions:
+            return np.zeros((2,) * (dimensions.count(",") + 1), dtype=name)
+        return np.dtype(name).type(0).item() if name in ("float64", "int64", "bool") else np.dtype(name).type(0)
+    if isinstance(value, type) and value in (float, int, bool):
+        return value()
+    module = type(value).__module__
+    if module.startswith("numba.core.types"):
+        return stand_in(str(value)) if not hasattr(value, "ndim") else np.zeros((2,) * value.ndim, str(value.dtype))
+    return value
+
+
+numba_cpu.callable_from_compiled_code(Derivative, Derivative.compiled_for)
+numba_cpu.compiled_code_prints_text()
+
+
+def chosen_names(
+    wrt: Wrt, names: tuple[str, ...], of: str, stars: Mapping[str, str] | None = None, variables: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """The names of the arguments to differentiate by, or of the variables; `stars` are parameters that take several."""
+    places = range(len(names)) if not stars else range(min(map(names.index, stars)))
+    found = []
+    for one in each_of(wrt):
+        if isinstance(one, str):
+            if one not in names and one not in variables:
+                raise ValueError(f"`{of}` has no argument `{one}`; it has {', '.join(names)}")
+            found.append(one)
+        else:
+            if stars and one not in places:
+                name, star = next(iter(stars.items()))
+                message = f"`{of}` takes `{star}`, so that position {one} is that of no parameter: name the parameter"
+                raise ValueError(
+                    f"{message}, {name!r} for all that `{star}` takes, or write a lambda that calls `{of}`"
+                )
+            if not -len(names) <= one < len(names):
+                raise ValueError(f"`{of}` has {len(names)} arguments, there is no {one}")
+            found.append(names[one])
+    if len(set(found)) != len(found):
+        raise ValueError("`wrt` names an argument twice")
+    return tuple(found)
+
+
+def _maker(with_value: bool) -> Callable[..., Derivation]:
+    """What `grad` and `value_and_grad` mean inside of a function that is read: of a function with these parameters."""
+
+    def make(
+        of: str,
+        names: tuple[str, ...],
+        stars: Mapping[str, str],
+        wrt: Wrt = 0,
+        *,
+        has_aux: bool = False,
+        **options: Any,
+    ) -> Derivation:
+        from srcdiff.driver.compiling import Derivation
+
+        require_inside(options)
+        chosen = chosen_names(wrt, names, of, stars)
+        return Derivation("reverse", chosen, with_value, SWITCH.checked("has_aux", has_aux), is_one(wrt))
+
+    return make
+
+
+# -- the public functions --------------------------------------------------------------------------------------------
+
+
+def grad(
+    f: Callable[..., Any], wrt: Wrt = 0, *, has_aux: bool = False, backend: str = "numba", **options: Any
+) -> Derivative:
+    """The gradient of `f`, a function that returns one float, with respect to the arguments `wrt`.
+
+    `wrt` is a position, a name, or a tuple of those; a tuple gives a tuple of gradients. With `has_aux` the function
+    returns a pair, and the gradient is followed by its second part.
+    """
+    checked = compile_options(BACKEND.checked("backend", backend), options)
+    return Derivative(f, "reverse", wrt, with_value=False, has_aux=has_aux, backend=backend, **checked)
+
+
+def value_and_grad(
+    f: Callable[..., Any], wrt: Wrt = 0, *, has_aux: bool = False, backend: str = "numba", **options: Any
+) -> Derivative:
+    """The value of `f` together with its gradient: see `grad`."""
+    checked = compile_options(BACKEND.checked("backend", backend), options)
+    return Derivative(f, "reverse", wrt, with_value=True, has_aux=has_aux, backend=backend, **checked)
+
+
+grad.__srcdiff_maker__ = _maker(with_value=False)  # type: ignore[attr-defined]
+value_and_grad.__srcdiff_maker__ = _maker(with_value=True)  # type: ignore[attr-defined]
+
+
+class Differentiable(Derivative):
+    """A function compiled by srcdiff, with its derivatives as methods."""
+
+    def __init__(self, function: Callable[..., Any], *, backend: str = "numba", **options: Any) -> None:
+        checked = compile_options(BACKEND.checked("backend", backend), options)
+        super().__init__(function, "primal", 0, backend=backend, **checked)
+        self.given = {"backend": backend, **checked}
+
+    shown = (*Derivative.shown, "grad", "value_and_grad")
+
+    def __reduce__(self) -> Any:
+        return _differentiable_again, (findable(self.of), self.given)
+
+    @property
+    def __srcdiff_function__(self) -> Any:
+        return self.original
+
+    def grad(self, wrt: Wrt = 0, *, has_aux: bool = False, **options: Any) -> Derivative:
+        """Its gradient: see `srcdiff.grad`."""
+        return grad(self.of, wrt, has_aux=has_aux, **{**self.given, **options})
+
+    def value_and_grad(self, wrt: Wrt = 0, *, has_aux: bool = False, **options: Any) -> Derivative:
+        """Its value and its gradient: see `srcdiff.value_and_grad`."""
+        return value_and_grad(self.of, wrt, has_aux=has_aux, **{**self.given, **options})
+
+
+def _differentiable_again(function: Any, options: dict[str, Any]) -> Differentiable:
+    there = standing_for(function, Differentiable)
+    return Differentiable(function, **options) if there is None else there
+
+
+@overload
+def differentiable(f: Callable[..., Any], **options: Any) -> Differentiable: ...
+@overload
+def differentiable(f: None = None, **options: Any) -> Callable[[Callable[..., Any]], Differentiable]: ...
+def differentiable(f: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Make a function differentiable: calling it runs it compiled, `.grad(...)` gives its gradient."""
+    if f is None:
+        return lambda function: Differentiable(function, **options)
+    return Differentiable(f, **options)
+
+
+def source(f: Callable[..., Any], *args: Any, wrt: Wrt = 0, mode: str = "reverse", with_value: bool = True) -> str:
+    """The generated code as text, for example arguments (or types); without any, types are guessed from the code."""
+    PROGRAM.checked("mode", mode)
+    SWITCH.checked("with_value", with_value)
+    derivative = Derivative(f, mode, wrt, with_value=with_value and mode != "pullback", backend="python")
+    if args:
+        derivative.compile(*args)
+    return derivative.source
+
+
+def stop_gradient(x: Any) -> Any:
+    """`x` itself, taken for a constant by the derivative."""
+    return x
+
+
+stop_gradient.__srcdiff_stop_gradient__ = True  # type: ignore[attr-defined]
+
+
+def custom_rule(
+    f: Callable[..., Any] | None = None,
+    *,
+    adjoint: Callable[..., Any] | None = None,
+    tangent: Callable[..., Any] | None = None,
+) -> Any:
+    """Declare the derivative of a function: `adjoint(*arguments, out, out_bar)` gives one adjoint for each argument.
+
+    `tangent(*arguments, out, *argument_dots)` gives the tangent of the result. One of the two is enough: each is linear
+    in its last arguments, and the other is its transpose. As a decorator, `@custom_rule(adjoint=g)`, or called with the
+    function. The function's body is not differentiated.
+    """
+    if f is None:
+        return lambda function: CustomRule(function, adjoint, tangent)
+    return CustomRule(f, adjoint, tangent)
+
+
+def has_floats(value: Any) -> bool:
+    """Whether it is, or holds, something to differentiate by."""
+    if isinstance(value, np.ndarray):
+        return bool(value.dtype.kind == "f")
+    parts = parts_of(value)
+    return isinstance(value, float | np.floating) if parts is None else any(has_floats(v) for v in parts)

@@ -1,0 +1,648 @@
+"""Tangents and adjoints of whole functions: `jvp`, `vjp`, Jacobians, Hessians, and Hessians times vectors."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import inspect
+import itertools
+import linecache
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba.core.errors import NumbaError
+
+from srcdiff.api.derivatives import Derivative, described, grad, has_floats, with_written
+from srcdiff.api.finite_differences import Report, compare, require_values
+from srcdiff.diagnostics.options import BACKEND, DERIVATIVE, ORDER, Wrt, check_sweeps, compile_options, each_of, is_one
+from srcdiff.frontend.abstract_values import Abstract, Description, Items, List, Record, Static, Stored, Tuple
+from srcdiff.frontend.abstract_values import remade as remade_abstract
+from srcdiff.frontend.capture import findable
+from srcdiff.ir.nodes import Value
+from srcdiff.ir.types import Array, Stack, is_float
+from srcdiff.library import composed
+from srcdiff.signature.structures import layout_of, parts_of, place_of, remade
+
+if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
+    from srcdiff.driver.compiling import Compiled
+    from srcdiff.frontend.nested_derivatives import Reading
+
+Function = Callable[..., Any]
+
+_SEVERAL = 4  # tangents that a sweep carries, where there are many
+_numbers = itertools.count(1)
+
+
+def derivative_of(f: Function, mode: str, wrt: Any, backend: str, options: dict[str, Any]) -> Derivative:
+    """One derivative for all calls that ask for the same; what can be no key is no option either."""
+    if options or type(backend) is not str:
+        options = compile_options(BACKEND.checked("backend", backend), options)
+    return _made_once(f, mode, wrt, backend, tuple(sorted(options.items())))
+
+
+@functools.lru_cache(maxsize=512)
+def _made_once(f: Function, mode: str, wrt: Any, backend: str, options: tuple[tuple[str, Any], ...]) -> Derivative:
+    return Derivative(f, mode, wrt, with_value=mode == "forward", backend=backend, **dict(options))
+
+
+def fitted(taken: Abstract, of: Abstract, value: Any, given: Any, name: str) -> Any:
+    """A tangent of a value, or an adjoint, as compiled code takes it: made like the value; None is zero.
+
+    `taken` is what the code takes for it, `of` what the value is.
+    """
+    if isinstance(of, Stored):
+        assert isinstance(taken, Tuple)
+        return _columns(taken, of, value, given, name)
+    if isinstance(of, Tuple | Record | Items):
+        assert isinstance(taken, Tuple)
+        each = zip(taken.items, of.items, _places(value, given, name), strict=True)
+        return tuple(fitted(t, o, *place) for t, o, place in each)
+    if not isinstance(taken, Value):
+        return None
+    if not isinstance(taken.type, Array):
+        return 0.0 if given is None else float(given)
+    result = np.zeros_like(value)
+    if given is not None:
+        found = np.asarray(given)
+        if found.shape != value.shape:
+            raise ValueError(f"{name} has the shape {found.shape}, its value {value.shape}")
+        result[...] = found
+    return result
+
+
+def _columns(taken: Tuple, of: Stored, value: list[Any], given: Any, name: str) -> tuple[Any, ...]:
+    """That of a list whose length is known at run time: an array for each number that its elements are made of."""
+    rows = [list(_numbers_of(of.element, *place)) for place in _places(value, given, name)]
+    found: list[Any] = [None] * len(taken.items)
+    for k, (storage, kind) in enumerate(zip(of.arrays, taken.items, strict=False)):
+        column = [row[k] for row in rows]
+        if isinstance(kind, Value) and isinstance(kind.type, Array):
+            found[k] = np.array([0.0 if part is None else part for _, part, _ in column], dtype=kind.type.dtype)
+        elif isinstance(storage.type, Stack) and is_float(storage.type.element):
+            for _, part, place in column:
+                if part is not None and np.any(part):
+                    message = f"{place} is not taken: it is an array in a list whose length is known only at run time"
+                    raise TypeError(f"{message}. Use forward mode, or return an array")
+    return tuple(found)
+
+
+def _numbers_of(d: Description, value: Any, given: Any, name: str) -> Iterator[tuple[Any, Any, str]]:
+    """The numbers and arrays that an element of a list is made of, with what is given for them, and their names."""
+    if d.kind in ("tuple", "record"):
+        for part, place in zip(d.parts, _places(value, given, name), strict=True):
+            yield from _numbers_of(part, *place)
+    elif d.kind != "static":
+        yield value, given, name
+
+
+def _places(value: Any, given: Any, name: str) -> list[tuple[Any, Any, str]]:
+    """The parts of a value, with what is given for each of them, and their names."""
+    values = parts_of(value) or []
+    parts = [None] * len(values) if given is None else _parts_like(value, given, name)
+    return [(v, p, place_of(value, k, name)) for k, (v, p) in enumerate(zip(values, parts, strict=True))]
+
+
+def _parts_like(value: Any, given: Any, name: str) -> list[Any]:
+    """The parts of a tangent or an adjoint, which is made like its value."""
+    layout = layout_of(value)
+    if layout is not None and layout.is_mapping:
+        if not isinstance(given, dict) or given.keys() != value.keys():
+            raise ValueError(f"{name} has to be a dictionary with the keys {', '.join(map(repr, value))}")
+        return layout.taken_apart(given)
+    if layout is not None and layout.is_dataclass:
+        if type(given) is not type(value):
+            raise ValueError(f"{name} has to be an instance of {type(value).__name__}")
+        return layout.taken_apart(given)
+    if not isinstance(given, tuple | list | np.ndarray):
+        raise TypeError(f"{name} has to be made like its value, a {type(value).__name__} of {len(value)}")
+    if len(given) != len(value):
+        raise ValueError(f"{name} has {len(given)} parts, its value {len(value)}")
+    return list(given)
+
+
+def jvp(
+    f: Function, primals: Sequence[Any], tangents: Sequence[Any], *, backend: str = "numba", **options: Any
+) -> tuple[Any, Any]:
+    """The value of `f` at the primals, and its derivative in the direction of the tangents, by forward mode.
+
+    A tangent has the form of its argument; None marks an argument that is held constant. Of a function that returns
+    nothing, the arrays it writes into are the result, by their names: `"out"`, or `"state['x']"` in a dictionary.
+    """
+    if len(primals) != len(tangents):
+        raise ValueError(f"{len(primals)} primals and {len(tangents)} tangents are given")
+    primal = _made_once(f, "primal", 0, "python", ())  # of which only the signature is needed
+    args, dots = primal.bound(tuple(primals), {}), _by_parameter(primal, tangents)
+    chosen = tuple(n for n, dot in dots.items() if any(d is not None for d in (dot if n in primal.stars else (dot,))))
+    chosen = chosen or tuple(n for n in dots if has_floats(args[primal.names.index(n)]))  # None is zero there
+    derivative = derivative_of(f, "forward", chosen, backend, options)
+    value, tangent = derivative.run(args, _fitted_tangents(derivative, args, [dots[n] for n in chosen]))
+    return value, tangent
+
+
+def _by_parameter(primal: Derivative, given: Sequence[Any]) -> dict[str, Any]:
+    """What is given by position, by the names of parameters; those of `*args` are a tuple."""
+    if not primal.stars:
+        return dict(zip(primal.names, given, strict=False))
+    return primal.signature.bind_partial(*given).arguments
+
+
+def _jvp_of(names: tuple[str, ...], chosen: tuple[int, ...], directions: int) -> Any:
+    """What `jvp` means inside of a function that is read: tangents of these arguments are given, one or several."""
+    from srcdiff.driver.compiling import Derivation
+
+    if not chosen:  # the value alone
+        return Derivation("primal", (), with_value=True, single=False)
+    return Derivation("forward", tuple(names[k] for k in chosen), with_value=True, directions=directions)
+
+
+jvp.__srcdiff_tangents__ = _jvp_of  # type: ignore[attr-defined]
+
+
+def vjp(
+    f: Function, *args: Any, wrt: Wrt | None = None, backend: str = "numba", **options: Any
+) -> tuple[Any, Callable[..., Any]]:
+    """The value of `f`, and the function that takes adjoints of its results to adjoints of its arguments.
+
+    The adjoints are a tuple with one for each argument, None for those that hold no floats; or what `wrt` names, as
+    `grad` gives it. Arrays that `f` writes into are results too; their adjoints go by name: `pullback(out=...)`, or
+    `pullback(**{"state['x']": ...})` for an array in a dictionary, a list, a tuple or a dataclass.
+    """
+    primal = derivative_of(f, "primal", 0, backend, options)
+    given = primal.bound(args, {})
+    if wrt is not None:
+        value, pullback = _pulled_back(primal, given, primal.chosen(wrt))
+        return value, (lambda *bars, **named: pullback(*bars, **named)[0]) if is_one(wrt) else pullback
+    by_name = dict(zip(primal.names, given, strict=True))
+    floats = tuple(n for n, a in by_name.items() if has_floats(a))
+    nothing: dict[str, Any] = {n: (None,) * len(by_name[n]) for n in primal.stars}
+    value, pullback = _pulled_back(primal, given, floats)
+
+    def adjoints(*bars: Any, **named: Any) -> tuple[Any, ...]:
+        found = nothing | dict(zip(floats, pullback(*bars, **named), strict=True))
+        each: list[tuple[str, Any]] = [(n, found.get(n)) for n in primal.names]
+        return tuple([b for n, bar in each for b in (bar if n in primal.stars else (bar,))])
+
+    return value, adjoints
+
+
+def _pulled_back(primal: Derivative, args: tuple[Any, ...], wrt: tuple[str, ...]) -> tuple[Any, Callable[..., Any]]:
+    """The value for all arguments, and the pullback to those that are named."""
+    specialisation = primal.specialised(args)
+    specialisation.prepared(args)  # copies share no memory, and would not be refused for that
+    kept, run_on = copy.deepcopy(args), copy.deepcopy(args)
+    with _put_back(specialisation.compiled) as arrays:
+        value = primal.run(run_on)
+        value = copy.deepcopy(value) if arrays else value
+    parts = specialisation.compiled.written
+    written = [part.of(run_on) for part in parts]
+    derivative = derivative_of(primal.of, "pullback", wrt, primal.backend, primal.options)
+
+    def pullback(result: Any = None, /, **bars: Any) -> Any:
+        names = [part.name for part in parts]
+        unknown = bars.keys() - set(names)
+        if unknown:
+            said = f"it writes into {', '.join(names)}" if names else "it writes into no argument"
+            raise TypeError(f"`{derivative.function.__name__}` does not write into {', '.join(unknown)}: {said}")
+        compiled = derivative.specialised(kept).compiled
+        pairs = [(compiled.reading.result, value, result, "result_bar")]
+        pairs += [(p.value, w, bars.get(p.name), f"{p.name}_bar") for p, w in zip(parts, written, strict=True)]
+        fit = [fitted(x, *pair) for x, pair in zip(compiled.further.values(), pairs, strict=True)]
+        return derivative.run(kept, tuple(s for s in fit if s is not None))
+
+    return with_written(value, parts, written), pullback
+
+
+def returns_nothing(derivative: Derivative, args: tuple[Any, ...]) -> bool:
+    """Whether the arrays that the function writes into are its only results, which go by name."""
+    result = derivative.specialised(args).compiled.reading.result
+    return isinstance(result, Static) and result.value is None
+
+
+@contextlib.contextmanager
+def _put_back(compiled: Compiled) -> Iterator[list[Any]]:
+    """Arrays from outside that the function writes into are as before, afterwards."""
+    arrays = [a for a in (o.read() for o in compiled.reading.outside) if isinstance(a, np.ndarray) and compiled.writes]
+    before = [a.copy() for a in arrays]
+    try:
+        yield arrays
+    finally:
+        for array, contents in zip(arrays, before, strict=True):
+            if array.flags.writeable:
+                array[...] = contents
+
+
+class Composed:
+    """A derivative that is made of others; it can be called in functions that are read, and be differentiated."""
+
+    __signature__: inspect.Signature
+    _readable: Function | None = None
+
+    @property
+    def __srcdiff_inside__(self) -> tuple[Any, ...]:
+        """What calls it inside of a function that is read, and what that is given before the arguments."""
+        raise NotImplementedError
+
+    @property
+    def __srcdiff_function__(self) -> Function:
+        """A function that calls it, to be read."""
+        if self._readable is None:
+            self._readable = _calling(self, self.__signature__)
+        return self._readable
+
+
+def _calling(derivative: Any, signature: inspect.Signature) -> Function:
+    """A function with this signature that calls the derivative, with a source."""
+    stars: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    bare = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
+    shown = [p.replace(default=None) if p.default is not inspect.Parameter.empty else p for p in bare]
+    passed = [
+        f"{p.name}={p.name}" if p.kind is inspect.Parameter.KEYWORD_ONLY else stars.get(p.kind, "") + p.name
+        for p in bare
+    ]
+    name = derivative.__name__ if derivative.__name__.isidentifier() else "function"
+    text = f"def {name}{inspect.Signature(shown)}:\n    return derivative({', '.join(passed)})\n"
+    file = f"<srcdiff {derivative!r} {next(_numbers)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    namespace: dict[str, Any] = {"derivative": derivative, "__name__": derivative.__module__}
+    exec(compile(text, file, "exec"), namespace)
+    function: Any = namespace[name]
+    given = [p for p in bare if p.default is not inspect.Parameter.empty]
+    function.__defaults__ = tuple(p.default for p in given if p.kind is not inspect.Parameter.KEYWORD_ONLY)
+    function.__kwdefaults__ = {p.name: p.default for p in given if p.kind is inspect.Parameter.KEYWORD_ONLY}
+    made: Function = function
+    return made
+
+
+class HessianProduct(Composed):
+    """The Hessian of a function times a vector: `h(*args, v)`, by forward mode over reverse mode."""
+
+    def __init__(self, f: Function, wrt: Wrt, backend: str, options: dict[str, Any]) -> None:
+        self.gradient = grad(f, wrt, backend=backend, **options)
+        self.derivative = Derivative(
+            self.gradient, "forward", each_of(wrt), with_value=False, backend=backend, **options
+        )
+        functools.update_wrapper(self, self.gradient.function, updated=())
+        self.__doc__ = described("The Hessian, times a vector,", self.gradient, self.gradient.function.__doc__)
+        self.__signature__ = _with_vector(self.gradient.signature)
+
+    def __reduce__(self) -> Any:
+        gradient = self.gradient
+        wrt = gradient.wrt[0] if gradient.single else gradient.wrt
+        return HessianProduct, (findable(gradient.of), wrt, gradient.backend, gradient.options)
+
+    @property
+    def __srcdiff_inside__(self) -> tuple[Any, ...]:
+        wrt = self.gradient.wrt
+        return composed.product_of, grad, jvp, self.gradient.of, wrt[0] if self.gradient.single else wrt
+
+    def hessp(self, x: Any, vector: Any, *rest: Any) -> Any:
+        """The same with the vector behind the first argument, as `scipy.optimize.minimize(hessp=...)` calls it."""
+        return self(x, *rest, vector)
+
+    def __call__(self, *args: Any) -> Any:
+        return self.at(self.derivative.bound(args[:-1], {}), args[-1])
+
+    def at(self, given: tuple[Any, ...], vector: Any) -> Any:
+        """The same for all arguments of the function."""
+        dots = _fitted_tangents(self.derivative, given, (vector,) if self.gradient.single else vector)
+        return self.derivative.run(given, dots)
+
+    @property
+    def source(self) -> str:
+        """The generated source of the latest specialisation."""
+        return self.derivative.source
+
+    def __repr__(self) -> str:
+        return f"<srcdiff.hvp({self.gradient.function.__code__.co_qualname}, wrt={self.gradient.wrt!r})>"
+
+
+def _with_vector(signature: inspect.Signature) -> inspect.Signature:
+    """The signature with one more argument by position."""
+    given = [
+        p.replace(kind=inspect.Parameter.POSITIONAL_ONLY, default=inspect.Parameter.empty)
+        for p in signature.parameters.values()
+        if p.kind is not inspect.Parameter.KEYWORD_ONLY
+    ]
+    if any(p.kind is not inspect.Parameter.POSITIONAL_ONLY for p in given):
+        return signature
+    name = "vector" if "vector" not in signature.parameters else "vector_"
+    vector = inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY)
+    return inspect.Signature([*given, vector])
+
+
+def hvp(f: Function, wrt: Wrt = 0, *, backend: str = "numba", **options: Any) -> HessianProduct:
+    """The Hessian of `f`, a function that returns one float, times a vector: `hvp(f)(*args, v)`.
+
+    `v` has the form of the argument `wrt`; of several, it is a tuple.
+    """
+    return HessianProduct(f, wrt, backend, options)
+
+
+def _fitted_tangents(derivative: Derivative, args: tuple[Any, ...], tangents: Sequence[Any]) -> tuple[Any, ...]:
+    compiled = derivative.specialised(args).compiled
+    takes, reading = compiled.further, compiled.reading
+    if len(tangents) != len(takes):
+        raise ValueError(f"{len(takes)} tangents are needed, {len(tangents)} are given")
+    positions = [derivative.names.index(n) for n in derivative.wrt] * derivative.directions
+    shapes = [_with_stored(reading.arguments[n], reading) for n in derivative.wrt] * derivative.directions
+    each = zip(positions, shapes, takes.items(), tangents, strict=True)
+    return tuple(fitted(x, of, args[k], t, name) for k, of, (name, x), t in each)
+
+
+def _with_stored(x: Abstract, reading: Reading) -> Abstract:
+    """An argument with its lists as what stands for them."""
+    if isinstance(x, List):
+        return reading.lists.get(x, Static(None))
+    return remade_abstract(x, (_with_stored(i, reading) for i in x.items)) if isinstance(x, Tuple | Record) else x
+
+
+def derivative_by_name(f: Function, mode: str, wrt: Wrt = 0, **options: Any) -> Derivative | HessianProduct:
+    """The derivative that a word names: `grad`, `value_and_grad`, `jvp`, `vjp`, `hvp`, or `primal`, none at all."""
+    match DERIVATIVE.checked("mode", mode):
+        case "grad" | "value_and_grad":
+            return Derivative(f, "reverse", wrt, with_value=mode == "value_and_grad", **options)
+        case "jvp":
+            return Derivative(f, "forward", wrt, with_value=True, **options)
+        case "vjp":
+            return Derivative(f, "pullback", wrt, with_value=False, **options)
+        case "hvp":
+            return hvp(f, wrt, **options)
+    return Derivative(f, "primal", 0, **options)
+
+
+class Jacobian(Composed):
+    """All derivatives of all results by all numbers of the arguments `wrt`."""
+
+    def __init__(
+        self,
+        f: Function,
+        wrt: Wrt,
+        mode: str | None,
+        directions_at_once: int | None,
+        backend: str,
+        options: dict[str, Any],
+    ) -> None:
+        check_sweeps(mode, directions_at_once)
+        self.function, self.mode, self.backend, self.options = f, mode, backend, options
+        self.directions = None if directions_at_once is None else int(directions_at_once)
+        self.sweeps: dict[int, Derivative] = {}
+        self.latest: Derivative | None = None
+        """What ran in the latest call."""
+        self.single, self.wrt = is_one(wrt), each_of(wrt)
+        self.forward = Derivative(f, "forward", self.wrt, backend=backend, **options)
+        functools.update_wrapper(self, self.forward.function, updated=())
+        self.__doc__ = described("All derivatives", self.forward, self.forward.function.__doc__)
+        self.__signature__ = self.forward.signature.replace(return_annotation=inspect.Signature.empty)
+
+    def __reduce__(self) -> Any:
+        wrt = self.wrt[0] if self.single else self.wrt
+        return Jacobian, (findable(self.function), wrt, self.mode, self.directions, self.backend, self.options)
+
+    @property
+    def __srcdiff_inside__(self) -> tuple[Any, ...]:
+        wrt = self.forward.wrt[0] if self.single else self.forward.wrt
+        return composed.jacobian_of, grad, jvp, self.function, wrt, self.mode, self.directions
+
+    def __repr__(self) -> str:
+        return f"<srcdiff.jacobian({self.forward.function.__code__.co_qualname}, wrt={self.forward.wrt!r})>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = self.forward.bound(args, kwargs)
+        zeros = _fitted_tangents(self.forward, given, [None] * len(self.wrt))
+        inputs = [given[self.forward.names.index(n)] for n in self.forward.wrt]
+        value, _ = self.forward.run(given, zeros)
+        sizes = [sum(np.size(leaf) for leaf in leaves(x)) for x in (tuple(inputs), value)]
+        by_columns = sizes[0] <= sizes[1] or not _is_pulled_back(
+            self.forward.specialised(given).compiled.reading.result
+        )
+        forward = self.mode == "forward" or (self.mode is None and by_columns)
+        found = iter((self.by_columns if forward else self.by_rows)(given, inputs, value))
+        return like(value, lambda _: self.row(next(found), inputs))
+
+    @property
+    def source(self) -> str:
+        """The generated source of the sweep that the latest call ran, or that a call would run if nothing is said."""
+        if self.latest is None:
+            self.latest = self.pullback() if self.mode == "reverse" else self.forward
+        return self.latest.source
+
+    def pullback(self) -> Derivative:
+        """What a sweep of reverse mode runs."""
+        return derivative_of(self.function, "pullback", self.forward.wrt, self.backend, self.options)
+
+    def row(self, parts: list[Any], inputs: list[Any]) -> Any:
+        """The derivatives of one result, in the form of the arguments."""
+        found = iter(parts)
+        whole = like(tuple(inputs), lambda _: next(found))
+        return whole[0] if self.single else whole
+
+    def empty(self, inputs: list[Any], value: Any) -> list[list[Any]]:
+        shapes = [np.shape(leaf) for leaf in leaves(tuple(inputs))]
+        return [[np.zeros(np.shape(out) + shape) for shape in shapes] for out in leaves(value)]
+
+    def by_columns(self, given: tuple[Any, ...], inputs: list[Any], value: Any) -> list[list[Any]]:
+        """Forward mode: a sweep for each number of the arguments, or for several of them."""
+        found = self.empty(inputs, value)
+        waiting = list(directions(tuple(inputs)))
+        wanted = self.directions or (_SEVERAL if len(waiting) >= 4 * _SEVERAL else 1)
+        count = max(1, min(wanted, len(waiting)))
+        derivative = self.latest = self.sweeps.setdefault(count, self.carrying(count))
+        for k in range(0, len(waiting), count):
+            group = waiting[k : k + count]
+            tangents = [t for _, _, whole in group for t in whole] + [None] * (len(inputs) * (count - len(group)))
+            _, *results = derivative.run(given, _fitted_tangents(derivative, given, tangents))
+            for (leaf, place, _), tangent in zip(group, results, strict=False):
+                for row, out in zip(found, leaves_beside(value, tangent), strict=True):
+                    row[leaf][(..., *place)] = out
+        return found
+
+    def carrying(self, count: int) -> Derivative:
+        """The tangent program that carries so many tangents."""
+        if count == 1:
+            return self.forward
+        derivative = Derivative(self.function, "forward", self.wrt, backend=self.backend, **self.options)
+        derivative.directions = count
+        return derivative
+
+    def by_rows(self, given: tuple[Any, ...], inputs: list[Any], value: Any) -> list[list[Any]]:
+        """Reverse mode: a sweep for each number of the results."""
+        found, self.latest = self.empty(inputs, value), self.pullback()
+        primal = derivative_of(self.function, "primal", 0, self.backend, self.options)
+        _, pullback = _pulled_back(primal, given, self.forward.wrt)
+        for k, place, bars in directions(value):
+            back = pullback(**bars) if returns_nothing(self.forward, given) else pullback(bars)
+            for part, bar in zip(found[k], leaves(back), strict=True):
+                part[place] = bar
+        return found
+
+
+def _is_pulled_back(x: Abstract) -> bool:
+    """Whether there are adjoints for all floats of a result: none for arrays in a list of a length that is unknown."""
+    if isinstance(x, Stored):
+        return not any(isinstance(a.type, Stack) and is_float(a.type.element) for a in x.arrays)
+    return all(map(_is_pulled_back, x.items)) if isinstance(x, Tuple | Record | Items) else True
+
+
+def leaves(x: Any) -> list[Any]:
+    """The numbers and arrays of floats that something is made of."""
+    parts = parts_of(x)
+    if parts is not None:
+        return [leaf for item in parts for leaf in leaves(item)]
+    return [x] if isinstance(x, float | np.floating) or (isinstance(x, np.ndarray) and x.dtype.kind == "f") else []
+
+
+def leaves_beside(x: Any, other: Any) -> list[Any]:
+    """What stands in another structure of the same form where this one has its leaves.
+
+    >>> leaves_beside((1.5, 2, [3.5]), (0.1, 0.2, [0.3]))
+    [0.1, 0.3]
+    """
+    parts = parts_of(x)
+    if parts is not None:
+        return [leaf for pair in zip(parts, parts_of(other) or (), strict=True) for leaf in leaves_beside(*pair)]
+    return [other] if leaves(x) else []
+
+
+def like(x: Any, make: Callable[[Any], Any]) -> Any:
+    """Something of the same form, with other leaves; what is no float becomes None."""
+    parts = parts_of(x)
+    if parts is not None:
+        return remade(x, [like(item, make) for item in parts])
+    return make(x) if leaves(x) else None
+
+
+def directions(x: Any) -> Iterator[tuple[int, tuple[int, ...], Any]]:
+    """For every number in something: which leaf it is in, where, and the direction that is one there alone."""
+    for k, leaf in enumerate(leaves(x)):
+        for place in np.ndindex(np.shape(leaf)):
+            count = iter(range(len(leaves(x))))
+
+            def unit(other: Any, k: int = k, place: Any = place, count: Iterator[int] = count) -> Any:
+                result = np.zeros(np.shape(other))
+                if next(count) == k:
+                    result[place] = 1.0
+                return result if np.ndim(other) else float(result)
+
+            yield k, place, like(x, unit)
+
+
+def jacobian(
+    f: Function,
+    wrt: Wrt = 0,
+    *,
+    mode: str | None = None,
+    directions: int | None = None,
+    backend: str = "numba",
+    **options: Any,
+) -> Jacobian:
+    """All derivatives of what `f` returns by the arguments `wrt`: an array of the result's shape, then the argument's.
+
+    Results and arguments that are tuples give tuples: one for each result, with one for each argument inside. The mode
+    is the one that needs fewer sweeps, or `"forward"`, or `"reverse"`. A sweep of forward mode carries as many
+    `directions` as are asked for; without a word four, where there are sixteen or more.
+    """
+    return Jacobian(f, wrt, mode, directions, backend, options)
+
+
+def hessian(
+    f: Function, wrt: Wrt = 0, *, directions: int | None = None, backend: str = "numba", **options: Any
+) -> Jacobian:
+    """The second derivatives of `f`, a function that returns one float, by forward mode over reverse mode."""
+    gradient = grad(f, wrt, backend=backend, **options)
+    return Jacobian(gradient, wrt, "forward", directions, backend, options)
+
+
+for _name in ("hvp", "hessian", "jacobian", "vjp"):  # what they mean inside of a function that is read
+    globals()[_name].__srcdiff_inside__ = (getattr(composed, _name), grad, jvp)
+
+
+# -- checking --------------------------------------------------------------------------------------------------------
+
+
+def check(
+    f: Function, *args: Any, wrt: Wrt | None = None, order: int = 1, backend: str = "numba", **options: Any
+) -> Report:
+    """Compare the derivatives of `f` with finite differences, and its modes with each other; says where they differ.
+
+    The value is compared with that of `f` as it was given: a function that Numba compiles is called compiled.
+    Without `wrt`, all arguments that hold floats are checked. Of a result that is not one float, a random combination
+    of its numbers is taken. With `order=2` the Hessian is checked too, to be that of a function: symmetric.
+    """
+    ORDER.checked("order", order)
+    primal = derivative_of(f, "primal", 0, backend, options)
+    given = _by_parameter(primal, args)
+    names = tuple(n for n, a in given.items() if has_floats(a)) if wrt is None else primal.chosen(wrt)
+    pairs = zip(primal.names, primal.bound(args, {}), strict=True)
+    arguments = tuple(_with_floats(a) if n in names else a for n, a in pairs)
+    value, pullback = _pulled_back(primal, arguments, names)
+    if isinstance(value, float | np.floating):
+        bars = grad(f, names, backend=backend, **options).run(arguments)
+        weights: Any = 1.0
+    else:
+        weights = _random_like(value, 1)
+        bars = pullback(**weights) if returns_nothing(primal, arguments) else pullback(weights)
+
+    function = _as_given(f, primal)
+
+    def called(*given: Any) -> Any:
+        compiled = primal.specialised(given).compiled
+        with _put_back(compiled):
+            positional, named = primal.spread(given)
+            result = function(*positional, **named)
+            return {part.name: part.of(given) for part in compiled.written} if result is None else result
+
+    def combined(*given: Any) -> float:
+        return _product(weights, called(*given))
+
+    with np.errstate(all="ignore"):
+        try:
+            found = called(*copy.deepcopy(arguments))
+        except NumbaError:  # it cannot be called as it was given
+            function = primal.function
+            found = called(*copy.deepcopy(arguments))
+    require_values(value, found, arguments, primal.specialised(arguments).compiled.reading.differences)
+    positions = [primal.names.index(n) for n in names]
+    report = compare(combined, arguments, list(zip(positions, names, strict=True)), bars)
+    inputs = tuple(arguments[k] for k in positions)
+    dots = _random_like(inputs, 2)
+    forward = derivative_of(f, "forward", names, backend, options)
+    _, tangent = forward.run(arguments, _fitted_tangents(forward, arguments, dots))
+    _require_equal("forward and reverse mode differ", _product(weights, tangent), _product(bars, dots), bars, dots)
+    if order > 1:
+        product, other = hvp(f, names, backend=backend, **options), _random_like(inputs, 3)
+        first, second = product.at(arguments, dots), product.at(arguments, other)
+        _require_equal("the Hessian is not symmetric", _product(first, other), _product(second, dots), first, other)
+    return report
+
+
+def _as_given(f: Function, primal: Derivative) -> Function:
+    """What is called for the function: a derivative is itself one, and what Numba compiles is called compiled."""
+    is_derivative = getattr(f, "__srcdiff_derivative__", None) is not None or hasattr(f, "__srcdiff_inside__")
+    return f if is_derivative else primal.original
+
+
+def _with_floats(x: Any) -> Any:
+    """A structure with floats in place of integers, as its derivative takes them."""
+    parts = parts_of(x)
+    if parts is None:
+        return x
+    numbers = [float(p) if isinstance(p, int | np.integer) and not isinstance(p, bool) else p for p in parts]
+    return remade(x, [_with_floats(p) for p in numbers])
+
+
+def _random_like(x: Any, seed: int) -> Any:
+    random = np.random.default_rng(seed)
+    return like(x, lambda leaf: random.standard_normal(np.shape(leaf)) if np.ndim(leaf) else random.standard_normal())
+
+
+def _product(x: Any, y: Any) -> float:
+    return float(sum(np.sum(np.asarray(a, float) * b) for a, b in zip(leaves(x), leaves(y), strict=True)))
+
+
+def _require_equal(what: str, first: float, second: float, x: Any, y: Any) -> None:
+    terms = [float(np.sum(np.abs(np.asarray(a, float) * b))) for a, b in zip(leaves(x), leaves(y), strict=True)]
+    single = any(np.asarray(a).dtype == np.float32 for a in (*leaves(x), *leaves(y)))
+    if abs(first - second) > (1e-3 if single else 1e-8) * max(1.0, *terms):  # two orders of evaluation
+        raise AssertionError(f"{what}: {first!r} and {second!r} along a random direction")

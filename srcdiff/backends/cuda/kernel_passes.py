@@ -1,0 +1,177 @@
+"""Passes about kernels: loops that become kernels; races, guards, derivatives and memory of users' own kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from srcdiff.backends.cuda.kernel_adjoint import (
+    Guard,
+    adding_atomically,
+    adjoint_of_kernel,
+    tangent_of_kernel,
+    without_guard,
+)
+from srcdiff.backends.cuda.kernel_extraction import to_kernels
+from srcdiff.backends.cuda.races import Spread, problems_of_threads
+from srcdiff.backends.cuda.thread_memory import Private, Scratch, private_memory, refuse_in_threads
+from srcdiff.diagnostics import DifferentiationError, Problem, Span
+from srcdiff.frontend.abstract_values import Static
+from srcdiff.frontend.capture import Captured
+from srcdiff.frontend.nested_derivatives import Reading
+from srcdiff.ir.builder import Builder
+from srcdiff.ir.nodes import Barrier, Block, Coordinate, Function, Operation, Program, Store, Value, walk
+from srcdiff.ir.types import INT
+from srcdiff.ir.verify import verify
+from srcdiff.passes.compilation import Compilation
+from srcdiff.passes.manager import State
+
+
+@dataclass(slots=True)
+class KernelCompilation(State):
+    """A kernel on its way from the reader to the emitter."""
+
+    captured: Captured
+    reading: Reading
+    spread: Spread
+    """The coordinates along which the launch has more than one thread or block."""
+    bars: dict[Value, Value] = field(default_factory=dict)
+    """The adjoints of parameters that are given."""
+    dots: dict[Value, Value] = field(default_factory=dict)
+    """The tangents of parameters, and of their adjoints, that are given."""
+    guard: Guard | None = None
+    private: Private | None = None
+    module: Any = None
+    """The text, once it is written."""
+
+    @property
+    def main(self) -> Function:
+        return self.program.main
+
+    @main.setter
+    def main(self, function: Function) -> None:
+        self.program = Program(function)
+
+    @property
+    def span(self) -> Span:
+        node = self.captured.node
+        return Span(self.captured.file, node.lineno, node.col_offset, node.col_offset + 3, self.captured.name)
+
+
+def differentiated(state: KernelCompilation) -> bool:
+    """Whether the adjoint of the kernel is wanted."""
+    return bool(state.bars)
+
+
+def alone(state: KernelCompilation) -> bool:
+    """Whether the adjoint is wanted of a kernel whose threads, as long as it is no race, do not meet."""
+    meets = any(isinstance(o, Barrier) or (isinstance(o, Store) and o.atomic) for o in walk(state.main.body))
+    return differentiated(state) and not meets
+
+
+def together(state: KernelCompilation) -> bool:
+    """Whether the adjoint is wanted of a kernel whose threads meet."""
+    return differentiated(state) and not alone(state)
+
+
+def guarded(state: KernelCompilation) -> bool:
+    return state.guard is not None
+
+
+def has_tangents(state: KernelCompilation) -> bool:
+    return bool(state.dots)
+
+
+def check_races(state: KernelCompilation) -> None:
+    problems = problems_of_threads(state.main, state.spread)
+    if not isinstance(state.reading.result, Static):
+        problems.append(Problem("SD502", "a kernel returns nothing", state.span, help="write results into an array"))
+    if problems:
+        raise DifferentiationError(problems)
+    refuse_in_threads(state.main)
+
+
+def open_guard(state: KernelCompilation) -> None:
+    state.main, state.guard = without_guard(state.main)
+
+
+def reverse_kernel(state: KernelCompilation) -> None:
+    name = f"{state.main.name}_adjoint"
+    state.main = adjoint_of_kernel(state.main, state.bars, state.spread, name, state.span)
+
+
+def close_guard(state: KernelCompilation) -> None:
+    assert state.guard is not None
+    state.main = state.guard.around(state.main)
+
+
+def tangent_kernel(state: KernelCompilation) -> None:
+    state.main = tangent_of_kernel(state.main, state.dots, f"{state.main.name}_tangent", state.span)
+
+
+def add_atomically(state: KernelCompilation) -> None:
+    state.main = adding_atomically(state.main, state.spread)
+
+
+def place_memory(state: KernelCompilation) -> None:
+    builder = Builder()
+    thread = _number_of_thread(builder, state.spread)
+    main = replace(state.main, body=Block((*builder.operations, *state.main.body.operations)))
+    state.private = private_memory(main, thread, measures_on_copies=True)
+    state.main = state.private.kernel
+
+
+def _number_of_thread(builder: Builder, spread: Spread) -> Value:
+    """The number of a thread among all of the launch."""
+
+    def coordinate(spelling: str) -> Value:
+        out = Value(INT)
+        builder.add(Coordinate(out, spelling))
+        return out
+
+    if all(c.endswith(".x") for c in spread):
+        return coordinate("cuda.grid(1)")
+    number = builder.const(0)
+    for index, extent in (("blockIdx", "gridDim"), ("threadIdx", "blockDim")):
+        for axis in reversed([c[-1] for c in spread if c.startswith(index)]):
+            number = builder.apply("multiply", number, coordinate(f"cuda.{extent}.{axis}"))
+            number = builder.apply("add", number, coordinate(f"cuda.{index}.{axis}"))
+    number.name = "thread"
+    return number
+
+
+def lengths_function(
+    private: Private, kernel: Function, scratch: Sequence[Scratch], definition: dict[Value, Operation]
+) -> Function | None:
+    """The function that computes on the host the lengths of a kernel's arrays that have a formula."""
+    wanted = [n for s in scratch for n in s.lengths if isinstance(n, Value)]
+    if not wanted:
+        return None
+    operations: dict[Operation, None] = {}
+
+    def need(value: Value) -> None:
+        operation = definition.get(value)
+        if operation is not None and operation not in operations:
+            for used in operation.uses():
+                need(used)
+            operations[operation] = None
+
+    for value in wanted:
+        need(value)
+    own = {s.param for s in private.scratch}
+    params = tuple(p for p in private.kernel.params if p not in own and p is not private.errors)
+    return Function(f"{kernel.name}_lengths", params, Block(tuple(operations), tuple(wanted)))
+
+
+def extract_kernels(state: Compilation) -> None:
+    """Independent loops become kernels."""
+    if not state.on_gpu:
+        return
+    if state.callees:
+        message = "a recursive function is not run on the GPU"
+        raise DifferentiationError([Problem("SD501", message, state.span, help="write it as a loop")])
+    made = to_kernels(state.main, state.independent)
+    state.main, state.kernels = made.host, made.kernels
+    for kernel in state.kernels:
+        verify(kernel, "kernel extraction")

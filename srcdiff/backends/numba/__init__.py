@@ -1,0 +1,1 @@
+"""The numba backend: the generated source, compiled for the CPU."""

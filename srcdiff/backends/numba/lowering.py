@@ -1,0 +1,83 @@
+"""Numba's compiler with another last step before LLVM: vector functions are named, and results are made quickly."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from llvmlite import ir
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.lowering import Lower
+from numba.core.typed_passes import AnnotateTypes, NativeLowering
+
+from srcdiff.backends.numba.interrupts import look
+from srcdiff.backends.numba.results import Convention, Wrapper
+from srcdiff.backends.numba.vector_math import are_used, name_vector_functions
+
+
+def compiler(*, vector_functions: bool) -> type[CompilerBase]:
+    """What compiles instead of Numba's own compiler."""
+    return _VectorCompiler if vector_functions and are_used() else _Compiler
+
+
+class _Lower(Lower):
+    @functools.cached_property
+    def call_conv(self) -> Convention:
+        return Convention(self.context)  # type: ignore[no-untyped-call]
+
+    def lower_inst(self, inst: Any) -> None:
+        look()
+        super().lower_inst(inst)  # type: ignore[no-untyped-call]
+
+    def create_cpython_wrapper(self, release_gil: bool = False) -> None:
+        """What Python calls: as `CPUContext.create_cpython_wrapper` has it, with another class."""
+        module = self.context.create_module("wrapper")
+        type_ = self.context.call_conv.get_function_type(self.fndesc.restype, self.fndesc.argtypes)
+        function = ir.Function(module, type_, self.fndesc.llvm_func_name)
+        Wrapper(self.context, module, function, self.fndesc, self.env, self.call_helper, release_gil).build()  # type: ignore[no-untyped-call]
+        self.library.add_ir_module(module)
+
+
+class _VectorLower(_Lower):
+    def lower_normal_function(self, fndesc: Any) -> None:
+        super().lower_normal_function(fndesc)  # type: ignore[no-untyped-call]
+        _, _, features = self.context.codegen().magic_tuple()
+        name_vector_functions(self.module, features.split(","))
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Lowering(NativeLowering):
+    _name = "srcdiff_lowering"
+
+    @property
+    def lowering_class(self) -> type[Lower]:
+        return _Lower
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _VectorLowering(NativeLowering):
+    _name = "srcdiff_lowering_with_vector_functions"
+
+    @property
+    def lowering_class(self) -> type[Lower]:
+        return _VectorLower
+
+
+class _Compiler(CompilerBase):
+    """Numba's compiler, with another last step before LLVM."""
+
+    lowering: type[NativeLowering] = _Lowering
+
+    def define_pipelines(self) -> list[PassManager]:
+        usual = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes = PassManager("nopython")
+        for step, description in usual.passes:
+            if step is not AnnotateTypes:  # which only `inspect_types` needs, and keeps Numba's whole program for
+                passes.add_pass(self.lowering if step is NativeLowering else step, description)
+        passes.finalize()
+        return [passes]
+
+
+class _VectorCompiler(_Compiler):
+    lowering = _VectorLowering

@@ -1,0 +1,236 @@
+"""NumPy for compiled code: new arrays and products, written where they stand, and factors of empty matrices.
+
+Numba compiles a function, and what it calls in turn, for every kind of argument that `np.empty`, `np.zeros` and `@` are
+used with: a tenth of a second for an array, half a second for a product. The same instructions take nothing if they
+are part of the function that asks for them.
+
+Numba's factorisations raise where a matrix has no elements; NumPy's give what is left of the factors.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from srcdiff.backends.numba import blas, memory_pool
+from srcdiff.ir.types import NEGATIVE, TOO_LARGE
+
+
+class ProductsByName(ast.NodeTransformer):
+    """`a @ b` as `np.matmul(a, b)`: compiled code finds functions by their names, operators are Numba's own."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.MatMult):
+            return node
+        function = ast.Attribute(ast.Name("np", ast.Load()), "matmul", ast.Load())
+        call = ast.Call(function, [node.left, node.right], [])
+        return ast.fix_missing_locations(ast.copy_location(call, node))
+
+
+@functools.cache
+def quick_numpy() -> types.ModuleType:
+    """What stands for `np` in compiled code."""
+    from numba.extending import intrinsic
+
+    module = types.ModuleType("numpy")
+    module.__dict__["__getattr__"] = functools.partial(getattr, np)
+    product = intrinsic(_product)
+    module.__dict__.update(
+        empty=intrinsic(_of_shape(zeros=False)),
+        zeros=intrinsic(_of_shape(zeros=True)),
+        empty_like=intrinsic(_like(zeros=False)),
+        zeros_like=intrinsic(_like(zeros=True)),
+        matmul=product,
+        dot=product,
+        linalg=_linear_algebra(),
+    )
+    return module
+
+
+def _linear_algebra() -> types.ModuleType:
+    """What stands for `np.linalg`."""
+    from numba import njit
+
+    module = types.ModuleType("numpy.linalg")
+    module.__dict__["__getattr__"] = functools.partial(getattr, np.linalg)
+    module.__dict__.update({f.__name__: njit(f) for f in (svd, qr, lstsq, matrix_rank)})
+    return module
+
+
+def svd(a: Any, full_matrices: Any) -> Any:
+    if a.size > 0:
+        return np.linalg.svd(a, full_matrices)
+    rows, columns = (a.shape[0], a.shape[1]) if full_matrices else (0, 0)
+    left, right = np.zeros((rows, a.shape[0]), a.dtype), np.zeros((a.shape[1], columns), a.dtype)
+    for k in range(rows):
+        left[k, k] = 1.0
+    for k in range(columns):
+        right[k, k] = 1.0
+    return left.T, np.zeros(0, a.dtype), right.T  # as LAPACK orders them: by columns
+
+
+def qr(a: Any) -> Any:
+    if a.size > 0:
+        return np.linalg.qr(a)
+    return np.zeros((0, a.shape[0]), a.dtype).T, np.zeros((a.shape[1], 0), a.dtype).T
+
+
+def lstsq(a: Any, b: Any, rcond: Any) -> Any:
+    if a.size > 0:
+        return np.linalg.lstsq(a, b, rcond)
+    has_residuals = a.shape[0] > a.shape[1]
+    residuals = np.zeros(b.shape[1] if has_residuals else 0, a.dtype)
+    for column in range(residuals.shape[0]):
+        for row in range(b.shape[0]):
+            residuals[column] += b[row, column] ** 2
+    return np.zeros((b.shape[1], a.shape[1]), a.dtype).T, residuals, 0, np.zeros(0, a.dtype)
+
+
+def matrix_rank(a: Any) -> Any:
+    return np.linalg.matrix_rank(a) if a.size > 0 else 0
+
+
+def _of_shape(*, zeros: bool) -> Callable[..., Any]:
+    def make(typing_context: Any, shape: Any, dtype: Any = None) -> Any:
+        from numba.core import types as kinds
+        from numba.core.typing.npydecl import parse_dtype, parse_shape
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            sizes = _lengths(context, builder, signature.args[0], args[0])
+            return _new(context, builder, signature.return_type, sizes, zeros)._getvalue()
+
+        kind = kinds.float64 if dtype is None else parse_dtype(dtype)
+        result = kinds.Array(kind, parse_shape(shape), "C")
+        return result(shape, kinds.none if dtype is None else dtype), generate
+
+    return make
+
+
+def _lengths(context: Any, builder: Any, kind: Any, value: Any) -> list[Any]:
+    """What a shape says, one number or a tuple of them; none is negative."""
+    from numba.core import cgutils
+    from numba.core import types as kinds
+
+    is_one = isinstance(kind, kinds.Integer)
+    parts = [value] if is_one else cgutils.unpack_tuple(builder, value, count=len(kind))
+    types_ = [kind] if is_one else list(kind)
+    lengths = [context.cast(builder, v, t, kinds.intp) for v, t in zip(parts, types_, strict=True)]
+    for length in lengths:
+        with builder.if_then(builder.icmp_signed("<", length, length.type(0)), likely=False):
+            context.call_conv.return_user_exc(builder, ValueError, (NEGATIVE,))
+    return lengths
+
+
+def _like(*, zeros: bool) -> Callable[..., Any]:
+    def make(typing_context: Any, array: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            _, sizes = _array(context, builder, array, args[0])
+            return _new(context, builder, signature.return_type, sizes, zeros)._getvalue()
+
+        layout = "C" if array.layout == "A" else array.layout
+        return array.copy(layout=layout, readonly=False)(array), generate
+
+    return make
+
+
+def _array(context: Any, builder: Any, kind: Any, value: Any) -> tuple[Any, list[Any]]:
+    """The parts of an array, and its lengths."""
+    from numba.core import cgutils
+    from numba.np import arrayobj
+
+    array = arrayobj.make_array(kind)(context, builder, value=value)
+    return array, cgutils.unpack_tuple(builder, array.shape, count=kind.ndim)
+
+
+def _new(context: Any, builder: Any, kind: Any, sizes: Any, zeros: bool) -> Any:
+    """An array of this kind, in memory that earlier calls have left where there is such."""
+    from numba.core import cgutils
+    from numba.np import arrayobj
+
+    itemsize = cgutils.intp_t(arrayobj.get_itemsize(context, kind))
+    in_memory = list(sizes) if kind.layout == "F" else list(sizes)[::-1]
+    strides, size, too_large = [], itemsize, cgutils.false_bit
+    for length in in_memory:
+        strides.append(size)
+        product = builder.smul_with_overflow(size, length)
+        size = builder.extract_value(product, 0)
+        too_large = builder.or_(too_large, builder.extract_value(product, 1))
+    with builder.if_then(too_large, likely=False):
+        context.call_conv.return_user_exc(builder, ValueError, (TOO_LARGE,))
+    memory = _memory(context, builder, size)
+    element = context.get_data_type(kind.dtype)
+    array = arrayobj.make_array(kind)(context, builder)
+    arrayobj.populate_array(
+        array,
+        data=builder.bitcast(context.nrt.meminfo_data(builder, memory), element.as_pointer()),
+        shape=tuple(sizes),
+        strides=tuple(strides if kind.layout == "F" else strides[::-1]),
+        itemsize=itemsize,
+        meminfo=memory,
+    )
+    if zeros:
+        cgutils.memset(builder, array.data, size, 0)
+    return array
+
+
+def _memory(context: Any, builder: Any, size: Any) -> Any:
+    from llvmlite import ir
+    from numba.core import cgutils
+
+    memory_pool.ensure_loaded()
+    new = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(cgutils.voidptr_t, [cgutils.intp_t]), memory_pool.NEW
+    )
+    new.return_value.add_attribute("noalias")
+    memory = builder.call(new, [size])
+    cgutils.guard_memory_error(context, builder, memory, "Allocation failed (probably too large).")
+    return memory
+
+
+def _product(typing_context: Any, a: Any, b: Any) -> Any:
+    """Of two matrices, a matrix and a vector, or two vectors, by BLAS."""
+    from numba.core import types as kinds
+
+    if a.dtype != b.dtype or (a.ndim, b.ndim) not in ((2, 2), (2, 1), (1, 1)):
+        return None
+    rank = a.ndim + b.ndim - 2
+    return (kinds.Array(a.dtype, rank, "C") if rank else a.dtype)(a, b), _generate_product
+
+
+def _generate_product(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    from numba.core import cgutils
+    from numba.np import linalg
+
+    blas.ensure_found()
+    result = signature.return_type
+    with linalg.make_contiguous(context, builder, signature, args) as (given, values):
+        kinds = given.args
+        (a, a_sizes), (b, b_sizes) = (_array(context, builder, k, v) for k, v in zip(kinds, values, strict=True))
+        for size in (*a_sizes, *b_sizes):
+            linalg.check_c_int(context, builder, size)
+        with builder.if_then(builder.icmp_signed("!=", a_sizes[-1], b_sizes[0]), likely=False):
+            context.call_conv.return_user_exc(builder, ValueError, ("shapes do not fit together",))
+        if kinds[0].ndim == 1:
+            number = cgutils.alloca_once(builder, context.get_value_type(result))
+            linalg.call_xxdot(context, builder, False, result, a_sizes[0], a.data, b.data, number)
+            return builder.load(number)
+        sizes = [*a_sizes[:-1], *b_sizes[1:]]
+        out = _new(context, builder, result, sizes, zeros=False)
+        terms = builder.mul(out.nitems, a_sizes[-1])
+        with builder.if_else(builder.icmp_signed("==", terms, terms.type(0)), likely=False) as (empty, full):
+            with empty:
+                cgutils.memset(builder, out.data, builder.mul(out.itemsize, out.nitems), 0)
+            with full:
+                if kinds[1].ndim == 1:
+                    turned = kinds[0].layout == "C"  # BLAS counts columns first
+                    linalg.call_xxgemv(context, builder, turned, kinds[0], a_sizes, a.data, b.data, out.data)
+                else:
+                    left, right = (kinds[0], a_sizes, a.data), (kinds[1], b_sizes, b.data)
+                    linalg.call_xxgemm(context, builder, *left, *right, result, sizes, out.data)
+        return out._getvalue()

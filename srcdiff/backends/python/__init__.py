@@ -1,0 +1,1 @@
+"""The python backend: the generated source as it is."""

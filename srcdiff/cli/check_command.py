@@ -1,0 +1,34 @@
+"""`srcdiff check`: the derivatives of a user's function beside finite differences."""
+
+from __future__ import annotations
+
+import argparse
+
+from srcdiff.cli import given
+from srcdiff.cli.answer import NO, Answer, working
+from srcdiff.diagnostics.options import ORDER
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    given.add_function(parser)
+    given.add_arguments(parser, values=True)
+    given.add_wrt(parser, default="all that hold floats")
+    parser.add_argument("--order", type=int, choices=ORDER.values, default=1, help="2 checks second derivatives too")
+    given.add_backend(parser)
+
+
+def run(chosen: argparse.Namespace) -> Answer:
+    """Whether they agree; where they do not, which of them."""
+    import srcdiff
+
+    asked = given.read(chosen)
+    wrt = tuple(chosen.wrt) if chosen.wrt else None
+    try:
+        with working("checking"), given.running(asked):
+            report = srcdiff.check(
+                asked.function, *asked.arguments, wrt=wrt, order=chosen.order, backend=chosen.backend
+            )
+    except AssertionError as error:
+        return Answer(f"{asked.said}{error}", {"agree": False, "reason": str(error), "assumed": asked.assumed}, NO)
+    entries = [{"place": e.place, "derivative": e.derivative, "differences": e.differences} for e in report.entries]
+    return Answer(f"{asked.said}{report}", {"agree": True, "entries": entries, "assumed": asked.assumed})

@@ -1,0 +1,183 @@
+"""From a request to a function that runs: reading, the passes, the cache and the backend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from srcdiff import pipeline
+from srcdiff.backends.cuda.thread_memory import private_memory
+from srcdiff.backends.numba import numba_cpu
+from srcdiff.diagnostics import DifferentiationError, Problem, Span
+from srcdiff.diagnostics.timings import timed
+from srcdiff.driver import source_cache
+from srcdiff.driver.loading import load
+from srcdiff.emit.module import Module
+from srcdiff.frontend.abstract_values import Abstract
+from srcdiff.frontend.guards import Guard, collected, names_in
+from srcdiff.frontend.nested_derivatives import Reading
+from srcdiff.frontend.signatures import Part
+from srcdiff.frontend.statements import mark_writing_calls, read
+from srcdiff.ir.clone import without_comments
+from srcdiff.ir.nodes import Function, Value
+from srcdiff.ir.types import INT, Array
+from srcdiff.passes import differentiation as derivative
+from srcdiff.passes import requested
+from srcdiff.passes.compilation import Compilation, Request
+from srcdiff.passes.growing_buffers import grow_as_loops_run
+from srcdiff.passes.manager import look, run
+from srcdiff.passes.reverse_mode import protect_arguments, with_new_results
+from srcdiff.passes.stacks import stacks_as_arrays
+from srcdiff.passes.workspace_parameters import Room
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """The text, the reading it came from, and the function that runs."""
+
+    text: str
+    reading: Reading
+    guards: tuple[Guard, ...]
+    """What the program was read with, and what the text names."""
+    function: Callable[..., Any]
+    warnings: tuple[str, ...]
+    apart: tuple[tuple[int, int], ...]
+    """Pairs of values, counted as the function's parts, that must not share memory."""
+    writes: tuple[str, ...]
+    """All that the function writes into: arrays in the arguments, lists, and arrays from outside."""
+    written: tuple[Part, ...]
+    """The arrays of floats in the arguments that the function writes into: results of other modes than `reverse`."""
+    further: dict[str, Abstract]
+    """What the compiled function takes beside the arguments and what is read from outside."""
+    rooms: tuple[Room, ...]
+    """The memory that it takes from the caller after its arguments, and gives back after its results."""
+    kept_elsewhere: tuple[Span, ...]
+    """The places of values that it keeps in other memory."""
+    request: Request
+
+
+def compile_request(request: Request, backend: str, options: dict[str, Any]) -> Compiled:
+    with collected() as guards:
+        state = start(request, backend)
+        options = {**numba_cpu.followed(state.reading.told_options), **options}
+        with source_cache.cached(state, backend, options) as is_known:
+            if not is_known:
+                run(pipeline.PASSES, state)
+    mentioned = names_in(state.module.text)
+    _require_originals(mentioned, state)
+    reading, module, function = state.reading, state.module, load(state, backend, options)
+    written = requested.written_arguments(reading)
+    return Compiled(
+        module.text,
+        reading,
+        (*guards, *(mentioned if backend == "python" else ())),  # compiled code does not look up names any more
+        function,
+        tuple(state.warnings),
+        requested.apart_pairs(reading, written),
+        requested.names_of(reading, written),
+        requested.written_parts(reading),
+        state.further,
+        module.rooms,
+        module.kept_elsewhere,
+        request,
+    )
+
+
+def follow(request: Request, backend: str, *, any_result: bool = False) -> Compilation:
+    """Run all passes, and give what they have left behind; nothing is compiled or kept.
+
+    With `any_result`, the gradient of a function that does not return one float is its pullback.
+    """
+    state = start(request, backend)
+    if any_result and request.mode == "reverse" and not requested.returns_float(state):
+        state = start(replace(request, mode="pullback", with_value=False, has_aux=False, single=False), backend)
+    run(pipeline.PASSES, state)
+    return state
+
+
+def start(request: Request, backend: str) -> Compilation:
+    """Read the function."""
+    with timed("reading"):
+        how = {"exact": request.exact, "derivative": request.of, "error_model": request.error_model}
+        reading = read(request.captured, request.arguments, **how)
+    state = Compilation(reading.program, request, reading, on_gpu=backend == "cuda")
+    requested.refuse_lost_results(state)
+    state.further = requested.further_parameters(state)
+    if hasattr(request.of, "said"):
+        state.main = replace(state.main, name=f"{state.main.name}_{request.of.said}")
+    if request.mode != "reverse":  # what the user's function writes into its arguments is part of what it does
+        state.main = replace(state.main, written=tuple(p for p in state.main.params if isinstance(p.type, Array)))
+    if request.mode == "primal":
+        state.main = replace(state.main, name=derivative.free_name(state, state.main.name))
+    look("reading", state)
+    return state
+
+
+def for_threads(request: Request) -> Module:
+    """The text of a derivative of numbers that a thread of a GPU calls: all that it keeps has a size that is known."""
+    state = follow(request, "python")
+    private = private_memory(state.main, Value(INT))
+    for scratch in private.scratch:
+        name = scratch.param.name.removeprefix("kept_").removesuffix("_of_all")
+        message = f"the storage that `{name}` needs for the reverse sweep is not known at compile time"
+        help_ = "let loops have constant bounds, or differentiate the kernel that calls it, with `srcdiff.cuda.kernel`"
+        raise DifferentiationError([Problem("SD502", message, state.span, help=help_)])
+    if private.raised:
+        span = private.raised[0].span
+        raise DifferentiationError([Problem("SD501", "an exception in code that a thread calls", span)])
+    state.main, state.kernels = private.kernel, ()
+    pipeline.emit(state)
+    module: Module = state.module
+    return module
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A derivative as a program, to be written into another."""
+
+    main: Function
+    callees: tuple[Function, ...]
+    further: dict[str, Abstract]
+    written: set[Value]
+    """The parameters that the function writes into; the derivative writes into copies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """Which derivative is meant, of a function that is read elsewhere."""
+
+    mode: str
+    wrt: tuple[str, ...]
+    with_value: bool = False
+    has_aux: bool = False
+    single: bool = True
+    directions: int = 1
+    """How many tangents of each argument `forward` takes."""
+
+    @property
+    def takes(self) -> int:
+        """How many arguments it takes beside those of the function."""
+        return len(self.wrt) * self.directions if self.mode == "forward" else 0
+
+    def derive(self, reading: Reading) -> Derived:
+        """The derivative as IR: the passes up to it, without those that are about text."""
+        request = Request(reading.captured, {}, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
+        request.directions = self.directions
+        state = Compilation(mark_writing_calls(reading.program), request, reading, inside=True)
+        state.further = requested.further_parameters(state)
+        run(pipeline.DIFFERENTIATE, state)
+        functions = [stacks_as_arrays(without_comments(f)) for f in (state.main, *state.callees)]
+        main, *callees = [grow_as_loops_run(f, in_chunks=False) for f in functions]
+        main, _ = protect_arguments(main)
+        main = with_new_results(main) if self.mode == "primal" else main
+        return Derived(main, tuple(callees), state.further, requested.written_arguments(reading))
+
+
+def _require_originals(mentioned: Sequence[Guard], state: Compilation) -> None:
+    """Refuse to run text whose names mean something else than when srcdiff was imported."""
+    for guard in mentioned:
+        if not guard.holds():
+            name = guard.place.text(lambda module: module.__name__)
+            message = f"`{name}` has been replaced, and the derivative needs the function of that name as it was"
+            raise DifferentiationError([Problem("SD302", message, state.span, help=f"put `{name}` back")])

@@ -1,0 +1,102 @@
+"""Generated sources that are kept on disk for the next process."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from srcdiff.caching import store
+from srcdiff.caching.fingerprint import UnknownError, fingerprint, own_source, versions
+from srcdiff.diagnostics import Span
+from srcdiff.diagnostics.timings import timed
+from srcdiff.emit.module import Module, nameable
+from srcdiff.passes.compilation import Compilation, Request
+from srcdiff.passes.workspace_parameters import Room, no_memory
+
+
+def is_cached(request: Request, backend: str, options: dict[str, Any]) -> bool:
+    """Functions in files are called again by other processes; what was typed in is not."""
+    if backend != "numba" or os.environ.get("SRCDIFF_SHOW"):
+        return False
+    wanted = options.get("cache")
+    return Path(request.captured.file).is_file() if wanted is None else bool(wanted)
+
+
+@contextlib.contextmanager
+def cached(state: Compilation, backend: str, options: dict[str, Any]) -> Iterator[bool]:
+    """Take the source from the cache, and say whether it was there; otherwise keep what is written in the block."""
+    key = cache_key(state, options) if is_cached(state.request, backend, options) else None
+    is_known = key is not None and restore(state, key)
+    yield is_known
+    if key is not None and not is_known:
+        keep(state, key)
+
+
+def cache_key(state: Compilation, options: dict[str, Any]) -> str | None:
+    """All that the passes read; None if there is something among it that another process cannot recognise."""
+    request, reading = state.request, state.reading
+    known_otherwise = {"captured", "arguments", "of"}  # the program that was read says all about these
+    asked = {f.name: getattr(request, f.name) for f in fields(request) if f.name not in known_otherwise}
+    read = (reading.arguments, reading.result, reading.lists, reading.intermediates)
+    outside = [o.value for o in reading.outside]
+    doc = reading.captured.function.__doc__
+    with timed("recognition"):
+        try:
+            return fingerprint("source", asked, options, state.program, read, outside, doc, versions(), own_source())
+        except (UnknownError, OSError):
+            return None
+
+
+def restore(state: Compilation, key: str) -> bool:
+    """Take the source from the cache, if it is there."""
+    data = store.get(key)
+    if data is None:
+        return False
+    try:
+        state.module, state.warnings = _restored(json.loads(data), nameable(state.reading))
+    except Exception:  # an entry that does not fit, for whatever reason, is replaced
+        return False
+    return True
+
+
+def _restored(found: Any, objects: Mapping[str, Any]) -> tuple[Module, list[str]]:
+    """What `_keep` has written; raises of anything else."""
+    module = Module(
+        found["name"],
+        found["text"],
+        set(found["support"]),
+        {name: objects[name] for name in found["objects"]},
+        found["functions"],
+        tuple(Room(**{**room, "keeps": room["keeps"] and Span(**room["keeps"])}) for room in found["rooms"]),
+        tuple(Span(**span) for span in found["kept_elsewhere"]),
+    )
+    defined = [node.name for node in ast.parse(module.text).body if isinstance(node, ast.FunctionDef)]
+    if set(module.functions) != set(defined) or module.functions[-1] != module.name:
+        raise ValueError(module.functions)
+    if not all(isinstance(text, str) for text in (*module.support, *found["warnings"])):
+        raise TypeError(found["warnings"])
+    no_memory(module.rooms)  # it can be called with some
+    return module, found["warnings"]
+
+
+def keep(state: Compilation, key: str) -> None:
+    module, objects = state.module, nameable(state.reading)
+    if any(objects.get(name) is not x for name, x in module.objects.items()):
+        return  # it cannot be put together again
+    kept = {
+        "name": module.name,
+        "text": module.text,
+        "support": sorted(module.support),
+        "objects": list(module.objects),
+        "functions": module.functions,
+        "rooms": [asdict(room) for room in module.rooms],
+        "kept_elsewhere": [asdict(span) for span in module.kept_elsewhere],
+        "warnings": state.warnings,
+    }
+    store.put(key, json.dumps(kept).encode())

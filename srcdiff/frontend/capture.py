@@ -1,0 +1,225 @@
+"""From a function object to its syntax tree, with the names it can see."""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import functools
+import inspect
+import linecache
+import operator
+import sys
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from srcdiff.diagnostics import Problem, Refusal, Span
+from srcdiff.frontend.numba_options import Told, layers, told
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Captured:
+    """A function with its source."""
+
+    function: types.FunctionType
+    code: types.CodeType
+    """The code of the function that the syntax tree belongs to: a function may get other code."""
+    node: ast.FunctionDef | ast.Lambda
+    file: str
+    told: Told | None = None
+    """What Numba was told about it, if it is compiled."""
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__ if self.function.__name__ != "<lambda>" else "function"
+
+
+def plain_function(function: Any) -> types.FunctionType | None:
+    """The Python function behind a function, a Numba dispatcher or one of our own objects."""
+    return next((layer for layer in layers(function) if isinstance(layer, types.FunctionType)), None)
+
+
+T = TypeVar("T")
+
+
+def standing_for(function: Any, kind: type[T]) -> T | None:
+    """What stands in a function's module in its place, if that is of this kind."""
+    found: Any = sys.modules.get(getattr(function, "__module__", ""))
+    code = getattr(function, "__code__", None)
+    for step in code.co_qualname.split(".") if code is not None else ():
+        found = getattr(found, step, None)
+    return found if isinstance(found, kind) and getattr(found, "function", None) is function else None
+
+
+def findable(function: Any) -> Any:
+    """The function, which pickle finds by its name; behind an object of ours that has its name, as `loss.function`."""
+    if isinstance(function, types.FunctionType) and standing_for(function, object) is not None:
+        function.__qualname__ = f"{function.__code__.co_qualname}.function"
+    return function
+
+
+@functools.lru_cache(maxsize=256)
+def _parsed(file: str, text: str) -> ast.Module:
+    return ast.parse(text, file)
+
+
+@functools.lru_cache(maxsize=256)
+def _functions(file: str, text: str) -> dict[tuple[str, int], list[ast.AST]]:
+    """The functions in the text by name and first line, where their decorators stand; all lambdas together."""
+    found: dict[tuple[str, int], list[ast.AST]] = {}
+    for node in ast.walk(_parsed(file, text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            found.setdefault((node.name, first), []).append(node)
+        elif isinstance(node, ast.Lambda):
+            found.setdefault(("<lambda>", 0), []).append(node)
+    return found
+
+
+def _candidates(file: str, text: str, function: types.FunctionType) -> list[ast.FunctionDef | ast.Lambda]:
+    code, functions = function.__code__, _functions(file, text)
+    if code.co_name == "<lambda>":
+        line = code.co_firstlineno
+        near = [n for n in functions.get(("<lambda>", 0), []) if isinstance(n, ast.Lambda)]
+        near = [n for n in near if n.lineno <= line <= (n.end_lineno or n.lineno) and _contains(n, function)]
+        return [min(near, key=_extent)] if near else []  # a lambda may stand inside another
+    found = functions.get((code.co_name, code.co_firstlineno), [])
+    if any(isinstance(n, ast.AsyncFunctionDef) for n in found):
+        raise _unreadable(function, "it is asynchronous", "SD104")
+    return [n for n in found if isinstance(n, ast.FunctionDef)]
+
+
+def _extent(node: ast.FunctionDef | ast.Lambda) -> tuple[int, int]:
+    lines = (node.end_lineno or 0) - node.lineno
+    return lines, (node.end_col_offset or 0) - node.col_offset
+
+
+def _contains(node: ast.Lambda, function: types.FunctionType) -> bool:
+    """Whether the lambda's body holds every place that the code speaks of."""
+    body, places = node.body, set()
+    for start, end, column, end_column in function.__code__.co_positions():
+        if (
+            start is not None
+            and end is not None
+            and column is not None
+            and end_column is not None
+            and column != end_column
+        ):
+            places.add(((start, column), (end, end_column)))
+    whole = ((body.lineno, body.col_offset), (body.end_lineno or 0, body.end_col_offset or 0))
+    return bool(places) and all(whole[0] <= begin and finish <= whole[1] for begin, finish in places)
+
+
+def _unreadable(function: Any, reason: str, code: str = "SD103") -> Refusal:
+    name = function.__code__.co_qualname if isinstance(function, types.FunctionType) else repr(function)
+    return Refusal(Problem(code, f"the source of `{name}` cannot be read: {reason}", None))
+
+
+def capture(function: Any) -> Captured:
+    """Find the syntax tree of the function in its file (or notebook cell), as the text that its code came from."""
+    plain = plain_function(function)
+    if plain is None:
+        raise _unreadable(function, "it is not a Python function")
+    captured, by_numba = _captured(plain, plain.__code__), told(function)
+    return captured if by_numba is None else replace(captured, told=by_numba)
+
+
+@functools.lru_cache(maxsize=512)
+def _captured(plain: types.FunctionType, code: types.CodeType) -> Captured:
+    file = code.co_filename
+    for is_kind, what in ((inspect.isgeneratorfunction, "a generator"), (inspect.iscoroutinefunction, "asynchronous")):
+        if is_kind(plain):
+            span = Span(file, code.co_firstlineno, 0, 3, plain.__name__)
+            raise Refusal(Problem("SD104", f"`{plain.__name__}` is {what}", span))
+    reason = f"`{file}` has no text"
+    for text in _texts(file, plain):
+        try:
+            found = _candidates(file, text, plain)
+        except SyntaxError as error:
+            reason = f"`{file}` has changed: {error}"
+            continue
+        if len(found) != 1:
+            reason = "its line does not define it any more" if not found else "several functions stand in its place"
+        elif _is_what_runs(plain, file, text, found[0]):
+            return Captured(plain, code, found[0], file)
+        else:
+            reason = f"`{file}` has changed since the function was defined"
+    raise _unreadable(plain, reason)
+
+
+def _texts(file: str, function: types.FunctionType) -> Iterator[str]:
+    """The text of a file as it was read before, which may be the text that runs; then as it is now."""
+    known = linecache.getlines(file, function.__globals__)
+    if known:
+        yield "".join(known)
+    linecache.checkcache(file)
+    now = linecache.getlines(file, function.__globals__)
+    if now and now != known:
+        yield "".join(now)
+
+
+def _is_what_runs(function: types.FunctionType, file: str, text: str, node: ast.AST) -> bool:
+    """Whether the text compiles to the code of the function; srcdiff's own library is taken to."""
+    if str(function.__module__).startswith("srcdiff.library"):
+        return True
+    code = function.__code__
+    flags = code.co_flags & _FUTURE_FLAGS
+    rewriter = _assertion_rewriter(function) if any(isinstance(n, ast.Assert) for n in ast.walk(node)) else None
+    here = _codes(file, text, flags, rewriter).get((code.co_qualname, code.co_firstlineno), [])
+    if isinstance(node, ast.Lambda):  # there may be others in the line
+        here = [c for c in here if list(c.co_positions()) == list(code.co_positions())]
+    return any(_is_same_code(c, code) for c in here)
+
+
+_FUTURE_FLAGS = functools.reduce(
+    operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+)
+
+
+def _assertion_rewriter(function: types.FunctionType) -> Any:
+    """What has rewritten the assertions of the function's module: pytest does, where it imports tests."""
+    loader = function.__globals__.get("__loader__")
+    return loader if type(loader).__module__ == "_pytest.assertion.rewrite" else None
+
+
+@functools.lru_cache(maxsize=64)
+def _codes(file: str, text: str, flags: int, rewriter: Any) -> dict[tuple[str, int], list[types.CodeType]]:
+    """The code of every function in the text, by its name and line; there may be several lambdas in one."""
+    tree = ast.parse(text, file)
+    if rewriter is not None:
+        rewrite = sys.modules[type(rewriter).__module__].rewrite_asserts
+        rewrite(tree, text.encode(), file, rewriter.config)
+    found: dict[tuple[str, int], list[types.CodeType]] = {}
+    stack = [compile(tree, file, "exec", flags, dont_inherit=True)]
+    while stack:
+        code = stack.pop()
+        found.setdefault((code.co_qualname, code.co_firstlineno), []).append(code)
+        stack += [c for c in code.co_consts if isinstance(c, types.CodeType)]
+    return found
+
+
+_COMPARED = (
+    *("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_exceptiontable"),
+    *("co_argcount", "co_posonlyargcount", "co_kwonlyargcount", "co_flags", "co_name"),
+)
+
+
+def _is_same_code(one: types.CodeType, other: types.CodeType) -> bool:
+    """Whether two code objects do the same, wherever they come from."""
+    return all(getattr(one, name) == getattr(other, name) for name in _COMPARED) and _is_same_constant(
+        one.co_consts, other.co_consts
+    )
+
+
+def _is_same_constant(one: Any, other: Any) -> bool:
+    """Whether two constants of code objects are the same: `1`, `1.0` and `True` are not, nor are `0.0` and `-0.0`."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, types.CodeType):
+        return _is_same_code(one, other)
+    if isinstance(one, tuple):
+        return len(one) == len(other) and all(map(_is_same_constant, one, other))
+    if isinstance(one, frozenset):
+        return len(one) == len(other) and sorted(map(repr, one)) == sorted(map(repr, other))
+    return repr(one) == repr(other)

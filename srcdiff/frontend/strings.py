@@ -1,0 +1,235 @@
+"""Texts: f-strings and what else makes one, for `print` and for exceptions."""
+
+from __future__ import annotations
+
+import ast
+import enum
+import re
+import string
+from typing import Any
+
+from srcdiff.frontend.abstract_values import Abstract, Items, List, Static, Text, Tuple
+from srcdiff.frontend.intrinsics import Language
+from srcdiff.ir.nodes import Formatted, Print, Value
+from srcdiff.ir.types import Array, Scalar, is_float
+
+_CONVERSIONS = {-1: "", ord("s"): "!s", ord("r"): "!r", ord("a"): "!a"}
+TEXT_METHODS = frozenset(
+    (
+        *("capitalize", "casefold", "count", "endswith", "find", "isalpha", "isdigit", "isidentifier", "isnumeric"),
+        *("lower", "lstrip", "partition", "removeprefix", "removesuffix", "replace", "rpartition", "rsplit", "rstrip"),
+        *("split", "startswith", "strip", "title", "upper"),
+    )
+)
+"""Those that give a text, a number or a truth value, or a tuple or list of texts."""
+
+_PERCENT = re.compile(r"%([-+ 0#]*)(\d*)(\.\d+)?(.)", re.DOTALL)
+_EXAMPLES: dict[str, Any] = {"int64": 1, "bool": True}
+
+
+class Texts(Language):
+    """Reads texts with numbers in them: a template, and the values that it takes."""
+
+    def expr_JoinedStr(self, node: ast.JoinedStr) -> Abstract:
+        text = Text("")
+        for piece in node.values:
+            if isinstance(piece, ast.Constant):
+                text = joined(text, literal(str(piece.value)))
+                continue
+            assert isinstance(piece, ast.FormattedValue)
+            spec = Text("") if piece.format_spec is None else self.text_of(self.expr(piece.format_spec), node)
+            one = self.formatted(self.expr(piece.value), _CONVERSIONS[piece.conversion], spec, node)
+            text = joined(text, one)
+        return text if text.values else Static(text.template.format())
+
+    def formatted(self, x: Abstract, conversion: str, spec: Text, node: ast.AST) -> Text:
+        """`{x!conversion:spec}`."""
+        colon = f":{spec.template}" if spec.template else ""
+        if isinstance(x, Value):
+            if isinstance(x.type, Scalar) and not spec.values:
+                self.fits(_EXAMPLES.get(x.type.dtype, 1.5), f"{{{conversion}{colon}}}", node)
+            return Text(f"{{{conversion}{colon}}}", (x, *spec.values))
+        if isinstance(x, Static) and not spec.values:
+            template = f"{{{conversion}{colon}}}"
+            self.fits(x.value, template, node)
+            return literal(template.format(x.value))
+        if colon or conversion not in ("", "!s"):
+            if isinstance(x, Static | Text):
+                self.refuse("SD102", node, "a text cannot be formatted here by a width known at run time")
+            if colon:
+                self.refuse("SD203", node, f"{self.said(x)} takes no format")
+        return self.text_of(x, node)
+
+    def fits(self, example: Any, template: str, node: ast.AST) -> None:
+        try:
+            template.format(example)
+        except (ValueError, TypeError) as error:
+            self.refuse("SD203", node, f"the format does not fit: {error}")
+
+    def text_of(self, x: Abstract, node: ast.AST, conversion: str = "") -> Text:
+        """What `str` makes of it, or `repr`."""
+        match x:
+            case Static():
+                return literal(f"{{{conversion}}}".format(x.value))
+            case Text() if conversion != "!r":
+                return x
+            case Value():
+                return Text(f"{{{conversion}}}", (x,))
+            case Tuple():
+                names = [f"{n}=" for n in x.kind._fields] if x.kind is not None else [""] * len(x.items)  # type: ignore[attr-defined]
+                return self.listed(x.kind.__name__ if x.kind else "", "()", x.items, names, node)
+            case List():
+                contents = self.holding(x)
+                if isinstance(contents, Items):
+                    return self.listed("", "[]", contents.items, [""] * len(contents.items), node)
+        self.refuse("SD102", node, f"{self.said(x)} cannot be printed", help_="print its elements")
+
+    def listed(self, name: str, brackets: str, items: tuple[Abstract, ...], names: list[str], node: ast.AST) -> Text:
+        text = literal(name + brackets[0])
+        for k, (label, item) in enumerate(zip(names, items, strict=True)):
+            text = joined(joined(text, literal((", " if k else "") + label)), self.text_of(item, node, "!r"))
+        alone = len(items) == 1 and brackets == "()" and not name
+        return joined(text, literal(("," if alone else "") + brackets[1]))
+
+    def call_str(self, node: ast.AST, x: Abstract = Static("")) -> Abstract:  # noqa: B008
+        return constant(self.text_of(x, node))
+
+    def call_repr(self, node: ast.AST, x: Abstract) -> Abstract:
+        return constant(self.text_of(x, node, "!r"))
+
+    def call_format(self, node: ast.AST, x: Abstract, spec: Abstract = Static("")) -> Abstract:  # noqa: B008
+        return constant(self.formatted(x, "", self.text_of(spec, node), node))
+
+    def text_method(
+        self, name: str, owner: Abstract, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+    ) -> Abstract:
+        """A method of a text that is known, with arguments that are known: what it gives is known too."""
+        try:
+            result = getattr(str, name)(
+                *(known(x) for x in (owner, *args)), **{n: known(x) for n, x in keywords.items()}
+            )
+        except LookupError:
+            self.refuse("SD205", node, f"the arguments of `{name}` must be known when the function is compiled")
+        except (TypeError, ValueError) as error:
+            self.refuse("SD203", node, str(error))
+        if isinstance(result, list):
+            return self.new_list(tuple(Static(x) for x in result))
+        return Tuple(tuple(Static(x) for x in result)) if isinstance(result, tuple) else Static(result)
+
+    def text_format(self, node: ast.AST, owner: Static, *args: Abstract, **keywords: Abstract) -> Abstract:
+        """`"...".format(...)`."""
+        text, count = Text(""), 0
+        for before, name, spec, conversion in string.Formatter().parse(owner.value):
+            text = joined(text, literal(before))
+            if name is None:
+                continue
+            if "{" in (spec or ""):
+                self.refuse("SD102", node, "a format inside a format is outside the language", help_="use an f-string")
+            key = name or str(count)
+            count += not name
+            known: dict[str, Abstract] = {**{str(k): a for k, a in enumerate(args)}, **keywords}
+            if key not in known:
+                self.refuse("SD304", node, f"`format` has no argument for `{{{name}}}`")
+            mark = f"!{conversion}" if conversion else ""
+            text = joined(text, self.formatted(known[key], mark, Text(spec or ""), node))
+        return constant(text)
+
+    def binary(self, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
+        if op is ast.Mod and isinstance(left, Static) and isinstance(left.value, str):
+            return self.percent(left.value, right.items if isinstance(right, Tuple) else (right,), node)
+        texts = [x for x in (left, right) if isinstance(x, Text)]
+        if texts and op is ast.Add and all(isinstance(x, Text | Static) for x in (left, right)):
+            return joined(self.text_of(left, node), self.text_of(right, node))
+        return super().binary(op, left, right, node)
+
+    def percent(self, template: str, args: tuple[Abstract, ...], node: ast.AST) -> Abstract:
+        """`"%.3f" % x`."""
+        text, end, rest = Text(""), 0, list(args)
+        for found in _PERCENT.finditer(template):
+            text, end = joined(text, literal(template[end : found.start()])), found.end()
+            flags, width, precision, kind = found.groups()
+            if kind == "%":
+                text = joined(text, literal("%"))
+                continue
+            if kind not in "sdifeEgGr" or set(flags) - set("-+0"):
+                self.refuse("SD102", node, f"the format `{found[0]}` is outside the language", help_="use an f-string")
+            if not rest:
+                self.refuse("SD203", node, "there are fewer values than the format has places")
+            x = rest.pop(0)
+            if kind in "di" and not (isinstance(x, Value) and not is_float(x.type)) and not isinstance(x, Static):
+                self.refuse("SD203", node, f"`{found[0]}` needs an integer", help_="convert with `int(...)`")
+            align = "<" if "-" in flags else ">" if kind in "sr" and width else ""
+            sign, zero = "+" if "+" in flags else "", "0" if "0" in flags and not align else ""
+            spec = f"{align}{sign}{zero}{width}{precision or ''}" + ("" if kind in "sr" else kind.replace("i", "d"))
+            conversion = "!r" if kind == "r" else "!s" if kind == "s" and spec else ""
+            text = joined(text, self.formatted(x, conversion, Text(spec), node))
+        if rest:
+            self.refuse("SD203", node, "there are more values than the format has places")
+        return constant(joined(text, literal(template[end:])))
+
+    # -- what takes them ---------------------------------------------------------------------------------------------
+
+    def exception_argument(self, x: Abstract, node: ast.AST) -> Any:
+        """An argument of an exception: a constant, a value, a text with values, or a tuple of the first two."""
+        match x:
+            case Static(value=None | str() | int() | float()) if not isinstance(x.value, enum.Enum):
+                return x.value
+            case Value():
+                return x
+            case Text():
+                return Formatted(x.template, x.values)
+            case Tuple(kind=None) if x.items:
+                parts = tuple(self.exception_argument(i, node) for i in x.items)
+                if not any(isinstance(p, Formatted) for p in parts):
+                    return parts
+        text = self.text_of(x, node)
+        return Formatted(text.template, text.values) if text.values else text.template.format()
+
+    def print_call(self, node: ast.Call) -> Abstract:
+        args = self.elements(node.args)
+        options = {"sep": " ", "end": "\n", "flush": False}
+        for keyword in node.keywords:
+            if keyword.arg not in options:
+                self.refuse("SD102", node, f"`print` with `{keyword.arg}=` is outside the language")
+            given = self.expr(keyword.value)
+            if not isinstance(given, Static):
+                self.refuse("SD205", node, f"`{keyword.arg}=` of `print` must be known when the function is compiled")
+            if given.value is not None:
+                options[keyword.arg] = given.value
+        plain = options == {"sep": " ", "end": "\n", "flush": False}
+        if plain and all(isinstance(x, Static) or (isinstance(x, Value) and not _array(x)) for x in args):
+            parts = tuple(str(x.value) if isinstance(x, Static) else x for x in args)
+            if all(p.isprintable() for p in parts if isinstance(p, str)):  # Numba prints no other texts
+                self.add(Print(parts, span=self.span))
+                return Static(None)
+        text = Text("")
+        for k, x in enumerate(args):
+            text = joined(joined(text, literal(str(options["sep"]) if k else "")), self.text_of(x, node))
+        text = joined(text, literal(str(options["end"])))
+        self.add(Print((Formatted(text.template, text.values),), bool(options["flush"]), span=self.span))
+        return Static(None)
+
+
+def known(x: Abstract) -> Any:
+    if isinstance(x, Tuple):
+        return tuple(known(i) for i in x.items)
+    if not isinstance(x, Static):
+        raise LookupError
+    return x.value
+
+
+def _array(x: Value) -> bool:
+    return isinstance(x.type, Array)
+
+
+def joined(a: Text, b: Text) -> Text:
+    return Text(a.template + b.template, a.values + b.values)
+
+
+def literal(text: str) -> Text:
+    """A text that is there as it stands."""
+    return Text(text.replace("{", "{{").replace("}", "}}"))
+
+
+def constant(text: Text) -> Abstract:
+    return text if text.values else Static(text.template.format())

@@ -1,0 +1,430 @@
+"""Why a gradient is what it is: which inputs reach the result and how, what is kept, computed again, and shared."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from srcdiff.analyses.kept_sizes import Sizes
+from srcdiff.analyses.reach import Cut, reach, reaches, reason
+from srcdiff.analyses.structure import structure_of
+from srcdiff.diagnostics import Span, printable
+from srcdiff.frontend.abstract_values import Abstract, List, Record, Tuple
+from srcdiff.frontend.nested_derivatives import Reading
+from srcdiff.frontend.signatures import type_text
+from srcdiff.inspect.terminal import amount, painted, wants_colour
+from srcdiff.ir.nodes import Alloc, NewStack, Value, walk
+from srcdiff.ir.types import Array, Stack, is_float
+from srcdiff.passes.compilation import Compilation
+from srcdiff.passes.requested import chosen_values, outputs_of
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An argument, and what becomes of it."""
+
+    name: str
+    type: str
+    reaches: bool | None
+    """Whether the result depends on it with a derivative; None if it holds no floats."""
+    path: tuple[Span, ...]
+    """The lines that carry it on to the result."""
+    cuts: tuple[Cut, ...]
+    """What cuts it off, or a part of what depends on it."""
+    cut_off: tuple[Input, ...] = ()
+    """The parts of a tuple, a dictionary or a dataclass that do not reach the result, where others do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A variable from outside, which is held constant."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Values of a variable that are kept until the reverse sweep reads them."""
+
+    variable: str
+    """Its name; empty for a part of an expression."""
+    span: Span
+    formula: str
+    """How many bytes, as an expression in the arguments; `turns`, `sizes` and `calls` show only when it runs."""
+    nbytes: int | None
+    """The same for the arguments that were given."""
+    storage: str
+    """What its memory is called in the generated code, which may add a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A variable that the reverse sweep computes again, because that is cheaper than keeping it."""
+
+    variable: str
+    """Its name; empty for a part of an expression."""
+    span: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Loops of these lines that have been joined: so many before, so many after."""
+
+    lines: tuple[Span, ...]
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What there is to say about a derivative: prints as text, with colour in a terminal; HTML in a notebook."""
+
+    function: str
+    span: Span
+    wrt: tuple[str, ...]
+    inputs: tuple[Input, ...]
+    constants: tuple[Constant, ...]
+    kept: tuple[Kept, ...]
+    repeated: tuple[Repeated, ...]
+    shared: tuple[Shared, ...]
+    assumed: dict[str, str]
+    """Of each argument whose type nobody has given: what suggests it."""
+
+    @property
+    def nbytes(self) -> int | None:
+        """What is kept for the arguments that were given."""
+        sizes = [k.nbytes for k in self.kept]
+        return None if None in sizes else sum(n for n in sizes if n is not None)
+
+    def __getitem__(self, name: str) -> Input:
+        """What is said of an input."""
+        return next(i for i in self.inputs if i.name == name)
+
+    def __str__(self) -> str:
+        return self.text(colour=wants_colour())
+
+    __repr__ = __str__
+
+    def text(self, *, colour: bool = False) -> str:
+        return "\n".join(_Text(self, colour).lines())
+
+    def _repr_html_(self) -> str:
+        return _html(self)
+
+    def data(self) -> dict[str, Any]:
+        """All of it as numbers, strings, lists and dictionaries."""
+        return {
+            "function": self.function,
+            "file": self.span.file,
+            "line": self.span.line,
+            "wrt": list(self.wrt),
+            "assumed": dict(self.assumed),
+            "inputs": [_data_of(i) for i in self.inputs],
+            "constants": [{"name": c.name, "type": c.type} for c in self.constants],
+            "kept": [
+                {"variable": k.variable, "formula": k.formula, "nbytes": k.nbytes, **_place(k.span)} for k in self.kept
+            ],
+            "repeated": [{"variable": r.variable, **_place(r.span)} for r in self.repeated],
+            "shared": [
+                {"before": s.before, "after": s.after, "lines": [_place(line) for line in s.lines]} for s in self.shared
+            ],
+        }
+
+
+def _data_of(one: Input) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "type": one.type,
+        "reaches": one.reaches,
+        "path": [_place(s) for s in one.path],
+        "cuts": [{"kind": c.kind, "said": c.said, **_place(c.span)} for c in one.cuts],
+        "cut_off": [_data_of(part) for part in one.cut_off],
+    }
+
+
+def _place(span: Span | None) -> dict[str, Any]:
+    return {} if span is None else {"file": span.file, "line": span.line, "text": span.text.strip()}
+
+
+# -- from what the steps have left behind ----------------------------------------------------------------------------
+
+
+def explained(
+    work: Compilation, names: Sequence[str], given: Mapping[str, Any], assumed: dict[str, str]
+) -> Explanation:
+    """What the steps have to say about these inputs; `given` are example arguments, by name."""
+    reading, captured = work.reading, work.request.captured
+    span = Span(captured.file, captured.node.lineno, captured.node.col_offset, 0, captured.name)
+    return Explanation(
+        captured.name,
+        span,
+        work.request.wrt,
+        tuple(_input(work, name) for name in names),
+        tuple(dict.fromkeys(Constant(o.name, str(o.value.type)) for o in reading.outside if is_float(o.value.type))),
+        tuple(kept_values(work, given)),
+        tuple(_repeated(work)),
+        tuple(_shared(work)),
+        assumed,
+    )
+
+
+def _input(work: Compilation, name: str) -> Input:
+    values = chosen_values(work, name)
+    type_ = type_text(work.request.arguments[name]) if name in work.request.arguments else "float64"
+    if not values:
+        return Input(name, type_, None, (), ())
+    assert work.differentiated is not None
+    outputs, program = outputs_of(work), work.differentiated
+    found = reach(work.reading, program, name, values, outputs)
+    parts = [v for v in values if len(values) > 1 and not reaches(program, [v], outputs)] if found.reaches else []
+    cut_off = []
+    for part in parts:
+        place = dict(_names(work.reading))[part]
+        cuts = reach(work.reading, program, place, [part], outputs).cuts
+        cut_off.append(Input(place, str(part.type), False, (), cuts))
+    return Input(name, type_, found.reaches, found.path, found.cuts, tuple(cut_off))
+
+
+def kept_values(work: Compilation, given: Mapping[str, Any]) -> Iterator[Kept]:
+    """What the finished program keeps for its reverse sweep; `given` are example arguments, by name."""
+    names = dict(_names(work.reading))
+    values = {**{o.name: o.read() for o in work.reading.outside if not o.path}, **given}
+    found: list[Kept] = []
+    for function in (work.main, *work.callees):
+        sizes = Sizes(function, names)
+        for operation in walk(function.body):
+            if isinstance(operation, Alloc | NewStack) and operation.keeps is not None:
+                size = sizes.of(operation) if isinstance(operation, Alloc) else None
+                formula = _unknown_size(operation) if size is None else str(size)
+                formula += "" if function is work.main else " * calls"
+                known = size is not None and not (isinstance(operation, Alloc) and operation.grows)
+                nbytes = size.evaluated(values) if size and known and given and function is work.main else None
+                variable = _user_name(operation.out.name.removeprefix("kept_"), operation.keeps)
+                found.append(Kept(variable, operation.keeps, formula, nbytes, operation.out.name))
+    yield from sorted(found, key=lambda k: (k.span.file, k.span.line))
+
+
+def _unknown_size(operation: Alloc | NewStack) -> str:
+    """The formula for what is known only when it runs."""
+    type_ = operation.out.type.element if isinstance(operation.out.type, Stack) else operation.out.type
+    assert not isinstance(type_, Stack)
+    factors = [str(np.dtype(type_.dtype).itemsize)]
+    factors += ["sizes"] if isinstance(type_, Array) else []
+    factors += ["turns"] if isinstance(operation, NewStack) else []
+    return " * ".join(factors)
+
+
+def _user_name(name: str, span: Span | None) -> str:
+    """The name, if it is one of the user's: what a library function calls its arguments says nothing to them."""
+    return name if span is not None and name in _identifiers(span.file, span.function) else ""
+
+
+@functools.lru_cache(maxsize=64)
+def _identifiers(file: str, function: str) -> frozenset[str]:
+    """The names in a function of a file."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:
+        return frozenset()
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == function]
+    inside = [n for f in functions or (tree,) for n in ast.walk(f)]
+    return frozenset(n.id if isinstance(n, ast.Name) else n.arg for n in inside if isinstance(n, ast.Name | ast.arg))
+
+
+def _names(reading: Reading) -> Iterator[tuple[Value, str]]:
+    """What the user writes for the values that arguments and variables from outside are made of."""
+
+    def parts(x: Abstract, text: str) -> Iterator[tuple[Value, str]]:
+        match x:
+            case Value():
+                yield x, text
+            case Tuple(items=items, kind=kind):
+                for k, item in enumerate(items):
+                    fields = getattr(kind, "_fields", None)
+                    yield from parts(item, f"{text}.{fields[k]}" if fields else f"{text}[{k}]")
+            case Record(items=items, kind=layout):
+                for k, item in enumerate(items):
+                    yield from parts(item, layout.part(text, k))
+            case List() if x in reading.lists:
+                for array in reading.lists[x].arrays:
+                    yield array, text
+
+    for name, argument in reading.arguments.items():
+        yield from parts(argument, name)
+    for outside in reading.outside:
+        yield outside.value, "".join([outside.name, *(f"[{k}]" for k in outside.path)])
+
+
+def _repeated(work: Compilation) -> Iterator[Repeated]:
+    definition = structure_of(work.main).definition
+    found = work.decisions.computed_again(work.main)
+    spans = [(_user_name(v.name, definition[v].span), definition[v].span) for v in found]
+    lines = {_line(span) for name, span in spans if name}
+    rows = [Repeated(name, span) for name, span in spans if name or _line(span) not in lines]
+    yield from {(r.variable, _line(r.span)): r for r in rows}.values()
+
+
+def _line(span: Span | None) -> tuple[str, int] | None:
+    return None if span is None else (span.file, span.line)
+
+
+def _shared(work: Compilation) -> Iterator[Shared]:
+    groups: dict[tuple[Span, ...], list[int]] = {}
+    for loops in work.decisions.joined():
+        lines = {_line(loop.span): loop.span for loop in loops if loop.span is not None}
+        groups.setdefault(tuple(sorted(lines.values(), key=lambda s: (s.file, s.line))), []).append(len(loops))
+    for spans in sorted(groups, key=lambda spans: [s.line for s in spans]):
+        yield Shared(spans, sum(groups[spans]), len(groups[spans]))
+
+
+# -- as text ---------------------------------------------------------------------------------------------------------
+
+
+class _Text:
+    def __init__(self, explanation: Explanation, colour: bool) -> None:
+        self.all, self.colour = explanation, colour
+
+    def paint(self, text: str, style: str) -> str:
+        return painted(text, style, self.colour)
+
+    def lines(self) -> Iterator[str]:
+        said, span = self.all, self.all.span
+        place = self.paint(f"{printable(Path(span.file).name)}:{span.line}", "faint")
+        yield f"{self.paint(said.function, 'title')}  {place}"
+        for one in said.inputs:
+            yield ""
+            yield from self.input(one)
+        if said.constants:
+            names = ", ".join(f"{c.name} ({c.type})" for c in said.constants)
+            yield from ("", f"{self.paint('held constant', 'title')}, read from outside: {names}")
+        yield from self.section(_kept_title(said), [_kept_row(k) for k in said.kept])
+        yield from self.section("computed again in the reverse sweep", [_repeated_row(r) for r in said.repeated])
+        yield from self.section("loops that share a body", [_shared_row(s) for s in said.shared])
+        if said.assumed:
+            yield ""
+        for one in said.inputs:
+            if one.name in said.assumed:
+                yield self.paint(f"assumed {one.name}: {one.type}, from {said.assumed[one.name]}", "faint")
+
+    def input(self, one: Input) -> Iterator[str]:
+        style, verdict = _verdict(one)
+        yield f"{self.paint(one.name, 'title')}: {one.type} {self.paint(verdict, style)}"
+        rows = _excerpt(one)
+        width = max((len(str(span.line)) for span, _ in rows), default=0)
+        longest = max((len(span.text) for span, notes in rows if notes), default=0)
+        for span, notes in rows:
+            number = self.paint(f"{span.line:>{width + 4}} |", "faint")
+            code = span.text.ljust(min(longest, 80)) if notes else span.text
+            yield f"{number} {code}" + (f"  {self.paint('<- ' + '; '.join(notes), 'note')}" if notes else "")
+        for part in one.cut_off:
+            yield f"    {part.name}: {part.type} {self.paint(_verdict(part)[1], 'bad')}"
+
+    def section(self, title: str, rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+        if not rows and not title.startswith("nothing"):
+            return
+        yield from ("", self.paint(title, "title"))
+        widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]) - 1)] if rows else []
+        for row in rows:
+            cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+            yield "    " + "  ".join([*cells, self.paint(row[-1], "faint")])
+
+
+def _verdict(one: Input) -> tuple[str, str]:
+    if one.reaches is None:
+        return "faint", "holds no floats: it has no gradient"
+    if one.reaches:
+        return "good", "reaches the result"
+    return (
+        "bad",
+        f"does not reach the result: {reason([replace(c, span=None, said=c.said.rstrip(',')) for c in one.cuts])}",
+    )
+
+
+def _excerpt(one: Input) -> list[tuple[Span, list[str]]]:
+    """The lines to show of an input, in order, with what is to be said of each."""
+    rows: dict[tuple[str, int], tuple[Span, list[str]]] = {(s.file, s.line): (s, []) for s in one.path}
+    for cut in one.cuts:
+        if cut.span is not None:
+            where = f", in `{cut.elsewhere}`" if cut.elsewhere else ""
+            note = f"{'cut by ' if cut.is_way else ''}{cut.said.rstrip(',')}{where}"
+            rows.setdefault((cut.span.file, cut.span.line), (cut.span, []))[1].append(note)
+    files = list(dict.fromkeys(file for file, _ in rows))
+    return [rows[key] for key in sorted(rows, key=lambda key: (files.index(key[0]), key[1]))]
+
+
+def _kept_title(said: Explanation) -> str:
+    if not said.kept:
+        return "nothing is kept for the reverse sweep"
+    total = said.nbytes
+    return "kept for the reverse sweep" + ("" if total is None else f": {amount(total)}")
+
+
+def _kept_row(kept: Kept) -> tuple[str, ...]:
+    known = "" if kept.nbytes is None else f"= {amount(kept.nbytes)}"
+    return kept.variable or "a part of", f"{kept.formula} bytes", known, _at(kept.span)
+
+
+def _repeated_row(repeated: Repeated) -> tuple[str, ...]:
+    return repeated.variable or "a part of", _at(repeated.span)
+
+
+def _shared_row(shared: Shared) -> tuple[str, ...]:
+    numbers = [str(span.line) for span in shared.lines]
+    where = f"line{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
+    return where, f"{shared.before} loops have become {shared.after}"
+
+
+def _at(span: Span | None) -> str:
+    return "" if span is None else f"line {span.line}: {span.text.strip()}"
+
+
+# -- as HTML ---------------------------------------------------------------------------------------------------------
+
+_STYLE = """<style>
+.srcdiff-explanation{font:13px/1.5 system-ui,sans-serif}
+.srcdiff-explanation pre{margin:2px 0 10px 12px;font:12px/1.5 ui-monospace,monospace;white-space:pre;background:none}
+.srcdiff-explanation .good{color:#1a7f37}.srcdiff-explanation .bad{color:#cf222e}
+.srcdiff-explanation .note{color:#9a6700}.srcdiff-explanation .faint{opacity:.6}
+.srcdiff-explanation table{border-collapse:collapse;margin:2px 0 10px 12px;font:12px/1.5 ui-monospace,monospace}
+.srcdiff-explanation td{padding:0 14px 0 0;text-align:left}
+</style>"""
+
+
+def _html(said: Explanation) -> str:
+    parts = [_STYLE, '<div class="srcdiff-explanation">']
+    place = f"{printable(Path(said.span.file).name)}:{said.span.line}"
+    parts.append(f'<p><b>{escape(said.function)}</b> <span class="faint">{escape(place)}</span></p>')
+    for one in said.inputs:
+        style, verdict = _verdict(one)
+        parts.append(
+            f'<div><b>{escape(one.name)}</b>: {escape(one.type)} <span class="{style}">{escape(verdict)}</span></div>'
+        )
+        rows = []
+        for span, notes in _excerpt(one):
+            note = f'  <span class="note">← {escape("; ".join(notes))}</span>' if notes else ""
+            rows.append(f'<span class="faint">{span.line:>5} </span>{escape(span.text)}{note}')
+        for part in one.cut_off:
+            verdict = escape(_verdict(part)[1])
+            rows.append(f'{escape(part.name)}: {escape(part.type)} <span class="bad">{verdict}</span>')
+        parts.append(f"<pre>{chr(10).join(rows)}</pre>" if rows else "")
+    if said.constants:
+        names = ", ".join(f"{c.name} ({c.type})" for c in said.constants)
+        parts.append(f"<div><b>held constant</b>, read from outside: {escape(names)}</div>")
+    for title, table in (
+        (_kept_title(said), [_kept_row(k) for k in said.kept]),
+        ("computed again in the reverse sweep", [_repeated_row(r) for r in said.repeated]),
+        ("loops that share a body", [_shared_row(s) for s in said.shared]),
+    ):
+        if table or title.startswith("nothing"):
+            cells = "".join(f"<tr>{''.join(f'<td>{escape(c)}</td>' for c in row)}</tr>" for row in table)
+            parts.append(f"<div><b>{escape(title)}</b></div><table>{cells}</table>")
+    return "".join([*parts, "</div>"])

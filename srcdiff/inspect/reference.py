@@ -1,0 +1,177 @@
+"""What srcdiff supports, as tables, from the tables that it works by: for the command line and the documentation.
+
+>>> row = next(row for row in elementwise().rows if "`np.divide`" in row[0])
+>>> row[1]
+'`x`: `1.0 / y`; `y`: `-out / y`'
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from srcdiff.diagnostics.catalogue import CATALOGUE
+from srcdiff.frontend.accepted import REFUSED
+from srcdiff.frontend.calls import HANDLERS
+from srcdiff.frontend.statements import Reader
+from srcdiff.ir.primitives import PRIMITIVES, Primitive
+from srcdiff.library import building, indices, linear_algebra, products, reductions, scans, signals, sorting
+from srcdiff.library.numpy_table import METHODS, STANDARD, UFUNC_METHODS
+from srcdiff.rules import RULES
+from srcdiff.rules.table import Edge, Rule
+
+_MODULES = {"math": math, "np": np, "builtins": builtins}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Cells are Markdown."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def markdown(self) -> str:
+        lines = [self.columns, tuple("---" for _ in self.columns), *self.rows]
+        return "".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |\n" for line in lines)
+
+
+# -- elementwise functions -------------------------------------------------------------------------------------------
+
+
+def elementwise() -> Table:
+    """Each function of numbers that has a derivative, with its formula and what is agreed on where there is none."""
+    rows = [
+        (_names(row), _formulas(RULES[row.name]), _agreed(RULES[row.name].edges))
+        for row in PRIMITIVES.values()
+        if _known(row) and RULES[row.name].partials
+    ]
+    return Table("Elementwise functions", ("function", "derivative by each argument", "by agreement"), tuple(rows))
+
+
+def constant() -> Table:
+    """Each function of numbers whose derivative is zero wherever it has one."""
+    rows = [(_names(row),) for row in PRIMITIVES.values() if _known(row) and not RULES[row.name].partials]
+    return Table("Functions whose derivative is zero", ("function",), tuple(rows))
+
+
+def _known(row: Primitive) -> list[str]:
+    """What users call it, in this Python and with this NumPy."""
+    return [name for name in row.names if hasattr(_MODULES[name.partition(".")[0]], name.partition(".")[2])]
+
+
+def _names(row: Primitive) -> str:
+    return ", ".join(f"`{name.removeprefix('builtins.')}`" for name in _known(row))
+
+
+def _formulas(rule: Rule) -> str:
+    formulas = "; ".join(f"`{name}`: `{ast.unparse(formula)}`" for name, formula in rule.partials.items())
+    let = "; ".join(f"`{name} = {ast.unparse(formula)}`" for name, formula in rule.let)
+    return f"{formulas} where {let}" if let else formulas
+
+
+def _agreed(edges: Sequence[Edge]) -> str:
+    def values(of: Iterable[tuple[str, float]], suffix: str = "") -> str:
+        return ", ".join(f"{name}{suffix} = {value:g}" for name, value in of)
+
+    return "; ".join(f"at {values(e.inputs.items())}: {values(e.partials.items(), '_bar')}" for e in edges)
+
+
+# -- NumPy -----------------------------------------------------------------------------------------------------------
+
+_CHAPTERS: dict[str, Any] = {
+    "Reductions": reductions,
+    "Scans": scans,
+    "Elements by their positions": indices,
+    "Building and rearranging": building,
+    "Sorting": sorting,
+    "Products": products,
+    "Linear algebra": linear_algebra,
+    "Signals and samples": signals,
+}
+
+
+def functions() -> Iterator[Table]:
+    """NumPy's functions of whole arrays, with the arguments that they take."""
+    for title, chapter in _CHAPTERS.items():
+        rows = [(f"`{_called(numpy)}`", _parameters(ours)) for numpy, ours in chapter.FUNCTIONS.items()]
+        yield Table(title, ("function", "arguments"), tuple(rows))
+    rows = [
+        (f"`{_called(numpy)}`", _parameters(getattr(Reader, f"call_{name}"), skipped=2))
+        for numpy, name in HANDLERS.items()
+        if getattr(numpy, "__module__", "") == "numpy" and isinstance(numpy, Callable)  # type: ignore[arg-type]
+    ]
+    yield Table("New arrays, views and types", ("function", "arguments"), tuple(rows))
+
+
+def _called(function: Any) -> str:
+    prefix = "np.linalg" if getattr(function, "__module__", "") == "numpy.linalg" else "np"
+    return f"{prefix}.{function.__name__}"
+
+
+def _parameters(function: Any, skipped: int = 0) -> str:
+    function = getattr(function, "function", function)
+    parameters = list(inspect.signature(function).parameters.values())[skipped:]
+    stars: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    return ", ".join(f"`{stars.get(p.kind, '')}{p.name}`" for p in parameters)
+
+
+def methods() -> Table:
+    """The methods that arrays, lists, dictionaries, and elementwise functions have."""
+    arrays = sorted({*METHODS, *_read("array", np.ndarray)})
+    rows = (
+        ("arrays", arrays),
+        ("lists", _read("list", list)),
+        ("dictionaries", _read("dictionary", dict)),
+        ("elementwise functions (`np.add.reduce`)", sorted(UFUNC_METHODS)),
+    )
+    return Table("Methods", ("of", "methods"), _listed(rows))
+
+
+def _listed(rows: Iterable[tuple[str, Sequence[str]]]) -> tuple[tuple[str, ...], ...]:
+    return tuple((of, ", ".join(f"`{name}`" for name in names)) for of, names in rows)
+
+
+def _read(prefix: str, kind: type) -> list[str]:
+    """The methods of a type that the reader has a way to read."""
+    return sorted(name for name in dir(kind) if hasattr(Reader, f"{prefix}_{name}"))
+
+
+# -- the language ----------------------------------------------------------------------------------------------------
+
+
+def builtin_functions() -> Table:
+    """The functions of Python that can be called, beside those of whole arrays."""
+    named = {n.partition(".")[2] for row in PRIMITIVES.values() for n in row.names if n.startswith("builtins.")}
+    of_math = {n for row in PRIMITIVES.values() for n in _known(row) if n.startswith("math.")}
+    rows = [("Python", sorted({*(f.__name__ for f in _functions_of("builtins")), *named, "print"}))]
+    for module, more in (("math", of_math), ("functools", ()), ("itertools", ()), ("operator", ())):
+        names = {f"{module}.{f.__name__}" for f in _functions_of(module)}
+        rows.append((f"`{module}`", sorted(names.union(more))))
+    return Table("Functions of Python", ("of", "functions"), _listed(rows))
+
+
+def _functions_of(module: str) -> list[Any]:
+    return [f for f in (*HANDLERS, *STANDARD) if str(getattr(f, "__module__", "")).lstrip("_") == module]
+
+
+def refused_syntax() -> Table:
+    """What is outside the language, and what to write instead."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for code, what, instead in REFUSED.values():
+        found.setdefault((what, f"[{code}](errors.md#{code.lower()})"), []).append(instead)
+    rows = [(what, "; ".join(dict.fromkeys(instead)), error) for (what, error), instead in found.items()]
+    return Table("Refused syntax", ("syntax", "instead", "error"), tuple(rows))
+
+
+def errors() -> Table:
+    """Every kind of refusal."""
+    rows = [(f"[{code}](#{code.lower()})", kind.title, kind.help) for code, kind in sorted(CATALOGUE.items())]
+    return Table("Errors", ("code", "meaning", "what to do"), tuple(rows))

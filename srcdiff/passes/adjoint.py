@@ -1,0 +1,923 @@
+"""Reverse mode: the operations of a program backwards, each with the adjoint of what it did.
+
+    primal                      kept                    adjoint
+    y = f(x)                    what f' reads           x_bar += f'(x) * y_bar
+    a[i] = e                                            e_bar += a_bar[i]; a_bar[i] = 0
+    a[i] += e                                           e_bar += a_bar[i]
+    if c: A else: B             c, if it is gone        if c: A backwards else: B backwards
+    for i in range(n): A        what A's adjoint reads  for i in reversed(range(n)): A backwards
+    while c: A                  the number of turns     as many turns of A backwards
+    syncthreads()                                       syncthreads()
+
+Every block of the program has a mirror block. Adjoints of scalars are values: a mirror maps each value to its current
+adjoint, a loop carries the adjoints of what it carries and of what it reads from outside, a branch joins them. Values
+of the forward sweep that an adjoint reads are asked for with `value`; how each is had again is decided by the plan
+(analyses/saved_values.py), which is made from the demands of a first run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from srcdiff.analyses.activity import Activity
+from srcdiff.analyses.saved_values import Formula, Plan
+from srcdiff.analyses.structure import Structure
+from srcdiff.analyses.symbolic_shapes import Lengths
+from srcdiff.diagnostics import DifferentiationError, InternalError, Problem
+from srcdiff.ir.builder import Builder
+from srcdiff.ir.nodes import (
+    Alloc,
+    Apply,
+    Barrier,
+    Block,
+    Call,
+    Comment,
+    Copy,
+    Custom,
+    Function,
+    Grow,
+    If,
+    Index,
+    Library,
+    Load,
+    Loop,
+    Operation,
+    Pop,
+    References,
+    Slice,
+    Store,
+    Transpose,
+    Value,
+)
+from srcdiff.ir.types import FLOAT, INT, Array, Scalar, is_float
+from srcdiff.library.blas_lapack import LIBRARY
+from srcdiff.passes.custom_adjoints import adjoint_values, named, reads_parameters, require_shape
+from srcdiff.rules import derivative_rule
+from srcdiff.rules.formula import names_of, times
+
+Seeds = Sequence[tuple[Value, Value | None]]
+"""Results with their adjoints; None is one."""
+
+
+@dataclass(eq=False, slots=True)
+class Mirror:
+    """The mirror of a block, while it is written."""
+
+    block: Block
+    parent: Mirror | None
+    loop: MirrorLoop | None = None
+    operations: list[Operation] = field(default_factory=list)
+    adjoints: dict[Value, Value] = field(default_factory=dict)
+    known: dict[Value, Value] = field(default_factory=dict)
+    """Values of the forward sweep that have been had again."""
+
+
+@dataclass(eq=False, slots=True)
+class MirrorLoop:
+    """What a mirrored loop carries beyond its own adjoints, collected while its body is written."""
+
+    loop: Loop
+    index: Value
+    captured: dict[Value, Value] = field(default_factory=dict)
+    restored: dict[int, Value] = field(default_factory=dict)
+    turn: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Where a kept value stands: an array indexed by the turns of the loops around it, or a stack."""
+
+    where: Value
+    loops: tuple[Loop, ...] | None
+    start: Value | None = None
+    """For what a loop hands on, and the turn before has put there: what the loop starts from."""
+
+
+class Adjoint:
+    """Writes the reverse sweep. Without a plan it only notes which values it asks for, and where."""
+
+    def __init__(
+        self,
+        structure: Structure,
+        active: Activity,
+        twins: dict[Value, Value],
+        lists: frozenset[Value],
+        restores: dict[Store, Value],
+        plan: Plan | None,
+        storage: dict[Value, Storage],
+        callees: dict[str, Any],
+        lifted: dict[Value, Value],
+    ) -> None:
+        self.lifted = lifted
+        self.structure, self.active, self.twins, self.lists = structure, active, twins, lists
+        self.restores, self.plan, self.storage, self.callees = restores, plan, storage, callees
+        self.builder = Builder()
+        self.builder.constants.update(structure.constants)
+        self.demands: dict[Value, set[int]] = {}
+        self.position = 10**9
+        self.problems: list[Problem] = []
+        self.had_again: set[Value] = set()
+        self.repeated: dict[Value, Value] = {}
+        """What is computed again, with what it is."""
+        self.idle: set[Operation] = set()
+        self.wanted: set[Value] = set()
+        self.collected: dict[Value, Value] = {}
+        """The adjoints of intermediate values that were asked for."""
+        self.copies: dict[Call, list[tuple[Value, Value]]] = {}
+        """Branches that have nothing to do in reverse, found by the first run."""
+        self.handed_back: frozenset[Value] = lists
+        """Memory of which loops carry the adjoints backwards: that of lists, and of what every turn makes anew."""
+        self.lengths = Lengths(Function("", (), structure.top))
+        self.uses: dict[Value, int] = {}
+        self.top = Mirror(structure.top, None)
+
+    def run(self, seeds: Seeds) -> Mirror:
+        """The reverse sweep of the whole function, from the adjoints of its results; where none is given it is one."""
+        self.count_uses(self.structure.top)
+        with self.into(self.top):
+            for value, seed in seeds:
+                if not isinstance(value.type, Array):
+                    self.add(self.top, value, self.builder.const(1.0) if seed is None else seed)
+                elif seed is not None and self.active.memory(value):
+                    self.seed_array(value, seed)
+            self.reverse_block(self.top)
+        if self.problems:
+            raise DifferentiationError(list(dict.fromkeys(self.problems)))
+        return self.top
+
+    def seed_array(self, array: Value, seed: Value) -> None:
+        """The adjoints of an array start with what is given: a copy of it, unless they have other names."""
+        owner = isinstance(self.structure.definition.get(array), Alloc | Copy | Library | Call | None)
+        if owner and array not in self.twins and array not in self.top.adjoints and not self.belongs_to_list(array):
+            self.top.adjoints[array] = self.builder.copy(seed, bar(array))
+        else:
+            same_size = not self.belongs_to_list(array)
+            self.add_elements(self.shadow(array, self.top), seed, same_size=same_size)
+
+    def count_uses(self, block: Block) -> None:
+        for operation in block.operations:
+            for value in operation.uses():
+                self.uses[value] = self.uses.get(value, 0) + 1
+            for inner in operation.blocks():
+                self.count_uses(inner)
+        for value in block.yields:
+            self.uses[value] = self.uses.get(value, 0) + 1
+
+    @contextlib.contextmanager
+    def into(self, mirror: Mirror) -> Iterator[None]:
+        before = self.builder.operations
+        self.builder.operations = mirror.operations
+        try:
+            yield
+        finally:
+            self.builder.operations = before
+
+    # -- adjoints of scalars -----------------------------------------------------------------------------------------
+
+    def is_home(self, mirror: Mirror, value: Value) -> bool:
+        return self.structure.home.get(value, self.structure.top) is mirror.block
+
+    def current(self, mirror: Mirror, value: Value) -> Value | None:
+        """The adjoint so far, as seen in this mirror; a loop carries it from here on."""
+        if value in mirror.adjoints:
+            return mirror.adjoints[value]
+        if self.is_home(mirror, value) or mirror.parent is None:
+            return None
+        if mirror.loop is not None:
+            param = Value(self.adjoint_type(value), bar(value))
+            mirror.loop.captured[value] = param
+            mirror.adjoints[value] = param
+            return param
+        return self.current(mirror.parent, value)
+
+    @staticmethod
+    def adjoint_type(value: Value) -> Scalar | Array:
+        return value.type if isinstance(value.type, Array) else FLOAT
+
+    def add(self, mirror: Mirror, value: Value, amount: Value) -> None:
+        """`value_bar += amount`."""
+        if value not in self.active or value in self.structure.constants:
+            return
+        so_far = self.current(mirror, value)
+        total = amount if so_far is None else self.builder.apply("add", so_far, amount)
+        is_new = (
+            total not in self.structure.home and total not in self.had_again and total not in self.builder.constants
+        )
+        if value.name and not total.name and is_new:
+            total.name = bar(value)
+        mirror.adjoints[value] = total
+
+    # -- values of the forward sweep ---------------------------------------------------------------------------------
+
+    def mirror_of(self, block: Block, mirror: Mirror) -> Mirror:
+        found: Mirror | None = mirror
+        while found is not None and found.block is not block:
+            found = found.parent
+        if found is None:
+            raise InternalError("a value is asked for outside of the block that defines it")
+        return found
+
+    def value(self, value: Value, mirror: Mirror) -> Value:
+        """A value of the forward sweep, as it was."""
+        if value in self.structure.constants:
+            with self.into(mirror):
+                return self.builder.const(self.structure.constants[value], value.scalar)
+        home = self.structure.home.get(value, self.structure.top)
+        if home is self.structure.top:
+            return self.top.known.get(value, value)
+        at = self.mirror_of(home, mirror)
+        if value not in at.known:
+            self.demands.setdefault(value, set()).add(self.position)
+            with self.into(at):
+                at.known[value] = self.again(value, at)
+                self.had_again.add(at.known[value])
+        elif self.plan is None:
+            self.demands[value].add(self.position)
+        return at.known[value]
+
+    def again(self, value: Value, at: Mirror) -> Value:
+        """Have a value again, in the mirror of the block that defined it."""
+        loop = at.loop
+        if loop is not None and value is loop.loop.index:
+            return self.index_again(loop, at)
+        if self.plan is None:
+            return Value(value.type, value.name)
+        decision = self.plan.decisions[value]
+        match decision.how:
+            case "keep":
+                return self.fetch(value, at)
+            case "again":
+                assert decision.operation is not None
+                return self.recomputed(decision.operation, value, at)
+            case "yielded":
+                assert loop is not None and decision.slot is not None
+                return self.restored(loop, decision.slot)
+        raise InternalError(f"no way to have a value again: {decision}")
+
+    def index_again(self, loop: MirrorLoop, at: Mirror) -> Value:
+        if loop.loop.counted:
+            return loop.index
+        assert loop.loop.bounds is not None
+        start, _, step = (self.value(b, at) for b in loop.loop.bounds)
+        return self.builder.apply("add", start, self.builder.apply("multiply", loop.index, step))
+
+    def recomputed(self, operation: Operation | Formula, value: Value, at: Mirror) -> Value:
+        if isinstance(operation, Formula):
+            out = self.by_formula(operation, at)
+            out.name = out.name or value.name
+            return out
+        fresh = Value(value.type, value.name)
+        again = operation.replaced(lambda v: self.value(v, at))
+        self.builder.add(replace(again, out=fresh))  # type: ignore[call-arg]
+        if isinstance(operation, Apply):
+            self.repeated[fresh] = value
+        return fresh
+
+    def by_formula(self, formula: Formula, at: Mirror) -> Value:
+        args = [self.by_formula(a, at) if isinstance(a, Formula) else self.value(a, at) for a in formula.args]
+        return self.builder.apply(formula.primitive, *args)
+
+    def restored(self, loop: MirrorLoop, slot: int) -> Value:
+        """What the loop yielded at this turn: the mirrored loop carries it backwards."""
+        if slot not in loop.restored:
+            param = loop.loop.params[slot]
+            loop.restored[slot] = Value(param.type, param.name)
+        return loop.restored[slot]
+
+    def fetch(self, value: Value, at: Mirror) -> Value:
+        if value in self.lifted:
+            return self.lifted[value]
+        storage = self.storage[value]
+        if storage.loops is None:
+            out = Value(value.type, value.name)
+            self.builder.add(Pop(out, storage.where))
+            return out
+        turns = [self.turns(loop, at) if value in loop.outs else self.turn(loop, at) for loop in storage.loops]
+        if isinstance(value.type, Scalar):
+            return self.builder.load(storage.where, tuple(turns), value.name)
+        if storage.start is None:
+            return self.builder.view(storage.where, tuple(Index(t) for t in turns), value.name)
+        return self.from_turn_before(value, storage, turns, at)
+
+    def from_turn_before(self, value: Value, storage: Storage, turns: list[Value], at: Mirror) -> Value:
+        """What the loop handed on: the row of the turn before, or what the loop started from."""
+        assert storage.start is not None
+        start, out = self.value(storage.start, at), Value(value.type, value.name)
+        is_first = self.builder.apply("equal", turns[-1], self.builder.const(0))
+        with self.builder.block() as operations:
+            turns[-1] = self.builder.apply("subtract", turns[-1], self.builder.const(1))
+            row = self.builder.view(storage.where, tuple(Index(t) for t in turns), value.name)
+        self.builder.branch(is_first, Block((), (start,)), Block(tuple(operations), (row,)), (out,))
+        return out
+
+    def turn(self, loop: Loop, at: Mirror) -> Value:
+        """The number of the loop's turn, counted from zero."""
+        mirror: Mirror | None = at
+        while mirror is not None and not (mirror.loop is not None and mirror.loop.loop is loop):
+            mirror = mirror.parent
+        assert mirror is not None and mirror.loop is not None
+        if mirror.loop.turn is None:
+            with self.into(mirror):
+                mirror.loop.turn = mirror.loop.index  # of a loop that was left early, the turns are counted
+                if loop.counted:
+                    bounds = tuple(self.value(b, mirror) for b in loop.bounds or ())
+                    mirror.loop.turn = turn_number(self.builder, mirror.loop.index, bounds)
+        return mirror.loop.turn
+
+    def turns(self, loop: Loop, at: Mirror) -> Value:
+        """How many turns a counted loop made."""
+        return self.builder.apply("range_length", *(self.value(b, at) for b in loop.bounds or ()))
+
+    # -- adjoints of memory ------------------------------------------------------------------------------------------
+
+    def shadow(self, array: Value, mirror: Mirror) -> Value:
+        """The reference to the adjoints of what the reference points to."""
+        if array in self.twins:
+            return self.value(self.twins[array], mirror)
+        home = self.structure.home.get(array, self.structure.top)
+        at = self.mirror_of(home, mirror)
+        definition = self.structure.definition.get(array)
+        if isinstance(definition, References):
+            key = definition.out
+            if key not in at.adjoints:
+                base = self.shadow(definition.array, at)
+                with self.into(at):
+                    items = definition.replaced(lambda v: base if v is definition.array else self.value(v, at))
+                    out = Value(array.type, bar(array))
+                    self.builder.add(replace(items, out=out))  # type: ignore[call-arg]
+                at.adjoints[key] = out
+            return at.adjoints[key]
+        seen: Mirror | None = mirror
+        while seen is not None and seen is not at:
+            if array in seen.adjoints:  # the storage of a list, handed back inside a branch
+                return seen.adjoints[array]
+            seen = seen.parent
+        if array not in at.adjoints:
+            with self.into(at):
+                at.adjoints[array] = self.zeros(array, at)
+        return at.adjoints[array]
+
+    def belongs_to_list(self, array: Value) -> bool:
+        return bool(self.active.sites.get(array, frozenset()) & self.lists)
+
+    def zeros(self, array: Value, at: Mirror) -> Value:
+        """Adjoints of zero for an array."""
+        out = Value(array.type, bar(array))
+        zero = self.builder.const(0.0)
+        definition = self.structure.definition.get(array)
+        if self.structure.home.get(array, self.structure.top) is self.structure.top:
+            self.builder.add(Alloc(out, (), zero, array))
+        elif isinstance(definition, Alloc) and definition.like is None:
+            self.builder.add(Alloc(out, tuple(self.value(s, at) for s in definition.shape), zero))
+        elif (shape := self.known_shape(array)) is not None:
+            self.builder.add(Alloc(out, shape, zero))
+        elif isinstance(definition, Alloc):
+            assert definition.like is not None
+            self.builder.add(Alloc(out, (), zero, self.value(definition.like, at)))
+        elif isinstance(definition, Copy | Library):  # what is copied may have its elements in another order
+            self.builder.add(Alloc(out, tuple(self.length(array, k, at) for k in range(array.array.rank)), zero))
+        else:
+            self.builder.add(Alloc(out, (), zero, self.value(array, at)))
+        return out
+
+    def known_shape(self, array: Value) -> tuple[Value, ...] | None:
+        """The lengths of an array in terms of what is known at top level, if they are."""
+        found: list[Value] = []
+        for axis in range(array.array.rank):
+            match self.lengths.of(array, axis):
+                case int(size):
+                    found.append(self.builder.const(size))
+                case Value() as size if self.is_home(self.top, size):
+                    found.append(size)
+                case (Value() as source, int(place)) if self.is_home(self.top, source):
+                    found.append(self.builder.dim(source, place))
+                case _:
+                    return None
+        return tuple(found)
+
+    def length(self, array: Value, axis: int, at: Mirror) -> Value:
+        """The length of an axis, from where the array has it, so that the array itself need not be had again."""
+        match self.structure.definition.get(array):
+            case Library() as call:
+                lengths = LIBRARY[call.function].lengths(call.outs.index(array))
+                if lengths is not None:
+                    return self.length(call.args[lengths[axis][0]], lengths[axis][1], at)
+            case Transpose() as turned:
+                return self.length(turned.array, turned.axes[axis], at)
+            case Copy(array=source):
+                return self.length(source, axis, at)
+            case Alloc(like=None, shape=shape):
+                return self.value(shape[axis], at)
+        return self.builder.dim(self.value(array, at), axis)
+
+    # -- operations --------------------------------------------------------------------------------------------------
+
+    def reverse_block(self, mirror: Mirror) -> None:
+        for operation in reversed(mirror.block.operations):
+            self.position = self.structure.end[operation]
+            self.builder.span = operation.span
+            try:
+                self.reverse(operation, mirror)
+            except DifferentiationError as error:
+                self.problems += error.problems
+
+    def reverse(self, operation: Operation, mirror: Mirror) -> None:
+        if self.plan is not None and operation in self.plan.idle:
+            return
+        match operation:
+            case Apply():
+                self.reverse_apply(operation, mirror)
+            case Load():
+                self.reverse_load(operation, mirror)
+            case Store():
+                self.reverse_store(operation, mirror)
+            case Alloc():
+                self.reverse_alloc(operation, mirror)
+            case Copy():
+                self.reverse_copy(operation, mirror)
+            case Grow():
+                self.reverse_grow(operation, mirror)
+            case If():
+                self.reverse_if(operation, mirror)
+            case Loop():
+                self.reverse_loop(operation, mirror)
+            case Custom():
+                self.reverse_custom(operation, mirror)
+            case Call():
+                self.reverse_call(operation, mirror)
+            case Library():
+                self.reverse_library(operation, mirror)
+            case Barrier():
+                self.builder.add(operation)
+
+    def taken(self, value: Value, mirror: Mirror) -> Value | None:
+        """The finished adjoint of a value, at its definition."""
+        found = mirror.adjoints.pop(value, None)
+        if found is not None and value in self.wanted:
+            self.collected[value] = found
+        return found
+
+    def reverse_apply(self, operation: Apply, mirror: Mirror) -> None:
+        out_bar = self.taken(operation.out, mirror)
+        if out_bar is None:
+            return
+        rule = derivative_rule(operation.primitive)
+        if rule is None:
+            span = operation.span
+            raise DifferentiationError([Problem("SD301", f"`{operation.primitive}` has no derivative rule", span)])
+        given = {**dict(zip(rule.parameters, operation.args, strict=True)), "out": operation.out}
+        again = {name: functools.partial(self.value, value, mirror) for name, value in given.items()}
+        names = names_of(rule, again, self.builder)
+        for name, argument in zip(rule.parameters, operation.args, strict=True):
+            if name in rule.partials and argument in self.active:
+                amount = times(out_bar, rule.partials[name], names, self.builder)
+                if amount is not None:
+                    self.add(mirror, argument, amount)
+
+    def reverse_load(self, operation: Load, mirror: Mirror) -> None:
+        out_bar = self.taken(operation.out, mirror)
+        if out_bar is None or not self.active.memory(operation.array):
+            return
+        shadow = self.shadow(operation.array, mirror)
+        indices = tuple(self.value(i, mirror) for i in operation.indices)
+        self.builder.store(shadow, indices, out_bar, adds=True)
+
+    def reverse_store(self, operation: Store, mirror: Mirror) -> None:
+        matters = operation.value in self.active or not operation.adds
+        if matters and self.active.memory(operation.array):
+            shadow = self.shadow(operation.array, mirror)
+            indices = tuple(self.value(i, mirror) for i in operation.indices)
+            if operation.value in self.active:
+                adjoint = Value(FLOAT, bar(operation.value) if operation.value.name else "")
+                self.builder.add(Load(adjoint, shadow, indices, span=operation.span))
+                if not operation.adds:
+                    self.builder.store(shadow, indices, self.builder.const(0.0))
+                self.add(mirror, operation.value, adjoint)
+            else:
+                self.builder.store(shadow, indices, self.builder.const(0.0))
+        if operation in self.restores:
+            array = self.value(operation.array, mirror)
+            indices = tuple(self.value(i, mirror) for i in operation.indices)
+            self.builder.store(array, indices, self.value(self.restores[operation], mirror))
+
+    def reverse_alloc(self, operation: Alloc, mirror: Mirror) -> None:
+        fill = operation.fill
+        if fill is None or fill not in self.active or not self.active.memory(operation.out):
+            self.taken(operation.out, mirror)
+            return
+        shadow = self.shadow(operation.out, mirror)
+        self.taken(operation.out, mirror)
+        total = self.sum_of(shadow)
+        self.add(mirror, fill, total)
+
+    def sum_of(self, array: Value) -> Value:
+        """The sum of all elements, by a loop for each axis."""
+
+        def nest(axis: int, indices: tuple[Value, ...], so_far: Value) -> Value:
+            if axis == array.array.rank:
+                return self.builder.apply("add", so_far, self.builder.load(array, indices))
+            index, param, out = Value(INT, "i"), Value(FLOAT), Value(FLOAT)
+            bounds = (self.builder.const(0), self.builder.dim(array, axis), self.builder.const(1))
+            with self.builder.block() as operations:
+                result = nest(axis + 1, (*indices, index), param)
+            body = Block(tuple(operations), (result,))
+            self.builder.add(Loop(index, bounds, (param,), (so_far,), None, body, (out,)))
+            return out
+
+        return nest(0, (), self.builder.const(0.0))
+
+    def reverse_copy(self, operation: Copy, mirror: Mirror) -> None:
+        if not self.active.memory(operation.out) or not self.active.memory(operation.array):
+            self.taken(operation.out, mirror)
+            return
+        source, home = operation.array, self.structure.home.get(operation.array, self.structure.top)
+        owned = operation.out not in self.twins and source not in self.twins
+        if (
+            owned
+            and self.uses[source] == 1
+            and home is mirror.block
+            and source not in mirror.adjoints
+            and self.structure.definition.get(source) is None
+        ):
+            mirror.adjoints[source] = self.shadow(operation.out, mirror)  # nobody else adds to it: hand it over
+            return
+        target, shadow = self.shadow(source, mirror), self.shadow(operation.out, mirror)
+        self.taken(operation.out, mirror)
+        self.add_elements(target, shadow, same_size=not self.belongs_to_list(source))
+
+    def add_elements(self, target: Value, source: Value, *, same_size: bool) -> None:
+        """`target += source`, element by element; of the storage of lists, as much as both have."""
+        self.for_elements(target, source, adds=True, same_size=same_size)
+
+    def add_result(self, target: Value, result: Value, operation: Custom | Library) -> None:
+        """Add what a rule gives; loops over its lengths, if it has just been computed, are like those that did it."""
+        is_new = any(isinstance(o, Alloc) and o.out is result for o in self.builder.operations)
+        if isinstance(operation, Custom) or not is_new:  # nobody has looked at the lengths of what a user's rule gives
+            self.add_elements(target, result, same_size=True)
+            return
+        self.builder.each_element(
+            result, lambda indices: self.builder.store(target, indices, self.builder.load(result, indices), adds=True)
+        )
+
+    def for_elements(self, target: Value, source: Value, *, adds: bool, same_size: bool) -> None:
+
+        def length(axis: int) -> Value:
+            size = self.builder.dim(target, axis)
+            if same_size:
+                return size
+            other = self.builder.dim(source, axis)
+            return self.builder.apply("where", self.builder.apply("less", other, size), other, size)
+
+        def write(indices: tuple[Value, ...]) -> None:
+            self.builder.store(target, indices, self.builder.load(source, indices), adds=adds)
+
+        self.builder.each_element(target, write, length)
+
+    def reverse_grow(self, operation: Grow, mirror: Mirror) -> None:
+        """The elements of the old storage live on in the new one, and so do their adjoints."""
+        if not self.active.memory(operation.out):
+            return
+        shadow = self.shadow(operation.out, mirror)
+        self.taken(operation.out, mirror)
+        self.hand_back(operation.array, shadow, mirror)
+
+    def hand_back(self, array: Value, shadow: Value, mirror: Mirror) -> None:
+        """The adjoints of a list's storage, as it was before; what was added to them already stays."""
+        before = self.current(mirror, array) if self.is_home(mirror, array) or mirror.loop is None else None
+        if before is not None and before is not shadow:
+            self.add_elements(shadow, before, same_size=False)
+        mirror.adjoints[array] = shadow
+        if mirror.loop is not None and not self.is_home(mirror, array):
+            raise InternalError("the storage of a list is replaced by a loop that does not carry it")
+
+    def start_with(self, array: Value, shadow: Value, mirror: Mirror) -> None:
+        """The adjoints of an array that a block yields; of one that has another name too, those of both."""
+        known = self.seen_shadow(array, mirror)
+        if known is None or known is shadow:
+            mirror.adjoints[array] = shadow
+        else:
+            self.add_elements(known, shadow, same_size=False)
+
+    def seen_shadow(self, array: Value, mirror: Mirror) -> Value | None:
+        """The adjoints that an array has already; what a loop has from outside, has them there."""
+        at = self.mirror_of(self.structure.home.get(array, self.structure.top), mirror)
+        seen: Mirror | None = mirror
+        from_outside = False
+        while seen is not None and seen is not at and array not in seen.adjoints:
+            from_outside |= seen.loop is not None
+            seen = seen.parent
+        if seen is not None and array in seen.adjoints:
+            return seen.adjoints[array]
+        return self.shadow(array, mirror) if from_outside else None
+
+    # -- branches ----------------------------------------------------------------------------------------------------
+
+    def reverse_if(self, operation: If, mirror: Mirror) -> None:
+        outs = [(k, out, self.taken(out, mirror)) for k, out in enumerate(operation.outs)]
+        sides: list[Mirror] = []
+        for block in (operation.then, operation.orelse):
+            side = Mirror(block, mirror)
+            with self.into(side):
+                for k, out, out_bar in outs:
+                    if out_bar is None:
+                        continue
+                    source = block.yields[k]
+                    if isinstance(out.type, Array):
+                        self.start_with(source, out_bar, side)
+                    elif out in self.active:
+                        self.add(side, source, out_bar)
+                self.reverse_block(side)
+            sides.append(side)
+        self.position = self.structure.end[operation]
+        changed = [v for v in {**sides[0].adjoints, **sides[1].adjoints} if self.outlives(v, sides)]
+        if not changed and not any(side.operations for side in sides):
+            self.idle.add(operation)
+            return
+        condition = self.value(operation.condition, mirror)
+        yields: tuple[list[Value], list[Value]] = ([], [])
+        joined: list[Value] = []
+        for value in changed:
+            before = self.current(mirror, value)
+            joined.append(Value(self.adjoint_type(value), bar(value)))
+            for side, into in zip(sides, yields, strict=True):
+                with self.into(side):
+                    into.append(self.side_adjoint(value, side, before, mirror))
+        blocks = [Block(tuple(s.operations), tuple(y)) for s, y in zip(sides, yields, strict=True)]
+        self.builder.span = operation.span
+        self.builder.branch(condition, blocks[0], blocks[1], tuple(joined))
+        mirror.adjoints.update(zip(changed, joined, strict=True))
+
+    def outlives(self, value: Value, sides: list[Mirror]) -> bool:
+        """Whether the value is at home outside of the branch, so that its adjoint goes on."""
+        home = self.structure.home.get(value, self.structure.top)
+        is_view = isinstance(self.structure.definition.get(value), References)
+        return all(home is not side.block for side in sides) and not is_view
+
+    def side_adjoint(self, value: Value, side: Mirror, before: Value | None, mirror: Mirror) -> Value:
+        found = side.adjoints.get(value, before)
+        if found is not None:
+            return found
+        if isinstance(value.type, Array):
+            return self.zeros(value, mirror)
+        return self.builder.const(0.0)
+
+    # -- loops -------------------------------------------------------------------------------------------------------
+
+    def reverse_loop(self, operation: Loop, mirror: Mirror) -> None:
+        index = Value(INT, operation.index.name if operation.index is not None and operation.counted else "turn")
+        inner = Mirror(operation.body, mirror, MirrorLoop(operation, index))
+        assert inner.loop is not None
+        slots = [k for k in range(len(operation.params)) if self.carries_adjoint(operation, k)]
+        params: list[Value] = []
+        inits: list[Value] = []
+        seeds = {k: self.taken(operation.outs[k], mirror) for k in slots}
+        with self.into(inner):
+            for k in slots:
+                source = operation.body.yields[k]
+                carried = Value(self.adjoint_type(source), bar(operation.params[k]))
+                params.append(carried)
+                if isinstance(source.type, Array):
+                    self.start_with(source, carried, inner)
+                else:
+                    self.add(inner, source, carried)
+            self.reverse_block(inner)
+            self.position = self.structure.end[operation]
+            yields = [self.next_adjoint(operation, k, inner) for k in slots]
+        idle = all(y is p for y, p in zip(yields, params, strict=True))
+        if not inner.operations and not inner.loop.captured and idle:
+            for k in slots:
+                seed = seeds[k]
+                if seed is not None:
+                    self.give_back(operation.inits[k], seed, mirror)
+            return
+        self.builder.span = operation.span
+        for k in slots:
+            seed = seeds[k]
+            if seed is None:
+                out = operation.outs[k]
+                seed = self.zeros(out, mirror) if isinstance(out.type, Array) else self.builder.const(0.0)
+            inits.append(seed)
+        self.finish_loop(operation, mirror, inner, slots, params, inits, yields)
+
+    def carries_adjoint(self, operation: Loop, k: int) -> bool:
+        param = operation.params[k]
+        if isinstance(param.type, Array):
+            return bool(self.active.sites.get(param, frozenset()) & self.handed_back) and self.active.memory(param)
+        return param in self.active or operation.outs[k] in self.active
+
+    def next_adjoint(self, operation: Loop, k: int, inner: Mirror) -> Value:
+        param = operation.params[k]
+        found = inner.adjoints.get(param)
+        if found is not None:
+            return found
+        return self.zeros(param, inner) if isinstance(param.type, Array) else self.builder.const(0.0)
+
+    def give_back(self, value: Value, adjoint: Value, mirror: Mirror) -> None:
+        if isinstance(value.type, Array):
+            self.hand_back(value, adjoint, mirror)
+        else:
+            self.add(mirror, value, adjoint)
+
+    def finish_loop(
+        self,
+        operation: Loop,
+        mirror: Mirror,
+        inner: Mirror,
+        slots: list[int],
+        params: list[Value],
+        inits: list[Value],
+        yields: list[Value],
+    ) -> None:
+        loop = inner.loop
+        assert loop is not None
+        done: list[int] = []
+        restored: list[tuple[Value, Value, Value]] = []
+        while len(done) < len(loop.restored):  # having a parameter again may ask for another yielded value
+            for k in sorted(loop.restored.keys() - set(done)):
+                done.append(k)
+                with self.into(inner):
+                    before = self.value(operation.params[k], inner)
+                restored.append((loop.restored[k], self.value(operation.outs[k], mirror), before))
+        captured = list(loop.captured.items())
+        for value, param in captured:
+            params.append(param)
+            before_loop = self.current(mirror, value)
+            if before_loop is None:
+                before_loop = self.zeros(value, mirror) if isinstance(value.type, Array) else self.builder.const(0.0)
+            inits.append(before_loop)
+            yields.append(inner.adjoints[value])
+        for param, init, next_value in restored:
+            params.append(param)
+            inits.append(init)
+            yields.append(next_value)
+        outs = [Value(p.type, p.name) for p in params]
+        bounds = self.backwards(operation, mirror)
+        body = Block(tuple(inner.operations), tuple(yields))
+        self.builder.add(
+            Loop(loop.index, bounds, tuple(params), tuple(inits), None, body, tuple(outs), span=operation.span)
+        )
+        for (value, _), out in zip(captured, outs[len(slots) :], strict=False):
+            mirror.adjoints[value] = out
+        for k, out in zip(done, outs[len(slots) + len(captured) :], strict=True):
+            start = operation.inits[k]
+            if isinstance(start.type, Array) and self.is_home(mirror, start):
+                mirror.known[start] = out  # the loop has come back to it, and to nothing else that it carries
+        for k, out in zip(slots, outs, strict=False):  # last: what a loop starts from may also be captured by it
+            self.give_back(operation.inits[k], out, mirror)
+
+    def backwards(self, operation: Loop, mirror: Mirror) -> tuple[Value, Value, Value]:
+        """The loop's range in reverse."""
+        build = self.builder
+        minus_one, one = build.const(-1), build.const(1)
+        if not operation.counted:
+            assert operation.count is not None
+            count = self.value(operation.count, mirror)
+            return build.apply("subtract", count, one), minus_one, minus_one
+        assert operation.bounds is not None
+        start, stop, step = (self.value(b, mirror) for b in operation.bounds)
+        known = build.constants.get(step)
+        if known in (1, -1):
+            return build.apply("subtract", stop, step), build.apply("subtract", start, step), build.const(-known)
+        length = build.apply("range_length", start, stop, step)
+        last = build.apply("multiply", build.apply("subtract", length, one), step)
+        return build.apply("add", start, last), build.apply("subtract", start, step), build.apply("negative", step)
+
+    # -- functions ---------------------------------------------------------------------------------------------------
+
+    def reverse_custom(self, operation: Custom, mirror: Mirror) -> None:
+        self.reverse_by_rule(operation, operation.rule, mirror)
+
+    def reverse_library(self, operation: Library, mirror: Mirror) -> None:
+        self.reverse_by_rule(operation, LIBRARY[operation.function], mirror)
+
+    def reverse_by_rule(self, operation: Custom | Library, rule: Any, mirror: Mirror) -> None:
+        """The adjoint is a function of its own, written into the reverse sweep."""
+        if not any(self.is_active(o) for o in operation.outs) or not any(self.is_active(a) for a in operation.args):
+            for out in operation.outs:
+                self.taken(out, mirror)
+            return
+        if rule.adjoint is None and rule.tangent is None:
+            raise DifferentiationError([Problem("SD301", f"`{rule.name}` has no derivative rule", operation.span)])
+        seeds: list[Value] = []
+        for out in operation.outs:
+            if isinstance(out.type, Array):
+                seeds.append(self.shadow(out, mirror))
+                self.taken(out, mirror)
+            else:
+                out_bar = self.taken(out, mirror)
+                seeds.append(self.builder.const(0.0) if out_bar is None else out_bar)
+        given = (*operation.args, *operation.outs)
+        known = [
+            self.value(v, mirror) if read else Value(v.type)  # what the adjoint does not read need not be there
+            for v, read in zip(given, reads_parameters(rule.adjoint or rule.tangent, len(given)), strict=True)
+        ]
+        args, outs = known[: len(operation.args)], known[len(operation.args) :]
+        results = adjoint_values(rule, self.builder, args, outs, seeds, operation.span)
+        for argument, result in zip(operation.args, results, strict=True):
+            if result is not None and self.is_active(argument):
+                if isinstance(argument.type, Array):
+                    shadow = self.shadow(argument, mirror)
+                    if isinstance(operation, Custom) and rule.adjoint is not None:
+                        require_shape(result, shadow, named(rule.adjoint), self.builder, operation.span)
+                    self.add_result(shadow, result, operation)
+                else:
+                    self.add(mirror, argument, result)
+
+    def is_active(self, value: Value) -> bool:
+        return self.active.memory(value) if isinstance(value.type, Array) else value in self.active
+
+    def has_memory(self, value: Value) -> bool:
+        """Whether it is an array that has adjoints."""
+        return isinstance(value.type, Array) and self.active.memory(value)
+
+    def reverse_call(self, operation: Call, mirror: Mirror) -> None:
+        writes = any(map(self.has_memory, operation.written))
+        counts = [out in mirror.adjoints or self.has_memory(out) for out in operation.outs]
+        if not writes and not any(counts):
+            for array, before in self.copies.get(operation, ()):
+                self.put_back(array, before, mirror)
+            return
+        seeds = [self.seed_of(out, operation, mirror) for out in operation.outs if is_float(out.type)]
+        args = [self.value(a, mirror) for a in operation.args]
+        callee = self.callees[operation.function]
+        shadows, apart = self.shadows_of_arguments([a for a in operation.args if callee.has_shadow(a)], mirror)
+        outs = [Value(FLOAT) for a in operation.args if a.type == FLOAT or a.type == Scalar("float32")]
+        for array, before in self.copies.get(operation, ()):
+            self.put_back(array, before, mirror)
+        given = (*args, *seeds, *shadows)
+        written = (*operation.writes, *range(len(given) - len(shadows), len(given)))
+        self.builder.add(Call(tuple(outs), callee.name, given, written, span=operation.span))
+        for array, before in self.copies.get(operation, ()):
+            self.put_back(array, before, mirror)
+        for array, shadow in apart:
+            self.add_elements(self.shadow(array, mirror), shadow, same_size=not self.belongs_to_list(array))
+        floats = [a for a in operation.args if not isinstance(a.type, Array) and is_float(a.type)]
+        for argument, amount in zip(floats, outs, strict=True):
+            if argument in self.active:
+                self.add(mirror, argument, amount)
+
+    def shadows_of_arguments(
+        self, arrays: list[Value], mirror: Mirror
+    ) -> tuple[list[Value], list[tuple[Value, Value]]]:
+        """The adjoints that a call adds to: of arrays that may share memory, those of the first, and new ones."""
+        shadows: list[Value] = []
+        apart: list[tuple[Value, Value]] = []
+        seen: set[Value] = set()
+        for array in arrays:
+            memory = self.active.sites.get(array, frozenset((array,)))
+            if memory & seen and self.active.memory(array):
+                shadows.append(self.new_shadow(array, mirror))
+                apart.append((array, shadows[-1]))
+            else:
+                shadows.append(self.shadow_of_argument(array, mirror))
+            seen |= memory
+        return shadows, apart
+
+    def seed_of(self, out: Value, operation: Call, mirror: Mirror) -> Value:
+        """The finished adjoint of what a call gives; of a list that has grown since, as much as the list had then.
+
+        Where a loop hands it on to the call, the adjoint is copied: the adjoint of the call shares no memory with it.
+        """
+        if not isinstance(out.type, Array):
+            found = self.taken(out, mirror)
+            return self.builder.const(0.0) if found is None else found
+        if not self.active.memory(out):
+            return self.zeros(out, mirror)
+        shadow = self.shadow(out, mirror)
+        self.taken(out, mirror)
+        if any(out in self.active.sites.get(a, ()) for a in operation.args):
+            shadow = self.builder.copy(shadow, shadow.name)
+        if not self.belongs_to_list(out):
+            return shadow
+        return self.builder.view(shadow, (Slice(None, self.length(out, 0, mirror), None),), shadow.name)
+
+    def put_back(self, array: Value, before: Value, mirror: Mirror) -> None:
+        """The array as it was before the call: the adjoint of the call runs it again."""
+        target, source = self.value(array, mirror), self.value(before, mirror)
+        self.builder.add(Comment("as it was before the call"))
+        self.for_elements(target, source, adds=False, same_size=True)
+
+    def shadow_of_argument(self, array: Value, mirror: Mirror) -> Value:
+        return self.shadow(array, mirror) if self.active.memory(array) else self.new_shadow(array, mirror)
+
+    def new_shadow(self, array: Value, mirror: Mirror) -> Value:
+        zero = self.builder.const(0.0)
+        out = Value(array.type, bar(array))
+        self.builder.add(Alloc(out, (), zero, self.value(array, mirror)))
+        return out
+
+
+def bar(value: Value) -> str:
+    return f"{value.name}_bar" if value.name and not value.name.startswith("%") else ""
+
+
+def turn_number(builder: Builder, index: Value, bounds: tuple[Value, ...]) -> Value:
+    """Which turn of `range(start, stop, step)` the index belongs to."""
+    start, _, step = bounds
+    offset = builder.apply("subtract", index, start)
+    known = builder.constants.get(step)
+    return offset if known == 1 else builder.apply("floor_divide", offset, step)

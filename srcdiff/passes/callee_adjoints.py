@@ -1,0 +1,72 @@
+"""Recursive functions: each gets an adjoint function of its own, which runs it again and then backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from srcdiff.diagnostics import DifferentiationError, Problem
+from srcdiff.ir.aliasing import points_to, written_sites
+from srcdiff.ir.nodes import Block, Call, Function, Value, walk
+from srcdiff.ir.types import FLOAT, Array, is_float
+from srcdiff.passes.reverse_mode import Reverse, copied_first
+from srcdiff.passes.shadows import list_storage
+
+
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """The adjoint of a recursive function: takes its arguments, the adjoints of its results and of its arrays."""
+
+    name: str
+
+    @staticmethod
+    def has_shadow(argument: Value) -> bool:
+        return isinstance(argument.type, Array) and is_float(argument.type)
+
+
+def refuse_shared_memory(main: Function, callees: Sequence[Function]) -> None:
+    """A recursive function takes an array that it writes into for another than those it reads, so that it must be."""
+    writing = {c.name: written for c in callees if (written := _written_parameters(c))}
+    problems = []
+    for function in (main, *callees):
+        sites = points_to(function)
+        for call in (o for o in walk(function.body) if isinstance(o, Call) and o.function in writing):
+            memory = {k: sites[a] for k, a in enumerate(call.args) if isinstance(a.type, Array)}
+            if any(memory[k] & memory[j] for k in writing[call.function] & memory.keys() for j in memory if j != k):
+                message = "arrays that share memory are passed to a recursive function that writes into them"
+                problems.append(Problem("SD305", message, call.span, help="pass one of them, or a copy"))
+    if problems:
+        raise DifferentiationError(list(dict.fromkeys(problems)))
+
+
+def _written_parameters(function: Function) -> set[int]:
+    written = written_sites(function.body, points_to(function))
+    return {k for k, p in enumerate(function.params) if p in written}
+
+
+def adjoints_of_callees(callees: Sequence[Function]) -> tuple[dict[str, Any], tuple[Function, ...]]:
+    """For each recursive function its adjoint; gives them by name, and all the functions to write."""
+    known: dict[str, Any] = {c.name: Callee(f"{c.name}_adjoint") for c in callees}
+    written: list[Function] = list(callees)
+    written += [_adjoint(callee, known) for callee in callees]
+    return known, tuple(written)
+
+
+def _seed(result: Value) -> Value:
+    """The parameter for the adjoint of a result."""
+    type_ = result.type if isinstance(result.type, Array) else FLOAT
+    return Value(type_, f"{result.name or 'result'}_bar".replace("%", ""))
+
+
+def _adjoint(callee: Function, known: dict[str, Any]) -> Function:
+    lists = list_storage(callee, points_to(callee))
+    callee, _ = copied_first(callee, lists & set(callee.params))  # their adjoints move, those of parameters stay
+    results = [v for v in callee.body.yields if is_float(v.type)]
+    seeds = [(v, _seed(v)) for v in results]
+    floats = [p for p in callee.params if is_float(p.type)]
+    shadows = {p: Value(p.type, f"{p.name}_bar") for p in callee.params if Callee.has_shadow(p)}
+    function = Reverse(callee, floats, seeds, known, shadows).run((), f"{callee.name}_adjoint")
+    params = (*callee.params, *(seed for _, seed in seeds), *shadows.values())
+    scalars = tuple(y for y, p in zip(function.body.yields, floats, strict=True) if not isinstance(p.type, Array))
+    return Function(function.name, params, Block(function.body.operations, scalars), tuple(shadows.values()))

@@ -1,0 +1,176 @@
+"""Functions whose derivative the user declares."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
+from srcdiff.frontend.abstract_values import Description, Static, Tuple
+from srcdiff.frontend.capture import capture
+from srcdiff.frontend.statements import read
+from srcdiff.ir.aliasing import points_to, written_sites
+from srcdiff.ir.builder import Builder
+from srcdiff.ir.clone import inline
+from srcdiff.ir.nodes import Alloc, Block, Custom, Function, If, Raise, Value, walk
+from srcdiff.ir.types import Array, is_float
+
+
+def rules_share_no_memory(function: Function) -> None:
+    """A function with a rule of its own neither writes into its arguments nor gives them back."""
+    problems = []
+    for operation in walk(function.body):
+        if not isinstance(operation, Custom):
+            continue
+        sites = points_to(Function("rule", operation.params, operation.body))
+        given = set(operation.params)
+        if written_sites(operation.body, sites) & given:
+            message = "a function with a custom rule writes into its arguments"
+            problems.append(Problem("SD304", message, operation.span, help=_A_COPY))
+        elif any(sites.get(y, frozenset()) & given for y in operation.body.yields):
+            message = "a function with a custom rule returns an argument, or part of it"
+            problems.append(Problem("SD304", message, operation.span, help=_A_COPY))
+    if problems:
+        raise DifferentiationError(list(dict.fromkeys(problems)))
+
+
+_A_COPY = "work on a copy of the array: `a = a.copy()`"
+
+
+def reads_parameters(adjoint: Callable[..., Any], count: int) -> list[bool]:
+    """Whether an adjoint function reads each of its first parameters."""
+    try:
+        node = capture(adjoint).node
+    except Refusal:
+        return [True] * count
+    names = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
+    read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return [k >= len(names) or names[k] in read for k in range(count)]
+
+
+def adjoint_values(
+    rule: Any,
+    builder: Builder,
+    args: Sequence[Value],
+    outs: Sequence[Value],
+    seeds: Sequence[Value],
+    span: Span | None,
+) -> list[Value | None]:
+    """Write the adjoint of a call; gives the adjoint of each argument, or None for zero."""
+    if rule.adjoint is None:
+        stand_ins = [_stand_in(a, builder) for a in args]
+        places = range(len(args), len(args) + len(outs))
+        return list(_transposed(rule.tangent, builder, [*args, *outs], stand_ins, seeds, places, span))
+    function = read_rule(rule.adjoint, [*args, *outs], seeds, range(len(args)), span)
+    return function.written(builder, [*args, *outs, *seeds])
+
+
+def require_shape(result: Value, model: Value, rule: str, builder: Builder, span: Span | None) -> None:
+    """Raise where what a rule gives has another shape than what it belongs to."""
+    for axis in range(result.array.rank):
+        other = builder.apply("not_equal", builder.dim(result, axis), builder.dim(model, axis))
+        text = f"`{rule}` returns an array of another shape than what it belongs to"
+        builder.add(If(other, Block((Raise(ValueError, (text,), span=span),)), Block(), span=span))
+
+
+def tangent_values(
+    rule: Any,
+    builder: Builder,
+    args: Sequence[Value],
+    outs: Sequence[Value],
+    dots: Sequence[Value | None],
+    span: Span | None,
+) -> list[Value | None]:
+    """Write the tangent of a call, from those of its arguments, where None is zero; gives that of each result."""
+    if rule.tangent is None:
+        if rule.adjoint is None:
+            raise DifferentiationError([Problem("SD301", f"`{rule.name}` has no derivative rule", span)])
+        stand_ins = [out if isinstance(out.type, Array) else _stand_in(out, builder) for out in outs]
+        return list(_transposed(rule.adjoint, builder, [*args, *outs], stand_ins, dots, range(len(args)), span))
+    all_dots = [_zero(a, builder) if d is None else d for a, d in zip(args, dots, strict=True)]
+    function = read_rule(rule.tangent, [*args, *outs], all_dots, range(len(args), len(args) + len(outs)), span)
+    return function.written(builder, [*args, *outs, *all_dots])
+
+
+def _transposed(*given: Any) -> Sequence[Value]:
+    from srcdiff.passes.transpose import transposed  # which differentiates the rule, for which it needs this module
+
+    return transposed(*given)
+
+
+def _stand_in(value: Value, builder: Builder) -> Value:
+    """What is passed for something of which nothing is read but its shape."""
+    return value if isinstance(value.type, Array) else builder.const(0.0)
+
+
+def _zero(value: Value, builder: Builder) -> Value:
+    if not isinstance(value.type, Array):
+        return builder.const(0.0)
+    out = Value(value.type)
+    builder.add(Alloc(out, (), builder.const(0.0), value))
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFunction:
+    """A function that is a rule, read for certain types; `given` of its results are None, for zero."""
+
+    main: Function
+    given: tuple[bool, ...]
+
+    def written(self, builder: Builder, values: list[Value]) -> list[Value | None]:
+        """Its body with these arguments; gives its results."""
+        yields = iter(inline(self.main, values, builder))
+        return [next(yields) if given else None for given in self.given]
+
+
+def read_rule(
+    rule: Callable[..., Any], known: Sequence[Value], linear: Sequence[Value], like: range, span: Span | None
+) -> RuleFunction:
+    """A rule, which takes what is known of a call and then what it is linear in.
+
+    Its results are of the form of the parameters at the places `like`.
+    """
+    name = named(rule)
+    values = [*known, *linear]
+    try:
+        captured = capture(rule)
+    except Refusal as refusal:
+        raise DifferentiationError([refusal.problem] if refusal.problem is not None else []) from None
+    names = [a.arg for a in (*captured.node.args.posonlyargs, *captured.node.args.args)]
+    if len(names) != len(values):
+        message = f"`{name}` takes {len(names)} arguments; it gets {len(values)}: all arguments, all results, "
+        message += "and the adjoint of each result, or the tangent of each argument"
+        raise DifferentiationError([Problem("SD306", message, span)])
+    descriptions = {n: Description("value", v.type) for n, v in zip(names, values, strict=True)}
+    reading = read(captured, descriptions, inside=span)
+    if reading.outside:
+        message = f"`{name}` reads `{reading.outside[0].name}` from outside"
+        raise DifferentiationError([Problem("SD306", message, span)])
+    main = reading.program.main
+    if written_sites(main.body, points_to(main)) & set(main.params[: len(known)]):
+        message = f"`{name}` writes into what it is given"
+        raise DifferentiationError([Problem("SD306", message, span, help="let it write into a copy: `a = a.copy()`")])
+    result = reading.result
+    items = list(result.items) if isinstance(result, Tuple) else [result]
+    if len(items) != len(like):
+        message = f"`{name}` returns {len(items)} values where {len(like)} are needed"
+        raise DifferentiationError([Problem("SD306", message, span)])
+    given = tuple(not (isinstance(i, Static) and i.value is None) for i in items)
+    models = [main.params[k] for k, there in zip(like, given, strict=True) if there]
+    for result, model in zip(main.body.yields, models, strict=True):
+        ranks = [v.type.rank if isinstance(v.type, Array) else 0 for v in (result, model)]
+        if is_float(model.type) and ranks[0] != ranks[1]:
+            found, wanted = (_AXES.get(rank, f"an array of {rank} axes") for rank in ranks)
+            message = f"`{name}` returns {found} for `{model.name}`"
+            raise DifferentiationError([Problem("SD306", message, span, help=f"return {wanted}")])
+    return RuleFunction(main, given)
+
+
+def named(rule: Callable[..., Any] | None) -> str:
+    return getattr(rule, "__name__", "the rule")
+
+
+_AXES = {0: "a number", 1: "an array of one axis"}

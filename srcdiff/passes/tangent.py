@@ -1,0 +1,291 @@
+"""Forward mode: the program with a tangent beside every value that depends on the inputs, in the same order.
+
+    primal                      tangent
+    y = f(x)                    y_dot = f'(x) * x_dot
+    a[i] = e                    a_dot[i] = e_dot
+    v = a[1:]                   v_dot = a_dot[1:]
+    if c: A else: B             both sides yield the tangents too
+    for i in range(n): A        the loop carries the tangents too
+
+Scalars have tangents that are values; one that is missing is zero. Memory that may hold what depends on the inputs has
+a twin of the same shape: what makes, views, copies, stores or chooses the one does the same to the other.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from srcdiff.analyses.activity import Activity, activity
+from srcdiff.analyses.structure import structure_of
+from srcdiff.diagnostics import DifferentiationError, Problem
+from srcdiff.ir.aliasing import points_to
+from srcdiff.ir.builder import Builder
+from srcdiff.ir.nodes import (
+    Alloc,
+    Apply,
+    Block,
+    Call,
+    Copy,
+    Custom,
+    Function,
+    Grow,
+    If,
+    Library,
+    Load,
+    Loop,
+    NewStack,
+    Operation,
+    Peek,
+    Pop,
+    Push,
+    Reshape,
+    Store,
+    Transpose,
+    Value,
+    View,
+)
+from srcdiff.ir.types import FLOAT, Array, Stack, Type, is_float
+from srcdiff.library.blas_lapack import LIBRARY
+from srcdiff.passes.custom_adjoints import named, require_shape, tangent_values
+from srcdiff.rules import derivative_rule
+from srcdiff.rules.formula import names_of, times
+
+
+def tangent_of(
+    function: Function, dots: dict[Value, Value], name: str, outputs: Sequence[Value], results: Sequence[Value] = ()
+) -> Function:
+    """The function that takes the tangents `dots` of some parameters too, and gives `results`, then those of `outputs`.
+
+    An output that does not depend on the parameters has a tangent of zeros.
+    """
+    tangent = Tangent(function, dots, outputs)
+    with tangent.builder.block() as operations:
+        tangent.start(function.params)
+        tangent.operations(function.body)
+        found = [tangent.dot(v) for v in outputs]
+    if tangent.problems:
+        raise DifferentiationError(list(dict.fromkeys(tangent.problems)))
+    written = tuple(tangent.dots[p] for p in function.written if p in tangent.dots)
+    body = Block(tuple(operations), (*results, *found))
+    return Function(name, (*function.params, *dots.values()), body, (*function.written, *written))
+
+
+def tangents_of_callees(callees: Iterable[Function]) -> tuple[Function, ...]:
+    """The recursive functions, and for each the function that takes and gives tangents of all floats too."""
+    found: list[Function] = []
+    for callee in callees:
+        dots = {p: dot_of(p) for p in callee.params if is_float(p.type)}
+        outputs = [v for v in callee.body.yields if is_float(v.type)]
+        found += [callee, tangent_of(callee, dots, tangent_name(callee.name), outputs, callee.body.yields)]
+    return tuple(found)
+
+
+def tangent_name(name: str) -> str:
+    return f"{name}_tangent"
+
+
+def dot_of(value: Value) -> Value:
+    """A new value for a tangent: a number is as wide as can be, an array is like the array."""
+    type_: Type = value.type if isinstance(value.type, Array | Stack) else FLOAT
+    return Value(type_, f"{value.name}_dot" if value.name and not value.name.startswith("%") else "")
+
+
+class Tangent:
+    """Writes a program with its tangents."""
+
+    def __init__(self, function: Function, dots: dict[Value, Value], outputs: Sequence[Value]) -> None:
+        sites = points_to(function)
+        lists = {s for v in outputs if isinstance(v.type, Stack) for s in sites.get(v, ())}
+        self.active: Activity = activity(function, {*dots, *lists}, (*outputs, *function.written), sites)
+        self.dots = dict(dots)
+        self.builder = Builder()
+        self.builder.constants.update(structure_of(function).constants)
+        self.problems: list[Problem] = []
+
+    # -- tangents ----------------------------------------------------------------------------------------------------
+
+    def varies(self, value: Value) -> bool:
+        """Whether the number, the memory or the list of arrays has a tangent."""
+        return self.active.memory(value) if isinstance(value.type, Array | Stack) else value in self.active
+
+    def dot(self, value: Value) -> Value:
+        """The tangent, also where it is zero."""
+        if value in self.dots:
+            return self.dots[value]
+        if not isinstance(value.type, Array):
+            return self.builder.const(0.0)
+        return self.zeros(value)
+
+    def zeros(self, array: Value) -> Value:
+        out = dot_of(array)
+        self.builder.add(Alloc(out, (), self.builder.const(0.0), array, span=self.builder.span))
+        return out
+
+    def new_dot(self, value: Value) -> Value:
+        self.dots[value] = dot_of(value)
+        return self.dots[value]
+
+    def start(self, params: Iterable[Value]) -> None:
+        """Memory from the caller whose tangent is not given starts with one of zeros."""
+        for param in params:
+            if isinstance(param.type, Array) and param not in self.dots and self.varies(param):
+                self.dots[param] = self.zeros(param)
+
+    # -- operations --------------------------------------------------------------------------------------------------
+
+    def block(self, block: Block, chosen: Sequence[int]) -> Block:
+        """The block with tangents, which yields those of the chosen values too, before what says whether to stop."""
+        with self.builder.block() as operations:
+            self.operations(block)
+            more = [self.dot(block.yields[k]) for k in chosen]
+        return Block(tuple(operations), (*block.yields, *more))
+
+    def operations(self, block: Block) -> None:
+        for operation in block.operations:
+            self.builder.span = operation.span
+            try:
+                self.operation(operation)
+            except DifferentiationError as error:
+                self.problems += error.problems
+
+    def operation(self, operation: Operation) -> None:
+        match operation:
+            case If():
+                self.branch(operation)
+                return
+            case Loop():
+                self.loop(operation)
+                return
+            case Call():
+                self.call(operation)
+                return
+        self.builder.add(operation)
+        match operation:
+            case Apply():
+                self.apply(operation)
+            case Load():
+                if operation.out in self.active and self.varies(operation.array):
+                    loaded = self.builder.load(self.dot(operation.array), operation.indices, dot_of(operation.out).name)
+                    self.dots[operation.out] = self.builder.cast(loaded, FLOAT)
+            case Store():
+                self.store(operation)
+            case Alloc():
+                if self.varies(operation.out):
+                    fill = None if operation.fill is None else self.dot(operation.fill)
+                    self.builder.add(replace(operation, out=self.new_dot(operation.out), fill=fill))
+            case Copy():
+                self.copy(operation)
+            case View() | Transpose() | Reshape() | Grow():
+                if self.varies(operation.out):
+                    array = self.dot(operation.array)
+                    self.builder.add(replace(operation, out=self.new_dot(operation.out), array=array))
+            case NewStack():
+                if self.varies(operation.out):
+                    self.builder.add(replace(operation, out=self.new_dot(operation.out)))
+            case Push():
+                if self.varies(operation.stack):
+                    stack, value = self.dot(operation.stack), self.dot(operation.value)
+                    self.builder.add(replace(operation, stack=stack, value=value))
+            case Pop() | Peek():
+                if self.varies(operation.stack):
+                    stack = self.dot(operation.stack)
+                    self.builder.add(replace(operation, out=self.new_dot(operation.out), stack=stack))
+            case Library() | Custom():
+                self.by_rule(operation)
+
+    def apply(self, operation: Apply) -> None:
+        """The sum over the arguments: the derivative by the argument times its tangent."""
+        if operation.out not in self.active or not any(a in self.dots for a in operation.args):
+            return
+        rule = derivative_rule(operation.primitive)
+        if rule is None:
+            message = f"`{operation.primitive}` has no derivative rule"
+            raise DifferentiationError([Problem("SD301", message, operation.span)])
+        given = {**dict(zip(rule.parameters, operation.args, strict=True)), "out": operation.out}
+        names = names_of(rule, {n: functools.partial(_itself, v) for n, v in given.items()}, self.builder)
+        total: Value | None = None
+        for name, argument in zip(rule.parameters, operation.args, strict=True):
+            if name in rule.partials and argument in self.dots:
+                amount = times(self.dots[argument], rule.partials[name], names, self.builder)
+                if amount is not None:
+                    total = amount if total is None else self.builder.apply("add", total, amount)
+        if total is None:
+            return
+        if operation.out.name and not total.name and total not in self.builder.constants:
+            total.name = dot_of(operation.out).name
+        self.dots[operation.out] = total
+
+    def store(self, operation: Store) -> None:
+        if self.varies(operation.array) and not (operation.adds and operation.value not in self.dots):
+            self.builder.add(replace(operation, array=self.dot(operation.array), value=self.dot(operation.value)))
+
+    def copy(self, operation: Copy) -> None:
+        if not self.varies(operation.out):
+            return
+        if self.varies(operation.array):
+            array = self.dot(operation.array)
+            self.builder.add(replace(operation, out=self.new_dot(operation.out), array=array))
+        else:
+            self.dots[operation.out] = self.zeros(operation.out)
+
+    # -- control flow ------------------------------------------------------------------------------------------------
+
+    def branch(self, operation: If) -> None:
+        chosen = [k for k, out in enumerate(operation.outs) if self.varies(out)]
+        then, orelse = self.block(operation.then, chosen), self.block(operation.orelse, chosen)
+        outs = (*operation.outs, *(self.new_dot(operation.outs[k]) for k in chosen))
+        self.builder.add(replace(operation, then=then, orelse=orelse, outs=outs))
+
+    def loop(self, operation: Loop) -> None:
+        pairs = enumerate(zip(operation.params, operation.outs, strict=True))
+        chosen = [k for k, (param, out) in pairs if self.varies(param) or self.varies(out)]
+        inits = (*operation.inits, *(self.dot(operation.inits[k]) for k in chosen))
+        params = (*operation.params, *(self.new_dot(operation.params[k]) for k in chosen))
+        test = None if operation.test is None else self.block(operation.test, ())
+        body = self.block(operation.body, chosen)
+        count = len(operation.params)
+        own, stop, more = body.yields[:count], operation.body.yields[count:], body.yields[len(operation.body.yields) :]
+        outs = (*operation.outs, *(self.new_dot(operation.outs[k]) for k in chosen))
+        body = Block(body.operations, (*own, *more, *stop))
+        self.builder.add(replace(operation, params=params, inits=inits, test=test, body=body, outs=outs))
+
+    # -- functions ---------------------------------------------------------------------------------------------------
+
+    def call(self, operation: Call) -> None:
+        """A recursive function takes the tangents of all its floats, and gives those of its results."""
+        if not any(self.varies(v) for v in (*operation.args, *operation.outs)):
+            self.builder.add(operation)
+            return
+        floats = [k for k, a in enumerate(operation.args) if is_float(a.type)]
+        dots = [self.dot(operation.args[k]) for k in floats]
+        outs = [self.new_dot(out) for out in operation.outs if is_float(out.type)]
+        name, count = tangent_name(operation.function), len(operation.args)
+        writes = (*operation.writes, *(count + place for place, k in enumerate(floats) if k in operation.writes))
+        call = Call((*operation.outs, *outs), name, (*operation.args, *dots), writes, span=operation.span)
+        self.builder.add(call)
+
+    def by_rule(self, operation: Library | Custom) -> None:
+        """A call whose derivative is a function of its own."""
+        outs = [v for v in operation.outs if self.varies(v)]
+        given = [self.dots.get(a) if self.varies(a) else None for a in operation.args]
+        if not outs or all(d is None for d in given):
+            for out in outs:
+                if isinstance(out.type, Array):
+                    self.dots[out] = self.zeros(out)
+            return
+        rule = operation.rule if isinstance(operation, Custom) else LIBRARY[operation.function]
+        found = tangent_values(rule, self.builder, operation.args, operation.outs, given, operation.span)
+        checks = isinstance(operation, Custom) and rule.tangent is not None
+        for out, dot in zip(operation.outs, found, strict=True):
+            if dot is not None and self.varies(out):
+                if checks and isinstance(dot.type, Array):
+                    require_shape(dot, out, named(rule.tangent), self.builder, operation.span)
+                self.dots[out] = dot
+            elif isinstance(out.type, Array) and self.varies(out):
+                self.dots[out] = self.zeros(out)
+
+
+def _itself(value: Value) -> Value:
+    return value

@@ -1,0 +1,144 @@
+"""What users keep numbers in: tuples, lists, dictionaries and dataclasses; taken apart and put together again."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import enum
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from srcdiff.signature.enums import spelled
+
+_MAPPINGS = (dict, collections.OrderedDict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Layout:
+    """How a dictionary, a dataclass, or a list of other things than numbers is made: its class, and what it names."""
+
+    kind: type
+    names: tuple[str | int | enum.Enum, ...]
+    types: tuple[type, ...] = ()
+    """What the names are, where there are members of enums among them: some are equal to texts and integers."""
+    shadowed: tuple[str, ...] = ()
+    """What the class of a dataclass has, and this instance has something else in its place."""
+
+    @property
+    def is_mapping(self) -> bool:
+        return self.kind in _MAPPINGS
+
+    @property
+    def is_dataclass(self) -> bool:
+        return not self.is_mapping and self.kind is not list
+
+    def part(self, owner: str, k: int) -> str:
+        """How a part is written, where `owner` is the whole."""
+        name = self.names[k]
+        if isinstance(name, enum.Enum):
+            return f"{owner}[{spelled(name)}]"
+        return f"{owner}.{name}" if self.is_dataclass else f"{owner}[{name!r}]"
+
+    def variable(self, owner: str, k: int) -> str:
+        """What a part is called where it has a name of its own."""
+        name = self.names[k]
+        name = spelled(name) if isinstance(name, enum.Enum) else name
+        return re.sub(r"\W", "_", f"{owner}_{name}") if owner else ""
+
+    def taken_apart(self, value: Any) -> list[Any]:
+        return [getattr(value, str(n)) for n in self.names] if self.is_dataclass else [value[n] for n in self.names]
+
+    def made(self, items: Sequence[Any]) -> Any:
+        """Something of this layout; a dataclass as it would be after its `__init__`, which is not called.
+
+        >>> Layout(dict, ("w", "b")).made([1.0, 2.0])
+        {'w': 1.0, 'b': 2.0}
+        """
+        if self.is_mapping:
+            return self.kind(zip(self.names, items, strict=True))
+        if self.kind is list:
+            return list(items)
+        made: Any = object.__new__(self.kind)
+        for name, item in zip(self.names, items, strict=True):
+            object.__setattr__(made, str(name), item)
+        return made
+
+
+def is_key(value: Any) -> bool:
+    """Whether it can be a key of a dictionary that is taken apart."""
+    return type(value) in (str, int) or isinstance(value, enum.Enum)
+
+
+def mapping_layout(kind: type, keys: Iterable[str | int | enum.Enum]) -> Layout:
+    """The layout of a dictionary with these keys."""
+    names = tuple(keys)
+    plain = all(type(name) in (str, int) for name in names)
+    return Layout(kind, names, () if plain else tuple(map(type, names)))
+
+
+def layout_of(value: Any) -> Layout | None:
+    """The layout of a dictionary, a dataclass or a list; None for anything else, and for keys of other kinds."""
+    kind = type(value)
+    if kind in _MAPPINGS:
+        return mapping_layout(kind, value) if all(is_key(key) for key in value) else None
+    if kind is list:
+        return Layout(list, tuple(range(len(value))))
+    if dataclasses.is_dataclass(kind):
+        names = tuple([f.name for f in dataclasses.fields(kind)])
+        own = getattr(value, "__dict__", ())
+        shadowed = [n for n in own if n not in names and hasattr(kind, n)] if len(own) > len(names) else ()
+        return Layout(kind, names, shadowed=tuple(shadowed))
+    return None
+
+
+def parts_of(value: Any) -> list[Any] | None:
+    """What a tuple, a list, a dictionary or a dataclass holds; None for anything else."""
+    if isinstance(value, tuple | list):
+        return list(value)
+    layout = layout_of(value)
+    return None if layout is None else layout.taken_apart(value)
+
+
+def own_methods(kind: type) -> set[str]:
+    """What a class of named tuples, or one above it that the user wrote, defines itself.
+
+    >>> class Vector(collections.namedtuple("Vector", "x y")):
+    ...     def __add__(self, other):
+    ...         return Vector(self.x + other.x, self.y + other.y)
+    >>> "__add__" in own_methods(Vector), "__new__" in own_methods(Vector)
+    (True, False)
+    """
+    found: set[str] = set()
+    for c in kind.__mro__:
+        if issubclass(c, tuple) and c is not tuple:
+            found |= set(vars(c)) - ({"__new__"} if "_fields" in vars(c) else set())  # which comes with the fields
+    return found
+
+
+def is_plain_tuple(kind: type) -> bool:
+    """Whether a class of tuples keeps its elements, and gives and compares them, as tuples do."""
+    return kind is tuple or (hasattr(kind, "_fields") and not own_methods(kind) & _OF_TUPLES)
+
+
+_OF_TUPLES = {"__new__", "__iter__", "__len__", "__getitem__", "__bool__", "__contains__", "__getattribute__"}
+_OF_TUPLES |= {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
+
+
+def remade(value: Any, items: Sequence[Any]) -> Any:
+    """A structure like the value, of other parts.
+
+    >>> remade({"w": 1.0, "b": (2.0, 3.0)}, [4.0, 5.0])
+    {'w': 4.0, 'b': 5.0}
+    """
+    if isinstance(value, tuple):
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    layout = layout_of(value)
+    assert layout is not None
+    return layout.made(items)
+
+
+def place_of(value: Any, k: int, owner: str) -> str:
+    """How the part is written, where `owner` is the whole."""
+    layout = layout_of(value)
+    return f"{owner}[{k}]" if layout is None else layout.part(owner, k)

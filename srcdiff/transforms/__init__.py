@@ -1,1 +1,0 @@
-"""Step 4, from IR to IR. Comes in: a program and facts about it. Goes out: another program."""

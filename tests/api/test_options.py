@@ -1,0 +1,180 @@
+"""Options that are not what they can be are refused, with the values that they can have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import srcdiff
+from srcdiff import cuda
+from srcdiff.diagnostics.options import compile_options
+
+X = np.array([1.0, 2.0])
+
+
+def cubes(x):
+    return np.sum(x**3)
+
+
+def square(x):
+    return x * x
+
+
+# What makes derivatives with options for how they are compiled.
+MAKERS: dict[str, Callable[..., Any]] = {
+    "grad": lambda **o: srcdiff.grad(cubes, **o),
+    "value_and_grad": lambda **o: srcdiff.value_and_grad(cubes, **o),
+    "differentiable": lambda **o: srcdiff.differentiable(cubes, **o),
+    "decorator": lambda **o: srcdiff.differentiable(**o)(cubes),
+    "method": lambda **o: srcdiff.differentiable(cubes).grad(**o),
+    "jvp": lambda **o: srcdiff.jvp(cubes, (X,), (X,), **o),
+    "vjp": lambda **o: srcdiff.vjp(cubes, X, **o),
+    "hvp": lambda **o: srcdiff.hvp(cubes, **o),
+    "hessian": lambda **o: srcdiff.hessian(cubes, **o),
+    "jacobian": lambda **o: srcdiff.jacobian(square, **o),
+    "batched": lambda **o: srcdiff.batched(cubes, **o),
+    "check": lambda **o: srcdiff.check(cubes, X, **o),
+}
+
+# Wrong values of options that all of them have.
+COMMON: list[tuple[str, Any, str]] = [
+    ("backend", "cython", "`backend` is 'numba', 'python' or 'cuda', not 'cython'"),
+    ("backend", None, "`backend` is 'numba', 'python' or 'cuda', not None"),
+    ("fastmath", "yes", "`fastmath` is True, False or a set of 'afn', .* not 'yes'"),
+    ("fastmath", {"quick"}, "`fastmath` is True, False or a set of 'afn', .* not {'quick'}"),
+    ("fastmath", ["nsz"], r"`fastmath` is True, False or a set of 'afn', .* not \['nsz'\]"),
+    ("error_model", "c", "`error_model` is 'numpy' or 'python', not 'c'"),
+    ("boundscheck", 1, "`boundscheck` is None, True or False, not 1"),
+    ("cache", "no", "`cache` is None, True or False, not 'no'"),
+    ("threads", 4, "`threads` is an option of the backend 'cuda'"),
+    ("steps", 1e-3, "there is no option `steps`; there are fastmath, error_model, boundscheck, cache"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "said"), COMMON)
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_options_of_all_derivatives_are_checked(make: Callable[..., Any], name: str, value: Any, said: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=said):
+        make(**{name: value})
+
+
+@pytest.mark.parametrize("make", [make for name, make in MAKERS.items() if name != "batched"])
+def test_derivatives_say_that_they_have_no_threads(make: Callable[..., Any]) -> None:
+    with pytest.raises(ValueError, match=r"`parallel` is False \(a derivative runs in one thread, `batched"):
+        make(parallel=True)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: srcdiff.jacobian(square, directions=-1), "`directions` is None or a positive integer, not -1"),
+        (lambda: srcdiff.jacobian(square, directions=0), "`directions` is None or a positive integer, not 0"),
+        (lambda: srcdiff.jacobian(square, directions=2.0), "`directions` is None or a positive integer, not 2.0"),
+        (lambda: srcdiff.jacobian(square, directions=True), "`directions` is None or a positive integer, not True"),
+        (lambda: srcdiff.hessian(cubes, directions=-1), "`directions` is None or a positive integer, not -1"),
+        (lambda: srcdiff.jacobian(square, mode="reverse", directions=2), "`directions` are those of .* forward mode"),
+        (lambda: srcdiff.jacobian(square, mode="backward"), "`mode` is None, 'forward' or 'reverse', not 'backward'"),
+        (lambda: srcdiff.source(cubes, mode="grad"), "`mode` is 'reverse', 'forward', 'pullback' or 'primal', not"),
+        (lambda: srcdiff.source(cubes, with_value="no"), "`with_value` is True or False, not 'no'"),
+        (lambda: srcdiff.grad(cubes, has_aux="yes"), "`has_aux` is True or False, not 'yes'"),
+        (lambda: srcdiff.grad(cubes, mode="forward"), "there is no option `mode`"),
+        (lambda: srcdiff.grad(cubes, with_value=True), "there is no option `with_value`"),
+        (lambda: srcdiff.differentiable(cubes, with_value=False), "there is no option `with_value`"),
+        (lambda: srcdiff.check(cubes, X, order=3), "`order` is 1 or 2, not 3"),
+        (lambda: srcdiff.batched(cubes, shared="all"), "`shared` is 'each' or 'sum', not 'all'"),
+        (lambda: srcdiff.batched(cubes, parallel=4), "`parallel` is True or False, not 4"),
+        (lambda: srcdiff.batched(srcdiff.grad(cubes), backend="python"), "was made with its own options: `backend`"),
+        (lambda: srcdiff.export(cubes, mode="gradient"), "`mode` is 'grad', .* or 'primal', not 'gradient'"),
+        (lambda: srcdiff.export(cubes, plain="yes"), "`plain` is True or False, not 'yes'"),
+        (lambda: srcdiff.export(srcdiff.grad(cubes), mode="hvp"), "was made with its own `mode` and `wrt`"),
+        (lambda: srcdiff.export(srcdiff.grad(cubes), wrt=0), "was made with its own `mode` and `wrt`"),
+        (lambda: srcdiff.benchmark(cubes, X, seconds=-1.0), "`seconds` is a number, zero or more, not -1.0"),
+        (lambda: srcdiff.benchmark(cubes, X, seconds=float("nan")), "`seconds` is a number, zero or more, not nan"),
+        (lambda: srcdiff.benchmark(cubes, X, wrt="y"), "`cubes` has no argument `y`; it has x"),
+    ],
+)
+def test_options_of_one_function_are_checked(call: Callable[[], Any], said: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=said):
+        call()
+
+
+@pytest.mark.parametrize("wrt", [None, 1.5, True, (0, None), ("x", 2.0), {"x": 1}, {"x"}])
+@pytest.mark.parametrize("make", [srcdiff.grad, srcdiff.hvp, srcdiff.hessian, srcdiff.jacobian])
+def test_wrt_is_a_position_or_a_name_or_several(make: Callable[..., Any], wrt: Any) -> None:
+    with pytest.raises(TypeError, match="`wrt` is the position or the name of an argument, or a tuple of those, not "):
+        make(cubes, wrt)
+
+
+def test_positions_may_be_numbers_of_numpy() -> None:
+    one, several = np.int64(0), (np.int64(0),)
+
+    assert srcdiff.grad(cubes, one, backend="python")(X).tolist() == [3.0, 12.0]
+    assert srcdiff.jacobian(square, one, backend="python")(X).tolist() == [[2.0, 0.0], [0.0, 4.0]]
+    assert srcdiff.hvp(cubes, one, backend="python")(X, X).tolist() == [6.0, 24.0]
+    assert srcdiff.vjp(cubes, X, wrt=one, backend="python")[1](1.0).tolist() == [3.0, 12.0]
+    (bar,) = srcdiff.vjp(cubes, X, wrt=several, backend="python")[1](1.0)
+    assert bar.tolist() == [3.0, 12.0]
+    srcdiff.check(cubes, X, wrt=one, backend="python")
+
+
+@pytest.mark.parametrize("backend", ["python", "cuda"])
+def test_what_a_backend_cannot_do_is_refused(backend: str) -> None:
+    with pytest.raises(ValueError, match=f"`error_model` cannot be 'python' on the backend '{backend}'"):
+        compile_options(backend, {"error_model": "python"})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("threads", 0, "`threads` is None or an integer from 1 to 1024, not 0"),
+        ("threads", 2048, "`threads` is None or an integer from 1 to 1024, not 2048"),
+        ("blocks", -1, "`blocks` is None or a positive integer, not -1"),
+        ("blocks", 1.5, "`blocks` is None or a positive integer, not 1.5"),
+        ("memory_limit", 0, "`memory_limit` is None or a positive number of bytes, not 0"),
+        ("memory_limit", "1 GB", "`memory_limit` is None or a positive number of bytes, not '1 GB'"),
+        ("stream", "main", "`stream` is 0 or a stream of `numba.cuda`, not 'main'"),
+        ("boundscheck", True, "`boundscheck` cannot be True on the backend 'cuda'"),
+    ],
+)
+def test_options_of_launches_are_checked(name: str, value: Any, said: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=said):
+        compile_options("cuda", {name: value})
+
+
+@pytest.mark.parametrize(
+    ("launch", "said"),
+    [
+        ((0, 4), "`blocks` is a positive integer, or a tuple of up to three, not 0"),
+        ((2, -1), "`threads` is a positive integer, or a tuple of up to three, not -1"),
+        ((2, (4, 0)), r"`threads` is a positive integer, or a tuple of up to three, not \(4, 0\)"),
+        (((1, 1, 1, 1), 4), "`blocks` is a positive integer, or a tuple of up to three"),
+        ((2, 4.0), "`threads` is a positive integer, or a tuple of up to three, not 4.0"),
+        ((2,), r"a launch has a number of blocks, and one of threads in a block: not \(2,\)"),
+        (2, "a launch has a number of blocks, and one of threads in a block: not 2"),
+    ],
+)
+def test_launches_of_kernels_are_checked(launch: Any, said: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=said):
+        cuda.spreads_of(launch)
+
+
+def test_types_of_functions_for_kernels_are_checked() -> None:
+    with pytest.raises(TypeError, match=r"`types` .* not 'complex128'"):
+        cuda.grad(lambda x: x * x, types=("complex128",))
+    with pytest.raises(TypeError, match=r"`types` .* not 'number'"):
+        cuda.grad(lambda x: x * x, types=("number",))
+
+
+@pytest.mark.numba
+@pytest.mark.parametrize("flags", [{"nsz"}, frozenset({"nsz"}), set(), False, True])
+def test_flags_of_fastmath_are_taken_by_all(flags: Any) -> None:
+    assert srcdiff.jvp(cubes, (X,), (X,), fastmath=flags, cache=False)[1] == 27.0
+
+
+def test_more_directions_than_there_are_numbers_give_the_same() -> None:
+    few = srcdiff.jacobian(square, directions=1000, mode="forward", backend="python")
+    assert few(X).tolist() == [[2.0, 0.0], [0.0, 4.0]]
+    assert list(few.sweeps) == [2]
