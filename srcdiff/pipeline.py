@@ -30,6 +30,16 @@ from srcdiff.passes.init_stores import start_from_zeros
 from srcdiff.passes.loop_fusion import fuse, straighten
 from srcdiff.passes.loop_normalization import count_from_zero
 from srcdiff.passes.manager import Pass, each
+from srcdiff.passes.reverse_mode import (
+    add_shadow_references,
+    count_iterations,
+    plan_storage,
+    rename_arrays,
+    sweeping,
+    take_snapshots,
+    write_forward_sweep,
+    write_reverse_sweep,
+)
 from srcdiff.passes.scalar_replacement import elements_in_registers
 from srcdiff.passes.scatter_to_gather import gather
 from srcdiff.passes.shape_checks import leave_out_checks_of_shapes
@@ -99,6 +109,21 @@ FUSION = (
     *CLEAN_UP,
 )
 
+
+def sweeps(when: Callable[[Any], bool], check: Callable[[Any], None] = lambda state: None) -> tuple[Pass, ...]:
+    """Reverse mode, of the function and of those that it calls."""
+    return (
+        Pass("iteration counts", sweeping(count_iterations), "loops of unknown length count their iterations", when),
+        Pass("snapshots", sweeping(take_snapshots), "copy what a custom rule reads and is overwritten later", when),
+        Pass("adjoint checks", check, "arrays that carry derivatives have adjoints", when),
+        Pass("shadow references", sweeping(add_shadow_references), "references to adjoints follow theirs", when),
+        Pass("storage plan", sweeping(plan_storage), "decide what is kept, computed again, or restored", when),
+        Pass("array renaming", sweeping(rename_arrays), "new arrays for buffers where that keeps less", when),
+        Pass("forward sweep", sweeping(write_forward_sweep), "the program, which stores what is kept", when),
+        Pass("reverse sweep", sweeping(write_reverse_sweep), "the program backwards, by the adjoint rules", when),
+    )
+
+
 DIFFERENTIATE = (
     *CLEAN_UP,
     Pass("element sinking", each(compute_where_picked, wrt), "compute an element where an index selects it", REVERSE),
@@ -106,8 +131,9 @@ DIFFERENTIATE = (
     *FUSION,
     Pass("code sinking", each(sink_into_branches, wrt), "compute in a branch what only it differentiates", REVERSE),
     Pass("primal", note_primal, "the program that the derivative is of is settled"),
-    Pass("reverse mode", derivative.reverse_mode, "forward sweep, then reverse sweep", mode("reverse")),
-    Pass("pullback", derivative.pull_back, "the same, from adjoints that are given", mode("pullback")),
+    Pass("gradient", derivative.start_gradient, "reverse mode, from one result", mode("reverse")),
+    Pass("pullback", derivative.start_pullback, "reverse mode, from adjoints that are given", mode("pullback")),
+    *sweeps(REVERSE),
     Pass("forward mode", derivative.forward_mode, "a tangent beside every active value", mode("forward")),
 )
 OPTIMIZE = (
@@ -150,7 +176,8 @@ KERNEL_PASSES: Sequence[Pass] = (
     *CLEAN_UP_KERNEL,
     Pass("races", kernels.check_races, "refuse threads that race or miss a barrier"),
     Pass("guard opening", kernels.open_guard, "take the kernel out of its guard", kernels.differentiated),
-    Pass("kernel adjoint", kernels.reverse_kernel, "forward sweep, then reverse sweep", kernels.differentiated),
+    Pass("kernel adjoint", kernels.start_reversal, "reverse mode, for each thread", kernels.differentiated),
+    *sweeps(kernels.differentiated, kernels.check_adjoints),
     *CLEAN_UP_KERNEL,
     Pass("loop reversal", each(straighten), "loops with independent iterations run forwards", kernels.alone),
     Pass("loop fusion", each(fuse), "loops over the same range share one body", kernels.alone),

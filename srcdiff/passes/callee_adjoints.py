@@ -10,7 +10,7 @@ from srcdiff.diagnostics import DifferentiationError, Problem
 from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.nodes import Block, Call, Function, Value, walk
 from srcdiff.ir.types import FLOAT, Array, is_float
-from srcdiff.passes.reverse_mode import Reverse, copied_first
+from srcdiff.passes.reverse_mode import Reversal, copied_first
 from srcdiff.passes.shadows import list_storage
 
 
@@ -45,12 +45,10 @@ def _written_parameters(function: Function) -> set[int]:
     return {k for k, p in enumerate(function.params) if p in written}
 
 
-def adjoints_of_callees(callees: Sequence[Function]) -> tuple[dict[str, Any], tuple[Function, ...]]:
-    """For each recursive function its adjoint; gives them by name, and all the functions to write."""
+def reversals_of_callees(callees: Sequence[Function]) -> tuple[dict[str, Any], list[Reversal]]:
+    """For each recursive function its adjoint, by its name, and the reversal that makes it."""
     known: dict[str, Any] = {c.name: Callee(f"{c.name}_adjoint") for c in callees}
-    written: list[Function] = list(callees)
-    written += [_adjoint(callee, known) for callee in callees]
-    return known, tuple(written)
+    return known, [_reversal(callee, known) for callee in callees]
 
 
 def _seed(result: Value) -> Value:
@@ -59,14 +57,17 @@ def _seed(result: Value) -> Value:
     return Value(type_, f"{result.name or 'result'}_bar".replace("%", ""))
 
 
-def _adjoint(callee: Function, known: dict[str, Any]) -> Function:
+def _reversal(callee: Function, known: dict[str, Any]) -> Reversal:
     lists = list_storage(callee, points_to(callee))
     callee, _ = copied_first(callee, lists & set(callee.params))  # their adjoints move, those of parameters stay
     results = [v for v in callee.body.yields if is_float(v.type)]
-    seeds = [(v, _seed(v)) for v in results]
-    floats = [p for p in callee.params if is_float(p.type)]
+    seeds = tuple((v, _seed(v)) for v in results)
+    floats = tuple(p for p in callee.params if is_float(p.type))
     shadows = {p: Value(p.type, f"{p.name}_bar") for p in callee.params if Callee.has_shadow(p)}
-    function = Reverse(callee, floats, seeds, known, shadows).run((), f"{callee.name}_adjoint")
     params = (*callee.params, *(seed for _, seed in seeds), *shadows.values())
-    scalars = tuple(y for y, p in zip(function.body.yields, floats, strict=True) if not isinstance(p.type, Array))
-    return Function(function.name, params, Block(function.body.operations, scalars), tuple(shadows.values()))
+
+    def finish(adjoint: Function) -> Function:
+        scalars = tuple(y for y, p in zip(adjoint.body.yields, floats, strict=True) if not isinstance(p.type, Array))
+        return Function(adjoint.name, params, Block(adjoint.body.operations, scalars), tuple(shadows.values()))
+
+    return Reversal(callee, floats, seeds, f"{callee.name}_adjoint", callees=known, given=shadows, finish=finish)

@@ -12,6 +12,7 @@ from srcdiff.frontend.capture import Captured
 from srcdiff.frontend.nested_derivatives import Reading
 from srcdiff.ir.nodes import Function, Loop, Value
 from srcdiff.passes.manager import State
+from srcdiff.passes.reverse_mode import Reversal
 from srcdiff.passes.workspace_parameters import Room
 
 
@@ -67,6 +68,10 @@ class Compilation(State):
     module: Any = None
     """The text, once it is written."""
     warnings: list[str] = field(default_factory=list)
+    reversals: tuple[Reversal, ...] = ()
+    """The functions that are being reversed: the main one, and those it calls."""
+    reversed_callees: tuple[Function, ...] = ()
+    """Those that it calls, as they are."""
     differentiated: Function | None = None
     """The program that the derivative is of."""
     decisions: Decisions = field(default_factory=Decisions)

@@ -12,43 +12,38 @@ from srcdiff.ir.nodes import Block, Function, Value
 from srcdiff.ir.primitives import RESERVED
 from srcdiff.ir.types import Array, is_float
 from srcdiff.passes.batch_loop import for_each
-from srcdiff.passes.callee_adjoints import adjoints_of_callees, refuse_shared_memory
+from srcdiff.passes.callee_adjoints import refuse_shared_memory, reversals_of_callees
 from srcdiff.passes.compilation import Compilation
 from srcdiff.passes.custom_adjoints import rules_share_no_memory
 from srcdiff.passes.product_loops import products_as_loops
 from srcdiff.passes.requested import are_lengths, chosen, leaves, output_of, outputs_with_written, with_lists_cut
-from srcdiff.passes.reverse_mode import Reverse, copied_first, gradient_of, protect_arguments, with_new_results
+from srcdiff.passes.reverse_mode import Reversal, copied_first, protect_arguments, with_new_results
 from srcdiff.passes.tangent import tangent_of, tangents_of_callees
 from srcdiff.passes.workspace_parameters import with_rooms
 
 
-def reverse_mode(state: Compilation) -> None:
+def start_gradient(state: Compilation) -> None:
+    """Set up the reversal of the function, from one result, and of the functions that it calls."""
     request = state.request
-    if request.mode != "reverse":
-        return
     wrt = [v for name in request.wrt for v in chosen(state, name)]  # integers there are why the result is none
     output = output_of(state)
     for name in request.wrt:
         state.warnings += zero_gradient(state.reading, state.main, name, chosen(state, name), output)
     check_rules(state)
-    callees, written = adjoints_of_callees(state.callees)
     name = free_name(state, f"{state.main.name}_{'value_and_grad' if request.with_value else 'grad'}")
-    keep_results = request.with_value or request.has_aux
-    state.added_to = _added_to(state)
-    mixed = {p for sites in points_to(state.main).values() if len(sites) > 1 for p in sites if p in state.added_to}
+    given = state.added_to = _added_to(state)
+    mixed = {p for sites in points_to(state.main).values() if len(sites) > 1 for p in sites if p in given}
     main, _ = copied_first(state.main, mixed)  # what is added to atomically, and what is not, are different arrays
-    state.main = gradient_of(
-        main,
-        wrt,
-        output,
-        with_results=keep_results,
-        name=name,
-        callees=callees,
-        given=state.added_to,
-        decisions=state.decisions,
-    )
-    state.main = with_new_results(state.main) if request.has_aux else state.main
-    state.callees = written
+    main, _ = protect_arguments(main)
+    returned = main.body.yields
+
+    def finish(adjoint: Function) -> Function:
+        adjoint = replace(adjoint, params=(*adjoint.params, *given.values()), written=tuple(given.values()))
+        return with_new_results(adjoint) if request.has_aux else adjoint
+
+    results = returned if request.with_value or request.has_aux else ()
+    reversal = Reversal(main, tuple(wrt), ((returned[output], None),), name, results, given=given, finish=finish)
+    _start(state, reversal)
 
 
 def _added_to(state: Compilation) -> dict[Value, Value]:
@@ -58,25 +53,25 @@ def _added_to(state: Compilation) -> dict[Value, Value]:
     return {v: Value(v.type, f"{v.name}_bar") for v in arrays}
 
 
-def pull_back(state: Compilation) -> None:
-    """The adjoints of arguments from those of all results, and of the arrays that the function writes into."""
-    if state.request.mode != "pullback":
-        return
+def start_pullback(state: Compilation) -> None:
+    """Set up the reversal from the adjoints of all results, and of the arrays that the function writes into."""
     check_rules(state)
     wrt = [v for name in state.request.wrt for v in chosen(state, name)]
     main, copies = protect_arguments(with_lists_cut(state.main, state.reading.result))
     floats = [v for v in outputs_with_written(state, main, copies) if is_float(v.type)]
-    seeds = list(zip(floats, [v for x in state.further.values() for v in leaves(x, state.reading)], strict=True))
-    callees, written = adjoints_of_callees(state.callees)
-    name = free_name(state, f"{state.main.name}_pullback")
-    state.main = Reverse(main, wrt, seeds, callees, decisions=state.decisions).run((), name)
-    state.callees = written
+    seeds = zip(floats, [v for x in state.further.values() for v in leaves(x, state.reading)], strict=True)
+    _start(state, Reversal(main, tuple(wrt), tuple(seeds), free_name(state, f"{state.main.name}_pullback")))
+
+
+def _start(state: Compilation, reversal: Reversal) -> None:
+    callees, reversals = reversals_of_callees(state.callees)
+    reversal.callees, reversal.decisions = callees, state.decisions
+    state.reversals, state.reversed_callees = (reversal, *reversals), state.callees
+    state.main = reversal.function
 
 
 def forward_mode(state: Compilation) -> None:
     """The tangents of all results, and of the arrays that the function writes into, from those of arguments."""
-    if state.request.mode != "forward":
-        return
     check_rules(state)
     wrt = [v for name in state.request.wrt for v in chosen(state, name)]
     dots = [v for x in state.further.values() for v in leaves(x, state.reading)]

@@ -1,10 +1,15 @@
-"""From a program to its gradient: forward sweep, reverse sweep, one function."""
+"""Reverse mode: from a program to its adjoint, step by step. `STEPS` has them in order, and `pipeline.py` names them.
+
+primal            forward sweep                 reverse sweep
+y = sin(x)        y = sin(x)                    x_bar += cos(x) * y_bar
+x = x * y         kept = x; x = x * y           x_bar, y_bar = x_bar * y, y_bar + x_bar * kept
+"""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from srcdiff.analyses.activity import Activity, activity
@@ -24,6 +29,7 @@ from srcdiff.ir.nodes import (
     Load,
     Loop,
     Operation,
+    Program,
     Store,
     Value,
     substituted,
@@ -31,7 +37,7 @@ from srcdiff.ir.nodes import (
 )
 from srcdiff.ir.types import INT, Array
 from srcdiff.passes.adjoint import Adjoint, Seeds
-from srcdiff.passes.array_renaming import Buffer, buffers_to_renew, renew
+from srcdiff.passes.array_renaming import buffers_to_renew, renew
 from srcdiff.passes.forward_sweep import Keeper, save_overwritten
 from srcdiff.passes.shadows import add_shadows, list_storage
 from srcdiff.passes.snapshots import keep_what_calls_read
@@ -66,83 +72,49 @@ def with_new_results(function: Function) -> Function:
     return replace(function, body=Block((*function.body.operations, *copies.values()), tuple(yields)))
 
 
-def count_turns(block: Block) -> Block:
-    """Loops of unknown length count their turns."""
-    operations: list[Operation] = []
-    for operation in block.operations:
-        match operation:
-            case If():
-                operation = replace(operation, then=count_turns(operation.then), orelse=count_turns(operation.orelse))
-            case Loop():
-                count = operation.count if operation.counted or operation.count is not None else Value(INT, "turns")
-                operation = replace(operation, body=count_turns(operation.body), count=count)
-        operations.append(operation)
-    return Block(tuple(operations), block.yields)
+def _unchanged(function: Function) -> Function:
+    return function
 
 
 @dataclass(slots=True)
-class _Attempt:
-    """A plan under the assumption that some memory is put back by the reverse sweep."""
+class Reversal:
+    """A function on its way to its adjoint, and what the steps have found out about it."""
 
     function: Function
-    structure: Structure
-    restores: dict[Store, Value]
-    copies: dict[Call, list[tuple[Value, Value]]]
-    plan: Plan
+    """The program as the last step has left it."""
+    wrt: tuple[Value, ...]
+    seeds: Seeds
+    """The outputs, each with the parameter for its adjoint, or None for one."""
+    name: str
+    """What the adjoint is called."""
+    results: tuple[Value, ...] = ()
+    """What the adjoint returns before the gradients."""
+    callees: dict[str, Any] = field(default_factory=dict)
+    given: dict[Value, Value] = field(default_factory=dict)
+    """The adjoints of arrays that the caller passes in, to be added to."""
+    finish: Callable[[Function], Function] = _unchanged
+    """What is done with the adjoint at the end."""
+    decisions: Decisions = field(default_factory=Decisions)
+    active: Activity = field(init=False)
+    twins: dict[Value, Value] = field(init=False)
+    """References, with the references to their adjoints."""
+    lists: frozenset[Value] = field(init=False)
+    """Arrays that hold the elements of lists."""
+    handed_back: frozenset[Value] = field(init=False)
+    """Arrays that loops make anew and pass on: their adjoints go the other way."""
+    returned: frozenset[Value] = field(init=False)
+    """The memory of the results: the reverse sweep must leave it as it is."""
+    chosen: Attempt = field(init=False)
+    keeper: Keeper = field(init=False)
 
+    @property
+    def sites(self) -> dict[Value, Sites]:
+        return points_to(self.function)
 
-class Reverse:
-    """The gradient of a function with respect to some of its parameters."""
-
-    def __init__(
-        self,
-        function: Function,
-        wrt: Sequence[Value],
-        seeds: Seeds,
-        callees: dict[str, Any],
-        given: dict[Value, Value] | None = None,
-        decisions: Decisions | None = None,
-    ) -> None:
-        """`given` are the adjoints of arrays that the caller passes in, to be added to."""
-        self.given = given or {}
-        self.decisions = decisions or Decisions()
-        self.wrt, self.seeds, self.callees = tuple(wrt), tuple(seeds), callees
-        outputs = [*(v for v, _ in seeds), *self.given]
-        function = replace(function, body=count_turns(function.body))
-        self.sites: dict[Value, Sites] = points_to(function)
-        self.active: Activity = activity(function, self.wrt, outputs, self.sites)
-        copied = keep_what_calls_read(function, self.active, self.sites)
-        if copied is not function:
-            function = copied
-            self.sites = points_to(function)
-            self.active = activity(function, self.wrt, outputs, self.sites)
-        self.lists = list_storage(function, self.sites)
-        self.handed_back = self.lists | (frozenset() if self.given else owned_memory(function))
-        self.function, self.twins = add_shadows(function, self.active, self.given, self.handed_back)
-        self.sites = points_to(self.function)
-        self.active = Activity(self.active.values | set(self.twins.values()), self.sites)
-
-    def run(self, results: Sequence[Value], name: str) -> Function:
-        """The function that gives `results` and, after them, the adjoint of each parameter in `wrt`."""
-        added = [o.array for o in walk(self.function.body) if isinstance(o, Store) and o.atomic]  # by any thread
-        self.returned = frozenset(s for v in (*results, *added) for s in self.sites.get(v, frozenset()))
-        best, chosen = self.choose_buffers(self.choose())
-        return best.written(chosen, results, name)
-
-    def written(self, chosen: _Attempt, results: Sequence[Value], name: str) -> Function:
-        keeper = Keeper(chosen.function, chosen.structure, chosen.plan)
-        forward = keeper.run()
-        adjoint = self.adjoint(chosen.structure, chosen.restores, keeper.plan, keeper)
-        adjoint.copies = chosen.copies
-        adjoint.top.adjoints.update(self.given)
-        mirror = adjoint.run(self.seeds)
-        self.decisions.repeated |= adjoint.repeated
-        bars = [self.gradient(v, adjoint) for v in self.wrt]
-        operations: list[Operation] = list(forward.operations)
-        if mirror.operations:
-            operations = [Comment("forward sweep"), *operations, Comment("reverse sweep"), *mirror.operations]
-        params = (*self.function.params, *(s for _, s in self.seeds if s is not None))
-        return Function(name, params, Block(tuple(operations), (*results, *bars)))
+    def taking_adjoints(self) -> Function:
+        """The function, on its way, with the adjoints that are given among its parameters."""
+        lacking = [bar for bar in self.given.values() if bar not in self.function.params]
+        return replace(self.function, params=(*self.function.params, *lacking)) if lacking else self.function
 
     def is_active(self, param: Value) -> bool:
         """Whether a derivative by the parameter may be other than zero."""
@@ -155,131 +127,233 @@ class Reverse:
             found = adjoint.collected.get(value, adjoint.top.adjoints.get(value))
             return adjoint.builder.const(0.0) if found is None else found
 
-    def adjoint(
-        self, structure: Structure, restores: dict[Store, Value], plan: Plan | None, keeper: Keeper | None
-    ) -> Adjoint:
+    def adjoint(self, attempt: Attempt, plan: Plan | None = None, keeper: Keeper | None = None) -> Adjoint:
+        """What writes the reverse sweep; without a plan, what it would ask for."""
         storage = {} if keeper is None else keeper.storage
         lifted = {} if keeper is None else keeper.lifted
-        adjoint = Adjoint(structure, self.active, self.twins, self.lists, restores, plan, storage, self.callees, lifted)
-        adjoint.wanted = set(self.wrt)
-        adjoint.handed_back = self.handed_back
-        return adjoint
-
-    # -- which memory the reverse sweep puts back --------------------------------------------------------------------
-
-    def choose(self) -> _Attempt:
-        best = self.attempt(self.seen_by_calls())
-        for group in self.groups(best):
-            restored = self.restored_by(best) | group
-            other = self.attempt(restored)
-            if other.plan.cost < best.plan.cost:
-                best = other
-        return best
-
-    def choose_buffers(self, chosen: _Attempt) -> tuple[Reverse, _Attempt]:
-        """The sweeps with new arrays in place of buffers, as far as that keeps less."""
-        best: tuple[Reverse, _Attempt] = self, chosen
-        for buffer in buffers_to_renew(self.function) if chosen.plan.kept else ():
-            other = best[0].renewing(buffer)
-            attempt = other.choose()
-            if attempt.plan.cost < best[1].plan.cost:
-                best = other, attempt
-        return best
-
-    def renewing(self, buffer: Buffer) -> Reverse:
-        """The same with a new array in place of a buffer; the adjoints stay where they are."""
-        other = copy.copy(self)
-        other.function, new = renew(self.function, buffer)
-        other.sites = points_to(other.function)
-        added = {new} if self.active.memory(buffer.param) else set()
-        other.active = Activity(self.active.values | added, other.sites)
-        if buffer.param in self.twins:
-            other.twins = {**self.twins, new: self.twins[buffer.param]}
-        return other
-
-    def seen_by_calls(self) -> frozenset[Value]:
-        """Memory that a recursive function reads and somebody writes: as it was, when the call is reversed."""
-        written = written_sites(self.function.body, self.sites)
-        found: frozenset[Value] = frozenset()
-        for operation in walk(self.function.body):
-            if isinstance(operation, Call):
-                for argument in operation.args:
-                    memory = self.sites.get(argument, frozenset())
-                    if memory & written:
-                        found |= self.connected(memory)
-        if found & self.returned:
-            message = "an array that a recursive function reads is written, and returned beside the result"
-            raise DifferentiationError([Problem("SD305", message, None)])
-        return found
-
-    def restored_by(self, attempt: _Attempt) -> frozenset[Value]:
-        found: set[Value] = set(self.seen_by_calls())
-        for store in attempt.restores:
-            found |= memory_of(store.array, self.sites)
-        return frozenset(found)
-
-    def groups(self, attempt: _Attempt) -> list[frozenset[Value]]:
-        """Memory of which loaded values are lost: putting it back may be cheaper than to keep them."""
-        found: dict[frozenset[Value], float] = {}
-        for value, cost in attempt.plan.lost.items():
-            definition = attempt.structure.definition.get(value)
-            if isinstance(definition, Load):
-                group = self.connected(memory_of(definition.array, self.sites))
-                if not group & (self.lists | self.returned):
-                    found[group] = found.get(group, 0.0) + cost
-        largest = sorted(found, key=lambda group: -found[group])[:_MOST_TRIED]
-        return [group for group in found if group in largest]
-
-    def connected(self, group: Sites) -> Sites:
-        """All memory that some reference may confuse with this."""
-        changed = True
-        while changed:
-            changed = False
-            for sites in self.sites.values():
-                if sites & group and not sites <= group:
-                    group, changed = group | sites, True
-        return group
-
-    def attempt(self, restored: frozenset[Value]) -> _Attempt:
-        restores: dict[Store, Value] = {}
-        copies: dict[Call, list[tuple[Value, Value]]] = {}
-        arrays: list[Value] = []
-        for operation in walk(self.function.body):
-            touched: tuple[Value, ...] = operation.args if isinstance(operation, Call) else ()
-            if isinstance(operation, Store):
-                touched = (operation.array,)
-            arrays += [a for a in touched if self.sites.get(a, frozenset()) & restored]
-        body = save_overwritten(self.function.body, arrays, restores, copies) if arrays else self.function.body
-        function = replace(self.function, body=body)
-        structure = structure_of(function)
-        adjoint = self.adjoint(structure, restores, None, None)
-        adjoint.copies = copies
-        adjoint.run(self.seeds)
-        for value in self.wrt:
-            self.gradient(value, adjoint)
-        still_there = StillThere(structure, self.sites)
-        planner = Planner(structure, self.sites, adjoint.demands, restored, restores.values(), still_there)
-        plan = replace(planner.plan(), idle=frozenset(adjoint.idle))
-        return _Attempt(function, structure, restores, copies, plan)
+        written = Adjoint(
+            attempt.structure,
+            self.active,
+            self.twins,
+            self.lists,
+            attempt.restores,
+            plan,
+            storage,
+            self.callees,
+            lifted,
+        )
+        written.wanted, written.handed_back, written.copies = set(self.wrt), self.handed_back, attempt.copies
+        return written
 
 
-def gradient_of(
-    function: Function,
-    wrt: Sequence[Value],
-    output: int,
-    *,
-    with_results: bool,
-    name: str,
-    callees: dict[str, Any],
-    given: dict[Value, Value],
-    decisions: Decisions | None = None,
-) -> Function:
-    """Value and gradient: the results of the function (if asked for), then a gradient for each chosen value.
+@dataclass(slots=True)
+class Attempt:
+    """A plan under the assumption that the reverse sweep restores some memory."""
 
-    The adjoints `given` are parameters that it adds to.
-    """
-    function, _ = protect_arguments(function)
-    results = function.body.yields
-    reverse = Reverse(function, wrt, [(results[output], None)], callees, given, decisions)
-    written = reverse.run(results if with_results else (), name)
-    return replace(written, params=(*written.params, *given.values()), written=tuple(given.values()))
+    function: Function
+    structure: Structure
+    restores: dict[Store, Value]
+    copies: dict[Call, list[tuple[Value, Value]]]
+    plan: Plan = field(init=False)
+
+
+# -- the steps -------------------------------------------------------------------------------------------------------
+
+
+def count_iterations(reversal: Reversal) -> None:
+    """Loops of unknown length count their iterations."""
+    reversal.function = replace(reversal.function, body=_counting(reversal.function.body))
+
+
+def _counting(block: Block) -> Block:
+    operations: list[Operation] = []
+    for operation in block.operations:
+        match operation:
+            case If():
+                operation = replace(operation, then=_counting(operation.then), orelse=_counting(operation.orelse))
+            case Loop():
+                count = operation.count if operation.counted or operation.count is not None else Value(INT, "turns")
+                operation = replace(operation, body=_counting(operation.body), count=count)
+        operations.append(operation)
+    return Block(tuple(operations), block.yields)
+
+
+def take_snapshots(reversal: Reversal) -> None:
+    """Find what is active, and copy what a call with a rule of its own reads and the program overwrites later."""
+    outputs = [*(v for v, _ in reversal.seeds), *reversal.given]
+    active = activity(reversal.function, reversal.wrt, outputs, reversal.sites)
+    copied = keep_what_calls_read(reversal.function, active, reversal.sites)
+    if copied is not reversal.function:
+        reversal.function = copied
+        active = activity(copied, reversal.wrt, outputs, reversal.sites)
+    reversal.active = active
+
+
+def add_shadow_references(reversal: Reversal) -> None:
+    """A reference that a branch or a loop chooses gets a twin: the reference to the adjoints."""
+    function = reversal.function
+    reversal.lists = list_storage(function, reversal.sites)
+    reversal.handed_back = reversal.lists | (frozenset() if reversal.given else owned_memory(function))
+    reversal.function, reversal.twins = add_shadows(function, reversal.active, reversal.given, reversal.handed_back)
+    reversal.active = Activity(reversal.active.values | set(reversal.twins.values()), reversal.sites)
+
+
+def plan_storage(reversal: Reversal) -> None:
+    """Decide what is kept, what is computed again, and which memory the reverse sweep restores."""
+    added = [o.array for o in walk(reversal.function.body) if isinstance(o, Store) and o.atomic]  # by any thread
+    sites = reversal.sites
+    reversal.returned = frozenset(s for v in (*reversal.results, *added) for s in sites.get(v, frozenset()))
+    reversal.chosen = _cheapest(reversal)
+
+
+def rename_arrays(reversal: Reversal) -> None:
+    """New arrays in place of buffers, as far as that keeps less; then save what is restored, as planned."""
+    for buffer in buffers_to_renew(reversal.function) if reversal.chosen.plan.kept else ():
+        other = copy.copy(reversal)
+        other.function, new = renew(reversal.function, buffer)
+        added = {new} if reversal.active.memory(buffer.param) else set()
+        other.active = Activity(reversal.active.values | added, other.sites)
+        if buffer.param in reversal.twins:  # the adjoints stay where they are
+            other.twins = {**reversal.twins, new: reversal.twins[buffer.param]}
+        other.chosen = _cheapest(other)
+        if other.chosen.plan.cost < reversal.chosen.plan.cost:
+            reversal.function, reversal.active = other.function, other.active
+            reversal.twins, reversal.chosen = other.twins, other.chosen
+    reversal.function = reversal.chosen.function
+
+
+def write_forward_sweep(reversal: Reversal) -> None:
+    """The program, with the values that the reverse sweep needs put where it finds them."""
+    chosen = reversal.chosen
+    reversal.keeper = Keeper(chosen.function, chosen.structure, chosen.plan)
+    forward = reversal.keeper.run()
+    reversal.function = replace(reversal.function, body=forward)
+
+
+def write_reverse_sweep(reversal: Reversal) -> None:
+    """The operations backwards, each with the adjoint of what it did; both sweeps become one function."""
+    adjoint = reversal.adjoint(reversal.chosen, reversal.keeper.plan, reversal.keeper)
+    adjoint.top.adjoints.update(reversal.given)
+    mirror = adjoint.run(reversal.seeds)
+    reversal.decisions.repeated |= adjoint.repeated
+    bars = [reversal.gradient(v, adjoint) for v in reversal.wrt]
+    operations: list[Operation] = list(reversal.function.body.operations)
+    if mirror.operations:
+        operations = [Comment("forward sweep"), *operations, Comment("reverse sweep"), *mirror.operations]
+    params = (*reversal.function.params, *(s for _, s in reversal.seeds if s is not None))
+    body = Block(tuple(operations), (*reversal.results, *bars))
+    reversal.function = reversal.finish(Function(reversal.name, params, body))
+
+
+STEPS = (
+    count_iterations,
+    take_snapshots,
+    add_shadow_references,
+    plan_storage,
+    rename_arrays,
+    write_forward_sweep,
+    write_reverse_sweep,
+)
+
+
+def reversed_function(reversal: Reversal) -> Function:
+    """All steps at once, for a function that is not the program: a rule, or a part of one."""
+    for step in STEPS:
+        step(reversal)
+    return reversal.function
+
+
+def sweeping(step: Callable[[Reversal], None]) -> Callable[[Any], None]:
+    """A pass that takes all functions of the program that are reversed one step further."""
+
+    def run(state: Any) -> None:
+        for reversal in state.reversals:
+            step(reversal)
+        main, *others = [reversal.taking_adjoints() for reversal in state.reversals]
+        state.program = Program(main, (*state.reversed_callees, *others))
+
+    return run
+
+
+# -- which memory the reverse sweep restores -------------------------------------------------------------------------
+
+
+def _cheapest(reversal: Reversal) -> Attempt:
+    best = _attempt(reversal, _seen_by_calls(reversal))
+    for group in _groups(reversal, best):
+        other = _attempt(reversal, _restored_by(reversal, best) | group)
+        if other.plan.cost < best.plan.cost:
+            best = other
+    return best
+
+
+def _seen_by_calls(reversal: Reversal) -> frozenset[Value]:
+    """Memory that a recursive function reads and somebody writes: as it was, when the call is reversed."""
+    sites = reversal.sites
+    written = written_sites(reversal.function.body, sites)
+    found: frozenset[Value] = frozenset()
+    for operation in walk(reversal.function.body):
+        if isinstance(operation, Call):
+            for argument in operation.args:
+                memory = sites.get(argument, frozenset())
+                if memory & written:
+                    found |= _connected(memory, sites)
+    if found & reversal.returned:
+        message = "an array that a recursive function reads is written, and returned beside the result"
+        raise DifferentiationError([Problem("SD305", message, None)])
+    return found
+
+
+def _restored_by(reversal: Reversal, attempt: Attempt) -> frozenset[Value]:
+    found: set[Value] = set(_seen_by_calls(reversal))
+    for store in attempt.restores:
+        found |= memory_of(store.array, reversal.sites)
+    return frozenset(found)
+
+
+def _groups(reversal: Reversal, attempt: Attempt) -> list[frozenset[Value]]:
+    """Memory of which loaded values are lost: to restore it may be cheaper than to keep them."""
+    found: dict[frozenset[Value], float] = {}
+    for value, cost in attempt.plan.lost.items():
+        definition = attempt.structure.definition.get(value)
+        if isinstance(definition, Load):
+            group = _connected(memory_of(definition.array, reversal.sites), reversal.sites)
+            if not group & (reversal.lists | reversal.returned):
+                found[group] = found.get(group, 0.0) + cost
+    largest = sorted(found, key=lambda group: -found[group])[:_MOST_TRIED]
+    return [group for group in found if group in largest]
+
+
+def _connected(group: Sites, sites: dict[Value, Sites]) -> Sites:
+    """All memory that some reference may confuse with this."""
+    changed = True
+    while changed:
+        changed = False
+        for memory in sites.values():
+            if memory & group and not memory <= group:
+                group, changed = group | memory, True
+    return group
+
+
+def _attempt(reversal: Reversal, restored: frozenset[Value]) -> Attempt:
+    restores: dict[Store, Value] = {}
+    copies: dict[Call, list[tuple[Value, Value]]] = {}
+    arrays: list[Value] = []
+    sites = reversal.sites
+    for operation in walk(reversal.function.body):
+        touched: tuple[Value, ...] = operation.args if isinstance(operation, Call) else ()
+        if isinstance(operation, Store):
+            touched = (operation.array,)
+        arrays += [a for a in touched if sites.get(a, frozenset()) & restored]
+    body = reversal.function.body
+    body = save_overwritten(body, arrays, restores, copies) if arrays else body
+    function = replace(reversal.function, body=body)
+    attempt = Attempt(function, structure_of(function), restores, copies)
+    adjoint = reversal.adjoint(attempt)
+    adjoint.run(reversal.seeds)
+    for value in reversal.wrt:
+        reversal.gradient(value, adjoint)
+    still_there = StillThere(attempt.structure, sites)
+    planner = Planner(attempt.structure, sites, adjoint.demands, restored, restores.values(), still_there)
+    attempt.plan = replace(planner.plan(), idle=frozenset(adjoint.idle))
+    return attempt

@@ -17,7 +17,7 @@ from srcdiff.ir.builder import Builder
 from srcdiff.ir.clone import inline, without_comments
 from srcdiff.ir.nodes import Alloc, Copy, Dim, Function, Reshape, Transpose, Value, View, walk
 from srcdiff.passes.custom_adjoints import read_rule
-from srcdiff.passes.reverse_mode import Reverse, protect_arguments
+from srcdiff.passes.reverse_mode import Reversal, protect_arguments, reversed_function
 from srcdiff.passes.simplify import simplify
 
 
@@ -39,9 +39,9 @@ def transposed(
     main, _ = protect_arguments(function.main)
     results = iter(main.body.yields)
     pairs = [(next(results), c) for c, given in zip(covectors, function.given, strict=True) if given]
-    seeds = [(result, Value(c.type)) for result, c in pairs if c is not None]
+    seeds = tuple((result, Value(c.type)) for result, c in pairs if c is not None)
     by = main.params[len(known) :]
-    turned = simplify(without_comments(Reverse(main, by, seeds, {}).run((), "transposed")))
+    turned = simplify(without_comments(reversed_function(Reversal(main, by, seeds, "transposed"))))
     if _reads(turned, set(by)):
         name = getattr(rule, "__name__", "the rule")
         message = f"`{name}` is not linear in `{', '.join(v.name for v in by)}`, so that it has no transpose"

@@ -187,7 +187,7 @@ def test_first_process_compiles_everything(warm):
     _, _, (found, warnings, steps) = warm
     assert results(found) == RIGHT
     assert compiled(found) == ALL
-    assert steps.count("reverse mode") == len(ALL)
+    assert steps.count("reverse sweep") == len(ALL)
     assert len(warnings) == 1
 
 
@@ -197,7 +197,7 @@ def test_second_process_compiles_nothing_and_says_the_same(warm):
     assert results(found) == RIGHT
     assert compiled(found) == []
     assert steps.count("load machine code") == len(ALL)
-    assert steps.count("reverse mode") == 1  # a rule is a function of the user that is read in this step
+    assert steps.count("reverse sweep") == 1  # a rule is a function of the user that is read in this step
     assert warnings == first[1]
     assert found["raises"][2] == "1000.0 is too large"
 
@@ -218,7 +218,7 @@ def test_lines_that_move_change_the_key_of_the_source_but_not_that_of_the_machin
     (project / "model.py").write_text(f"# moved\n{MODEL}")
     found, _, steps = run(project, cache, ["calls"])
     assert compiled(found) == []
-    assert "reverse mode" in steps
+    assert "reverse sweep" in steps
 
 
 def test_other_options_are_compiled_anew(warm):
@@ -288,7 +288,7 @@ def test_full_disk_is_nothing_to_speak_of(warm, tmp_path):
     full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))"
     found, _, steps = run(project, tmp_path / "cache", ["calls"], before=full)
     assert results(found) == {"calls": RIGHT["calls"]}
-    assert "reverse mode" in steps
+    assert "reverse sweep" in steps
     assert [] == list((tmp_path / "cache").iterdir())
 
 

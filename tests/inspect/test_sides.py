@@ -125,7 +125,7 @@ def test_passes_that_change_something_are_shown_in_order():
 
     shown = [step.name for step in srcdiff.show(logistic, wrt="x").steps]
     assert "reading" == shown[0]
-    assert "reverse mode" in shown
+    assert "reverse sweep" in shown
     assert "forward mode" not in shown
     names = iter(one.name for one in PASSES)
     assert all(name in names for name in shown[1:])  # which goes on where the one before was found

@@ -23,8 +23,8 @@ def function_of(operations: list[Operation], params: tuple[Value, ...], *yields:
 
 def refused(function: Function, message: str) -> None:
     with pytest.raises(InternalError, match=message) as caught:
-        verify(function, "reverse mode")
-    assert "after 'reverse mode'" in str(caught.value)
+        verify(function, "reverse sweep")
+    assert "after 'reverse sweep'" in str(caught.value)
     assert "defect of srcdiff" in str(caught.value)
 
 
@@ -144,8 +144,8 @@ def test_program_is_verified_after_every_step(monkeypatch):
     def broken(state: Compilation) -> None:
         state.main = replace(state.main, body=replace(state.main.body, yields=(Value(FLOAT),)))
 
-    passes = [replace(one, run=broken) if one.name == "reverse mode" else one for one in pipeline.PASSES]
+    passes = [replace(one, run=broken) if one.name == "reverse sweep" else one for one in pipeline.PASSES]
     monkeypatch.setattr(pipeline, "PASSES", passes)
 
-    with pytest.raises(InternalError, match="after 'reverse mode'"):
+    with pytest.raises(InternalError, match="after 'reverse sweep'"):
         grad(lambda x: x * x, backend="python")(1.5)

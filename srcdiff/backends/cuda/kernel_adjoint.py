@@ -43,7 +43,7 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.types import BOOL, INT, Array, is_float
-from srcdiff.passes.reverse_mode import Reverse
+from srcdiff.passes.reverse_mode import Reversal
 from srcdiff.passes.stacks import stacks_as_arrays
 from srcdiff.passes.tangent import Tangent, tangent_of
 
@@ -214,24 +214,32 @@ def _is_local(operation: Operation) -> bool:
 # -- the adjoint -----------------------------------------------------------------------------------------------------
 
 
-def adjoint_of_kernel(function: Function, bars: dict[Value, Value], spread: Spread, name: str, span: Span) -> Function:
+def reversal_of_kernel(function: Function, bars: dict[Value, Value], spread: Spread, name: str) -> Reversal:
     """The kernel that also takes the adjoints `bars` of some parameters; a number has an array of one element."""
-    arrays = [p for p in function.params if isinstance(p.type, Array)]
+    arrays = tuple(p for p in function.params if isinstance(p.type, Array))
     given = {p: b for p, b in bars.items() if isinstance(p.type, Array)}
-    reverse = Reverse(function, tuple(bars), (), {}, given)
-    missing = [p.name for p in arrays if reverse.is_active(p) and p not in bars]
-    if missing:
-        message = f"`{missing[0]}` carries derivatives from one argument to another, and has no adjoint array"
-        raise DifferentiationError([Problem("SD402", message, span, help=f"pass an array of zeros for `{missing[0]}`")])
-    both = reverse.run(arrays, name)
-    builder = Builder()
-    for param, total in zip(bars, both.body.yields[len(arrays) :], strict=True):
-        if not isinstance(param.type, Array) and reverse.is_active(param):
-            builder.store(bars[param], (builder.const(0),), total, adds=True)
-    params = (*function.params, *bars.values())
-    written = (*arrays, *bars.values())
-    body = Block((*both.body.operations, *builder.operations))
-    return _with_shared_shadows(Function(name, params, body, written), spread)
+    reversal = Reversal(function, tuple(bars), (), name, arrays, given=given)
+
+    def finish(both: Function) -> Function:
+        builder = Builder()
+        for param, total in zip(bars, both.body.yields[len(arrays) :], strict=True):
+            if not isinstance(param.type, Array) and reversal.is_active(param):
+                builder.store(bars[param], (builder.const(0),), total, adds=True)
+        body = Block((*both.body.operations, *builder.operations))
+        params, written = (*function.params, *bars.values()), (*arrays, *bars.values())
+        return _with_shared_shadows(Function(name, params, body, written), spread)
+
+    reversal.finish = finish
+    return reversal
+
+
+def refuse_lost_adjoints(reversal: Reversal, bars: dict[Value, Value], span: Span) -> None:
+    """An array that carries derivatives from one argument to another needs an adjoint."""
+    for param in reversal.results:
+        if reversal.is_active(param) and param not in bars:
+            message = f"`{param.name}` carries derivatives from one argument to another, and has no adjoint array"
+            help_ = f"pass an array of zeros for `{param.name}`"
+            raise DifferentiationError([Problem("SD402", message, span, help=help_)])
 
 
 def tangent_of_kernel(function: Function, dots: dict[Value, Value], name: str, span: Span) -> Function:

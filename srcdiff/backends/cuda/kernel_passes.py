@@ -9,7 +9,8 @@ from typing import Any
 from srcdiff.backends.cuda.kernel_adjoint import (
     Guard,
     adding_atomically,
-    adjoint_of_kernel,
+    refuse_lost_adjoints,
+    reversal_of_kernel,
     tangent_of_kernel,
     without_guard,
 )
@@ -26,6 +27,7 @@ from srcdiff.ir.types import INT
 from srcdiff.ir.verify import verify
 from srcdiff.passes.compilation import Compilation
 from srcdiff.passes.manager import State
+from srcdiff.passes.reverse_mode import Reversal
 
 
 @dataclass(slots=True)
@@ -42,6 +44,8 @@ class KernelCompilation(State):
     """The tangents of parameters, and of their adjoints, that are given."""
     guard: Guard | None = None
     private: Private | None = None
+    reversals: tuple[Reversal, ...] = ()
+    reversed_callees: tuple[Function, ...] = ()
     module: Any = None
     """The text, once it is written."""
 
@@ -96,9 +100,12 @@ def open_guard(state: KernelCompilation) -> None:
     state.main, state.guard = without_guard(state.main)
 
 
-def reverse_kernel(state: KernelCompilation) -> None:
-    name = f"{state.main.name}_adjoint"
-    state.main = adjoint_of_kernel(state.main, state.bars, state.spread, name, state.span)
+def start_reversal(state: KernelCompilation) -> None:
+    state.reversals = (reversal_of_kernel(state.main, state.bars, state.spread, f"{state.main.name}_adjoint"),)
+
+
+def check_adjoints(state: KernelCompilation) -> None:
+    refuse_lost_adjoints(state.reversals[0], state.bars, state.span)
 
 
 def close_guard(state: KernelCompilation) -> None:
