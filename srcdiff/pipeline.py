@@ -98,7 +98,6 @@ SIMPLIFICATION = Pass(
     "simplification", each(simplify), "fold constants, remove dead code and loop-invariant parameters"
 )
 CLEAN_UP = (
-    SIMPLIFICATION,
     Pass("common subexpressions", each(share, named), "compute once what is computed twice"),
     SIMPLIFICATION,
 )

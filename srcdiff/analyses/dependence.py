@@ -46,6 +46,8 @@ class Effects:
     reads: set[Value] = field(default_factory=set)
     """Memory that is read otherwise than by loads."""
     writes: set[Value] = field(default_factory=set)
+    touched: set[Value] = field(default_factory=set)
+    """All memory that is read or written."""
     pinned: bool = False
     """Whether something happens that must stay where it is: a print, a call, a stack, a loop of unknown length."""
     raises: bool = False
@@ -87,6 +89,9 @@ class Turns:
                 self.note(operation, found)
             for block in outer.blocks():
                 found.uses |= set(block.yields)
+        found.touched = found.reads | found.writes
+        for load in found.loads:
+            found.touched |= self.memory(load.array)
         return found
 
     def note(self, operation: Operation, found: Effects) -> None:
@@ -132,13 +137,7 @@ class Turns:
 
     def conflict(self, a: Effects, b: Effects) -> bool:
         """Whether one writes what the other reads or writes."""
-        return bool(self.touched(a) & b.writes or a.writes & self.touched(b))
-
-    def touched(self, effects: Effects) -> set[Value]:
-        found = set(effects.reads) | set(effects.writes)
-        for load in effects.loads:
-            found |= self.memory(load.array)
-        return found
+        return not (a.touched.isdisjoint(b.writes) and a.writes.isdisjoint(b.touched))
 
     def distance(self, index: Value, loop: Loop) -> int | None:
         """The index as the loop's counter plus a number; neither is negative, which would count from the end."""

@@ -167,7 +167,7 @@ class Lengths:
 
     def alike(self, first: Any, second: Any, facts: Iterable[Pair] = ()) -> bool:
         """Whether what stands for two sizes says that they are equal, by itself or by the facts."""
-        return bool(first == second or _standing_for(first, facts) == _standing_for(second, facts))
+        return bool(first == second or second in _equal_to(first, facts))
 
 
 def _axis_seen(view: View, axis: int) -> int | None:
@@ -182,11 +182,11 @@ def _axis_seen(view: View, axis: int) -> int | None:
     return source + axis
 
 
-def _standing_for(size: Any, facts: Iterable[Pair]) -> Any:
-    """One for all sizes that the facts say are equal to it."""
+def _equal_to(size: Any, facts: Iterable[Pair]) -> list[Any]:
+    """All sizes that the facts say are equal to it."""
     group = [size]
     for known in group:
         for pair in facts:
             if known in pair:
                 group += [other for other in pair if other not in group]
-    return min(group, key=repr)
+    return group

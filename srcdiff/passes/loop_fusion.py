@@ -14,7 +14,7 @@ by sharing (a load of what was just stored) and by removing what nobody reads.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from srcdiff.analyses.decisions import Decisions
@@ -40,6 +40,9 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.types import FLOAT
+
+_FARTHEST = 500
+"""How many operations behind a loop another one is looked for, so that the time grows with the program, no faster."""
 
 
 def fuse(function: Function, decisions: Decisions | None = None) -> Function:
@@ -77,11 +80,32 @@ class _Straighten(Turns):
         return replace(loop, bounds=(first, last, one))
 
 
+@dataclass(slots=True)
+class Between:
+    """What stands between two loops that may become one: parts of it go before them, the rest behind."""
+
+    late: set[Value]
+    """Values that are there only when the first loop has run."""
+    before: list[Operation] = field(default_factory=list)
+    behind: list[Operation] = field(default_factory=list)
+    effects: Effects = field(default_factory=Effects)
+    """Of what goes behind."""
+    raising: bool = False
+    """Whether something that goes before may raise."""
+
+    def add(self, effects: Effects) -> None:
+        self.effects.writes |= effects.writes
+        self.effects.touched |= effects.touched
+
+
 class _Fuse(Turns):
     def __init__(self, function: Function, decisions: Decisions) -> None:
         super().__init__(function)
         self.decisions = decisions
         self.effects_of: dict[Operation, Effects] = {}
+        self.recurrences: dict[Loop, bool] = {}
+        self.used_inside: dict[Loop, set[Value]] = {}
+        self.sums: dict[tuple[Loop, int], bool] = {}
 
     # -- blocks ------------------------------------------------------------------------------------------------------
 
@@ -91,35 +115,68 @@ class _Fuse(Turns):
         rebuilt: list[Operation] = []
         for operation in operations:
             rebuilt.append(operation.rebuilt(partial(self.block, facts=facts)))
-            facts += self.facts([self.lengths.compared(operation)])
+            self.learn(operation, facts)
         return changed(block, operations=tuple(rebuilt))
 
-    def facts(self, compared: list[Pair | None]) -> list[Pair]:
-        return [pair for pair in compared if pair is not None]
+    def learn(self, operation: Operation, facts: list[Pair]) -> None:
+        """Behind an operation that compares two sizes they are equal."""
+        compared = self.lengths.compared(operation)
+        if compared is not None:
+            facts.append(compared)
 
     def fused(self, operations: list[Operation], outer: list[Pair]) -> list[Operation]:
-        compared = [self.lengths.compared(o) for o in operations]
-        k = 0
-        while k < len(operations):
-            first = operations[k]
-            if not isinstance(first, Loop) or not first.counted:
-                k += 1
-                continue
-            for n in range(k + 1, len(operations)):
-                second = operations[n]
-                if not isinstance(second, Loop):
-                    continue
-                if self.same_range(first, second, outer + self.facts(compared[:n])):
-                    joined = self.join(operations, k, n)
-                    if joined is not None:
-                        operations = joined
-                        compared = [self.lengths.compared(o) for o in operations]
-                        break
-            else:
-                k += 1
-                continue
-            k = 0  # what moved may bring other loops together
-        return operations
+        """Until nothing changes: what moves may bring other loops together."""
+        while True:
+            facts, before, k = list(outer), operations, 0
+            while k < len(operations):
+                joined = self.joined(operations, k, list(facts))
+                if joined is None:
+                    self.learn(operations[k], facts)
+                    k += 1
+                else:
+                    operations = joined
+            if operations is before:
+                return operations
+
+    def joined(self, operations: list[Operation], k: int, facts: list[Pair]) -> list[Operation] | None:
+        """The operations with loop `k` and the next that it can share a body with as one; None if there is none."""
+        first = operations[k]
+        if not isinstance(first, Loop) or not first.counted or self.must_stay(first):
+            return None
+        between = Between(set(first.defines()))
+        for n in range(k + 1, min(len(operations), k + _FARTHEST)):
+            second = operations[n]
+            if isinstance(second, Loop) and self.same_range(first, second, facts):
+                one = self.join(first, second, between)
+                if one is not None:
+                    return [*operations[:k], *one, *operations[n + 1 :]]
+            if not self.stands_between(second, first, between):
+                return None
+            self.learn(second, facts)
+        return None
+
+    def must_stay(self, operation: Operation) -> bool:
+        effects = self.effects_once(operation)
+        return effects.pinned or effects.raises
+
+    def stands_between(self, operation: Operation, first: Loop, between: Between) -> bool:
+        """Put the operation before or behind the loop that it follows, if it can be in one of these places."""
+        effects = self.effects_once(operation)
+        depends = (
+            not effects.uses.isdisjoint(between.late)
+            or self.conflict(effects, self.effects_once(first))
+            or self.conflict(effects, between.effects)
+        )
+        if not depends and not effects.pinned:
+            between.before.append(operation)
+            between.raising = between.raising or effects.raises
+            return True
+        if effects.pinned or effects.raises:
+            return False
+        between.behind.append(operation)
+        between.late |= set(operation.defines())
+        between.add(effects)
+        return True
 
     def same_range(self, a: Loop, b: Loop, facts: list[Pair]) -> bool:
         if not b.counted or a.bounds is None or b.bounds is None:
@@ -129,45 +186,21 @@ class _Fuse(Turns):
 
     # -- two loops ---------------------------------------------------------------------------------------------------
 
-    def join(self, operations: list[Operation], k: int, n: int) -> list[Operation] | None:
-        """The operations with loops `k` and `n` as one, if that changes nothing."""
-        first, second = operations[k], operations[n]
-        assert isinstance(first, Loop) and isinstance(second, Loop)
+    def join(self, first: Loop, second: Loop, between: Between) -> list[Operation] | None:
+        """Both loops as one, with what stands between them before and behind it, if that changes nothing."""
         effects_first, effects_second = self.effects_once(first), self.effects_once(second)
-        if any(e.pinned or e.raises for e in (effects_first, effects_second)):
+        if self.must_stay(second) or not self.pays(first, second, effects_first, effects_second):
             return None
-        if not self.pays(first, second, effects_first, effects_second):
+        if self.conflict(effects_second, between.effects) or not self.starts_late(second, between.late):
             return None
-        before: list[Operation] = []
-        after: list[Operation] = []
-        late = set(first.defines())
-        raising = False
-        stays = Effects()
-        for operation in operations[k + 1 : n]:
-            effects = self.effects_once(operation)
-            depends = (
-                bool(effects.uses & late) or self.conflict(effects, effects_first) or self.conflict(effects, stays)
-            )
-            if not depends and not effects.pinned:
-                before.append(operation)
-                raising = raising or effects.raises
-                continue
-            if effects.pinned or effects.raises:
-                return None
-            after.append(operation)
-            late |= set(operation.defines())
-            self.merge(stays, effects)
-        second, zeros, sums = self.sums_from_zero(second, late)
-        effects_second = self.effects_once(second)
-        if effects_second.uses & late or self.conflict(effects_second, stays):
-            return None
-        if raising and self.visible(effects_first):
+        if between.raising and self.visible(effects_first):
             return None
         if not self.in_step(first, second, effects_first, effects_second):
             return None
+        second, zeros, sums = self.sums_from_zero(second, between.late)
         for operation in (*zeros, *sums):
             self.define(operation)
-        return [*operations[:k], *before, *zeros, self.one(first, second), *after, *sums, *operations[n + 1 :]]
+        return [*between.before, *zeros, self.one(first, second), *between.behind, *sums]
 
     def effects_once(self, operation: Operation) -> Effects:
         """What an operation reads and writes, which is asked for each pair of loops that it stands between."""
@@ -175,12 +208,35 @@ class _Fuse(Turns):
             self.effects_of[operation] = self.effects((operation,))
         return self.effects_of[operation]
 
+    def starts_late(self, loop: Loop, late: set[Value]) -> bool:
+        """Whether all that the loop uses of what is late is what its sums start from."""
+        used = self.effects_once(loop).uses & late
+        if not used:
+            return True
+        if loop not in self.used_inside:
+            inside = self.effects(loop.body.operations).uses
+            self.used_inside[loop] = {*inside, *loop.body.yields, *(loop.bounds or ())}
+        return self.used_inside[loop].isdisjoint(used) and all(
+            self.is_sum_once(loop, k) for k, start in enumerate(loop.inits) if start in used
+        )
+
+    def is_sum_once(self, loop: Loop, k: int) -> bool:
+        """Whether the loop only adds floats to a parameter."""
+        if (loop, k) not in self.sums:
+            self.sums[loop, k] = loop.params[k].type == FLOAT and self.is_sum(loop, k)
+        return self.sums[loop, k]
+
+    def recurs_once(self, loop: Loop) -> bool:
+        if loop not in self.recurrences:
+            self.recurrences[loop] = self.recurs(loop, self.effects_once(loop))
+        return self.recurrences[loop]
+
     def sums_from_zero(self, loop: Loop, late: set[Value]) -> tuple[Loop, list[Operation], list[Operation]]:
-        """The loop with sums that start from zero where what they start from is late, and is added behind the loop."""
+        """The loop with sums that start from zero where they start late, and what is added to them behind the loop."""
         inits, outs = list(loop.inits), list(loop.outs)
         zeros, sums = list[Operation](), list[Operation]()
         for k, start in enumerate(loop.inits):
-            if start in late and start.type == FLOAT and self.is_sum(loop, k):
+            if start in late:
                 inits[k], outs[k] = Value(FLOAT), Value(FLOAT, loop.outs[k].name)
                 zeros.append(Const(inits[k], 0.0, span=loop.span))
                 sums.append(Apply(loop.outs[k], "add", (start, outs[k]), span=loop.span))
@@ -211,18 +267,11 @@ class _Fuse(Turns):
         """Whether they have arrays in common, and neither is a recurrence that would hold the other up."""
         if first.count is not None and second.count is not None:
             return False
-        return bool(self.touched(a) & self.touched(b)) and self.recurs(first, a) == self.recurs(second, b)
-
-    def merge(self, into: Effects, other: Effects) -> None:
-        into.uses |= other.uses
-        into.loads += other.loads
-        into.stores += other.stores
-        into.reads |= other.reads
-        into.writes |= other.writes
+        return not a.touched.isdisjoint(b.touched) and self.recurs_once(first) == self.recurs_once(second)
 
     def in_step(self, first: Loop, second: Loop, a: Effects, b: Effects) -> bool:
         """Whether a turn of the second touches only elements that the first is done with by then."""
-        for site in (self.touched(a) & b.writes) | (a.writes & self.touched(b)):
+        for site in (a.touched & b.writes) | (a.writes & b.touched):
             if site in a.reads or site in b.reads:
                 return False
             earlier: list[Load | Store] = [*a.loads, *a.stores]
