@@ -6,7 +6,6 @@ What an element holds already is not stored again.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from typing import Any
 
 from srcdiff.ir.aliasing import Sites, points_to
@@ -26,13 +25,20 @@ class _Share:
         self.function, self.by_themselves = function, by_themselves
         self.sites: dict[Value, Sites] = points_to(function)
         self.known: dict[Value, Value] = {}
+        """Values, with those that they are the same as."""
+        self.values: dict[Key, Value] = {}
+        """What has been computed, by what it is."""
+        self.loads: dict[Value, dict[Key, Value]] = {}
+        """What elements hold, by the array."""
+        self.trail: list[tuple[dict[Any, Any], Any, Any]] = []
+        """Changes of these tables, with what was there before."""
         self.writes: dict[Block, Sites | None] = {}
         """The memory that a block may write."""
         self.elements: dict[Value, str] = {}
         """What was stored, with the name of the array."""
 
     def run(self) -> Function:
-        return changed(self.function, body=self.block(self.function.body, {}, {}))
+        return changed(self.function, body=self.block(self.function.body))
 
     def resolve(self, value: Value) -> Value:
         return self.known.get(value, value)
@@ -40,45 +46,74 @@ class _Share:
     def memory(self, array: Value) -> Sites:
         return self.sites.get(array, frozenset((array,)))
 
-    def block(self, block: Block, values: dict[Key, Value], loads: dict[Key, Value]) -> Block:
-        """The block, where values and loads are known already from before it."""
-        values, loads = dict(values), dict(loads)
+    def block(self, block: Block) -> Block:
+        """The block, where what is known from before it is known; what it finds out is forgotten behind it."""
+        mark = len(self.trail)
         operations: list[Operation] = []
         for operation in block.operations:
             operation = operation.replaced(self.resolve)
-            key = self.key(operation)
-            if key is not None and operation.defines()[0] not in self.by_themselves:
-                out = operation.defines()[0]
-                known = loads if isinstance(operation, Load) else values
-                if key in known:
-                    same = known[key]
-                    same.name = same.name or out.name or self.elements.get(same, "")
-                    self.known[out] = same
-                    continue
-                known[key] = out
-            if self.is_there(operation, loads):
+            if self.is_known(operation) or self.is_there(operation):
                 continue
-            written = self.written(operation)
-            if written is None:
-                loads = {}
-            elif written:
-                loads = {k: v for k, v in loads.items() if not self.memory(k[0]) & written}
+            self.forget(self.written(operation))
             if isinstance(operation, Store) and not operation.adds:
-                self.found_again(operation, loads)
-            operations.append(operation.rebuilt(partial(self.block, values=values, loads=loads)))
+                self.found_again(operation)
+            operations.append(operation.rebuilt(self.block))
+        self.undo(mark)
         return changed(block, operations=tuple(operations), yields=tuple([self.resolve(v) for v in block.yields]))
 
-    def is_there(self, operation: Operation, loads: dict[Key, Value]) -> bool:
+    def is_known(self, operation: Operation) -> bool:
+        """Whether another operation has computed the same; if not, this one has from now on."""
+        key = self.key(operation)
+        if key is None or (out := operation.defines()[0]) in self.by_themselves:
+            return False
+        known = self.loads_of(operation.array) if isinstance(operation, Load) else self.values
+        same = known.get(key)
+        if same is None:
+            self.learn(known, key, out)
+            return False
+        same.name = same.name or out.name or self.elements.get(same, "")
+        self.known[out] = same
+        return True
+
+    def is_there(self, operation: Operation) -> bool:
         """Whether it stores what the element holds."""
         if not isinstance(operation, Store) or operation.adds:
             return False
-        return loads.get((operation.array, operation.indices, operation.value.type)) is operation.value
+        held = self.loads.get(operation.array, {}).get((operation.indices, operation.value.type))
+        return held is operation.value
 
-    def found_again(self, store: Store, loads: dict[Key, Value]) -> None:
+    def found_again(self, store: Store) -> None:
         """What was stored need not be loaded."""
         if is_kept_by(store.array.array, store.value.scalar):
-            loads[store.array, store.indices, store.value.type] = store.value
+            self.learn(self.loads_of(store.array), (store.indices, store.value.type), store.value)
             self.elements[store.value] = "" if store.array.name.startswith("kept") else store.array.name
+
+    # -- what is known, and since when -------------------------------------------------------------------------------
+
+    def loads_of(self, array: Value) -> dict[Key, Value]:
+        """The elements of an array that are known."""
+        if array not in self.loads:
+            self.learn(self.loads, array, {})
+        return self.loads[array]
+
+    def forget(self, written: Sites | None) -> None:
+        """What was loaded from memory that is written is not known any more."""
+        if written is None or written:
+            for array in [a for a in self.loads if written is None or not written.isdisjoint(self.memory(a))]:
+                self.trail.append((self.loads, array, self.loads.pop(array)))
+
+    def learn(self, table: dict[Any, Any], key: Any, value: Any) -> None:
+        self.trail.append((table, key, table.get(key)))
+        table[key] = value
+
+    def undo(self, mark: int) -> None:
+        """Put back what was known when the trail had that length."""
+        while len(self.trail) > mark:
+            table, key, before = self.trail.pop()
+            if before is None:
+                del table[key]
+            else:
+                table[key] = before
 
     def key(self, operation: Operation) -> Key | None:
         match operation:
@@ -89,7 +124,7 @@ class _Share:
             case Dim():
                 return ("dim", operation.array, operation.axis)
             case Load():
-                return (operation.array, operation.indices, operation.out.type)
+                return (operation.indices, operation.out.type)
         return None
 
     def written(self, operation: Operation) -> Sites | None:

@@ -47,10 +47,13 @@ from srcdiff.passes.induction_variables import count_in_step
 def simplify(function: Function) -> Function:
     """Until nothing changes: drop what is dead, then forward what is only passed on."""
     while True:
-        living = remove_dead(function)
-        function = count_in_step(_Forward().function(living))
+        living, forward = remove_dead(function), _Forward()
+        forwarded = forward.function(living)
+        function = count_in_step(forwarded)
         if function is living:
             return function
+        if function is forwarded and not forward.again:
+            return remove_dead(function)
 
 
 class _Forward:
@@ -61,6 +64,8 @@ class _Forward:
         self.known: dict[Value, Value] = {}
         self.builder = Builder()
         self.arrays: dict[Value, Alloc | References | Library] = {}
+        self.again = False
+        """Whether to forward once more finds more: a loop whose body turned out to hand on what it was given."""
         self.refuted: frozenset[Value] = frozenset()
         """Conditions that would have raised something before."""
 
@@ -213,6 +218,7 @@ class _Forward:
                 keep.append(k)
         test = None if operation.test is None else self.block(operation.test)
         body = self.block(operation.body)
+        self.again = self.again or any(body.yields[k] is operation.params[k] for k in keep)
         stop = body.yields[-1:] if operation.leaves else ()
         return changed(
             operation,
