@@ -1,4 +1,5 @@
-"""Numba's compiler with another last step before LLVM: vector functions are named, and results are made quickly."""
+"""Numba's compiler with another last step before LLVM: vector functions are named, results are made quickly, and
+recursive functions look how much of the stack is left."""
 
 from __future__ import annotations
 
@@ -6,11 +7,13 @@ import functools
 from typing import Any
 
 from llvmlite import ir
+from numba.core import types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.lowering import Lower
 from numba.core.typed_passes import AnnotateTypes, NativeLowering
 
+from srcdiff.backends import stack
 from srcdiff.backends.results import Convention, Wrapper
 from srcdiff.backends.signals import look
 from srcdiff.backends.vector_math import are_used, name_vector_functions
@@ -29,6 +32,19 @@ class _Lower(Lower):
     def lower_inst(self, inst: Any) -> None:
         look()
         super().lower_inst(inst)  # type: ignore[no-untyped-call]
+
+    def pre_lower(self) -> None:
+        super().pre_lower()  # type: ignore[no-untyped-call]
+        # Numba gives the call that closes a circle of calls a type of its own: each circle has one.
+        if any(isinstance(kind, types.RecursiveCall) for kind in self.fndesc.typemap.values()):
+            self.end_endless_recursion()
+
+    def end_endless_recursion(self) -> None:
+        """Raise an exception before the stack is full."""
+        if stack.ensure_loaded() is not None:
+            with stack.if_full(self.builder):
+                message = stack.MESSAGE.format(self.func_ir.func_id.func_name)
+                self.return_exception(RecursionError, (message,), loc=self.func_ir.loc)  # type: ignore[no-untyped-call]
 
     def create_cpython_wrapper(self, release_gil: bool = False) -> None:
         """What Python calls: as `CPUContext.create_cpython_wrapper` has it, with another class."""
