@@ -33,18 +33,31 @@ class _Lower(Lower):
         look()
         super().lower_inst(inst)  # type: ignore[no-untyped-call]
 
-    def pre_lower(self) -> None:
-        super().pre_lower()  # type: ignore[no-untyped-call]
-        # Numba gives the call that closes a circle of calls a type of its own: each circle has one.
-        if any(isinstance(kind, types.RecursiveCall) for kind in self.fndesc.typemap.values()):
+    def setup_function(self, fndesc: Any) -> None:
+        super().setup_function(fndesc)  # type: ignore[no-untyped-call]
+        if getattr(self.func_ir.func_id.func, "starts_recursion", False) and stack.ensure_loaded() is not None:
             self.end_endless_recursion()
 
     def end_endless_recursion(self) -> None:
-        """Raise an exception before the stack is full."""
-        if stack.ensure_loaded() is not None:
-            with stack.if_full(self.builder):
-                message = stack.MESSAGE.format(self.func_ir.func_id.func_name)
-                self.return_exception(RecursionError, (message,), loc=self.func_ir.loc)  # type: ignore[no-untyped-call]
+        """Let the function call another one, which is lowered in its place, and raise what that jumps out for."""
+        outside, builder = self.function, self.builder
+        inside = ir.Function(self.module, outside.ftype, f"{outside.name}.inside")
+        inside.linkage = "internal"
+        inside.attributes.add("noinline")  # LLVM does less for a function that calls `setjmp`
+        self.call_conv.decorate_function(inside, self.fndesc.args, self.fndesc.argtypes, noalias=self.fndesc.noalias)  # type: ignore[no-untyped-call]
+        with stack.entered(builder, inside):
+            self.return_exception(RecursionError, (stack.MESSAGE.format(self.func_ir.func_id.func_name),))  # type: ignore[no-untyped-call]
+        self.function = inside
+        self.entry_block = inside.append_basic_block("entry")
+        self.builder = ir.IRBuilder(self.entry_block)
+        self.call_helper = self.call_conv.init_call_helper(self.builder)  # type: ignore[no-untyped-call]
+
+    def pre_lower(self) -> None:
+        super().pre_lower()  # type: ignore[no-untyped-call]
+        # Numba gives the call that closes a circle of calls a type of its own: each circle has one.
+        recursive = any(isinstance(kind, types.RecursiveCall) for kind in self.fndesc.typemap.values())
+        if recursive and stack.ensure_loaded() is not None:
+            stack.look(self.builder)
 
     def create_cpython_wrapper(self, release_gil: bool = False) -> None:
         """What Python calls: as `CPUContext.create_cpython_wrapper` has it, with another class."""

@@ -132,7 +132,7 @@ def _provide(symbols: list[str], target_context: Any) -> None:
     rtsys.initialize(target_context)
     if blocks.NEW in symbols:
         blocks.ensure_loaded()
-    if stack.IS_FULL in symbols:
+    if stack.ENTER in symbols:
         stack.ensure_loaded()
     if any(f"numba_{name}" in symbols for name in blas.FUNCTIONS):
         blas.ensure_found()

@@ -5,15 +5,24 @@ their ends takes long. So compiled code keeps a table of pages of which it knows
 far enough from its end:
 
     page = stack pointer >> 12
-    if pages[page & 1023] != page and stack_is_full(stack pointer): raise RecursionError
+    if pages[page & 1023] != page: look_at_stack(stack pointer)
 
 The function asks the system once for each thread, keeps the answer in memory of the thread (`pthread_setspecific`), and
 writes the page into the table if there is enough left. When a thread ends, the table is emptied: the next thread may
 get the same memory for a shorter stack.
 
+Where not enough is left, it jumps out of all the recursive calls at once, as C does:
+
+    def function_asked_for(...):                  the function that Python calls: it is not recursive
+        if setjmp() != 0: raise RecursionError
+        return function_asked_for.inside(...)
+
+Raising an exception would do as well, but every call has then to ask whether the one that it made has failed, which
+takes half as long again as the calls of a small function. As after other exceptions in compiled code, nobody counts
+down the references of the frames that are left.
+
 The functions are written for LLVM, because threads call them that do not hold Python's lock, and compiled code finds
-them by their names, so that it can be kept in files. Linux, macOS and Windows tell where stacks end; on other systems
-nothing is looked at.
+them by their names, so that it can be kept in files.
 """
 
 from __future__ import annotations
@@ -22,18 +31,22 @@ import contextlib
 import ctypes
 import functools
 import os
+import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite import ir
 from numba.core import cgutils
 
-IS_FULL = "srcdiff.stack_is_full"
-"""The name of the function that compiled code calls with its stack pointer, where it does not know the page."""
-MESSAGE = "`{}` calls itself too deeply: the stack of this thread is full"
+MESSAGE = (
+    "`{}` calls functions too deeply inside of each other: the stack of this thread is full "
+    "(`threading.stack_size` sets its size; of the main thread, `ulimit -s` does)"
+)
 
+ENTER, _LEAVE, _SETJMP = "srcdiff.enter_recursion", "srcdiff.leave_recursion", "srcdiff._setjmp"
+_LOOK = "srcdiff.look_at_stack"
 _PAGES = "srcdiff.stack_pages"
 
 _PAGE_BITS = 12
@@ -91,21 +104,14 @@ define internal i32 @ask(ptr %low, ptr %high) {
 }
 """
 
-_WINDOWS = """
-declare void @srcdiff.GetCurrentThreadStackLimits(ptr, ptr)
-
-define internal i32 @ask(ptr %low, ptr %high) {
-  call void @srcdiff.GetCurrentThreadStackLimits(ptr %low, ptr %high)
-  ret i32 1
-}
-"""
-
 _TEXT = f"""
 @pages = global [{_COUNT} x i64] zeroinitializer, align 64
-@key = global i64 0
+@limit_key = global i64 0
+@entry_key = global i64 0
 
-declare ptr @srcdiff.get_of_thread(i64)
-declare i32 @srcdiff.set_of_thread(i64, ptr)
+declare ptr @srcdiff.pthread_getspecific(i64)
+declare i32 @srcdiff.pthread_setspecific(i64, ptr)
+declare void @srcdiff._longjmp(ptr, i32)
 declare i64 @llvm.umin.i64(i64, i64)
 declare i64 @llvm.umax.i64(i64, i64)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
@@ -135,16 +141,30 @@ unknown:
 }}
 
 define internal void @keep(i64 %limit) {{
-  %key = load i64, ptr @key
+  %key = load i64, ptr @limit_key
   %value = inttoptr i64 %limit to ptr
-  %done = call i32 @srcdiff.set_of_thread(i64 %key, ptr %value)
+  %done = call i32 @srcdiff.pthread_setspecific(i64 %key, ptr %value)
   ret void
 }}
 
-define i32 @is_full(i64 %address) {{
+; Gives what was there before.
+define ptr @enter(ptr %entry) {{
+  %key = load i64, ptr @entry_key
+  %previous = call ptr @srcdiff.pthread_getspecific(i64 %key)
+  %done = call i32 @srcdiff.pthread_setspecific(i64 %key, ptr %entry)
+  ret ptr %previous
+}}
+
+define void @leave(ptr %previous) {{
+  %key = load i64, ptr @entry_key
+  %done = call i32 @srcdiff.pthread_setspecific(i64 %key, ptr %previous)
+  ret void
+}}
+
+define preserve_mostcc void @look(i64 %address) {{
 entry:
-  %key = load i64, ptr @key
-  %value = call ptr @srcdiff.get_of_thread(i64 %key)
+  %key = load i64, ptr @limit_key
+  %value = call ptr @srcdiff.pthread_getspecific(i64 %key)
   %kept = ptrtoint ptr %value to i64
   %new = icmp eq i64 %kept, 0
   br i1 %new, label %first, label %judge
@@ -179,9 +199,12 @@ fine:
   store atomic i64 %page, ptr %at monotonic, align 8
   br label %unknown
 unknown:
-  ret i32 0
+  ret void
 full:
-  ret i32 1
+  %entry_key = load i64, ptr @entry_key
+  %outermost = call ptr @srcdiff.pthread_getspecific(i64 %entry_key)
+  call void @srcdiff._longjmp(ptr %outermost, i32 1)
+  unreachable
 }}
 
 ; Called when a thread ends.
@@ -191,59 +214,84 @@ define void @forget(ptr %limit) {{
 }}
 """
 
-_SYSTEMS = {"linux": _LINUX, "darwin": _MACOS, "win32": _WINDOWS}
-_KEYS = {"win32": ("FlsAlloc", "FlsGetValue", "FlsSetValue")}
-_PTHREAD_KEYS = ("pthread_key_create", "pthread_getspecific", "pthread_setspecific")
-"""What makes a place for a value of each thread, reads it and writes it."""
+_SYSTEMS = {"linux": _LINUX, "darwin": _MACOS}
+_PROCESSORS = ("x86_64", "aarch64", "arm64")
+"""Where LLVM has calls that leave the registers of the caller alone, so that looking costs no room in frames."""
+_JUMP_BUFFER = ir.ArrayType(ir.IntType(64), 64)
+"""Larger than any `jmp_buf`."""
 
 
 @functools.cache
 def ensure_loaded() -> Any:
-    """Let compiled code find the function and the table by their names; the code that holds them.
+    """Let compiled code find the functions and the table by their names; the code that holds them.
 
-    None if this system does not tell where stacks end.
+    None on other systems, where nothing looks at the stack.
     """
     system = _SYSTEMS.get(sys.platform)
-    if system is None:
+    if system is None or platform.machine() not in _PROCESSORS:
         return None
-    library: Any = ctypes.CDLL("kernel32" if sys.platform == "win32" else None)
-    new_key, get, set_ = _KEYS.get(sys.platform, _PTHREAD_KEYS)
-    called = {"srcdiff.get_of_thread": get, "srcdiff.set_of_thread": set_}
+    library = ctypes.CDLL(None)
     module = llvm.parse_assembly(system + _TEXT)
     for function in module.functions:
         if function.is_declaration and function.name.startswith("srcdiff."):
-            name = called.get(function.name, function.name.removeprefix("srcdiff."))
-            llvm.add_symbol(function.name, ctypes.cast(library[name], ctypes.c_void_p).value)
+            _add_symbol(function.name, library)
+    _add_symbol(_SETJMP, library)
     machine = llvm.Target.from_default_triple().create_target_machine(opt=0)
     engine = llvm.create_mcjit_compiler(module, machine)
     engine.finalize_object()
-    forget = engine.get_function_address("forget")
-    key = ctypes.c_ulong.from_address(engine.get_global_value_address("key"))
-    if sys.platform == "win32":
-        key.value = library[new_key](ctypes.c_void_p(forget))
-    elif library[new_key](ctypes.byref(key), ctypes.c_void_p(forget)):
-        return None  # there are no more keys
-    if hasattr(os, "register_at_fork"):  # the threads of the parent are gone
-        os.register_at_fork(after_in_child=ctypes.CFUNCTYPE(None)(forget))
-    llvm.add_symbol(IS_FULL, engine.get_function_address("is_full"))
+    forget = ctypes.c_void_p(engine.get_function_address("forget"))
+    for name, at_end in (("limit_key", forget), ("entry_key", None)):
+        if library.pthread_key_create(ctypes.c_void_p(engine.get_global_value_address(name)), at_end):
+            return None  # there are no more keys
+    os.register_at_fork(after_in_child=ctypes.CFUNCTYPE(None)(forget.value))  # the threads of the parent are gone
+    for symbol, name in {ENTER: "enter", _LEAVE: "leave", _LOOK: "look"}.items():
+        llvm.add_symbol(symbol, engine.get_function_address(name))
     llvm.add_symbol(_PAGES, engine.get_global_value_address("pages"))
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))  # threads end after the interpreter has ended, too
     return engine
 
 
-@contextlib.contextmanager
-def if_full(builder: Any) -> Iterator[None]:
-    """Lets the builder write what is done where the stack is nearly full; the system has to tell where stacks end."""
-    module, word, flag = builder.module, ir.IntType(64), ir.IntType(32)
-    pointer = cgutils.get_or_insert_function(module, ir.FunctionType(cgutils.voidptr_t, []), "llvm.stacksave")
-    address = builder.ptrtoint(builder.call(pointer, []), word)
+def _add_symbol(name: str, library: Any) -> None:
+    """Let compiled code find a function of the C library."""
+    llvm.add_symbol(name, ctypes.cast(library[name.removeprefix("srcdiff.")], ctypes.c_void_p).value)
+
+
+def look(builder: Any) -> None:
+    """At the start of a recursive function: go on only if there is enough of the stack left."""
+    module, word = builder.module, ir.IntType(64)
+    address = builder.ptrtoint(builder.call(_function(module, "llvm.stacksave", cgutils.voidptr_t), []), word)
     page = builder.lshr(address, word(_PAGE_BITS))
     pages = module.globals.get(_PAGES) or ir.GlobalVariable(module, ir.ArrayType(word, _COUNT), _PAGES)
     slot = builder.gep(pages, [word(0), builder.and_(page, word(_COUNT - 1))], inbounds=True)
     known = builder.load_atomic(slot, ordering="monotonic", align=8)
     with builder.if_then(builder.icmp_unsigned("!=", page, known), likely=False):
-        is_full = cgutils.get_or_insert_function(module, ir.FunctionType(flag, [word]), IS_FULL)
-        is_full.attributes.add("cold")
-        full = builder.call(is_full, [address])
-        with builder.if_then(builder.icmp_unsigned("!=", full, flag(0)), likely=False):
-            yield
+        function = _function(module, _LOOK, ir.VoidType(), word, attributes=("cold", "nounwind"))
+        function.calling_convention = _LEAVES_REGISTERS
+        builder.call(function, [address], cconv=_LEAVES_REGISTERS)
+
+
+_LEAVES_REGISTERS = "preserve_mostcc"
+
+
+@contextlib.contextmanager
+def entered(builder: Any, inside: ir.Function) -> Iterator[None]:
+    """Lets the builder write a function that does what the one inside does; the caller, what it does if it recurses too
+    deeply."""
+    module, pointer = builder.module, cgutils.voidptr_t
+    leave = _function(module, _LEAVE, ir.VoidType(), pointer)
+    setjmp = _function(module, _SETJMP, ir.IntType(32), pointer, attributes=("returns_twice", "nounwind"))
+    entry = builder.bitcast(builder.alloca(_JUMP_BUFFER), pointer)
+    previous = builder.call(_function(module, ENTER, pointer, pointer), [entry])
+    jumped = builder.call(setjmp, [entry])
+    with builder.if_then(builder.icmp_unsigned("!=", jumped, jumped.type(0)), likely=False):
+        builder.call(leave, [previous])
+        yield
+    status = builder.call(inside, builder.function.args)
+    builder.call(leave, [previous])
+    builder.ret(status)
+
+
+def _function(module: ir.Module, name: str, result: Any, *kinds: Any, attributes: Sequence[str] = ()) -> ir.Function:
+    function = cgutils.get_or_insert_function(module, ir.FunctionType(result, kinds), name)
+    function.attributes.update(attributes)
+    return function
