@@ -35,7 +35,7 @@ class _Lower(Lower):
 
     def setup_function(self, fndesc: Any) -> None:
         super().setup_function(fndesc)  # type: ignore[no-untyped-call]
-        if getattr(self.func_ir.func_id.func, "starts_recursion", False) and stack.ensure_loaded() is not None:
+        if getattr(self.func_ir.func_id.func, "starts_recursion", False) and stack.ensure_loaded():
             self.end_endless_recursion()
 
     def end_endless_recursion(self) -> None:
@@ -46,7 +46,8 @@ class _Lower(Lower):
         inside.attributes.add("noinline")  # LLVM does less for a function that calls `setjmp`
         self.call_conv.decorate_function(inside, self.fndesc.args, self.fndesc.argtypes, noalias=self.fndesc.noalias)  # type: ignore[no-untyped-call]
         with stack.entered(builder, inside):
-            self.return_exception(RecursionError, (stack.MESSAGE.format(self.func_ir.func_id.func_name),))  # type: ignore[no-untyped-call]
+            name = self.func_ir.func_id.func_name.rstrip("_")  # which is there where a recursive function has the name
+            self.return_exception(RecursionError, (stack.MESSAGE.format(name),))  # type: ignore[no-untyped-call]
         self.function = inside
         self.entry_block = inside.append_basic_block("entry")
         self.builder = ir.IRBuilder(self.entry_block)
@@ -56,7 +57,7 @@ class _Lower(Lower):
         super().pre_lower()  # type: ignore[no-untyped-call]
         # Numba gives the call that closes a circle of calls a type of its own: each circle has one.
         recursive = any(isinstance(kind, types.RecursiveCall) for kind in self.fndesc.typemap.values())
-        if recursive and stack.ensure_loaded() is not None:
+        if recursive and stack.ensure_loaded():
             stack.look(self.builder)
 
     def create_cpython_wrapper(self, release_gil: bool = False) -> None:

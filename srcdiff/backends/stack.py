@@ -33,7 +33,7 @@ import functools
 import os
 import platform
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -41,7 +41,7 @@ from llvmlite import ir
 from numba.core import cgutils
 
 MESSAGE = (
-    "`{}` calls functions too deeply inside of each other: the stack of this thread is full "
+    "maximum recursion depth exceeded in `{}`: the stack of this thread is full "
     "(`threading.stack_size` sets its size; of the main thread, `ulimit -s` does)"
 )
 
@@ -214,24 +214,25 @@ define void @forget(ptr %limit) {{
 }}
 """
 
-_SYSTEMS = {"linux": _LINUX, "darwin": _MACOS}
+_SYSTEMS: Mapping[str, str] = {"linux": _LINUX, "darwin": _MACOS}
 _PROCESSORS = ("x86_64", "aarch64", "arm64")
 """Where LLVM has calls that leave the registers of the caller alone, so that looking costs no room in frames."""
 _JUMP_BUFFER = ir.ArrayType(ir.IntType(64), 64)
 """Larger than any `jmp_buf`."""
 
 
-@functools.cache
-def ensure_loaded() -> Any:
-    """Let compiled code find the functions and the table by their names; the code that holds them.
+def is_supported() -> bool:
+    """Whether compiled code can look at the stack: elsewhere, endless recursion ends the process."""
+    return sys.platform in _SYSTEMS and platform.machine() in _PROCESSORS
 
-    None on other systems, where nothing looks at the stack.
-    """
-    system = _SYSTEMS.get(sys.platform)
-    if system is None or platform.machine() not in _PROCESSORS:
-        return None
+
+@functools.cache
+def ensure_loaded() -> bool:
+    """Let compiled code find the functions and the table by their names, if it can look at the stack."""
+    if not is_supported():
+        return False
     library = ctypes.CDLL(None)
-    module = llvm.parse_assembly(system + _TEXT)
+    module = llvm.parse_assembly(_SYSTEMS[sys.platform] + _TEXT)
     for function in module.functions:
         if function.is_declaration and function.name.startswith("srcdiff."):
             _add_symbol(function.name, library)
@@ -239,16 +240,16 @@ def ensure_loaded() -> Any:
     machine = llvm.Target.from_default_triple().create_target_machine(opt=0)
     engine = llvm.create_mcjit_compiler(module, machine)
     engine.finalize_object()
-    forget = ctypes.c_void_p(engine.get_function_address("forget"))
-    for name, at_end in (("limit_key", forget), ("entry_key", None)):
-        if library.pthread_key_create(ctypes.c_void_p(engine.get_global_value_address(name)), at_end):
-            return None  # there are no more keys
-    os.register_at_fork(after_in_child=ctypes.CFUNCTYPE(None)(forget.value))  # the threads of the parent are gone
+    forget = engine.get_function_address("forget")
+    for name, at_end in (("limit_key", forget), ("entry_key", 0)):
+        if library.pthread_key_create(*map(ctypes.c_void_p, (engine.get_global_value_address(name), at_end))):
+            return False  # there are no more keys
+    os.register_at_fork(after_in_child=ctypes.CFUNCTYPE(None)(forget))  # the threads of the parent are gone
     for symbol, name in {ENTER: "enter", _LEAVE: "leave", _LOOK: "look"}.items():
         llvm.add_symbol(symbol, engine.get_function_address(name))
     llvm.add_symbol(_PAGES, engine.get_global_value_address("pages"))
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))  # threads end after the interpreter has ended, too
-    return engine
+    return True
 
 
 def _add_symbol(name: str, library: Any) -> None:
