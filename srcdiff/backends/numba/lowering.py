@@ -1,4 +1,5 @@
-"""Numba's compiler with another last step before LLVM: vector functions are named, and results are made quickly."""
+"""Numba's compiler with another last step before LLVM: vector functions are named, results are made quickly, and
+recursive functions look how much of the stack is left."""
 
 from __future__ import annotations
 
@@ -6,11 +7,13 @@ import functools
 from typing import Any
 
 from llvmlite import ir
+from numba.core import types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.lowering import Lower
 from numba.core.typed_passes import AnnotateTypes, NativeLowering
 
+from srcdiff.backends.numba import stack
 from srcdiff.backends.numba.interrupts import look
 from srcdiff.backends.numba.results import Convention, Wrapper
 from srcdiff.backends.numba.vector_math import are_used, name_vector_functions
@@ -29,6 +32,33 @@ class _Lower(Lower):
     def lower_inst(self, inst: Any) -> None:
         look()
         super().lower_inst(inst)  # type: ignore[no-untyped-call]
+
+    def setup_function(self, fndesc: Any) -> None:
+        super().setup_function(fndesc)  # type: ignore[no-untyped-call]
+        if getattr(self.func_ir.func_id.func, "starts_recursion", False) and stack.ensure_loaded():
+            self.end_endless_recursion()
+
+    def end_endless_recursion(self) -> None:
+        """Let the function call another one, which is lowered in its place, and raise what that jumps out for."""
+        outside, builder = self.function, self.builder
+        inside = ir.Function(self.module, outside.ftype, f"{outside.name}.inside")
+        inside.linkage = "internal"
+        inside.attributes.add("noinline")  # LLVM does less for a function that calls `setjmp`
+        self.call_conv.decorate_function(inside, self.fndesc.args, self.fndesc.argtypes, noalias=self.fndesc.noalias)  # type: ignore[no-untyped-call]
+        with stack.entered(builder, inside):
+            name = self.func_ir.func_id.func_name.rstrip("_")  # which is there where a recursive function has the name
+            self.return_exception(RecursionError, (stack.MESSAGE.format(name),))  # type: ignore[no-untyped-call]
+        self.function = inside
+        self.entry_block = inside.append_basic_block("entry")
+        self.builder = ir.IRBuilder(self.entry_block)
+        self.call_helper = self.call_conv.init_call_helper(self.builder)  # type: ignore[no-untyped-call]
+
+    def pre_lower(self) -> None:
+        super().pre_lower()  # type: ignore[no-untyped-call]
+        # Numba gives the call that closes a circle of calls a type of its own: each circle has one.
+        recursive = any(isinstance(kind, types.RecursiveCall) for kind in self.fndesc.typemap.values())
+        if recursive and stack.ensure_loaded():
+            stack.look(self.builder)
 
     def create_cpython_wrapper(self, release_gil: bool = False) -> None:
         """What Python calls: as `CPUContext.create_cpython_wrapper` has it, with another class."""

@@ -58,6 +58,8 @@ def load(
     namespace = interpreter.load(text, objects, file, ProductsByName(), for_ever=True)
     if namespace.get("np") is np:
         namespace["np"] = quick_numpy()
+    if any(name not in BROUGHT_ALONG for name in functions[:-1]):  # other functions are recursive ones
+        namespace[functions[-1]].starts_recursion = True
     for name in functions:
         shared = (name, repr(sorted(options.items()))) if name in BROUGHT_ALONG else None
         namespace[name] = _support.get(shared) or compile_(namespace[name])
