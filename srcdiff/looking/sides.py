@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from srcdiff.diagnostics import Span
-from srcdiff.ir.show import lines_with_places
+from srcdiff.ir.print import lines_with_places
 from srcdiff.looking.explanation import Kept, kept_values
 from srcdiff.looking.syntax import Line, styled
 from srcdiff.looking.terminal import painted, wants_colour

@@ -99,7 +99,6 @@ def look(name: str, state: State, before: Program | None = None) -> None:
     state.history.append((name, state.program.main))
     wanted = os.environ.get("SRCDIFF_SHOW", "")
     if wanted and wanted in ("all", name):
-        from srcdiff.ir.show import show
+        from srcdiff.ir.print import show
 
-        for function in (state.program.main, *state.program.callees):
-            print(f"--- after: {name}\n{show(function)}", file=sys.stderr)
+        print(f"--- after: {name}\n{show(state.program)}", file=sys.stderr)
