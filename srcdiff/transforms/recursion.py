@@ -8,6 +8,7 @@ from typing import Any
 
 from srcdiff.diagnostics import DifferentiationError, Problem
 from srcdiff.ir.aliasing import points_to, written_sites
+from srcdiff.ir.clone import fresh
 from srcdiff.ir.nodes import Block, Call, Function, Value, walk
 from srcdiff.ir.types import FLOAT, Array, is_float
 from srcdiff.transforms.reverse import Reverse, copied_first
@@ -49,7 +50,7 @@ def adjoints_of_callees(callees: Sequence[Function]) -> tuple[dict[str, Any], tu
     """For each recursive function its adjoint; gives them by name, and all the functions to write."""
     known: dict[str, Any] = {c.name: Callee(f"{c.name}_adjoint") for c in callees}
     written: list[Function] = list(callees)
-    written += [_adjoint(callee, known) for callee in callees]
+    written += [_adjoint(fresh(callee), known) for callee in callees]
     return known, tuple(written)
 
 
