@@ -224,7 +224,7 @@ class _Reader:
             self.find_definitions(line)
 
     def find_definitions(self, line: Line) -> None:
-        """Values with a type in this line; all are known from the start, so that `verify` judges where they are used."""
+        """Values with a type in this line. All are known from the start: `verify` judges where they are used."""
         for place, (kind, text) in enumerate(line.tokens):
             line.at = place + 1
             if kind == "value" and line.takes(":") and line.next()[0] == "word":
@@ -294,7 +294,7 @@ class _Reader:
             operation = self.branch(line, outs)
         elif text in ("for", "while", "until"):
             operation = self.loop(line, outs)
-        elif text in _KINDS:
+        elif text in KINDS:
             operation = self.fields(line, outs)
         elif kind == "word" and line.next(1)[1] == "(" and not text.startswith("np."):
             line.at += 1
@@ -356,7 +356,7 @@ class _Reader:
 
     def fields(self, line: Line, outs: list[Value]) -> Operation:
         """An operation by its name and its fields."""
-        cls = _KINDS[line.take("word")]
+        cls = KINDS[line.take("word")]
         words, found = words_of(cls), self.results(cls, line, outs)
         for name in HEADS.get(cls, ()):
             if name:
@@ -389,7 +389,7 @@ class _Reader:
         return found
 
     def field(self, word: str, line: Line) -> Any:
-        return _READ[word](self, line)
+        return READ[word](self, line)
 
     # -- values and fields -------------------------------------------------------------------------------------------
 
@@ -447,14 +447,14 @@ class _Reader:
         return line.fail(f"nobody says which object `{name}` is") if found is None else found
 
 
-_KINDS: dict[str, type[Operation]] = {
+KINDS: dict[str, type[Operation]] = {
     type_name(cls): cls
     for cls in vars(nodes).values()
     if isinstance(cls, type) and issubclass(cls, Operation) and cls is not Operation and cls not in OWN
 }
 """Operations without a notation of their own, by their names in the text."""
 
-_READ: dict[str, Callable[[_Reader, Line], Any]] = {
+READ: dict[str, Callable[[_Reader, Line], Any]] = {
     "Operand": _Reader.value,
     "Operand | None": _Reader.value,
     "Value": _Reader.value,

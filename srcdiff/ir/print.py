@@ -22,7 +22,8 @@ the type of the value it starts with, unless a type says otherwise. The operatio
     x%0[i%2] += t%1 atomic                          Store
     t%1: int64 = x%0.shape[0]                       Dim
     y%1: float64[:] = view x%0[a%2:b%3, i%4, newaxis, :]
-    y%1: float64 = if t%0                           If: its first block, `else`, its second block; an empty one is left out
+    y%1: float64 = if t%0                           If: its first block, `else`, its second block, unless
+                                                    that is empty
     y%1: float64 = for i%2 in range(a%3, b%4, c%5) while until it leaves with p%6 = x%0
                                                     Loop: after `while`, the test, `do`, the body; one more result than
                                                     parameters is the number of iterations
@@ -214,13 +215,13 @@ class _Lines:
             value = getattr(operation, name)
             if kind in LEFT_OUT or name in head or value in NOTHING or same(value, defaults[name]):
                 continue
-            said.append(name if kind == "bool" else f"{name}={_WRITTEN[kind](self, value)}")
+            said.append(name if kind == "bool" else f"{name}={WRITTEN[kind](self, value)}")
         return " ".join(said)
 
     def head(self, operation: Operation, called: str, given: str) -> str:
         words = words_of(type(operation))
-        first = " " + _WRITTEN[words[called]](self, getattr(operation, called)) if called else ""
-        return first + _WRITTEN[words[given]](self, getattr(operation, given))
+        first = " " + WRITTEN[words[called]](self, getattr(operation, called)) if called else ""
+        return first + WRITTEN[words[given]](self, getattr(operation, given))
 
     def place(self, operation: Load | Store) -> str:
         return f"{self.name(operation.array)}[{self.several(operation.indices)}]"
@@ -289,7 +290,7 @@ OWN: dict[type[Operation], Callable[[_Lines, Any], str]] = {
 }
 """How the operations that have a notation of their own are written."""
 
-_WRITTEN: dict[str, Callable[[_Lines, Any], str]] = {
+WRITTEN: dict[str, Callable[[_Lines, Any], str]] = {
     "Operand": _Lines.name,
     "Operand | None": _Lines.name,
     "Value": _Lines.name,

@@ -7,7 +7,7 @@ from typing import Any
 
 from srcdiff.analyses.decisions import Decisions
 from srcdiff.diagnostics import Span
-from srcdiff.ir.nodes import Function, Loop, Value
+from srcdiff.ir.nodes import Function, Loop, Program, Value
 from srcdiff.passes.manager import State
 from srcdiff.source.abstract import Abstract, Description
 from srcdiff.source.capture import Captured
@@ -86,6 +86,10 @@ class Compilation(State):
     @callees.setter
     def callees(self, functions: tuple[Function, ...]) -> None:
         self.program = replace(self.program, callees=functions)
+
+    def whole_program(self) -> Program:
+        """The program with the kernels that it calls."""
+        return replace(self.program, callees=(*self.callees, *self.kernels)) if self.kernels else self.program
 
     @property
     def span(self) -> Span:

@@ -12,7 +12,6 @@ from srcdiff.ir.aliasing import points_to
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Block, Function, Value
 from srcdiff.ir.types import Array, is_float
-from srcdiff.ir.verify import verify
 from srcdiff.passes.compilation import Compilation
 from srcdiff.passes.requested import are_lengths, chosen, leaves, output_of, outputs_with_written, with_lists_cut
 from srcdiff.transforms.batch import for_each
@@ -145,8 +144,6 @@ def extract_kernels(state: Compilation) -> None:
         raise DifferentiationError([Problem("SD501", message, state.span, help="write it as a loop")])
     made = to_kernels(state.main, state.independent)
     state.main, state.kernels = made.host, made.kernels
-    for kernel in state.kernels:
-        verify(kernel, "kernel extraction")
 
 
 def free_name(state: Compilation, name: str) -> str:
