@@ -53,7 +53,7 @@ from srcdiff.ir.nodes import (
 )
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.print import line_of
-from srcdiff.ir.types import BOOL, INT, Array, Scalar, Stack, Type, element_type, is_float
+from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, Type, element_type, is_float
 
 _PLACES = ("", "local", "shared")
 _CONSTANTS: dict[str, tuple[type, ...]] = {"float64": (float,), "float32": (float,), "int64": (int,), "bool": (bool,)}
@@ -251,7 +251,7 @@ class _Check:
     def block_sum(self, operation: BlockSum) -> None:
         if not isinstance(operation.value.type, Scalar) or not is_float(operation.value.type):
             self.fail(f"threads add floats, not {operation.value.type}", operation)
-        self.typed(operation.out, operation.value.type, "the sum", operation)
+        self.typed(operation.out, FLOAT, "the sum", operation)
 
     # -- arrays ------------------------------------------------------------------------------------------------------
 

@@ -57,7 +57,7 @@ LEGAL: dict[str, list[str]] = {
     "Load": ["t%10: float64 = a%3[n%1, n%1]", "t%10: float32 = w%9[n%1]", "t%10: int64 = k%5[n%1]"],
     "Store": ["a%3[n%1, n%1] = x%0", "v%4[n%1] += x%0 atomic", "w%9[n%1] = x%0", "v%4[n%1] += s%6"],
     "Coordinate": ["t%10: int64 = coordinate spelling=cuda.threadIdx.x", "t%10: int64 = coordinate spelling='grid(1)'"],
-    "BlockSum": ["t%10: float64 = blocksum value=x%0"],
+    "BlockSum": ["t%10: float64 = blocksum value=x%0", "t%10: float64 = blocksum value=s%6"],
     "Enlarge": ["enlarge array=k%5 index=n%1 value=n%1", "enlarge array=k%5 index=n%1 value=n%1 room=n%1"],
     "Barrier": ["barrier"],
     "Alloc": [
