@@ -256,17 +256,22 @@ class Builder:
 
 
 def result_type(primitive: str, args: tuple[Value, ...]) -> Scalar:
-    """The type of a primitive's result, by its row."""
+    """The type of a primitive's result."""
+    return result_type_of(primitive, tuple([a.scalar for a in args]))
+
+
+def result_type_of(primitive: str, types: tuple[Scalar, ...]) -> Scalar:
+    """The type of a primitive's result from those of its arguments, by its row."""
     rule = PRIMITIVES[primitive].result
     if primitive == "where":
-        return join_scalars(args[1].scalar, args[2].scalar)
+        return join_scalars(*types[1:])
     if rule in ("float64", "float32"):
         return Scalar(rule)
     if rule == "bool":
         return BOOL
     if rule == "int":
         return INT
-    joined = join_scalars(*(a.scalar for a in args))
+    joined = join_scalars(*types)
     if rule == "float":
         return joined if is_float(joined) else FLOAT
     return INT if joined == BOOL and not primitive.startswith("bitwise") else joined

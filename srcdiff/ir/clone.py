@@ -31,6 +31,14 @@ def renamed(function: Function, names: dict[str, str]) -> Function:
     return changed(function, name=names.get(function.name, function.name), body=visit(function.body))
 
 
+def fresh(function: Function) -> Function:
+    """The function with values of its own, so that it can stand beside another that is made of it."""
+    known = {p: Value(p.type, p.name) for p in function.params}
+    params = tuple(known.values())
+    written = tuple([known[p] for p in function.written])
+    return Function(function.name, params, _block(function.body, known), written)
+
+
 def cloned(operation: Operation, known: dict[Value, Value]) -> Operation:
     """The operation with new results; `known` maps old values to new ones and is added to."""
     operation = operation.replaced(lambda v: known.get(v, v))

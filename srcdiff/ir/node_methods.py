@@ -44,7 +44,7 @@ _CHANGES = {"replaced": ("uses",), "redefined": ("defines", "inner"), "rebuilt":
 
 def derive_methods(cls: Any) -> None:
     """Give a class of operations its methods."""
-    words: dict[str, str] = inspect.get_annotations(cls)
+    words = words_of(cls)
     declared = {name: _WORDS[word] for name, word in words.items() if word in _WORDS}
     for method in ("uses", "defines", "inner", "blocks"):
         tuples = [as_tuple.format(f"self.{name}") for name, (of, as_tuple, _) in declared.items() if of == method]
@@ -54,6 +54,11 @@ def derive_methods(cls: Any) -> None:
         parts = {name: with_others for name, (of, _, with_others) in declared.items() if of in methods}
         if parts:
             _give(cls, method, ("self", "by"), _changed(words, parts))
+
+
+def words_of(cls: Any) -> dict[str, str]:
+    """What each field of a class of operations is declared to be, in their order."""
+    return inspect.get_annotations(cls)
 
 
 def _changed(words: Iterable[str], parts: dict[str, str]) -> list[str]:

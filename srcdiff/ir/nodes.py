@@ -148,7 +148,7 @@ class Coordinate(Operation):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class BlockSum(Operation):
-    """The sum of what all threads of a block have; all of them come here."""
+    """The sum of what all threads of a block have, in float64; all of them come here."""
 
     out: Result
     value: Operand

@@ -34,8 +34,17 @@ class Primitive:
     support: str = ""
     """The function of `srcdiff.rules.special` that the spelling calls, if any."""
 
+    @property
+    def whole(self) -> bool:
+        """Whether it takes integers only; booleans count as integers."""
+        return self.name in _OF_INTEGERS
+
 
 PRIMITIVES: dict[str, Primitive] = {}
+
+_OF_INTEGERS = frozenset(
+    ("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "invert", "gcd", "lcm", "range_length")
+)
 
 
 def length_of_range(start: int, stop: int, step: int) -> int:

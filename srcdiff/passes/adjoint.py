@@ -53,7 +53,7 @@ from srcdiff.ir.nodes import (
     Transpose,
     Value,
 )
-from srcdiff.ir.types import FLOAT, INT, Array, Scalar, is_float
+from srcdiff.ir.types import FLOAT, INT, Array, Scalar, element_type, is_float
 from srcdiff.library.blas_lapack import LIBRARY
 from srcdiff.passes.custom_adjoints import adjoint_values, named, reads_parameters, require_shape
 from srcdiff.rules import derivative_rule
@@ -492,8 +492,9 @@ class Adjoint:
             shadow = self.shadow(operation.array, mirror)
             indices = tuple(self.value(i, mirror) for i in operation.indices)
             if operation.value in self.active:
-                adjoint = Value(FLOAT, bar(operation.value) if operation.value.name else "")
-                self.builder.add(Load(adjoint, shadow, indices, span=operation.span))
+                element = Value(element_type(shadow.array), bar(operation.value) if operation.value.name else "")
+                self.builder.add(Load(element, shadow, indices, span=operation.span))
+                adjoint = self.builder.cast(element, FLOAT)
                 if not operation.adds:
                     self.builder.store(shadow, indices, self.builder.const(0.0))
                 self.add(mirror, operation.value, adjoint)

@@ -8,6 +8,7 @@ from typing import Any
 
 from srcdiff.diagnostics import DifferentiationError, Problem
 from srcdiff.ir.aliasing import points_to, written_sites
+from srcdiff.ir.clone import fresh
 from srcdiff.ir.nodes import Block, Call, Function, Value, walk
 from srcdiff.ir.types import FLOAT, Array, is_float
 from srcdiff.passes.reverse_mode import Reversal, copied_first
@@ -48,7 +49,7 @@ def _written_parameters(function: Function) -> set[int]:
 def reversals_of_callees(callees: Sequence[Function]) -> tuple[dict[str, Any], list[Reversal]]:
     """For each recursive function its adjoint, by its name, and the reversal that makes it."""
     known: dict[str, Any] = {c.name: Callee(f"{c.name}_adjoint") for c in callees}
-    return known, [_reversal(callee, known) for callee in callees]
+    return known, [_reversal(fresh(callee), known) for callee in callees]
 
 
 def _seed(result: Value) -> Value:

@@ -10,7 +10,7 @@ from srcdiff.diagnostics import Span
 from srcdiff.frontend.abstract_values import Abstract, Description
 from srcdiff.frontend.capture import Captured
 from srcdiff.frontend.nested_derivatives import Reading
-from srcdiff.ir.nodes import Function, Loop, Value
+from srcdiff.ir.nodes import Function, Loop, Program, Value
 from srcdiff.passes.manager import State
 from srcdiff.passes.reverse_mode import Reversal
 from srcdiff.passes.workspace_parameters import Room
@@ -91,6 +91,10 @@ class Compilation(State):
     @callees.setter
     def callees(self, functions: tuple[Function, ...]) -> None:
         self.program = replace(self.program, callees=functions)
+
+    def whole_program(self) -> Program:
+        """The program with the kernels that it calls."""
+        return replace(self.program, callees=(*self.callees, *self.kernels)) if self.kernels else self.program
 
     @property
     def span(self) -> Span:

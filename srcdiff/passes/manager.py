@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from srcdiff.diagnostics.timings import timed
-from srcdiff.ir.nodes import Function, Program
+from srcdiff.ir.nodes import Function, Operation, Program
 from srcdiff.ir.verify import verify
 
 Transform = Callable[..., Function]
@@ -37,6 +37,13 @@ class State:
     """Functions that a transform gives back as they are."""
     history: list[tuple[str, Function]] = field(default_factory=list, kw_only=True)
     """The main function after each pass that changed it."""
+
+    checked: set[Operation] = field(default_factory=set, kw_only=True)
+    """Operations whose types have been found right."""
+
+    def whole_program(self) -> Program:
+        """The program with all functions that it calls."""
+        return self.program
 
 
 S = TypeVar("S", bound=State)
@@ -94,12 +101,10 @@ def look(name: str, state: State, before: Program | None = None) -> None:
     """Verify a program that a pass has changed; note it, and show it if that is wanted."""
     if state.program is before:
         return
-    for function in (state.program.main, *state.program.callees):
-        verify(function, name)
+    verify(state.whole_program(), name, before if state.history else None, state.checked)
     state.history.append((name, state.program.main))
     wanted = os.environ.get("SRCDIFF_SHOW", "")
     if wanted and wanted in ("all", name):
         from srcdiff.ir.print import show
 
-        for function in (state.program.main, *state.program.callees):
-            print(f"--- after: {name}\n{show(function)}", file=sys.stderr)
+        print(f"--- after: {name}\n{show(state.whole_program())}", file=sys.stderr)

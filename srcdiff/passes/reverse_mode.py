@@ -32,6 +32,7 @@ from srcdiff.ir.nodes import (
     Program,
     Store,
     Value,
+    changed,
     substituted,
     walk,
 )
@@ -112,9 +113,9 @@ class Reversal:
         return points_to(self.function)
 
     def taking_adjoints(self) -> Function:
-        """The function, on its way, with the adjoints that are given among its parameters."""
+        """The function, on its way, with the name of the adjoint, and the adjoints that are given as parameters."""
         lacking = [bar for bar in self.given.values() if bar not in self.function.params]
-        return replace(self.function, params=(*self.function.params, *lacking)) if lacking else self.function
+        return changed(self.function, name=self.name, params=(*self.function.params, *lacking))
 
     def is_active(self, param: Value) -> bool:
         """Whether a derivative by the parameter may be other than zero."""
@@ -326,12 +327,12 @@ def _groups(reversal: Reversal, attempt: Attempt) -> list[frozenset[Value]]:
 
 def _connected(group: Sites, sites: dict[Value, Sites]) -> Sites:
     """All memory that some reference may confuse with this."""
-    changed = True
-    while changed:
-        changed = False
+    grown = True
+    while grown:
+        grown = False
         for memory in sites.values():
             if memory & group and not memory <= group:
-                group, changed = group | memory, True
+                group, grown = group | memory, True
     return group
 
 

@@ -22,6 +22,7 @@ from srcdiff.analyses.structure import structure_of
 from srcdiff.diagnostics import DifferentiationError, Problem
 from srcdiff.ir.aliasing import points_to
 from srcdiff.ir.builder import Builder
+from srcdiff.ir.clone import fresh
 from srcdiff.ir.nodes import (
     Alloc,
     Apply,
@@ -76,9 +77,10 @@ def tangents_of_callees(callees: Iterable[Function]) -> tuple[Function, ...]:
     """The recursive functions, and for each the function that takes and gives tangents of all floats too."""
     found: list[Function] = []
     for callee in callees:
-        dots = {p: dot_of(p) for p in callee.params if is_float(p.type)}
-        outputs = [v for v in callee.body.yields if is_float(v.type)]
-        found += [callee, tangent_of(callee, dots, tangent_name(callee.name), outputs, callee.body.yields)]
+        copy = fresh(callee)
+        dots = {p: dot_of(p) for p in copy.params if is_float(p.type)}
+        outputs = [v for v in copy.body.yields if is_float(v.type)]
+        found += [callee, tangent_of(copy, dots, tangent_name(callee.name), outputs, copy.body.yields)]
     return tuple(found)
 
 

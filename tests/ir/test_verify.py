@@ -1,143 +1,203 @@
-"""What a legal program is: a legal one passes, and each way to break it is found."""
+"""What a legal program is: for each operation legal programs pass, and each way to break it is found."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
 from srcdiff import pipeline
 from srcdiff.api.derivatives import grad
 from srcdiff.diagnostics import InternalError
-from srcdiff.ir.builder import Builder
-from srcdiff.ir.nodes import Alloc, Apply, Block, Const, Dim, Function, If, Load, Loop, Operation, Store, Value
-from srcdiff.ir.types import BOOL, FLOAT, FLOAT32, INT, Array
+from srcdiff.ir import nodes
+from srcdiff.ir.nodes import Block, Comment, Const, Function, Operation, Program, Value, walk
+from srcdiff.ir.types import FLOAT
 from srcdiff.ir.verify import verify
 from srcdiff.passes.compilation import Compilation
+from tests.ir.operations import ILLEGAL, LEGAL, program
+
+KINDS = [c for c in vars(nodes).values() if isinstance(c, type) and issubclass(c, Operation) and c is not Operation]
+IMPOSSIBLE_IN_TEXT = {"Barrier", "Comment"}
+"""A barrier has nothing that could be wrong, and a comment of two lines is no text."""
 
 
-def function_of(operations: list[Operation], params: tuple[Value, ...], *yields: Value) -> Function:
-    return Function("f", params, Block(tuple(operations), yields))
-
-
-def refused(function: Function, message: str) -> None:
-    with pytest.raises(InternalError, match=message) as caught:
-        verify(function, "reverse sweep")
+def refused(given: Program, message: str) -> None:
+    with pytest.raises(InternalError) as caught:
+        verify(given, "reverse sweep")
+    assert message in str(caught.value)
     assert "after 'reverse sweep'" in str(caught.value)
     assert "defect of srcdiff" in str(caught.value)
 
 
-X, N, FLAG, A = Value(FLOAT, "x"), Value(INT, "n"), Value(BOOL, "flag"), Value(Array("float64", 2), "a")
-PARAMETERS = (X, N, FLAG, A)
+def each(table):
+    return [pytest.param(kind, *row, id=f"{kind}-{k}") for kind, rows in table.items() for k, row in enumerate(rows)]
 
 
-def a_loop(change: Callable[[Loop], Loop] = lambda loop: loop) -> Function:
-    """`total = x; for i in range(0, n): total = total * x`, changed."""
-    builder = Builder()
-    zero, one = builder.const(0), builder.const(1)
-    total, out = Value(FLOAT, "total"), Value(FLOAT)
-    with builder.block() as body:
-        following = builder.apply("multiply", total, X)
-    loop = Loop(Value(INT, "i"), (zero, N, one), (total,), (X,), None, Block(tuple(body), (following,)), (out,))
-    builder.add(change(loop))
-    return function_of(builder.operations, PARAMETERS, out)
+@pytest.mark.parametrize(("kind", "body"), each({kind: [(b,) for b in bodies] for kind, bodies in LEGAL.items()}))
+def test_legal_operation_passes(kind, body):
+    given = program(body)
+
+    verify(given, "reading")
+
+    assert kind in {type(o).__name__ for o in walk(given.main.body)}
 
 
-def a_branch(then: Value, orelse: Value, out: Value) -> Function:
-    return function_of([If(FLAG, Block((), (then,)), Block((), (orelse,)), (out,))], PARAMETERS, out)
+@pytest.mark.parametrize(("kind", "body", "message"), each(ILLEGAL))
+def test_illegal_operation_is_refused(kind, body, message):
+    refused(program(body), message)
 
 
-def test_legal_loop_passes():
-    verify(a_loop(), "reading")
+def test_every_operation_has_legal_and_illegal_programs():
+    names = {c.__name__ for c in KINDS}
+
+    assert names == LEGAL.keys()
+    assert names == ILLEGAL.keys() | IMPOSSIBLE_IN_TEXT
 
 
-def test_legal_branch_passes():
-    verify(a_branch(X, X, Value(FLOAT)), "reading")
+# -- values: where they are defined and seen ---------------------------------------------------------------------------
 
 
-def test_value_is_defined_before_it_is_used():
-    late = Value(FLOAT)
-    operations = [Apply(Value(FLOAT), "sin", (late,)), Const(late, 1.0)]
-
-    refused(function_of(operations, PARAMETERS), "used before it is defined")
-
-
-def test_value_is_defined_once():
-    twice = Value(FLOAT)
-
-    refused(function_of([Const(twice, 1.0), Const(twice, 2.0)], PARAMETERS), "defined twice")
-
-
-def test_parameter_is_not_defined_again():
-    refused(function_of([Const(X, 1.0)], PARAMETERS), "defined twice")
-
-
-def test_value_of_a_branch_is_not_seen_outside():
-    inner, out = Value(FLOAT), Value(FLOAT)
-    branch = If(FLAG, Block((Const(inner, 1.0),), (inner,)), Block((), (X,)), (out,))
-
-    refused(function_of([branch], PARAMETERS, inner), "yielded but not defined")
-
-
-def test_value_of_one_branch_is_not_seen_in_the_other():
-    inner, out = Value(FLOAT), Value(FLOAT)
-    branch = If(FLAG, Block((Const(inner, 1.0),), (inner,)), Block((), (inner,)), (out,))
-
-    refused(function_of([branch], PARAMETERS, out), "yielded but not defined")
-
-
-def test_parameter_of_a_loop_is_not_seen_behind_it():
-    kept: list[Value] = []
-
-    def remember(loop: Loop) -> Loop:
-        kept.append(loop.params[0])
-        return loop
-
-    function = a_loop(remember)
-
-    refused(replace(function, body=replace(function.body, yields=(kept[0],))), "yielded but not defined")
-
-
-def test_branches_yield_what_comes_out():
-    refused(a_branch(X, N, Value(FLOAT)), "types differ")
-    refused(a_branch(X, X, Value(INT)), "types differ")
-
-
-def test_single_precision_is_a_type_of_its_own():
-    refused(a_branch(X, X, Value(FLOAT32)), "types differ")
-
-
-def test_loop_starts_with_a_value_for_each_parameter():
-    refused(a_loop(lambda loop: replace(loop, inits=(N,))), "types differ")
-    refused(a_loop(lambda loop: replace(loop, inits=())), "types differ")
-
-
-def test_loop_yields_a_value_for_each_parameter():
-    refused(a_loop(lambda loop: replace(loop, body=replace(loop.body, yields=(N,)))), "types differ")
-    refused(a_loop(lambda loop: replace(loop, body=replace(loop.body, yields=()))), "types differ")
-    refused(a_loop(lambda loop: replace(loop, body=replace(loop.body, yields=(X, X)))), "too many")
-
-
-def test_loop_that_its_body_ends_yields_one_value_more():
-    refused(a_loop(lambda loop: replace(loop, leaves=True)), "yields too many values")
-
-
-def test_element_has_an_index_for_each_axis():
-    refused(function_of([Load(Value(FLOAT), A, (N,))], PARAMETERS), "an index for each axis")
-    refused(function_of([Store(A, (N, N, N), X)], PARAMETERS), "an index for each axis")
-
-
-def test_index_is_an_integer():
-    refused(function_of([Load(Value(FLOAT), A, (N, X))], PARAMETERS), "not an integer")
-
-
-def test_length_is_that_of_an_axis_that_there_is():
-    refused(function_of([Dim(Value(INT), A, 2)], PARAMETERS), "no such axis")
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        pytest.param(
+            """
+            t%11: float64 = sin(t%10)
+            t%10: float64 = 1.0
+            """,
+            "the value `t`, float64, is used before it is defined, in `t%11: float64 = sin(t%10)`",
+            id="used before",
+        ),
+        pytest.param(
+            """
+            t%10: float64 = 1.0
+            t%10: float64 = 2.0
+            """,
+            "is defined twice",
+            id="defined twice",
+        ),
+        pytest.param("x%0: float64 = 1.0", "the value `x`, float64, is defined twice", id="parameter"),
+        pytest.param(
+            """
+            if flag%2
+                t%10: float64 = 1.0
+            t%11: float64 = sin(t%10)
+            """,
+            "is used before it is defined",
+            id="of a branch, behind it",
+        ),
+        pytest.param(
+            """
+            y%10: float64 = if flag%2
+                t%11: float64 = 1.0
+                yield t%11
+            else
+                yield t%11
+            """,
+            "is yielded but not defined",
+            id="of one branch, in the other",
+        ),
+        pytest.param(
+            """
+            p%10: float64 = for i%11 in range(n%1, n%1, n%1) with p%12 = x%0
+                yield p%12
+            yield p%12
+            """,
+            "the value `p`, float64, is yielded but not defined",
+            id="of a loop, behind it",
+        ),
+        pytest.param(
+            """
+            p%10: float64 = while with p%11 = x%0
+                t%12: bool = less(p%11, x%0)
+                yield t%12
+            do
+                t%13: bool = logical_not(t%12)
+                yield x%0
+            """,
+            "the value `t`, bool, is used before it is defined",
+            id="of a test, in the body",
+        ),
+        pytest.param(
+            """
+            p%10: float64 = for i%11 in range(n%1, n%1, n%1) with p%12 = p%10
+                yield x%0
+            """,
+            "the value `p`, float64, is used before it is defined",
+            id="a result, as the first value",
+        ),
+    ],
+)
+def test_value_is_defined_once_and_before_it_is_used(body, message):
+    refused(program(body), message)
 
 
-def test_allocation_is_an_array():
-    refused(function_of([Alloc(Value(FLOAT), (N,))], PARAMETERS), "is an array")
+def test_functions_share_no_value():
+    given = program("t%10: float64 = 1.0")
+    inside = given.main.body.operations[0]
+    other = Function("other", (), Block((inside,)))
+
+    refused(replace(given, callees=(*given.callees, other)), "is defined twice")
+
+
+def test_functions_that_are_called_have_different_names():
+    given = program("barrier")
+
+    refused(replace(given, callees=given.callees * 2), "two functions that are called have the same name")
+
+
+def test_written_parameters_are_arrays_among_the_parameters():
+    given = program("barrier")
+
+    refused(replace(given, main=replace(given.main, written=given.main.params[:1])), "`x`, float64, is written, but is")
+    stranger = replace(given.main, written=(Value(given.main.params[4].type, "new"),))
+    refused(replace(given, main=stranger), "`new`, float64[:], is written, but is no array among the parameters")
+
+
+def test_comment_is_one_line():
+    refused(Program(Function("f", (), Block((Comment("one\ntwo"),)))), "a comment is one line")
+
+
+def test_unknown_operation_is_refused():
+    @dataclass(frozen=True, eq=False, slots=True)
+    class Strange(Operation):
+        pass
+
+    refused(Program(Function("f", (), Block((Strange(),)))), "`Strange` is an operation that nobody knows")
+
+
+# -- from pass to pass -------------------------------------------------------------------------------------------------
+
+
+def test_caller_is_looked_at_again_when_what_it_calls_changes():
+    before = program("y%10: float64 = call g(x%0, v%4)")
+    verify(before, "reading")
+    (callee,) = before.callees
+    after = replace(before, callees=(replace(callee, body=replace(callee.body, yields=())),))
+
+    with pytest.raises(InternalError, match="types differ: results are float64, not nothing"):
+        verify(after, "reverse sweep", before)
+
+
+def test_values_of_unchanged_functions_are_defined_too():
+    before = program("barrier")
+    verify(before, "reading")
+    taken = before.callees[0].body.operations[0]
+    assert isinstance(taken, Const)
+    after = replace(before, main=Function("f", (), Block((Const(taken.out, 1),))))
+
+    with pytest.raises(InternalError, match="is defined twice"):
+        verify(after, "reverse sweep", before)
+
+
+def test_operation_with_right_types_is_not_free_of_its_place():
+    before = program("t%10: float64 = sin(x%0)")
+    checked: set[Operation] = set()
+    verify(before, "reading", None, checked)
+    after = replace(before, main=replace(before.main, params=()))
+
+    with pytest.raises(InternalError, match="is used before it is defined"):
+        verify(after, "reverse sweep", before, checked)
 
 
 def test_program_is_verified_after_every_step(monkeypatch):

@@ -22,7 +22,7 @@ from srcdiff.backends.cuda.thread_memory import ROOM, Private, Scratch, private_
 from srcdiff.diagnostics import DifferentiationError, Problem
 from srcdiff.ir.aliasing import Sites
 from srcdiff.ir.builder import Builder
-from srcdiff.ir.clone import cloned
+from srcdiff.ir.clone import cloned, fresh
 from srcdiff.ir.nodes import (
     Alloc,
     Apply,
@@ -616,9 +616,8 @@ class _Launch:
         ]
 
     def call(self, kernel: Function, args: Sequence[Value], blocks: Value, count: Value | None) -> None:
-        call = Call(
-            (), kernel.name, tuple(args), tuple(range(len(args))), blocks_of_threads=blocks, alone=count is None
-        )
+        arrays = tuple([k for k, a in enumerate(args) if isinstance(a.type, Array)])
+        call = Call((), kernel.name, tuple(args), arrays, blocks_of_threads=blocks, alone=count is None)
         self.host.add(replace(call, span=self.loop.span))
 
     def measured(self, private: Private, known: dict[Value, Value], count: Value | None) -> dict[int, Value]:
@@ -630,7 +629,7 @@ class _Launch:
         sizes = host.alloc("int64", (host.const(measure.count),), host.const(0), "sizes")
         used = {v for o in walk(measure.kernel.body) for v in o.uses()}
         params = [p for p in measure.kernel.params if p in used]  # others may not be there yet
-        self.outline.kernels.append(replace(measure.kernel, params=tuple(params)))
+        self.outline.kernels.append(fresh(replace(measure.kernel, params=tuple(params))))
         given = {**known, measure.sizes: sizes}
         formulas = {n for s in measure.scratch for n in s.lengths if isinstance(n, Value)}
         for length in formulas:

@@ -24,7 +24,6 @@ from srcdiff.frontend.nested_derivatives import Reading
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Barrier, Block, Coordinate, Function, Operation, Program, Store, Value, walk
 from srcdiff.ir.types import INT
-from srcdiff.ir.verify import verify
 from srcdiff.passes.compilation import Compilation
 from srcdiff.passes.manager import State
 from srcdiff.passes.reverse_mode import Reversal
@@ -180,5 +179,3 @@ def extract_kernels(state: Compilation) -> None:
         raise DifferentiationError([Problem("SD501", message, state.span, help="write it as a loop")])
     made = to_kernels(state.main, state.independent)
     state.main, state.kernels = made.host, made.kernels
-    for kernel in state.kernels:
-        verify(kernel, "kernel extraction")

@@ -1,0 +1,1 @@
+"""Tests of the IR: its text, and what a legal program is."""

@@ -1,0 +1,48 @@
+"""Every pass makes of each of its cases what stands there."""
+
+import pytest
+
+from srcdiff.ir.parse import parse
+from srcdiff.ir.verify import verify
+from tests.passes import AFTER, FOLDER, PASSES, all_cases
+
+CASES = all_cases()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_pass_makes_what_is_expected(case):
+    """`python -m tests.passes` writes the files anew."""
+    assert case.expected() == case.made()
+
+
+def test_folders_have_the_names_of_passes():
+    assert {case.path.parent.name for case in CASES} <= PASSES.keys()
+    assert {path.parent.parent for path in FOLDER.rglob("*.ir")} == {FOLDER}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_case_says_what_it_stands_for(case):
+    assert case.path.read_text(encoding="utf-8").startswith("# ")
+    assert case.path.read_text(encoding="utf-8").count(AFTER) == 1
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_every_pass_of_the_table_runs_on_a_program(name):
+    program = parse(PROGRAM)
+
+    made = PASSES[name](program, {"wrt": ["x"], "alone": []})
+
+    verify(made, name)
+
+
+PROGRAM = """
+f(x%0: float64, v%1: float64[:])
+    t%2: int64 = 0
+    t%3: int64 = v%1.shape[0]
+    t%4: int64 = 1
+    total%5: float64 = for i%6 in range(t%2, t%3, t%4) with total%7 = x%0
+        t%8: float64 = v%1[i%6]
+        t%9: float64 = multiply(total%7, t%8)
+        yield t%9
+    yield total%5
+"""
