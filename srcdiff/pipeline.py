@@ -12,9 +12,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from srcdiff.backends.cuda import kernel_passes as kernels
+from srcdiff.backends.cuda.cuda_spelling import CUDA
 from srcdiff.backends.cuda.kernel_adjoint import conditions_as_formulas, count_turns_over_grid, step_over_grid
 from srcdiff.backends.cuda.kernel_passes import KernelCompilation
 from srcdiff.emit.module import first_line_about, write_kernels, write_module
+from srcdiff.emit.spelling import NUMPY
 from srcdiff.ir.nodes import Function, Value
 from srcdiff.passes import differentiation as derivative
 from srcdiff.passes import requested
@@ -60,8 +62,9 @@ def decisions(state: Compilation, function: Function) -> Any:
 
 def emit(state: Compilation) -> None:
     template = requested.result_template(state)
-    given = (state.further, template, state.rooms, state.kernels, state.whole)
-    state.module = write_module(state.main, state.callees, state.reading, *given)
+    given = (state.further, template, state.rooms, state.kernels or (), state.whole)
+    spelling = NUMPY if state.kernels is None else CUDA
+    state.module = write_module(state.main, state.callees, state.reading, *given, spelling)
 
 
 def emit_kernel(state: KernelCompilation) -> None:
@@ -74,7 +77,7 @@ def emit_kernel(state: KernelCompilation) -> None:
         written.insert(0, measure.kernel)
         lengths.insert(0, kernels.lengths_function(private, measure.kernel, measure.scratch, measure.definition))
     doc = first_line_about(state.reading)
-    state.module = write_kernels(state.main.name, written, [f for f in lengths if f is not None], doc)
+    state.module = write_kernels(state.main.name, written, [f for f in lengths if f is not None], doc, CUDA)
 
 
 def note_primal(state: Compilation) -> None:

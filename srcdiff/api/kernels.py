@@ -42,6 +42,7 @@ from srcdiff.diagnostics.options import EXTENT, Wrt
 from srcdiff.frontend.abstract_values import Description
 from srcdiff.frontend.capture import Captured, capture, plain_function
 from srcdiff.frontend.signatures import describe_argument, is_on_device, layout_on_device
+from srcdiff.ir.nodes import CoordinateKind
 from srcdiff.ir.types import FLOAT, Array, Scalar, is_float, is_supported_dtype
 
 if TYPE_CHECKING:
@@ -280,8 +281,8 @@ def spreads_of(shape: Any) -> list[Spread]:
         raise ValueError(f"a launch has a number of blocks, and one of threads in a block: not {shape!r}")
     pairs = zip(("blocks", "threads"), shape, strict=False)
     extents = [(x,) if isinstance(x, int | np.integer) else tuple(x) for x in (EXTENT.checked(*p) for p in pairs)]
-    names = zip(("blockIdx", "threadIdx"), extents, strict=False)
-    found = frozenset(f"{what}.{axis}" for what, some in names for axis, n in zip("xyz", some, strict=False) if n != 1)
+    kinds = zip((CoordinateKind.BLOCK_INDEX, CoordinateKind.THREAD_INDEX), extents, strict=False)
+    found = frozenset((kind, axis) for kind, some in kinds for axis, n in enumerate(some) if n != 1)
     x, y, z = (int(n) for n in (*extents[-1], 1, 1)[:3])
     return [Spread(found), Spread(found, (x, y, z))]
 

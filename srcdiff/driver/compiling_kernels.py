@@ -233,6 +233,5 @@ def _beside(value: Value, what: str) -> Value:
 
 
 def _axes_spoken_of(kernel: Function) -> Spread:
-    said = " ".join(o.spelling for o in walk(kernel.body) if isinstance(o, Coordinate))
-    axes = {"x", *(a for k, a in ((2, "y"), (3, "z")) if f"({k})" in said or f".{a}" in said)}
-    return Spread(frozenset(c for c in SPREAD if c[-1] in axes))
+    axes = {0, *(o.axis for o in walk(kernel.body) if isinstance(o, Coordinate))}
+    return Spread(frozenset((kind, axis) for kind, axis in SPREAD if axis in axes))
