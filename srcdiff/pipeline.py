@@ -15,8 +15,8 @@ from srcdiff.backends.cuda import kernel_passes as kernels
 from srcdiff.backends.cuda.cuda_spelling import CUDA
 from srcdiff.backends.cuda.kernel_adjoint import conditions_as_formulas, count_turns_over_grid, step_over_grid
 from srcdiff.backends.cuda.kernel_passes import KernelCompilation
+from srcdiff.backends.registry import BACKENDS
 from srcdiff.emit.module import first_line_about, write_kernels, write_module
-from srcdiff.emit.spelling import NUMPY
 from srcdiff.ir.nodes import Function, Value
 from srcdiff.passes import differentiation as derivative
 from srcdiff.passes import requested
@@ -44,6 +44,11 @@ def mode(*modes: str) -> Callable[[Compilation], bool]:
     return lambda state: state.request.mode in modes
 
 
+def of_backend(name: str, run: Callable[[Any], None], what: str) -> Pass:
+    """A pass that is due for the backends that name it among theirs."""
+    return Pass(name, run, what, lambda state: name in BACKENDS[state.backend].passes)
+
+
 def wrt(state: Compilation, function: Function) -> Sequence[Value]:
     """The values to differentiate by; of a recursive function, all that it is given."""
     is_main = function is state.main
@@ -62,9 +67,8 @@ def decisions(state: Compilation, function: Function) -> Any:
 
 def emit(state: Compilation) -> None:
     template = requested.result_template(state)
-    given = (state.further, template, state.rooms, state.kernels or (), state.whole)
-    spelling = NUMPY if state.kernels is None else CUDA
-    state.module = write_module(state.main, state.callees, state.reading, *given, spelling)
+    given = (state.further, template, state.rooms, state.kernels, state.whole, BACKENDS[state.backend].spelling)
+    state.module = write_module(state.main, state.callees, state.reading, *given)
 
 
 def emit_kernel(state: KernelCompilation) -> None:
@@ -86,7 +90,7 @@ def note_primal(state: Compilation) -> None:
 
 # -- the passes ------------------------------------------------------------------------------------------------------
 
-REVERSE, GPU, CPU = mode("reverse", "pullback"), lambda state: state.on_gpu, lambda state: not state.on_gpu
+REVERSE = mode("reverse", "pullback")
 SIMPLIFICATION = Pass(
     "simplification", each(simplify), "fold constants, remove dead code and loop-invariant parameters"
 )
@@ -131,9 +135,9 @@ OPTIMIZE = (
 )
 FINISH = (
     Pass("workspace", derivative.take_workspace, "take memory from the caller", lambda state: state.request.rooms),
-    Pass("growing buffers", each(grow_as_loops_run), "what a loop with early exits keeps grows as it runs", CPU),
+    of_backend("growing buffers", each(grow_as_loops_run), "what a loop with early exits keeps grows as it runs"),
     Pass("batch loop", derivative.batch_loop, "call it for each element of a batch", lambda state: state.request.batch),
-    Pass("kernel extraction", kernels.extract_kernels, "independent loops become kernels", GPU),
+    of_backend("kernel extraction", kernels.extract_kernels, "independent loops become kernels"),
     Pass("emission", emit, "write the source"),
 )
 PASSES: Sequence[Pass] = (*DIFFERENTIATE, *OPTIMIZE, *FINISH)

@@ -37,6 +37,7 @@ from srcdiff.backends.cuda import numba_cuda
 from srcdiff.backends.cuda.device import Device
 from srcdiff.backends.cuda.races import Spread
 from srcdiff.backends.numba.interrupts import ONE_AT_A_TIME
+from srcdiff.backends.python.interpreter import new_file
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
 from srcdiff.diagnostics.options import EXTENT, Wrt
 from srcdiff.frontend.abstract_values import Description
@@ -357,7 +358,6 @@ def _dtype(kind: type | str) -> np.dtype[Any]:
 
 def _device_function(derivative: Derivative, types: Sequence[Any] | None) -> Any:
     from srcdiff.driver.compiling import for_threads
-    from srcdiff.driver.loading import serial
     from srcdiff.frontend.guess import guessed_arguments
     from srcdiff.passes.compilation import Request
 
@@ -379,8 +379,7 @@ def _device_function(derivative: Derivative, types: Sequence[Any] | None) -> Any
         described[name] = found
     request = Request(captured, described, wrt, "reverse", derivative.with_value, False, derivative.single)
     module = for_threads(request)
-    file = f"<srcdiff {module.name} {serial()}>"
-    loaded = numba_cuda.load_kernels(module.text, module.objects, file)
+    loaded = numba_cuda.load_kernels(module.text, module.objects, new_file(module.name))
     function = numba_cuda.cuda().jit(device=True)(loaded[module.name])
     function.source, function.__srcdiff_derivative__ = module.text, derivative
     return function

@@ -10,6 +10,7 @@ import pytest
 
 import srcdiff
 from srcdiff import cuda
+from srcdiff.api.kernels import spreads_of
 from srcdiff.diagnostics.options import compile_options
 
 X = np.array([1.0, 2.0])
@@ -158,7 +159,7 @@ def test_options_of_launches_are_checked(name: str, value: Any, said: str) -> No
 )
 def test_launches_of_kernels_are_checked(launch: Any, said: str) -> None:
     with pytest.raises((TypeError, ValueError), match=said):
-        cuda.spreads_of(launch)
+        spreads_of(launch)
 
 
 def test_types_of_functions_for_kernels_are_checked() -> None:

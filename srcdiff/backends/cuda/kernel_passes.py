@@ -163,8 +163,6 @@ def lengths_function(
 
 def extract_kernels(state: Compilation) -> None:
     """Independent loops become kernels."""
-    if not state.on_gpu:
-        return
     if state.callees:
         message = "a recursive function is not run on the GPU"
         raise DifferentiationError([Problem("SD501", message, state.span, help="write it as a loop")])
