@@ -51,12 +51,17 @@ def straighten(function: Function) -> Function:
     return changed(function, body=_Straighten(function).block(function.body))
 
 
-class _Straighten(Turns):
+class _Straighten:
+    def __init__(self, function: Function) -> None:
+        self.dependence = Turns(function)
+        self.definition = self.dependence.definition
+        self.constants = self.dependence.constants
+
     def block(self, block: Block) -> Block:
         operations: list[Operation] = []
         for operation in block.operations:
-            backwards = isinstance(operation, Loop) and operation.counted and self.step(operation) == -1
-            if backwards and isinstance(operation, Loop) and self.independent(operation):
+            backwards = isinstance(operation, Loop) and operation.counted and self.dependence.step(operation) == -1
+            if backwards and isinstance(operation, Loop) and self.dependence.independent(operation):
                 operation = self.forwards(operation, operations)
             operations.append(operation.rebuilt(self.block))
         return changed(block, operations=tuple(operations))
@@ -77,9 +82,11 @@ class _Straighten(Turns):
         return replace(loop, bounds=(first, last, one))
 
 
-class _Fuse(Turns):
+class _Fuse:
     def __init__(self, function: Function, decisions: Decisions) -> None:
-        super().__init__(function)
+        self.dependence = Turns(function)
+        self.lengths = self.dependence.lengths
+        self.definition = self.dependence.definition
         self.decisions = decisions
         self.effects_of: dict[Operation, Effects] = {}
 
@@ -125,7 +132,7 @@ class _Fuse(Turns):
         if not b.counted or a.bounds is None or b.bounds is None:
             return False
         alike = all(self.lengths.same(x, y, facts) for x, y in zip(a.bounds, b.bounds, strict=True))
-        return alike and self.step(a) in (1, -1)
+        return alike and self.dependence.step(a) in (1, -1)
 
     # -- two loops ---------------------------------------------------------------------------------------------------
 
@@ -146,7 +153,9 @@ class _Fuse(Turns):
         for operation in operations[k + 1 : n]:
             effects = self.effects_once(operation)
             depends = (
-                bool(effects.uses & late) or self.conflict(effects, effects_first) or self.conflict(effects, stays)
+                bool(effects.uses & late)
+                or self.dependence.conflict(effects, effects_first)
+                or self.dependence.conflict(effects, stays)
             )
             if not depends and not effects.pinned:
                 before.append(operation)
@@ -159,20 +168,20 @@ class _Fuse(Turns):
             self.merge(stays, effects)
         second, zeros, sums = self.sums_from_zero(second, late)
         effects_second = self.effects_once(second)
-        if effects_second.uses & late or self.conflict(effects_second, stays):
+        if effects_second.uses & late or self.dependence.conflict(effects_second, stays):
             return None
         if raising and self.visible(effects_first):
             return None
         if not self.in_step(first, second, effects_first, effects_second):
             return None
         for operation in (*zeros, *sums):
-            self.define(operation)
+            self.dependence.define(operation)
         return [*operations[:k], *before, *zeros, self.one(first, second), *after, *sums, *operations[n + 1 :]]
 
     def effects_once(self, operation: Operation) -> Effects:
         """What an operation reads and writes, which is asked for each pair of loops that it stands between."""
         if operation not in self.effects_of:
-            self.effects_of[operation] = self.effects((operation,))
+            self.effects_of[operation] = self.dependence.effects((operation,))
         return self.effects_of[operation]
 
     def sums_from_zero(self, loop: Loop, late: set[Value]) -> tuple[Loop, list[Operation], list[Operation]]:
@@ -180,7 +189,7 @@ class _Fuse(Turns):
         inits, outs = list(loop.inits), list(loop.outs)
         zeros, sums = list[Operation](), list[Operation]()
         for k, start in enumerate(loop.inits):
-            if start in late and start.type == FLOAT and self.is_sum(loop, k):
+            if start in late and start.type == FLOAT and self.dependence.is_sum(loop, k):
                 inits[k], outs[k] = Value(FLOAT), Value(FLOAT, loop.outs[k].name)
                 zeros.append(Const(inits[k], 0.0, span=loop.span))
                 sums.append(Apply(loop.outs[k], "add", (start, outs[k]), span=loop.span))
@@ -197,7 +206,7 @@ class _Fuse(Turns):
             known[second.index] = first.index
         body = substituted(second.body, lambda v: known.get(v, v))
         for operation in walk(body):
-            self.define(operation)
+            self.dependence.define(operation)
         return replace(
             first,
             params=(*first.params, *second.params),
@@ -211,7 +220,8 @@ class _Fuse(Turns):
         """Whether they have arrays in common, and neither is a recurrence that would hold the other up."""
         if first.count is not None and second.count is not None:
             return False
-        return bool(self.touched(a) & self.touched(b)) and self.recurs(first, a) == self.recurs(second, b)
+        touched, recurs = self.dependence.touched, self.dependence.recurs
+        return bool(touched(a) & touched(b)) and recurs(first, a) == recurs(second, b)
 
     def merge(self, into: Effects, other: Effects) -> None:
         into.uses |= other.uses
@@ -222,16 +232,16 @@ class _Fuse(Turns):
 
     def in_step(self, first: Loop, second: Loop, a: Effects, b: Effects) -> bool:
         """Whether a turn of the second touches only elements that the first is done with by then."""
-        for site in (self.touched(a) & b.writes) | (a.writes & self.touched(b)):
+        for site in (self.dependence.touched(a) & b.writes) | (a.writes & self.dependence.touched(b)):
             if site in a.reads or site in b.reads:
                 return False
             earlier: list[Load | Store] = [*a.loads, *a.stores]
             later: list[Load | Store] = [*b.loads, *b.stores]
             for x in earlier:
-                if site not in self.memory(x.array):
+                if site not in self.dependence.memory(x.array):
                     continue
                 for y in later:
-                    matters = site in self.memory(y.array) and (isinstance(x, Store) or isinstance(y, Store))
+                    matters = site in self.dependence.memory(y.array) and (isinstance(x, Store) or isinstance(y, Store))
                     if matters and not self.not_later(x, first, y, second):
                         return False
         return True
@@ -240,12 +250,12 @@ class _Fuse(Turns):
         """Whether the turn of the first loop that touches an element is none after that of the second."""
         if x.array is not y.array:
             return False
-        forward = self.step(first) == 1
+        forward = self.dependence.step(first) == 1
         for p, q in zip(x.indices, y.indices, strict=True):
-            stride = self.stride(p, first)
-            if stride is not None and stride == self.stride(q, second):
+            stride = self.dependence.stride(p, first)
+            if stride is not None and stride == self.dependence.stride(q, second):
                 return True
-            here, there = self.distance(p, first), self.distance(q, second)
+            here, there = self.dependence.distance(p, first), self.dependence.distance(q, second)
             if here is None or there is None:
                 continue
             # x touches i + here, y touches j + there: the same element if i = j + there - here
