@@ -489,8 +489,8 @@ class _Writer:
     def library(self, operation: Library) -> None:
         outs = ", ".join(self.names[v] for v in operation.outs)
         args = [self.expression(a) for a in operation.args]
-        if operation.function.startswith("device."):
-            self.line(f"{outs} = {operation.function}({', '.join(args)})")
+        if operation.function.startswith("device."):  # of what makes the arrays, whatever the backend calls it
+            self.line(f"{outs} = {self.arrays}.{operation.function.removeprefix('device.')}({', '.join(args)})")
             return
         if support := LIBRARY[operation.function].support:
             self.text.support.add(support)

@@ -41,10 +41,8 @@ class Counting:
 
 
 @pytest.fixture
-def counting(monkeypatch: pytest.MonkeyPatch) -> Counting:
+def counting(own_backends: None) -> Counting:
     made = Counting()
-    for table in (BACKENDS, BACKEND_OPTIONS):
-        monkeypatch.setitem(table, "counting", None)  # which is undone behind the test
     register(made.backend)
     return made
 

@@ -68,6 +68,6 @@ def test_scipy_that_is_there_already_is_used(answer):
 
 
 def test_where_the_module_is_not_found_numba_looks_for_it(answer):
-    before = "from srcdiff.backends import blas\nblas._find = lambda: False"
+    before = "from srcdiff.backends.numba import blas\nblas._find = lambda: False"
 
     assert answer(before, "print('scipy.linalg' in sys.modules)") == ["True True", "True"]

@@ -117,7 +117,7 @@ def test_too_large_arrays_raise():
 def test_arrays_may_outlive_the_interpreter():
     program = (
         "import numpy as np, srcdiff\n"
-        "from srcdiff.backends import numba_cpu\n"
+        "from srcdiff.backends.numba import numba_cpu\n"
         "text = 'import numpy as np\\ndef f(n):\\n    return np.zeros(n)'\n"
         "f = numba_cpu.load(text, ['f'], {}, {}, '<text>')\n"
         "kept = [f(10000), f(20)]\n"
