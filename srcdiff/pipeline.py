@@ -12,8 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from srcdiff.backends.cuda import kernel_passes as kernels
+from srcdiff.backends.cuda.cuda_spelling import CUDA
 from srcdiff.backends.cuda.kernel_adjoint import conditions_as_formulas, count_turns_over_grid, step_over_grid
 from srcdiff.backends.cuda.kernel_passes import KernelCompilation
+from srcdiff.backends.registry import BACKENDS
 from srcdiff.emit.module import first_line_about, write_kernels, write_module
 from srcdiff.ir.nodes import Function, Value
 from srcdiff.passes import differentiation as derivative
@@ -52,6 +54,11 @@ def mode(*modes: str) -> Callable[[Compilation], bool]:
     return lambda state: state.request.mode in modes
 
 
+def of_backend(name: str, run: Callable[[Any], None], what: str) -> Pass:
+    """A pass that is due for the backends that name it among theirs."""
+    return Pass(name, run, what, lambda state: name in BACKENDS[state.backend].passes)
+
+
 def wrt(state: Compilation, function: Function) -> Sequence[Value]:
     """The values to differentiate by; of a recursive function, all that it is given."""
     is_main = function is state.main
@@ -70,7 +77,7 @@ def decisions(state: Compilation, function: Function) -> Any:
 
 def emit(state: Compilation) -> None:
     template = requested.result_template(state)
-    given = (state.further, template, state.rooms, state.kernels, state.whole)
+    given = (state.further, template, state.rooms, state.kernels, state.whole, BACKENDS[state.backend].spelling)
     state.module = write_module(state.main, state.callees, state.reading, *given)
 
 
@@ -84,7 +91,7 @@ def emit_kernel(state: KernelCompilation) -> None:
         written.insert(0, measure.kernel)
         lengths.insert(0, kernels.lengths_function(private, measure.kernel, measure.scratch, measure.definition))
     doc = first_line_about(state.reading)
-    state.module = write_kernels(state.main.name, written, [f for f in lengths if f is not None], doc)
+    state.module = write_kernels(state.main.name, written, [f for f in lengths if f is not None], doc, CUDA)
 
 
 def note_primal(state: Compilation) -> None:
@@ -93,7 +100,7 @@ def note_primal(state: Compilation) -> None:
 
 # -- the passes ------------------------------------------------------------------------------------------------------
 
-REVERSE, GPU, CPU = mode("reverse", "pullback"), lambda state: state.on_gpu, lambda state: not state.on_gpu
+REVERSE = mode("reverse", "pullback")
 SIMPLIFICATION = Pass(
     "simplification", each(simplify), "fold constants, remove dead code and loop-invariant parameters"
 )
@@ -153,9 +160,9 @@ OPTIMIZE = (
 )
 FINISH = (
     Pass("workspace", derivative.take_workspace, "take memory from the caller", lambda state: state.request.rooms),
-    Pass("growing buffers", each(grow_as_loops_run), "what a loop with early exits keeps grows as it runs", CPU),
+    of_backend("growing buffers", each(grow_as_loops_run), "what a loop with early exits keeps grows as it runs"),
     Pass("batch loop", derivative.batch_loop, "call it for each element of a batch", lambda state: state.request.batch),
-    Pass("kernel extraction", kernels.extract_kernels, "independent loops become kernels", GPU),
+    of_backend("kernel extraction", kernels.extract_kernels, "independent loops become kernels"),
     Pass("emission", emit, "write the source"),
 )
 PASSES: Sequence[Pass] = (*DIFFERENTIATE, *OPTIMIZE, *FINISH)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 
 import pytest
 
@@ -16,3 +17,15 @@ def pytest_configure(config: pytest.Config) -> None:
         cache = tempfile.mkdtemp(prefix="srcdiff-tests-")
         os.environ["SRCDIFF_CACHE_DIR"] = cache
         config.add_cleanup(lambda: shutil.rmtree(cache, ignore_errors=True))
+
+
+@pytest.fixture
+def own_backends() -> Iterator[None]:
+    """Backends that the test registers are gone behind it."""
+    from srcdiff.backends.registry import BACKENDS
+    from srcdiff.diagnostics.options import BACKEND_OPTIONS
+
+    names = set(BACKENDS)
+    yield
+    for name in set(BACKENDS) - names:
+        del BACKENDS[name], BACKEND_OPTIONS[name]

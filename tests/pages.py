@@ -8,6 +8,7 @@ between `<!-- printed: NAME -->` and `<!-- end -->` is printed from tables.
 and are right.
 """
 
+import ast
 import contextlib
 import json
 import os
@@ -19,10 +20,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from srcdiff.backends.backend import Trait
+from srcdiff.backends.registry import BACKENDS
 from srcdiff.diagnostics.catalogue import CATALOGUE
+from srcdiff.diagnostics.options import COMPILING
 from srcdiff.inspect import reference
 from tests import session
 from tests.diagnostics.test_catalogue import refusal_of_row
+from tests.test_layout import ORDER, PACKAGE
 
 PROJECT = Path(__file__).parent.parent
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
@@ -131,7 +136,33 @@ def _errors_one_by_one() -> Iterator[str]:
         )
 
 
+def _layers() -> str:
+    """The packages and modules of srcdiff in the order of their imports, with what they say about themselves."""
+    rows = []
+    for layer in ORDER:
+        folder = PACKAGE / layer
+        file = folder / "__init__.py" if folder.is_dir() else PACKAGE / f"{layer}.py"
+        said = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+        name = f"{layer}/" if folder.is_dir() else f"{layer}.py"
+        rows.append((f"`{name}`", said.partition("\n\n")[0].replace("\n", " ")))
+    return reference.Table("", ("package or module", "what it does"), tuple(rows)).markdown()
+
+
+def _backends() -> str:
+    rows = []
+    for backend in BACKENDS.values():
+        said = sys.modules[f"srcdiff.backends.{backend.name}"].__doc__ or ""
+        traits = ", ".join(f"`{t.name}`" for t in Trait if t in backend.traits)
+        passes = ", ".join(sorted(backend.passes))
+        own = ", ".join(f"`{name}`" for name in backend.options.options if name not in COMPILING)
+        rows.append((f"`{backend.name}`", said.partition(": ")[2].rstrip("."), traits, passes, own))
+    columns = ("name", "how it runs", "traits", "passes of its own", "options of its own")
+    return reference.Table("", columns, tuple(rows)).markdown()
+
+
 TABLES: dict[str, Callable[[], str]] = {
+    "layers": _layers,
+    "backends": _backends,
     "elementwise": lambda: reference.elementwise().markdown(),
     "constant": lambda: reference.constant().markdown(),
     "functions": _functions,

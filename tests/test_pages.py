@@ -16,6 +16,7 @@ def skip_without_cuda(page):
         pytest.skip("numba-cuda is not installed")
 
 
+@pytest.mark.usefixtures("own_backends")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_page_prints_what_it_shows(page, tmp_path):
     skip_without_cuda(page)

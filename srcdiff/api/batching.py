@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from srcdiff.api.derivatives import Derivative, Specialisation, chosen_names, differentiable
+from srcdiff.backends.backend import Trait
 from srcdiff.backends.numba.interrupts import compiled_undisturbed
 from srcdiff.diagnostics.options import SHARED, SWITCH
 from srcdiff.frontend.signatures import holds_stored, is_on_device, layout_on_device
@@ -52,7 +53,7 @@ class Batched:
         given = self.of.bound(args, kwargs)
         mapped = [k for k, n in enumerate(self.of.names) if n in self.over]
         count = self.length(given, mapped)
-        if self.of.backend == "cuda":
+        if self.of.has(Trait.KERNELS):
             given = tuple(_widened(a) if k in mapped else a for k, a in enumerate(given))
             return self.specialised(given, mapped)(given)
         batch = _Batch(given, mapped, count)
@@ -100,7 +101,7 @@ class Batched:
         if specialisation.apart:
             specialisation.keep_apart(values)
         loop = self.loop(specialisation.function, places, len(values), leaves)
-        if self.parallel and self.of.backend == "numba":
+        if self.parallel and self.of.has(Trait.COMPILED):
             return _in_threads(loop, batch.count, (*values, *stores))
         return int(loop(_UNSIGNED(1), _UNSIGNED(batch.count), *values, *stores))
 
@@ -163,7 +164,7 @@ class Batched:
         """The loop over the batch, which calls the compiled function and puts its results where they belong."""
         key = (id(inner), tuple(places), count, tuple((leaf.text, np.ndim(leaf.value)) for leaf in leaves))
         if key not in self.loops:
-            self.loops[key] = _loaded(_loop_text(places, count, leaves), inner, self.of.backend == "numba")
+            self.loops[key] = _loaded(_loop_text(places, count, leaves), inner, self.of.has(Trait.COMPILED))
         return self.loops[key]
 
     @property
@@ -184,7 +185,7 @@ class Batched:
         given = self.of.bound(args, kwargs)
         mapped = [k for k, n in enumerate(self.of.names) if n in self.over]
         self.length(given, mapped)
-        if self.of.backend == "cuda":
+        if self.of.has(Trait.KERNELS):
             self.specialised(given, mapped)
         else:
             self(*args, **kwargs)

@@ -16,10 +16,11 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from srcdiff.api.workspaces import Given, Memory, Workspace
-from srcdiff.backends.cuda import numba_cuda
+from srcdiff.backends.backend import Trait
 from srcdiff.backends.numba import numba_cpu
 from srcdiff.backends.numba.direct import Direct, UnfitError
 from srcdiff.backends.numba.interrupts import ONE_AT_A_TIME
+from srcdiff.backends.registry import BACKENDS
 from srcdiff.diagnostics import (
     CompiledDiffersWarning,
     DifferentiationError,
@@ -28,7 +29,16 @@ from srcdiff.diagnostics import (
     Span,
     ZeroGradientWarning,
 )
-from srcdiff.diagnostics.options import BACKEND, PROGRAM, SWITCH, Wrt, compile_options, each_of, is_one, require_inside
+from srcdiff.diagnostics.options import (
+    PROGRAM,
+    SWITCH,
+    Wrt,
+    checked_backend,
+    compile_options,
+    each_of,
+    is_one,
+    require_inside,
+)
 from srcdiff.frontend.abstract_values import Abstract, Description, Static, Tuple
 from srcdiff.frontend.capture import Captured, capture, findable, plain_function, standing_for
 from srcdiff.frontend.declared_rules import CustomRule
@@ -84,11 +94,10 @@ class Derivative:
         **options: Any,
     ) -> None:
         PROGRAM.checked("mode", mode)
-        BACKEND.checked("backend", backend)
+        checked_backend(backend)
         SWITCH.checked("has_aux", has_aux)
         options = compile_options(backend, options)
-        if backend == "cuda":
-            numba_cuda.require_installed()
+        BACKENDS[backend].require_installed()
         if has_aux and mode != "reverse":
             raise TypeError("`has_aux` is an option of `grad` and `value_and_grad` alone")
         self.of: Any = function
@@ -134,6 +143,10 @@ class Derivative:
         self.wrt = self.chosen(self.asked) if self.mode != "primal" else ()
         self.__doc__ = described(_WHAT.get(self.kind, ""), self, self.function.__doc__)
         self.__signature__ = self._own_signature()
+
+    def has(self, trait: Trait) -> bool:
+        """Whether the trait is one of its backend."""
+        return trait in BACKENDS[self.backend].traits
 
     def follow(self) -> None:
         """Notice that the function has got other code, or that another function stands behind a dispatcher."""
@@ -337,7 +350,7 @@ class Derivative:
 
         `given` has a description for each argument, or the argument itself where it is known.
         """
-        if self.backend != "numba":
+        if not self.has(Trait.COMPILED):
             raise TypeError(f"{self!r} runs on the backend {self.backend!r}; compiled code needs 'numba'")
         defaults = self.bound((None,) * len(given), {})[len(given) :]
         key = tuple(d if isinstance(d, Description) else (type(d), id(d)) for d in given)
@@ -467,7 +480,7 @@ class Derivative:
         return self._on_device().resources(cc)
 
     def _on_device(self) -> OnDevice:
-        if self.backend != "cuda":
+        if not self.has(Trait.KERNELS):
             raise TypeError(f"{self!r} runs on the backend {self.backend!r}; only 'cuda' has kernels")
         _ = self.source  # it is specialised now, if it was not
         assert self.latest is not None
@@ -672,7 +685,9 @@ class Specialisation:
     def not_compiled(self, error: NumbaError) -> Exception:
         """What is said if Numba does not compile the function."""
         unknown = self.compiled.reading.unknown_calls
-        return DifferentiationError(list(unknown)) if unknown else numba_cpu.not_compiled(error, self.owner.backend)
+        if unknown:
+            return DifferentiationError(list(unknown))
+        return numba_cpu.not_compiled(error) if self.owner.has(Trait.COMPILED) else error
 
     def as_returned(self, value: Any, written: Any) -> Any:
         """A value or a tangent in the form of the result, or the arrays that the function has written into."""
@@ -912,7 +927,7 @@ def grad(
     `wrt` is a position, a name, or a tuple of those; a tuple gives a tuple of gradients. With `has_aux` the function
     returns a pair, and the gradient is followed by its second part.
     """
-    checked = compile_options(BACKEND.checked("backend", backend), options)
+    checked = compile_options(backend, options)
     return Derivative(f, "reverse", wrt, with_value=False, has_aux=has_aux, backend=backend, **checked)
 
 
@@ -920,7 +935,7 @@ def value_and_grad(
     f: Callable[..., Any], wrt: Wrt = 0, *, has_aux: bool = False, backend: str = "numba", **options: Any
 ) -> Derivative:
     """The value of `f` together with its gradient: see `grad`."""
-    checked = compile_options(BACKEND.checked("backend", backend), options)
+    checked = compile_options(backend, options)
     return Derivative(f, "reverse", wrt, with_value=True, has_aux=has_aux, backend=backend, **checked)
 
 
@@ -932,7 +947,7 @@ class Differentiable(Derivative):
     """A function compiled by srcdiff, with its derivatives as methods."""
 
     def __init__(self, function: Callable[..., Any], *, backend: str = "numba", **options: Any) -> None:
-        checked = compile_options(BACKEND.checked("backend", backend), options)
+        checked = compile_options(backend, options)
         super().__init__(function, "primal", 0, backend=backend, **checked)
         self.given = {"backend": backend, **checked}
 

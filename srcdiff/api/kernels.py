@@ -37,11 +37,13 @@ from srcdiff.backends.cuda import numba_cuda
 from srcdiff.backends.cuda.device import Device
 from srcdiff.backends.cuda.races import Spread
 from srcdiff.backends.numba.interrupts import ONE_AT_A_TIME
+from srcdiff.backends.python.interpreter import new_file
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
 from srcdiff.diagnostics.options import EXTENT, Wrt
 from srcdiff.frontend.abstract_values import Description
 from srcdiff.frontend.capture import Captured, capture, plain_function
 from srcdiff.frontend.signatures import describe_argument, is_on_device, layout_on_device
+from srcdiff.ir.nodes import CoordinateKind
 from srcdiff.ir.types import FLOAT, Array, Scalar, is_float, is_supported_dtype
 
 if TYPE_CHECKING:
@@ -280,8 +282,8 @@ def spreads_of(shape: Any) -> list[Spread]:
         raise ValueError(f"a launch has a number of blocks, and one of threads in a block: not {shape!r}")
     pairs = zip(("blocks", "threads"), shape, strict=False)
     extents = [(x,) if isinstance(x, int | np.integer) else tuple(x) for x in (EXTENT.checked(*p) for p in pairs)]
-    names = zip(("blockIdx", "threadIdx"), extents, strict=False)
-    found = frozenset(f"{what}.{axis}" for what, some in names for axis, n in zip("xyz", some, strict=False) if n != 1)
+    kinds = zip((CoordinateKind.BLOCK_INDEX, CoordinateKind.THREAD_INDEX), extents, strict=False)
+    found = frozenset((kind, axis) for kind, some in kinds for axis, n in enumerate(some) if n != 1)
     x, y, z = (int(n) for n in (*extents[-1], 1, 1)[:3])
     return [Spread(found), Spread(found, (x, y, z))]
 
@@ -356,7 +358,6 @@ def _dtype(kind: type | str) -> np.dtype[Any]:
 
 def _device_function(derivative: Derivative, types: Sequence[Any] | None) -> Any:
     from srcdiff.driver.compiling import for_threads
-    from srcdiff.driver.loading import serial
     from srcdiff.frontend.guess import guessed_arguments
     from srcdiff.passes.compilation import Request
 
@@ -378,8 +379,7 @@ def _device_function(derivative: Derivative, types: Sequence[Any] | None) -> Any
         described[name] = found
     request = Request(captured, described, wrt, "reverse", derivative.with_value, False, derivative.single)
     module = for_threads(request)
-    file = f"<srcdiff {module.name} {serial()}>"
-    loaded = numba_cuda.load_kernels(module.text, module.objects, file)
+    loaded = numba_cuda.load_kernels(module.text, module.objects, new_file(module.name))
     function = numba_cuda.cuda().jit(device=True)(loaded[module.name])
     function.source, function.__srcdiff_derivative__ = module.text, derivative
     return function

@@ -16,7 +16,7 @@ from numba.core.errors import NumbaError
 
 from srcdiff.api.derivatives import Derivative, described, grad, has_floats, with_written
 from srcdiff.api.finite_differences import Report, compare, require_values
-from srcdiff.diagnostics.options import BACKEND, DERIVATIVE, ORDER, Wrt, check_sweeps, compile_options, each_of, is_one
+from srcdiff.diagnostics.options import DERIVATIVE, ORDER, Wrt, check_sweeps, compile_options, each_of, is_one
 from srcdiff.frontend.abstract_values import Abstract, Description, Items, List, Record, Static, Stored, Tuple
 from srcdiff.frontend.abstract_values import remade as remade_abstract
 from srcdiff.frontend.capture import findable
@@ -38,7 +38,7 @@ _numbers = itertools.count(1)
 def derivative_of(f: Function, mode: str, wrt: Any, backend: str, options: dict[str, Any]) -> Derivative:
     """One derivative for all calls that ask for the same; what can be no key is no option either."""
     if options or type(backend) is not str:
-        options = compile_options(BACKEND.checked("backend", backend), options)
+        options = compile_options(backend, options)
     return _made_once(f, mode, wrt, backend, tuple(sorted(options.items())))
 
 

@@ -11,7 +11,7 @@ ValueError: `error_model` is 'numpy' or 'python', not 'c'
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 Wrt = int | str | Sequence[int | str]
 
 _NONE = type(None)
-_INTEGERS = (int, np.integer)
+INTEGERS = (int, np.integer)
 _FLAGS = frozenset({"nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc", "fast"})
 
 
@@ -61,36 +61,35 @@ def one_of(*values: Any) -> Choice:
 
 
 SWITCH = Option("True or False", (bool,))
-BACKEND = one_of("numba", "python", "cuda")
 DERIVATIVE = one_of("grad", "value_and_grad", "jvp", "vjp", "hvp", "primal")
 """`mode` of `export`, and of the commands: the derivatives by their names; `primal` is the function itself."""
 PROGRAM = one_of("reverse", "forward", "pullback", "primal")
 """`mode` of `source`."""
 SWEEPS = one_of(None, "forward", "reverse")
 """`mode` of `jacobian`: None takes the one that needs fewer sweeps."""
-DIRECTIONS = Option("None or a positive integer", (*_INTEGERS, _NONE), lambda n: n is None or n >= 1)
+DIRECTIONS = Option("None or a positive integer", (*INTEGERS, _NONE), lambda n: n is None or n >= 1)
 SHARED = one_of("each", "sum")
 ORDER = one_of(1, 2)
 SECONDS = Option("a number, zero or more", (int, float, np.number), lambda s: 0.0 <= s < float("inf"))
 EXTENT = Option(
     "a positive integer, or a tuple of up to three",
-    (*_INTEGERS, tuple, list),
+    (*INTEGERS, tuple, list),
     lambda n: _are_extents(n if isinstance(n, tuple | list) else (n,)),
 )
 """How many blocks, or threads in a block, a kernel is launched with."""
 CAPABILITY = Option(
     "a pair of integers, such as (8, 0)",
     (tuple,),
-    lambda cc: len(cc) == 2 and all(isinstance(n, _INTEGERS) and n >= 0 for n in cc),
+    lambda cc: len(cc) == 2 and all(isinstance(n, INTEGERS) and n >= 0 for n in cc),
 )
 
 
 def _are_extents(numbers: Sequence[Any]) -> bool:
-    return 1 <= len(numbers) <= 3 and all(isinstance(n, _INTEGERS) and n >= 1 for n in numbers)
+    return 1 <= len(numbers) <= 3 and all(isinstance(n, INTEGERS) and n >= 1 for n in numbers)
 
 
 _PERHAPS = one_of(None, True, False)
-_COMPILING: dict[str, Option] = {
+COMPILING: dict[str, Option] = {
     "fastmath": Option(
         f"True, False or a set of {', '.join(map(repr, sorted(_FLAGS)))}",
         (bool, set, frozenset),
@@ -105,27 +104,36 @@ _COMPILING: dict[str, Option] = {
         lambda wanted: not wanted,
     ),
 }
-_LAUNCHING: dict[str, Option] = {
-    "threads": Option("None or an integer from 1 to 1024", (*_INTEGERS, _NONE), lambda n: n is None or 1 <= n <= 1024),
-    "blocks": Option("None or a positive integer", (*_INTEGERS, _NONE), lambda n: n is None or n >= 1),
-    "memory_limit": Option("None or a positive number of bytes", (*_INTEGERS, _NONE), lambda n: n is None or n >= 1),
-    "stream": Option("0 or a stream of `numba.cuda`", (object,), lambda s: hasattr(s, "synchronize") or s == 0),
-}
-_NOT_THERE: dict[str, dict[str, tuple[Any, ...]]] = {
-    "python": {"error_model": ("python",)},
-    "cuda": {"error_model": ("python",), "boundscheck": (True,)},
-}
-"""What a backend cannot do, though others can: it would change what a call raises."""
+"""The options of all backends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The options that a backend takes."""
+
+    options: Mapping[str, Option]
+    refused: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    """Values that they cannot have there, though elsewhere they can: it would change what a call raises."""
+
+
+BACKEND_OPTIONS: dict[str, Taken] = {}
+"""What each backend takes, by its name: `srcdiff.backends.registry` fills it."""
+
+
+def checked_backend(backend: Any) -> str:
+    """The name of a backend that there is."""
+    name: str = one_of(*BACKEND_OPTIONS).checked("backend", backend)
+    return name
 
 
 def compile_options(backend: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """The options for how a derivative is compiled and run, checked; all of them can be kept in a key."""
-    table = _COMPILING | (_LAUNCHING if backend == "cuda" else {})
+    taken = BACKEND_OPTIONS[checked_backend(backend)]
     found = {}
     for name, value in given.items():
-        if name not in table:
-            raise TypeError(_unknown(name, table))
-        if table[name].checked(name, value) in _NOT_THERE.get(backend, {}).get(name, ()):
+        if name not in taken.options:
+            raise TypeError(_unknown(name, taken.options))
+        if taken.options[name].checked(name, value) in taken.refused.get(name, ()):
             raise ValueError(f"`{name}` cannot be {value!r} on the backend {backend!r}")
         found[name] = frozenset(value) if isinstance(value, set) else value
     return found
@@ -144,17 +152,18 @@ def require_inside(given: Mapping[str, Any], known: Collection[str] = ("backend"
     How code is compiled is said of the function around it; `backend` says nothing new.
     """
     for name in given:
-        if name in _COMPILING | _LAUNCHING:
+        if any(name in taken.options for taken in BACKEND_OPTIONS.values()):
             raise TypeError(f"`{name}` is an option of the derivative of the function around this one: give it there")
         if name not in known:
             raise TypeError(f"there is no option `{name}` here")
-    BACKEND.checked("backend", given.get("backend", "numba"))
+    checked_backend(given.get("backend", "numba"))
     check_sweeps(given.get("mode"), given.get("directions"))
 
 
 def _unknown(name: str, table: Mapping[str, Option]) -> str:
-    if name in _LAUNCHING:
-        return f"`{name}` is an option of the backend 'cuda'"
+    for backend, taken in BACKEND_OPTIONS.items():
+        if name in taken.options:
+            return f"`{name}` is an option of the backend {backend!r}"
     return f"there is no option `{name}`; there are {', '.join(table)}"
 
 

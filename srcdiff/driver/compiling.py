@@ -7,14 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from srcdiff import pipeline
+from srcdiff.backends import cuda
+from srcdiff.backends.backend import Backend, Generated, Trait
 from srcdiff.backends.cuda.thread_memory import private_memory
 from srcdiff.backends.numba import numba_cpu
+from srcdiff.backends.registry import BACKENDS
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.diagnostics.timings import timed
 from srcdiff.driver import source_cache
-from srcdiff.driver.loading import load
 from srcdiff.emit.module import Module
-from srcdiff.frontend.abstract_values import Abstract
+from srcdiff.frontend.abstract_values import Abstract, Static
 from srcdiff.frontend.guards import Guard, collected, names_in
 from srcdiff.frontend.nested_derivatives import Reading
 from srcdiff.frontend.signatures import Part
@@ -61,17 +63,18 @@ def compile_request(request: Request, backend: str, options: dict[str, Any]) -> 
     with collected() as guards:
         state = start(request, backend)
         options = {**numba_cpu.followed(state.reading.told_options), **options}
-        with source_cache.cached(state, backend, options) as is_known:
+        with source_cache.cached(state, options) as is_known:
             if not is_known:
                 run(pipeline.PASSES, state)
     mentioned = names_in(state.module.text)
     _require_originals(mentioned, state)
-    reading, module, function = state.reading, state.module, load(state, backend, options)
+    target = BACKENDS[backend]
+    reading, module, function = state.reading, state.module, load(state, target, options)
     written = requested.written_arguments(reading)
     return Compiled(
         module.text,
         reading,
-        (*guards, *(mentioned if backend == "python" else ())),  # compiled code does not look up names any more
+        (*guards, *(mentioned if Trait.NAMES_AT_RUN_TIME in target.traits else ())),
         function,
         tuple(state.warnings),
         requested.apart_pairs(reading, written),
@@ -82,6 +85,13 @@ def compile_request(request: Request, backend: str, options: dict[str, Any]) -> 
         module.kept_elsewhere,
         request,
     )
+
+
+def load(state: Compilation, backend: Backend, options: dict[str, Any]) -> Callable[..., Any]:
+    """What the backend makes of the text."""
+    passed = tuple(n for n, x in state.reading.arguments.items() if not isinstance(x, Static))
+    is_kept = source_cache.is_cached(state.request, backend.name, options)
+    return backend.load(Generated(state.module, state.request, passed, is_kept), options)
 
 
 def follow(request: Request, backend: str, *, any_result: bool = False) -> Compilation:
@@ -101,7 +111,7 @@ def start(request: Request, backend: str) -> Compilation:
     with timed("reading"):
         how = {"exact": request.exact, "derivative": request.of, "error_model": request.error_model}
         reading = read(request.captured, request.arguments, **how)
-    state = Compilation(reading.program, request, reading, on_gpu=backend == "cuda")
+    state = Compilation(reading.program, request, reading, backend=backend)
     requested.refuse_lost_results(state)
     state.further = requested.further_parameters(state)
     if hasattr(request.of, "said"):
@@ -126,7 +136,7 @@ def for_threads(request: Request) -> Module:
     if private.raised:
         span = private.raised[0].span
         raise DifferentiationError([Problem("SD501", "an exception in code that a thread calls", span)])
-    state.main, state.kernels = private.kernel, ()
+    state.main, state.backend = private.kernel, cuda.BACKEND.name
     pipeline.emit(state)
     module: Module = state.module
     return module

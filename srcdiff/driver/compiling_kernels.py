@@ -16,7 +16,6 @@ from srcdiff.backends.cuda.thread_memory import ROOM, Scratch
 from srcdiff.backends.python import interpreter
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.diagnostics.timings import timed
-from srcdiff.driver.loading import serial
 from srcdiff.frontend.abstract_values import Description
 from srcdiff.frontend.capture import Captured
 from srcdiff.frontend.guards import ChangedError, Watch
@@ -65,7 +64,7 @@ class CompiledKernel:
         self.work, self.private, self.given = work, work.private, given
         """`given` are the parameters that a call has values for, in their order; None for what is not passed."""
         self.text: str = work.module.text
-        self.file = f"<srcdiff {work.module.name} {serial()}>"
+        self.file = interpreter.new_file(work.module.name)
         self.watch = Watch(work.captured.function, work.reading.guards).values()
         sites = points_to(work.main)
         self.stored = written_sites(work.main.body, sites)
@@ -233,6 +232,5 @@ def _beside(value: Value, what: str) -> Value:
 
 
 def _axes_spoken_of(kernel: Function) -> Spread:
-    said = " ".join(o.spelling for o in walk(kernel.body) if isinstance(o, Coordinate))
-    axes = {"x", *(a for k, a in ((2, "y"), (3, "z")) if f"({k})" in said or f".{a}" in said)}
-    return Spread(frozenset(c for c in SPREAD if c[-1] in axes))
+    axes = {0, *(o.axis for o in walk(kernel.body) if isinstance(o, Coordinate))}
+    return Spread(frozenset((kind, axis) for kind, axis in SPREAD if axis in axes))

@@ -11,6 +11,8 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+from srcdiff.backends.backend import Trait
+from srcdiff.backends.registry import BACKENDS
 from srcdiff.caching import store
 from srcdiff.caching.fingerprint import UnknownError, fingerprint, own_source, versions
 from srcdiff.diagnostics import Span
@@ -22,16 +24,16 @@ from srcdiff.passes.workspace_parameters import Room, no_memory
 
 def is_cached(request: Request, backend: str, options: dict[str, Any]) -> bool:
     """Functions in files are called again by other processes; what was typed in is not."""
-    if backend != "numba" or os.environ.get("SRCDIFF_SHOW"):
+    if Trait.KEPT_ON_DISK not in BACKENDS[backend].traits or os.environ.get("SRCDIFF_SHOW"):
         return False
     wanted = options.get("cache")
     return Path(request.captured.file).is_file() if wanted is None else bool(wanted)
 
 
 @contextlib.contextmanager
-def cached(state: Compilation, backend: str, options: dict[str, Any]) -> Iterator[bool]:
+def cached(state: Compilation, options: dict[str, Any]) -> Iterator[bool]:
     """Take the source from the cache, and say whether it was there; otherwise keep what is written in the block."""
-    key = cache_key(state, options) if is_cached(state.request, backend, options) else None
+    key = cache_key(state, options) if is_cached(state.request, state.backend, options) else None
     is_known = key is not None and restore(state, key)
     yield is_known
     if key is not None and not is_known:
@@ -48,7 +50,8 @@ def cache_key(state: Compilation, options: dict[str, Any]) -> str | None:
     doc = reading.captured.function.__doc__
     with timed("recognition"):
         try:
-            return fingerprint("source", asked, options, state.program, read, outside, doc, versions(), own_source())
+            own = versions(), own_source()
+            return fingerprint("source", state.backend, asked, options, state.program, read, outside, doc, *own)
         except (UnknownError, OSError):
             return None
 

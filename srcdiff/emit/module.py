@@ -11,6 +11,7 @@ from typing import Any
 from srcdiff.diagnostics import Span, printable
 from srcdiff.emit import support
 from srcdiff.emit.formatting import PRINTERS, formatted
+from srcdiff.emit.spelling import NUMPY, Spelling
 from srcdiff.emit.write import Origin, Text, write_function
 from srcdiff.frontend.abstract_values import Abstract, Items, List, Record, Static, Tuple
 from srcdiff.frontend.nested_derivatives import Reading
@@ -46,22 +47,24 @@ def write_module(
     further: dict[str, Abstract],
     result: str,
     rooms: tuple[Room, ...] = (),
-    kernels: Sequence[Function] | None = None,
+    kernels: Sequence[Function] = (),
     instead: Mapping[Value, Value] | None = None,
+    spelling: Spelling = NUMPY,
 ) -> Module:
     """The text of the module; `further` are parameters behind its own, `result` is a template of what it returns.
 
-    `kernels` are functions that a GPU runs, where there is one; `instead` are parameters in place of arguments.
+    `kernels` are functions that the main function launches; `instead` are parameters in place of arguments.
     """
     module = Module(main.name, rooms=rooms, kept_elsewhere=kept_elsewhere((main, *callees)))
-    module.kernels = {k.name: tuple(p.type for p in k.params) for k in kernels or ()}
+    module.kernels = {k.name: tuple(p.type for p in k.params) for k in kernels}
     reserved = {c.name for c in callees} | {main.name, *module.kernels}
     texts: list[Text] = [
         write_function(c, parameters=c.params, result=_tuple_of(c), reserved=sorted(reserved)) for c in callees
     ]
-    for kernel in kernels or ():
-        text = write_function(kernel, parameters=kernel.params, reserved=sorted(reserved), in_thread=True)
-        text.decorate("@cuda.jit")
+    in_kernel: dict[str, Any] = {"reserved": sorted(reserved), "spelling": spelling, "on_host": False}
+    for kernel in kernels:
+        text = write_function(kernel, parameters=kernel.params, in_thread=True, **in_kernel)
+        text.decorate(spelling.kernel)
         texts.append(text)
     parameters, unpack = _parameters(reading, further)
     if instead:
@@ -77,15 +80,17 @@ def write_module(
             unpack=unpack,
             result=result,
             reserved=sorted({*reserved, *module.objects}),
-            on_gpu=kernels is not None,
+            spelling=spelling,
         )
     )
-    _put_together(module, texts, has_kernels=kernels is not None)
+    _put_together(module, texts, spelling)
     module.functions = [*sorted(module.support), *(c.name for c in callees), main.name]
     return module
 
 
-def write_kernels(name: str, kernels: Sequence[Function], host: Sequence[Function], doc: str) -> Module:
+def write_kernels(
+    name: str, kernels: Sequence[Function], host: Sequence[Function], doc: str, spelling: Spelling
+) -> Module:
     """The text of a module with kernels that the user launches, and functions that the host calls for it."""
     module = Module(name)
     module.kernels = {k.name: tuple(p.type for p in k.params) for k in kernels}
@@ -93,14 +98,16 @@ def write_kernels(name: str, kernels: Sequence[Function], host: Sequence[Functio
     texts = [write_function(f, parameters=f.params, result=_tuple_of(f), reserved=reserved) for f in host]
     for kernel in kernels:
         said = doc if kernel.name == name else ""
-        text = write_function(kernel, parameters=kernel.params, doc=said, reserved=reserved)
-        text.decorate("@cuda.jit")
+        text = write_function(
+            kernel, parameters=kernel.params, doc=said, reserved=reserved, spelling=spelling, on_host=False
+        )
+        text.decorate(spelling.kernel)
         texts.append(text)
-    _put_together(module, texts, has_kernels=True)
+    _put_together(module, texts, spelling)
     return module
 
 
-def _put_together(module: Module, texts: Sequence[Text], *, has_kernels: bool) -> None:
+def _put_together(module: Module, texts: Sequence[Text], spelling: Spelling) -> None:
     lines: list[str] = []
     origins: list[Origin] = []
     for text in texts:
@@ -109,11 +116,10 @@ def _put_together(module: Module, texts: Sequence[Text], *, has_kernels: bool) -
         lines += ["", "", *text.lines]
         origins += [Origin(), Origin(), *text.origins]
     for name in sorted(module.support, reverse=True):
-        decorator = ["@cuda.jit(device=True)"] if has_kernels else []
-        lines = ["", "", *decorator, *plain_source(support_function(name)), *lines]
+        decorator = [spelling.device_function] if spelling.device_function else []
+        lines = ["", "", *decorator, *plain_source(support_function(name, spelling)), *lines]
     imports = ["import math", ""] if any("math." in line for line in lines) else []
-    others = ["from numba import cuda"] if has_kernels else []
-    lines = [*imports, "import numpy as np", *others, *lines]
+    lines = [*imports, "import numpy as np", *spelling.imports, *lines]
     module.text = "\n".join(lines) + "\n"
     module.origins = (*(Origin() for _ in lines[len(origins) :]), *origins)
 
@@ -143,8 +149,8 @@ def plain_source(function: Any) -> list[str]:
     return ast.unparse(tree).split("\n")
 
 
-def support_function(name: str) -> Any:
-    return getattr(support if hasattr(support, name) else special, name)
+def support_function(name: str, spelling: Spelling = NUMPY) -> Any:
+    return next(getattr(module, name) for module in (*spelling.support, support, special) if hasattr(module, name))
 
 
 def _tuple_of(function: Function) -> str:

@@ -13,6 +13,7 @@ from srcdiff.diagnostics import Span
 from srcdiff.emit import formatting
 from srcdiff.emit.layout import Layout, lay_out
 from srcdiff.emit.naming import give_names, what_grows
+from srcdiff.emit.spelling import NUMPY, Spelling
 from srcdiff.ir.nodes import (
     STACK_START,
     Alloc,
@@ -93,22 +94,23 @@ def write_function(
     result: str | None = None,
     doc: str = "",
     reserved: Sequence[str] = (),
-    on_gpu: bool = False,
+    spelling: Spelling = NUMPY,
+    on_host: bool = True,
     in_thread: bool = False,
 ) -> Text:
     """`parameters` stand in the `def` line, `unpack` takes them apart, `result` is a template of what is returned.
 
-    `on_gpu` says that arrays are in the memory of a GPU, `in_thread` that a thread of it runs the function.
+    `on_host` says that its arrays are made by the host, `in_thread` that a thread of a GPU runs the function.
     """
     tuples = [p for p in parameters if isinstance(p, str)]
-    writer = _Writer(function, [*reserved, *tuples])
-    writer.arrays, writer.in_thread = "device" if on_gpu else "np", in_thread
+    writer = _Writer(function, [*reserved, *tuples], spelling)
+    writer.arrays, writer.in_thread = spelling.arrays if on_host else "np", in_thread
     return writer.run(parameters, unpack, result, doc)
 
 
 class _Writer:
-    def __init__(self, function: Function, reserved: Sequence[str]) -> None:
-        self.function = function
+    def __init__(self, function: Function, reserved: Sequence[str], spelling: Spelling) -> None:
+        self.function, self.spelling = function, spelling
         self.layout: Layout = lay_out(function)
         self.names = give_names(function, self.layout, reserved)
         self.text = Text()
@@ -197,7 +199,7 @@ class _Writer:
             case Dim():
                 return f"{self.names_of(operation.array)}.shape[{operation.axis}]", ATOM
             case Coordinate():
-                return operation.spelling, ATOM
+                return self.spelling.coordinates[operation.kind][operation.axis], ATOM
         raise AssertionError(operation)
 
     def names_of(self, array: Value) -> str:
@@ -343,17 +345,16 @@ class _Writer:
                 )
             case Alloc(place=place) if place:
                 shape = ", ".join(self.expression(s) for s in operation.shape)
-                kind = _kind(operation.out.array.dtype)
+                dtype = _kind(operation.out.array.dtype)
                 shape = shape if len(operation.shape) == 1 else f"({shape})"
-                self.assign(operation.out, f"cuda.{place}.array({shape}, np.{kind})")
+                text = self.spelling.thread_array.format(place=place, shape=shape, dtype=dtype)
+                self.assign(operation.out, text)
             case Alloc():
                 self.assign(operation.out, self.alloc(operation))
             case Copy() if self.arrays != "np":
                 self.assign(operation.out, f"{self.arrays}.copy({self.names_of(operation.array)})")
             case Copy():
                 self.assign(operation.out, f"{self.names_of(operation.array)}.copy()")
-            case Coordinate():
-                self.assign(operation.out, operation.spelling)
             case BlockSum():
                 self.text.support.add("block_sum")
                 self.assign(operation.out, f"block_sum({self.expression(operation.value)})")
@@ -396,7 +397,7 @@ class _Writer:
                 target = f"{outs}{',' if len(operation.outs) == 1 else ''} = " if outs else ""
                 self.line(f"{target}{operation.function}{self.launch(operation)}({args})")
             case Barrier():
-                self.line("cuda.syncthreads()")
+                self.line(self.spelling.barrier)
             case Raise():
                 self.raise_(operation)
             case Print():
@@ -416,15 +417,15 @@ class _Writer:
         """How many threads run a kernel."""
         if operation.blocks_of_threads is None:
             return ""
-        return (
-            "[device.alone]" if operation.alone else f"[device.shape({self.expression(operation.blocks_of_threads)})]"
-        )
+        shape = "alone" if operation.alone else f"shape({self.expression(operation.blocks_of_threads)})"
+        return f"[{self.arrays}.{shape}]"
 
     def store(self, operation: Store) -> None:
         if operation.atomic:
             at = self.indices(operation.indices)
             at = at if len(operation.indices) == 1 else f"({at})"
-            self.line(f"cuda.atomic.add({self.names_of(operation.array)}, {at}, {self.expression(operation.value)})")
+            array, value = self.names_of(operation.array), self.expression(operation.value)
+            self.line(self.spelling.atomic_add.format(array=array, index=at, value=value))
             return
         place = f"{self.names_of(operation.array)}[{self.indices(operation.indices)}]"
         if not operation.adds:
@@ -438,10 +439,6 @@ class _Writer:
 
     def alloc(self, operation: Alloc) -> str:
         dtype = operation.out.array.dtype
-        if operation.place:
-            sizes = [self.expression(s) for s in operation.shape]
-            shape = sizes[0] if len(sizes) == 1 else f"({', '.join(sizes)})"
-            return f"cuda.{operation.place}.array({shape}, np.{'bool_' if dtype == 'bool' else dtype})"
         fill = self.layout.inlined.get(operation.fill) if operation.fill is not None else None
         known = fill.value if isinstance(fill, Const) else None
         if operation.fill is None:
@@ -492,8 +489,8 @@ class _Writer:
     def library(self, operation: Library) -> None:
         outs = ", ".join(self.names[v] for v in operation.outs)
         args = [self.expression(a) for a in operation.args]
-        if operation.function.startswith("device."):
-            self.line(f"{outs} = {operation.function}({', '.join(args)})")
+        if operation.function.startswith("device."):  # of what makes the arrays, whatever the backend calls it
+            self.line(f"{outs} = {self.arrays}.{operation.function.removeprefix('device.')}({', '.join(args)})")
             return
         if support := LIBRARY[operation.function].support:
             self.text.support.add(support)
@@ -513,7 +510,8 @@ class _Writer:
 
     def enlarge(self, operation: Enlarge) -> None:
         value = self.expression(operation.value)
-        self.line(f"cuda.atomic.max({self.names[operation.array]}, {self.expression(operation.index)}, {value})")
+        array, index = self.names[operation.array], self.expression(operation.index)
+        self.line(self.spelling.atomic_max.format(array=array, index=index, value=value))
         if operation.room is not None:
             self.line(f"if {value} > {self.expression(operation.room)}:")
             self.line("    return")

@@ -13,11 +13,17 @@ import numpy as np
 from srcdiff.diagnostics import Problem
 from srcdiff.frontend.abstract_values import Abstract, DeviceName, Poison, Static, Tuple
 from srcdiff.frontend.optionals import Optionals
-from srcdiff.ir.nodes import Alloc, Barrier, Const, Coordinate, Operation, Store, Value
+from srcdiff.ir.nodes import Alloc, Barrier, Const, Coordinate, CoordinateKind, Operation, Store, Value
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_float
 
 _AXES = "xyz"
-_PLACES = ("threadIdx", "blockIdx", "blockDim", "gridDim")
+_PLACES = {
+    "threadIdx": CoordinateKind.THREAD_INDEX,
+    "blockIdx": CoordinateKind.BLOCK_INDEX,
+    "blockDim": CoordinateKind.BLOCK_SIZE,
+    "gridDim": CoordinateKind.GRID_SIZE,
+}
+"""Numba's names for what a thread finds along an axis."""
 _ATOMIC_HELP = "use `cuda.atomic.add`, the one atomic operation whose result does not depend on the order of threads"
 _WARP = 32
 """Threads in a warp, of every GPU that there is."""
@@ -41,7 +47,7 @@ class Kernels(Optionals):
         super().__init__()
         self.first: list[Operation] = []
         """What stands at the start of a kernel, wherever it was asked for: coordinates, and arrays of constant size."""
-        self.coordinates: dict[str, Value] = {}
+        self.coordinates: dict[tuple[CoordinateKind, int], Value] = {}
         self.device_arrays: dict[Any, Value] = {}
 
     # -- names -------------------------------------------------------------------------------------------------------
@@ -53,7 +59,7 @@ class Kernels(Optionals):
             help_ = "" if self.is_kernel else "differentiate the kernel that calls it, with `srcdiff.cuda.kernel`"
             self.refuse("SD502", node, f"`cuda.{name}` has no meaning {where}", help_=help_)
         if first in _PLACES and rest in tuple(_AXES):
-            return self.coordinate(f"cuda.{name}")
+            return self.coordinate_at_start(_PLACES[first], _AXES.index(rest))
         if name == "warpsize":
             return Static(_WARP)
         return Static(DeviceName(name))
@@ -70,12 +76,12 @@ class Kernels(Optionals):
             return f"`cuda.{x.value.name}`"
         return super().said(x)
 
-    def coordinate(self, spelling: str) -> Value:
-        if spelling not in self.coordinates:
+    def coordinate_at_start(self, kind: CoordinateKind, axis: int) -> Value:
+        if (kind, axis) not in self.coordinates:
             out = Value(INT)
-            self.coordinates[spelling] = out
-            self.first.append(Coordinate(out, spelling, span=self.span))
-        return self.coordinates[spelling]
+            self.coordinates[kind, axis] = out
+            self.first.append(Coordinate(out, kind, axis, span=self.span))
+        return self.coordinates[kind, axis]
 
     # -- calls -------------------------------------------------------------------------------------------------------
 
@@ -95,16 +101,15 @@ class Kernels(Optionals):
         raise NotImplementedError
 
     def device_grid(self, node: ast.AST, ndim: Abstract) -> Abstract:
-        return self.along_axes("grid", ndim, node)
+        return self.along_axes("grid", CoordinateKind.GLOBAL_INDEX, ndim, node)
 
     def device_gridsize(self, node: ast.AST, ndim: Abstract) -> Abstract:
-        return self.along_axes("gridsize", ndim, node)
+        return self.along_axes("gridsize", CoordinateKind.GLOBAL_SIZE, ndim, node)
 
-    def along_axes(self, what: str, ndim: Abstract, node: ast.AST) -> Abstract:
+    def along_axes(self, what: str, kind: CoordinateKind, ndim: Abstract, node: ast.AST) -> Abstract:
         if not (isinstance(ndim, Static) and ndim.value in (1, 2, 3)):
             self.refuse("SD205", node, f"`cuda.{what}` takes 1, 2 or 3")
-        spellings = [f"cuda.{what}(1)", f"cuda.{what}(2)[1]", f"cuda.{what}(3)[2]"]
-        values = tuple(self.coordinate(s) for s in spellings[: ndim.value])
+        values = tuple(self.coordinate_at_start(kind, axis) for axis in range(ndim.value))
         return values[0] if ndim.value == 1 else Tuple(values)
 
     def device_syncthreads(self, node: ast.AST) -> Abstract:

@@ -14,6 +14,8 @@ from srcdiff.ir.nodes import (
     Apply,
     Block,
     Const,
+    Coordinate,
+    CoordinateKind,
     Copy,
     Dim,
     If,
@@ -77,6 +79,11 @@ class Builder:
             yield self.operations
         finally:
             self.operations = self.stack.pop()
+
+    def coordinate(self, kind: CoordinateKind, axis: int = 0, name: str = "") -> Value:
+        out = Value(INT, name)
+        self.add(Coordinate(out, kind, axis))
+        return out
 
     def const(self, value: Any, type_: Scalar | None = None) -> Value:
         if type_ is None:

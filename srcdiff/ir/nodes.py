@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Any, TypeVar
 
 from srcdiff.diagnostics import Span
@@ -138,12 +139,32 @@ class Store(Operation):
     """Whether other threads may add to the same element at the same time."""
 
 
+class CoordinateKind(Enum):
+    """What a coordinate says, along one axis of a launch: blocks of threads are the elements of a grid."""
+
+    THREAD_INDEX = "thread_index"  # of a thread in its block
+    BLOCK_INDEX = "block_index"  # of its block in the grid
+    GLOBAL_INDEX = "global_index"  # of a thread among those of all blocks
+    BLOCK_SIZE = "block_size"  # threads in a block
+    GRID_SIZE = "grid_size"  # blocks in the grid
+    GLOBAL_SIZE = "global_size"  # threads in all blocks
+
+    def __str__(self) -> str:
+        return self.value
+
+    @property
+    def is_extent(self) -> bool:
+        """Whether all threads of a launch have the same."""
+        return self in (CoordinateKind.BLOCK_SIZE, CoordinateKind.GRID_SIZE, CoordinateKind.GLOBAL_SIZE)
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Coordinate(Operation):
-    """Which thread of a GPU this is, or how many there are: an integer that is never negative, spelled so."""
+    """Which thread this is, or how many there are, along an axis (0, 1 or 2): an integer that is never negative."""
 
     out: Result
-    spelling: str
+    kind: CoordinateKind
+    axis: int = 0
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -466,6 +466,7 @@ READ: dict[str, Callable[[_Reader, Line], Any]] = {
     "int": lambda reader, line: line.integer(),
     "tuple[int, ...]": lambda reader, line: tuple(line.several("(", line.integer, ")")),
     "str": lambda reader, line: line.name(),
+    "CoordinateKind": lambda reader, line: nodes.CoordinateKind(line.name()),
     "bool": lambda reader, line: True,
     "Any": _Reader.object,
     "type[BaseException]": _Reader.object,

@@ -302,6 +302,7 @@ WRITTEN: dict[str, Callable[[_Lines, Any], str]] = {
     "int": lambda lines, number: str(number),
     "tuple[int, ...]": lambda lines, numbers: f"({', '.join(map(str, numbers))})",
     "str": lambda lines, text: word(text),
+    "CoordinateKind": lambda lines, value: str(value),
     "Any": lambda lines, found: word(lines.references.name(found)),
     "type[BaseException]": lambda lines, found: word(lines.references.name(found)),
 }

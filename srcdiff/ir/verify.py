@@ -247,6 +247,8 @@ class _Check:
 
     def coordinate(self, operation: Coordinate) -> None:
         self.typed(operation.out, INT, "a coordinate", operation)
+        if operation.axis not in range(3):
+            self.fail("a launch has three axes", operation)
 
     def block_sum(self, operation: BlockSum) -> None:
         if not isinstance(operation.value.type, Scalar) or not is_float(operation.value.type):

@@ -65,9 +65,14 @@ def buffers_to_renew(function: Function) -> list[Buffer]:
     return list(_Renewable(function).buffers())
 
 
-class _Renewable(Turns):
+class _Renewable:
     def __init__(self, function: Function) -> None:
-        super().__init__(function)
+        self.dependence = Turns(function)
+        self.sites = self.dependence.sites
+        self.lengths = self.dependence.lengths
+        self.structure = self.dependence.structure
+        self.apart = self.dependence.apart
+        self.definition = self.dependence.definition
         self.function = function
 
     def buffers(self) -> Iterator[Buffer]:
@@ -87,15 +92,15 @@ class _Renewable(Turns):
 
     def is_private(self, buffer: Buffer) -> bool:
         """Whether what is written into the buffer is only seen by who gets it from the loop."""
-        memory, loop = self.memory(buffer.param), buffer.loop
+        memory, loop = self.dependence.memory(buffer.param), buffer.loop
         if memory & set(self.function.params) or any(getattr(self.definition.get(s), "place", "") for s in memory):
             return False
         start, end = self.structure.start[loop], self.structure.end[loop]
-        inside = self.effects((loop,)).uses - set(loop.inits)
+        inside = self.dependence.effects((loop,)).uses - set(loop.inits)
         behind = set(self.function.body.yields)
         for operation in self.function.body.operations:
             if self.structure.start[operation] > end:
-                behind |= self.effects((operation,)).uses
+                behind |= self.dependence.effects((operation,)).uses
         return not any(memory & self.sites.get(v, frozenset()) and self.began(v) < start for v in inside | behind)
 
     def began(self, value: Value) -> int:

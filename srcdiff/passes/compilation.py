@@ -56,9 +56,10 @@ class Compilation(State):
     further: dict[str, Abstract] = field(default_factory=dict)
     """The parameters after those of the function: tangents of arguments, or adjoints of results."""
     rooms: tuple[Room, ...] = ()
-    on_gpu: bool = False
-    kernels: tuple[Function, ...] | None = None
-    """The functions that a GPU runs, where there is one."""
+    backend: str = ""
+    """The name of the backend that the text is for; none of a derivative that is written into another function."""
+    kernels: tuple[Function, ...] = ()
+    """The functions that a GPU runs."""
     added_to: dict[Value, Value] = field(default_factory=dict)
     """Arrays whose adjoints are added up over a batch, with these adjoints."""
     whole: dict[Value, Value] = field(default_factory=dict)

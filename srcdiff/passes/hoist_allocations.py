@@ -16,8 +16,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from srcdiff.analyses.dependence import Turns
 from srcdiff.analyses.ownership import LastSeen
+from srcdiff.analyses.structure import structure_of
+from srcdiff.analyses.symbolic_shapes import Lengths
+from srcdiff.ir.aliasing import Apart, points_to
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Alloc, Block, Function, Loop, Operation, Value, changed, substituted, walk
 
@@ -31,9 +33,12 @@ def make_scratch_once(function: Function) -> Function:
         function = after
 
 
-class _Scratch(Turns):
+class _Scratch:
     def __init__(self, function: Function) -> None:
-        super().__init__(function)
+        self.sites = points_to(function)
+        self.apart = Apart(function, self.sites)
+        self.lengths = Lengths(function)
+        self.structure = structure_of(function)
         self.function = function
         self.seen = LastSeen(function)
 
@@ -70,7 +75,7 @@ class _Scratch(Turns):
         same = all(self.lengths.of(param, k) == self.lengths.of(made.out, k) for k in range(param.array.rank))
         others = [v for v in loop.body.yields if v is not made.out and v in self.sites]
         apart = all(self.apart.different(v, made.out) and self.apart.different(v, param) for v in others)
-        started = self.definition.get(loop.inits[slot])
+        started = self.structure.definition.get(loop.inits[slot])
         return same and apart and isinstance(started, Alloc) and self.seen.is_left_behind(param)
 
     def shape(self, made: Alloc, loop: Loop) -> list[Value | tuple[Value, int] | int] | None:

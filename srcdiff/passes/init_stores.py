@@ -58,9 +58,14 @@ class _Range:
     stop: Affine
 
 
-class _Zeros(Turns):
+class _Zeros:
     def __init__(self, function: Function) -> None:
-        super().__init__(function)
+        self.dependence = Turns(function)
+        self.sites = self.dependence.sites
+        self.structure = self.dependence.structure
+        self.apart = self.dependence.apart
+        self.definition = self.dependence.definition
+        self.constants = self.dependence.constants
         self.function = function
 
     def parameter(self, place: int, slot: int) -> Function:
@@ -87,7 +92,7 @@ class _Zeros(Turns):
         return reaches(stores, first, self.structure, loop.body)
 
     def starts_empty(self, array: Value, loop: Loop) -> bool:
-        for site in self.memory(array):
+        for site in self.dependence.memory(array):
             made = self.definition.get(site)
             if not isinstance(made, Alloc) or made.fill is None or self.constants.get(made.fill) != 0.0:
                 return False
@@ -98,8 +103,8 @@ class _Zeros(Turns):
 
     def is_known_by_one_name(self, array: Value, loop: Loop) -> bool:
         """Whether a turn has no other reference to the memory of a parameter."""
-        memory, own = self.memory(array), {v for o in walk(loop.body) for v in o.defines()}
-        used = self.effects(loop.body.operations).uses | set(loop.body.yields) | set(loop.params)
+        memory, own = self.dependence.memory(array), {v for o in walk(loop.body) for v in o.defines()}
+        used = self.dependence.effects(loop.body.operations).uses | set(loop.body.yields) | set(loop.params)
         others = [v for v in used - own if v is not array and self.sites.get(v, frozenset()) & memory]
         return all(v in loop.params and self.apart.different(v, array) for v in others)
 
@@ -199,7 +204,7 @@ class _Zeros(Turns):
         behind = set(self.function.body.yields)
         for operation in self.function.body.operations:
             if self.structure.start[operation] > end:
-                behind |= self.effects((operation,)).uses
+                behind |= self.dependence.effects((operation,)).uses
         return any(self.may_be(v, loop.outs[k]) for v in behind)
 
     def is_read_behind(self, store: Store, emptying: Loop, loop: Loop) -> bool:
@@ -219,7 +224,11 @@ class _Zeros(Turns):
 
     def range_of(self, loop: Loop, store: Store) -> _Range | None:
         """The elements that a store directly in a loop goes through, of an array with one axis."""
-        if self.structure.block_of[store] is not loop.body or len(store.indices) != 1 or self.step(loop) != 1:
+        if (
+            self.structure.block_of[store] is not loop.body
+            or len(store.indices) != 1
+            or self.dependence.step(loop) != 1
+        ):
             return None
         assert loop.bounds is not None and loop.index is not None
         place = affine(store.indices[0], self.structure)

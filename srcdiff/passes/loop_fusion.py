@@ -54,12 +54,17 @@ def straighten(function: Function) -> Function:
     return changed(function, body=_Straighten(function).block(function.body))
 
 
-class _Straighten(Turns):
+class _Straighten:
+    def __init__(self, function: Function) -> None:
+        self.dependence = Turns(function)
+        self.definition = self.dependence.definition
+        self.constants = self.dependence.constants
+
     def block(self, block: Block) -> Block:
         operations: list[Operation] = []
         for operation in block.operations:
-            backwards = isinstance(operation, Loop) and operation.counted and self.step(operation) == -1
-            if backwards and isinstance(operation, Loop) and self.independent(operation):
+            backwards = isinstance(operation, Loop) and operation.counted and self.dependence.step(operation) == -1
+            if backwards and isinstance(operation, Loop) and self.dependence.independent(operation):
                 operation = self.forwards(operation, operations)
             operations.append(operation.rebuilt(self.block))
         return changed(block, operations=tuple(operations))
@@ -98,9 +103,11 @@ class Between:
         self.effects.touched |= effects.touched
 
 
-class _Fuse(Turns):
+class _Fuse:
     def __init__(self, function: Function, decisions: Decisions) -> None:
-        super().__init__(function)
+        self.dependence = Turns(function)
+        self.lengths = self.dependence.lengths
+        self.definition = self.dependence.definition
         self.decisions = decisions
         self.effects_of: dict[Operation, Effects] = {}
         self.recurrences: dict[Loop, bool] = {}
@@ -164,8 +171,8 @@ class _Fuse(Turns):
         effects = self.effects_once(operation)
         depends = (
             not effects.uses.isdisjoint(between.late)
-            or self.conflict(effects, self.effects_once(first))
-            or self.conflict(effects, between.effects)
+            or self.dependence.conflict(effects, self.effects_once(first))
+            or self.dependence.conflict(effects, between.effects)
         )
         if not depends and not effects.pinned:
             between.before.append(operation)
@@ -182,7 +189,7 @@ class _Fuse(Turns):
         if not b.counted or a.bounds is None or b.bounds is None:
             return False
         alike = all(self.lengths.same(x, y, facts) for x, y in zip(a.bounds, b.bounds, strict=True))
-        return alike and self.step(a) in (1, -1)
+        return alike and self.dependence.step(a) in (1, -1)
 
     # -- two loops ---------------------------------------------------------------------------------------------------
 
@@ -191,7 +198,7 @@ class _Fuse(Turns):
         effects_first, effects_second = self.effects_once(first), self.effects_once(second)
         if self.must_stay(second) or not self.pays(first, second, effects_first, effects_second):
             return None
-        if self.conflict(effects_second, between.effects) or not self.starts_late(second, between.late):
+        if self.dependence.conflict(effects_second, between.effects) or not self.starts_late(second, between.late):
             return None
         if between.raising and self.visible(effects_first):
             return None
@@ -199,13 +206,13 @@ class _Fuse(Turns):
             return None
         second, zeros, sums = self.sums_from_zero(second, between.late)
         for operation in (*zeros, *sums):
-            self.define(operation)
+            self.dependence.define(operation)
         return [*between.before, *zeros, self.one(first, second), *between.behind, *sums]
 
     def effects_once(self, operation: Operation) -> Effects:
         """What an operation reads and writes, which is asked for each pair of loops that it stands between."""
         if operation not in self.effects_of:
-            self.effects_of[operation] = self.effects((operation,))
+            self.effects_of[operation] = self.dependence.effects((operation,))
         return self.effects_of[operation]
 
     def starts_late(self, loop: Loop, late: set[Value]) -> bool:
@@ -214,7 +221,7 @@ class _Fuse(Turns):
         if not used:
             return True
         if loop not in self.used_inside:
-            inside = self.effects(loop.body.operations).uses
+            inside = self.dependence.effects(loop.body.operations).uses
             self.used_inside[loop] = {*inside, *loop.body.yields, *(loop.bounds or ())}
         return self.used_inside[loop].isdisjoint(used) and all(
             self.is_sum_once(loop, k) for k, start in enumerate(loop.inits) if start in used
@@ -223,12 +230,12 @@ class _Fuse(Turns):
     def is_sum_once(self, loop: Loop, k: int) -> bool:
         """Whether the loop only adds floats to a parameter."""
         if (loop, k) not in self.sums:
-            self.sums[loop, k] = loop.params[k].type == FLOAT and self.is_sum(loop, k)
+            self.sums[loop, k] = loop.params[k].type == FLOAT and self.dependence.is_sum(loop, k)
         return self.sums[loop, k]
 
     def recurs_once(self, loop: Loop) -> bool:
         if loop not in self.recurrences:
-            self.recurrences[loop] = self.recurs(loop, self.effects_once(loop))
+            self.recurrences[loop] = self.dependence.recurs(loop, self.effects_once(loop))
         return self.recurrences[loop]
 
     def sums_from_zero(self, loop: Loop, late: set[Value]) -> tuple[Loop, list[Operation], list[Operation]]:
@@ -253,7 +260,7 @@ class _Fuse(Turns):
             known[second.index] = first.index
         body = substituted(second.body, lambda v: known.get(v, v))
         for operation in walk(body):
-            self.define(operation)
+            self.dependence.define(operation)
         return replace(
             first,
             params=(*first.params, *second.params),
@@ -277,10 +284,10 @@ class _Fuse(Turns):
             earlier: list[Load | Store] = [*a.loads, *a.stores]
             later: list[Load | Store] = [*b.loads, *b.stores]
             for x in earlier:
-                if site not in self.memory(x.array):
+                if site not in self.dependence.memory(x.array):
                     continue
                 for y in later:
-                    matters = site in self.memory(y.array) and (isinstance(x, Store) or isinstance(y, Store))
+                    matters = site in self.dependence.memory(y.array) and (isinstance(x, Store) or isinstance(y, Store))
                     if matters and not self.not_later(x, first, y, second):
                         return False
         return True
@@ -289,12 +296,12 @@ class _Fuse(Turns):
         """Whether the turn of the first loop that touches an element is none after that of the second."""
         if x.array is not y.array:
             return False
-        forward = self.step(first) == 1
+        forward = self.dependence.step(first) == 1
         for p, q in zip(x.indices, y.indices, strict=True):
-            stride = self.stride(p, first)
-            if stride is not None and stride == self.stride(q, second):
+            stride = self.dependence.stride(p, first)
+            if stride is not None and stride == self.dependence.stride(q, second):
                 return True
-            here, there = self.distance(p, first), self.distance(q, second)
+            here, there = self.dependence.distance(p, first), self.dependence.distance(q, second)
             if here is None or there is None:
                 continue
             # x touches i + here, y touches j + there: the same element if i = j + there - here

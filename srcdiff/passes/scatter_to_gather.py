@@ -73,7 +73,15 @@ class _Group:
         return max(s.distance for s in self.shares)
 
 
-class _Gather(Turns):
+class _Gather:
+    def __init__(self, function: Function) -> None:
+        self.dependence = Turns(function)
+        self.lengths = self.dependence.lengths
+        self.structure = self.dependence.structure
+        self.apart = self.dependence.apart
+        self.definition = self.dependence.definition
+        self.constants = self.dependence.constants
+
     def block(self, block: Block) -> Block:
         operations: list[Operation] = []
         for operation in block.operations:
@@ -88,7 +96,7 @@ class _Gather(Turns):
     # -- what can be collected ---------------------------------------------------------------------------------------
 
     def groups(self, loop: Loop) -> list[_Group]:
-        if loop.index is None or not loop.counted or self.step(loop) != 1:
+        if loop.index is None or not loop.counted or self.dependence.step(loop) != 1:
             return []
         if any(isinstance(o, Loop) for o in walk(loop.body)):
             return []
@@ -103,9 +111,9 @@ class _Gather(Turns):
                     group.shares.append(_Share(operation, distance, []))
         several = Counter(g.array for g in found.values() for _ in g.shares)
         wanted = [g for g in found.values() if several[g.array] > 1 and (g.low < g.high or len(found) > 1)]
-        if not wanted or not self.independent(loop):
+        if not wanted or not self.dependence.independent(loop):
             return []
-        effects = self.effects((loop,))
+        effects = self.dependence.effects((loop,))
         return [g for g in wanted if self.only_added_to(g, effects) and self.is_cheap(g, loop, effects)]
 
     def place(self, store: Store, loop: Loop) -> tuple[int, int] | None:
@@ -144,7 +152,7 @@ class _Gather(Turns):
 
     def only_added_to(self, group: _Group, effects: Effects) -> bool:
         """Whether the loop does nothing with the array but to add to it."""
-        if self.memory(group.array) & effects.reads:
+        if self.dependence.memory(group.array) & effects.reads:
             return False
         others: list[Load | Store] = [*effects.loads, *(s for s in effects.stores if not s.adds)]
         return all(self.apart.different(x.array, group.array) for x in others)

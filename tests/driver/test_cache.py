@@ -23,12 +23,12 @@ from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
 import srcdiff
-from srcdiff.backends.numba import machine_code
+from srcdiff.backends.numba import loading, machine_code
 from srcdiff.caching import store
 from srcdiff.caching.fingerprint import UnknownError, fingerprint
 from srcdiff.cli import main
 from srcdiff.diagnostics import Span
-from srcdiff.driver import compiling, loading
+from srcdiff.driver import compiling
 
 PROJECT = Path(__file__).parent.parent.parent
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import srcdiff
+from srcdiff.backends.cuda import thread_routines
 from srcdiff.emit import support
 from srcdiff.emit.write import literal, write_function
 from srcdiff.ir.builder import Builder
@@ -261,7 +262,8 @@ def test_names_of_builtins_and_keywords_are_not_used():
 
 
 def test_functions_that_are_written_along_have_reserved_names():
-    written = [n for m in (support, special) for n, f in vars(m).items() if getattr(f, "__module__", "") == m.__name__]
+    modules = (support, special, thread_routines)
+    written = [n for m in modules for n, f in vars(m).items() if getattr(f, "__module__", "") == m.__name__]
     assert set(written) <= BROUGHT_ALONG
 
 

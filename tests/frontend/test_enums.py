@@ -11,8 +11,8 @@ import pytest
 
 import srcdiff
 from srcdiff import DifferentiationError
+from srcdiff.backends.numba import loading
 from srcdiff.diagnostics import NotExportedError
-from srcdiff.driver import loading
 
 BACKENDS = ["python", pytest.param("numba", marks=pytest.mark.numba)]
 

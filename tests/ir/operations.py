@@ -56,7 +56,7 @@ LEGAL: dict[str, list[str]] = {
     ],
     "Load": ["t%10: float64 = a%3[n%1, n%1]", "t%10: float32 = w%9[n%1]", "t%10: int64 = k%5[n%1]"],
     "Store": ["a%3[n%1, n%1] = x%0", "v%4[n%1] += x%0 atomic", "w%9[n%1] = x%0", "v%4[n%1] += s%6"],
-    "Coordinate": ["t%10: int64 = coordinate spelling=cuda.threadIdx.x", "t%10: int64 = coordinate spelling='grid(1)'"],
+    "Coordinate": ["t%10: int64 = coordinate kind=thread_index", "t%10: int64 = coordinate kind=grid_size axis=2"],
     "BlockSum": ["t%10: float64 = blocksum value=x%0", "t%10: float64 = blocksum value=s%6"],
     "Enlarge": ["enlarge array=k%5 index=n%1 value=n%1", "enlarge array=k%5 index=n%1 value=n%1 room=n%1"],
     "Barrier": ["barrier"],
@@ -179,7 +179,10 @@ ILLEGAL: dict[str, list[tuple[str, str]]] = {
         ("k%5[n%1] = x%0", "what is stored is float64, not int64"),
         ("v%4[n%1] = x%0 atomic", "only an addition is atomic"),
     ],
-    "Coordinate": [("t%10: float64 = coordinate spelling=cuda.threadIdx.x", "a coordinate is float64, not int64")],
+    "Coordinate": [
+        ("t%10: float64 = coordinate kind=thread_index", "a coordinate is float64, not int64"),
+        ("t%10: int64 = coordinate kind=block_index axis=3", "a launch has three axes"),
+    ],
     "BlockSum": [
         ("t%10: int64 = blocksum value=n%1", "threads add floats, not int64"),
         ("t%10: float32 = blocksum value=x%0", "the sum is float32, not float64"),

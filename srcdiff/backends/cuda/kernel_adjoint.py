@@ -32,6 +32,7 @@ from srcdiff.ir.nodes import (
     Comment,
     Const,
     Coordinate,
+    CoordinateKind,
     Dim,
     Function,
     If,
@@ -81,7 +82,7 @@ def conditions_as_formulas(function: Function) -> Function:
         if not isinstance(operation, Apply) or operation.primitive != "equal":
             return False
         extent = structure.definition.get(operation.args[0])
-        is_extent = isinstance(extent, Coordinate) and ("Dim" in extent.spelling or "size" in extent.spelling)
+        is_extent = isinstance(extent, Coordinate) and extent.kind.is_extent
         return is_extent and structure.constants.get(operation.args[1]) == 0
 
     def visit(block: Block) -> Block:
@@ -281,8 +282,9 @@ def _clear_together(builder: Builder, array: Value, sizes: Sequence[int], spread
     """`for k in range(thread, size, threads): array[k] = 0.0`, and wait for all."""
     thread: Value | None = None
     threads: Value | None = None
-    for axis in reversed([a for a in "xyz" if f"threadIdx.{a}" in spread]):
-        extent, own = (_coordinate(builder, f"cuda.{what}.{axis}") for what in ("blockDim", "threadIdx"))
+    for axis in reversed([a for kind, a in spread if kind is CoordinateKind.THREAD_INDEX]):
+        extent = builder.coordinate(CoordinateKind.BLOCK_SIZE, axis)
+        own = builder.coordinate(CoordinateKind.THREAD_INDEX, axis)
         thread = own if thread is None else builder.apply("add", builder.apply("multiply", thread, extent), own)
         threads = extent if threads is None else builder.apply("multiply", threads, extent)
     total = 1
@@ -299,12 +301,6 @@ def _clear_together(builder: Builder, array: Value, sizes: Sequence[int], spread
         builder.store(array, (rest, *indices), builder.const(0.0))
     builder.add(Loop(place, bounds, (), (), None, Block(tuple(operations)), ()))
     builder.add(Barrier())
-
-
-def _coordinate(builder: Builder, spelling: str) -> Value:
-    out = Value(INT)
-    builder.add(Coordinate(out, spelling))
-    return out
 
 
 # -- adding at the same time -----------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ from srcdiff.ir.nodes import (
     Call,
     Const,
     Coordinate,
+    CoordinateKind,
     Dim,
     Formatted,
     Function,
@@ -311,7 +312,8 @@ class _Launch:
         count = lengths[0]
         for length in lengths[1:]:
             count = self.host.apply("multiply", count, length)
-        thread, threads = self.coordinate("cuda.grid(1)", "thread"), self.coordinate("cuda.gridsize(1)", "threads")
+        thread = self.build.coordinate(CoordinateKind.GLOBAL_INDEX, name="thread")
+        threads = self.build.coordinate(CoordinateKind.GLOBAL_SIZE, name="threads")
         count_inside = self.parameter(count, "count") if len(nest) > 1 else self.bring_or_pass(count)
         sizes = [self.bring_or_pass(length) for length in lengths[1:]]
         atomic, own = self.targets()
@@ -348,11 +350,6 @@ class _Launch:
             return self.bring(value)
         known = self.host.constants.get(value)
         return self.build.const(known) if known is not None else self.parameter(value)
-
-    def coordinate(self, spelling: str, name: str = "") -> Value:
-        out = Value(INT, name)
-        self.build.add(Coordinate(out, spelling))
-        return out
 
     def length(self, loop: Loop) -> Value:
         """How many turns a loop has, on the host."""
@@ -473,7 +470,7 @@ class _Launch:
     def in_first_thread(self, store: Store) -> None:
         """What one thread of a block does."""
         build = self.build
-        number = self.coordinate("cuda.threadIdx.x", "in_block")
+        number = self.build.coordinate(CoordinateKind.THREAD_INDEX, name="in_block")
         condition = build.apply("equal", number, build.const(0))
         build.branch(condition, Block((store,)), Block(), ())
 
@@ -491,7 +488,7 @@ class _Launch:
             for row, k in enumerate(floats):
                 total = Value(FLOAT, outs[k].name)
                 build.add(BlockSum(total, outs[k]))
-                block, place = self.coordinate("cuda.blockIdx.x", "block"), build.const(row)
+                block, place = build.coordinate(CoordinateKind.BLOCK_INDEX, name="block"), build.const(row)
                 self.in_first_thread(Store(inside, (place, block), total))
             self.before_launch.append(
                 lambda: host.add(Alloc(sums, (host.const(len(floats)), blocks), span=self.loop.span))
@@ -527,7 +524,7 @@ class _Launch:
 
     def in_one_thread(self) -> None:
         """A loop whose turns need each other; its results come back in arrays."""
-        thread = self.coordinate("cuda.grid(1)", "thread")
+        thread = self.build.coordinate(CoordinateKind.GLOBAL_INDEX, name="thread")
         self.bring_all((self.loop,))
         known = dict(self.inside)
         self.build.add(cloned(self.loop, known))

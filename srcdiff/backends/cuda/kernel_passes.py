@@ -22,8 +22,7 @@ from srcdiff.frontend.abstract_values import Static
 from srcdiff.frontend.capture import Captured
 from srcdiff.frontend.nested_derivatives import Reading
 from srcdiff.ir.builder import Builder
-from srcdiff.ir.nodes import Barrier, Block, Coordinate, Function, Operation, Program, Store, Value, walk
-from srcdiff.ir.types import INT
+from srcdiff.ir.nodes import Barrier, Block, CoordinateKind, Function, Operation, Program, Store, Value, walk
 from srcdiff.passes.compilation import Compilation
 from srcdiff.passes.manager import State
 from srcdiff.passes.reverse_mode import Reversal
@@ -131,18 +130,16 @@ def place_memory(state: KernelCompilation) -> None:
 def _number_of_thread(builder: Builder, spread: Spread) -> Value:
     """The number of a thread among all of the launch."""
 
-    def coordinate(spelling: str) -> Value:
-        out = Value(INT)
-        builder.add(Coordinate(out, spelling))
-        return out
-
-    if all(c.endswith(".x") for c in spread):
-        return coordinate("cuda.grid(1)")
+    if all(axis == 0 for _, axis in spread):
+        return builder.coordinate(CoordinateKind.GLOBAL_INDEX)
     number = builder.const(0)
-    for index, extent in (("blockIdx", "gridDim"), ("threadIdx", "blockDim")):
-        for axis in reversed([c[-1] for c in spread if c.startswith(index)]):
-            number = builder.apply("multiply", number, coordinate(f"cuda.{extent}.{axis}"))
-            number = builder.apply("add", number, coordinate(f"cuda.{index}.{axis}"))
+    for index, extent in (
+        (CoordinateKind.BLOCK_INDEX, CoordinateKind.GRID_SIZE),
+        (CoordinateKind.THREAD_INDEX, CoordinateKind.BLOCK_SIZE),
+    ):
+        for axis in reversed([a for kind, a in spread if kind is index]):
+            number = builder.apply("multiply", number, builder.coordinate(extent, axis))
+            number = builder.apply("add", number, builder.coordinate(index, axis))
     number.name = "thread"
     return number
 
@@ -172,8 +169,6 @@ def lengths_function(
 
 def extract_kernels(state: Compilation) -> None:
     """Independent loops become kernels."""
-    if not state.on_gpu:
-        return
     if state.callees:
         message = "a recursive function is not run on the GPU"
         raise DifferentiationError([Problem("SD501", message, state.span, help="write it as a loop")])

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from srcdiff.backends.cuda import numba_cuda
 from srcdiff.backends.cuda.device import Device, as_given, kind_of
+from srcdiff.backends.cuda.launch_options import LAUNCHING
+from srcdiff.backends.python.interpreter import new_file
 from srcdiff.frontend.signatures import is_on_device
 
 if TYPE_CHECKING:
-    from srcdiff.emit.module import Module
+    from srcdiff.backends.backend import Generated
 
-OPTIONS = ("threads", "blocks", "memory_limit", "stream")
+
+def load_on_device(generated: Generated, options: Mapping[str, Any]) -> Callable[..., Any]:
+    """What calls the host's code, which launches kernels; Numba compiles them when that is first called."""
+    return OnDevice(generated, options)
 
 
 class OnDevice:
     """Calls the host code of a derivative, which launches its kernels."""
 
-    def __init__(
-        self, module: Module, request: Any, passed: Sequence[str], file: str, options: Mapping[str, Any]
-    ) -> None:
-        self.module, self.request, self.passed, self.file = module, request, tuple(passed), file
-        self.options = {name: options[name] for name in OPTIONS if name in options}
+    def __init__(self, generated: Generated, options: Mapping[str, Any]) -> None:
+        self.module, self.request, self.passed = generated.module, generated.request, generated.passed
+        self.file = new_file(self.module.name)
+        self.options = {name: options[name] for name in LAUNCHING if name in options}
         self._names: dict[str, Any] | None = None
         self._device: Device | None = None
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from srcdiff.analyses.structure import Structure, structure_of
 from srcdiff.analyses.symbolic_shapes import Lengths
+from srcdiff.backends.cuda.cuda_spelling import named
 from srcdiff.diagnostics import Problem
 from srcdiff.ir.aliasing import Sites, points_to
 from srcdiff.ir.nodes import (
@@ -24,6 +25,7 @@ from srcdiff.ir.nodes import (
     Barrier,
     Block,
     Coordinate,
+    CoordinateKind,
     Copy,
     Dim,
     Function,
@@ -44,7 +46,12 @@ from srcdiff.ir.types import Array, is_float
 
 Access = Load | Store
 
-SPREAD = tuple(f"{what}.{axis}" for what in ("blockIdx", "threadIdx") for axis in "xyz")
+Along = tuple[CoordinateKind, int]
+"""What a coordinate is, and of which axis."""
+_THREAD, _BLOCK = CoordinateKind.THREAD_INDEX, CoordinateKind.BLOCK_INDEX
+_EXTENTS = CoordinateKind.BLOCK_SIZE, CoordinateKind.GRID_SIZE, CoordinateKind.GLOBAL_SIZE
+_AXES = range(3)
+SPREAD: tuple[Along, ...] = tuple((kind, axis) for kind in (_BLOCK, _THREAD) for axis in _AXES)
 """The coordinates along which a launch may have more than one block or thread."""
 
 
@@ -52,27 +59,20 @@ SPREAD = tuple(f"{what}.{axis}" for what in ("blockIdx", "threadIdx") for axis i
 class Spread:
     """What is known of launches: the coordinates along which there is more than one block or thread."""
 
-    coordinates: frozenset[str]
+    coordinates: frozenset[Along]
     block: tuple[int, int, int] | None = None
     """How many threads a block has along each axis, if it is looked at for such blocks alone."""
 
     def __contains__(self, coordinate: object) -> bool:
         return coordinate in self.coordinates
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[Along]:
         return (c for c in SPREAD if c in self.coordinates)
 
 
 _COMPARED = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "="}
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!="}
-_SPELLED = {
-    **{f"cuda.threadIdx.{a}": ("t", a) for a in "xyz"},
-    **{f"cuda.blockIdx.{a}": ("b", a) for a in "xyz"},
-    **{f"cuda.blockDim.{a}": ("D", a) for a in "xyz"},
-    **{f"cuda.gridDim.{a}": ("G", a) for a in "xyz"},
-    **{f"cuda.grid{part}": ("grid", a) for part, a in (("(1)", "x"), ("(2)[1]", "y"), ("(3)[2]", "z"))},
-    **{f"cuda.gridsize{part}": ("S", a) for part, a in (("(1)", "x"), ("(2)[1]", "y"), ("(3)[2]", "z"))},
-}
+_FIRST = "first thread of the block"
 
 
 # -- which values differ from thread to thread -----------------------------------------------------------------------
@@ -112,7 +112,7 @@ class _Differing:
         differs = any(v in self.found for v in operation.uses() if not isinstance(v.type, Array))
         match operation:
             case Coordinate():
-                differs = _SPELLED[operation.spelling][0] in ("t", "grid")
+                differs = operation.kind in (_THREAD, CoordinateKind.GLOBAL_INDEX)
             case Load():
                 memory = self.sites.get(operation.array, frozenset((operation.array,)))
                 differs = differs or any(s in self.found for s in memory)
@@ -256,7 +256,7 @@ class _Races:
         return Problem("SD502", message, store.span, notes=self.notes(), help=help_)
 
     def notes(self) -> tuple[str, ...]:
-        return (f"the launch has more than one of {', '.join(f'`{c}`' for c in self.meetings.spread)}",)
+        return (f"the launch has more than one of {', '.join(f'`{named(*c)}`' for c in self.meetings.spread)}",)
 
     def surely(self, a: Access, b: Access) -> bool:
         """Whether two threads certainly meet: those of different blocks at any time, others between two barriers."""
@@ -298,7 +298,7 @@ class _Side:
     constraints: list[str] = field(default_factory=list)
     exact: bool = True
     """Whether all that decides where it comes is in the constraints."""
-    strides: list[tuple[str, str, str]] = field(default_factory=list)
+    strides: list[tuple[int, str, str]] = field(default_factory=list)
     """Places that a thread comes to by steps as wide as the grid from its own: the axis, the place, and its own."""
 
     def variable(self, key: object) -> str:
@@ -375,16 +375,16 @@ class Meetings:
 
     def thread(self, side: _Side) -> list[str]:
         found: list[str] = []
-        for axis in "xyz":
-            t, b, s = (side.variable((what, axis)) for what in "tbs")
-            block, grid, size = (self.parameter((what, axis)) for what in "DGS")
+        for axis in _AXES:
+            t, b, s = (side.variable((what, axis)) for what in (_THREAD, _BLOCK, _FIRST))
+            block, grid, size = (self.parameter((kind, axis)) for kind in _EXTENTS)
             found += [f"0 <= {t} < {block}", f"0 <= {b} < {grid}", f"0 <= {s}", f"{s} + {block} <= {size}"]
-            if f"threadIdx.{axis}" not in self.spread:
+            if (_THREAD, axis) not in self.spread:
                 found.append(f"{block} = 1")
             elif self.spread.block is not None:
-                extent = self.spread.block["xyz".index(axis)]
+                extent = self.spread.block[axis]
                 found += [f"{block} = {extent}", f"{s} = {extent}*{b}"]
-            if f"blockIdx.{axis}" not in self.spread:
+            if (_BLOCK, axis) not in self.spread:
                 found += [f"{grid} = 1", f"{s} = 0"]
         return found
 
@@ -393,13 +393,15 @@ class Meetings:
         found: list[str] = []
         threads: list[str] = []
         blocks: list[str] = []
-        for axis in "xyz":
-            (t, u), (b, c), (s, r) = (tuple(side.variable((what, axis)) for side in sides) for what in "tbs")
-            size = self.parameter(("D", axis))
+        for axis in _AXES:
+            (t, u), (b, c), (s, r) = (
+                tuple(side.variable((what, axis)) for side in sides) for what in (_THREAD, _BLOCK, _FIRST)
+            )
+            size = self.parameter((CoordinateKind.BLOCK_SIZE, axis))
             before, behind = f"{b} < {c} and {s} + {size} <= {r}", f"{b} > {c} and {r} + {size} <= {s}"
             found.append(f"(({b} = {c} and {s} = {r}) or ({before}) or ({behind}))")
-            threads += [f"{t} < {u} or {t} > {u}"] if f"threadIdx.{axis}" in self.spread else []
-            blocks += [f"{b} < {c} or {b} > {c}"] if f"blockIdx.{axis}" in self.spread else []
+            threads += [f"{t} < {u} or {t} > {u}"] if (_THREAD, axis) in self.spread else []
+            blocks += [f"{b} < {c} or {b} > {c}"] if (_BLOCK, axis) in self.spread else []
             if same_block:
                 found.append(f"{b} = {c}")
         differ = threads if same_block else blocks if same_block is False else [*threads, *blocks]
@@ -484,12 +486,17 @@ class Meetings:
             side.strides.append((steps, index, start))
             side.constraints += [f"{index} >= {start}", f"{index} < {stop}"]
 
-    def over_grid(self, start: Value, step: Value) -> str | None:
+    def over_grid(self, start: Value, step: Value) -> int | None:
         """The axis along which `start` is the thread's place in a grid that is `step` wide."""
-        found = [self.structure.definition.get(v) for v in (start, step)]
-        spelled = [_SPELLED[o.spelling] if isinstance(o, Coordinate) else ("", "") for o in found]
-        is_grid = [what for what, _ in spelled] == ["grid", "S"] and spelled[0][1] == spelled[1][1]
-        return spelled[0][1] if is_grid else None
+        match self.along(start), self.along(step):
+            case (CoordinateKind.GLOBAL_INDEX, axis), (CoordinateKind.GLOBAL_SIZE, other) if axis == other:
+                return axis
+        return None
+
+    def along(self, value: Value) -> Along | None:
+        """What a coordinate is, and of which axis; None for other values."""
+        definition = self.structure.definition.get(value)
+        return (definition.kind, definition.axis) if isinstance(definition, Coordinate) else None
 
     # -- elements ----------------------------------------------------------------------------------------------------
 
@@ -565,16 +572,16 @@ class Meetings:
         if definition is None:
             return False
         if isinstance(definition, Coordinate):
-            return _SPELLED[definition.spelling][0] not in "DGS"
+            return not definition.kind.is_extent
         if isinstance(definition, Apply):
             return any(self.depends_on_block(v) for v in definition.uses())
         return not isinstance(definition, Dim)
 
     def coordinate(self, operation: Coordinate, side: _Side) -> str:
-        what, axis = _SPELLED[operation.spelling]
-        if what == "grid":
-            return f"({side.variable(('s', axis))} + {side.variable(('t', axis))})"
-        return self.parameter((what, axis)) if what in "DGS" else side.variable((what, axis))
+        kind, axis = operation.kind, operation.axis
+        if kind is CoordinateKind.GLOBAL_INDEX:
+            return f"({side.variable((_FIRST, axis))} + {side.variable((_THREAD, axis))})"
+        return self.parameter((kind, axis)) if kind.is_extent else side.variable((kind, axis))
 
     def formula(self, operation: Apply, side: _Side) -> str | None:
         constants = self.structure.constants
@@ -602,7 +609,7 @@ class Meetings:
                     return quotient if name == "floor_divide" else f"({top} - {divisor}*{quotient})"
         return None
 
-    def steps_over_grid(self, start: Value, way: Value) -> str | None:
+    def steps_over_grid(self, start: Value, way: Value) -> int | None:
         """The axis, if it is a number of steps over the grid: `turn * cuda.gridsize(1)` for a turn of a loop."""
         steps = self.structure.definition.get(way)
         if not isinstance(steps, Apply) or steps.primitive != "multiply":
@@ -613,8 +620,8 @@ class Meetings:
 
     def first_of_block(self, x: Value, y: Value, side: _Side) -> str | None:
         """`blockIdx.x * blockDim.x`."""
-        found = [self.structure.definition.get(v) for v in (x, y)]
-        spelled = sorted(_SPELLED[o.spelling] for o in found if isinstance(o, Coordinate))
-        if [what for what, _ in spelled] == ["D", "b"] and spelled[0][1] == spelled[1][1]:
-            return side.variable(("s", spelled[0][1]))
+        for index, extent in ((x, y), (y, x)):
+            match self.along(index), self.along(extent):
+                case (CoordinateKind.BLOCK_INDEX, axis), (CoordinateKind.BLOCK_SIZE, other) if axis == other:
+                    return side.variable((_FIRST, axis))
         return None

@@ -32,9 +32,9 @@ _NEEDS_SCIPY = (
 FASTMATH = frozenset({"reassoc", "contract", "nsz", "arcp"})
 
 
-def not_compiled(error: Exception, backend: str) -> Exception:
+def not_compiled(error: Exception) -> Exception:
     """What Numba says of code that srcdiff wrote is a defect of srcdiff."""
-    return InternalError(f"Numba does not compile the generated code: {error}") if backend == "numba" else error
+    return InternalError(f"Numba does not compile the generated code: {error}")
 
 
 def load(

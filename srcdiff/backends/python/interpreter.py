@@ -3,19 +3,44 @@
 from __future__ import annotations
 
 import ast
+import functools
+import itertools
 import linecache
 import sys
 import types
 import weakref
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from srcdiff.backends.backend import Generated
 
 MODULES = "srcdiff.generated."
 """What the names of modules start with; those that Numba compiles are in `sys.modules`."""
 QUOTIENT = "__quotient__"
 """What divisions call; no variable has this name."""
+
+
+_numbers = itertools.count(1)
+
+
+def new_file(name: str) -> str:
+    """The name of a file that no generated text has yet."""
+    return f"<srcdiff {name} {next(_numbers)}>"
+
+
+def load_interpreted(generated: Generated, options: Mapping[str, Any]) -> Callable[..., Any]:
+    """The function of the text, run by Python."""
+    module = generated.module
+    return _interpreted(module.text, module.name, tuple(module.objects.items()))
+
+
+@functools.lru_cache(maxsize=256)
+def _interpreted(text: str, name: str, objects: tuple[tuple[str, Any], ...]) -> Callable[..., Any]:
+    """The same for all derivatives that it is the text of."""
+    return quiet(run(text, dict(objects), new_file(name))[name])
 
 
 def run(text: str, objects: Mapping[str, Any], file: str) -> dict[str, Any]:
