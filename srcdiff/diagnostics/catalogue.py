@@ -131,6 +131,13 @@ _kind(
     "from numba import njit, uint32\n\n@njit(locals={'n': uint32})\ndef g(x):\n    n = x\n    return 2.5 * n\n\n"
     "def f(x):\n    return x * g(x)\n",
 )
+_kind(
+    "SD308",
+    "calls are nested too deeply, or without end",
+    "write a loop instead of the recursion",
+    "def last(t, n):\n    return 1.0 if n == 0 else last((t, t), n - 1)\n\ndef f(x, n):\n    return x * last(x, n)\n",
+    "1.5, 3",
+)
 # SD4xx: the derivative asked for
 _kind(
     "SD401",

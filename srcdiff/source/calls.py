@@ -14,7 +14,7 @@ import math
 import operator
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -57,8 +57,18 @@ from srcdiff.source.abstract import (
 )
 from srcdiff.source.capture import capture, plain_function
 from srcdiff.source.compiled import Compiled
-from srcdiff.source.environment import Frame
+from srcdiff.source.environment import Frame, Hopeless
 from srcdiff.source.expressions import CHANGED, INSTEAD
+from srcdiff.source.growth import (
+    Argument,
+    Called,
+    Growing,
+    how_it_grows,
+    size,
+    steps_without_end,
+    too_large,
+    without_end,
+)
 from srcdiff.source.guards import Attribute, Constant, Element, Place, Summary, contents
 from srcdiff.source.kernels import numba_type
 from srcdiff.source.scopes import assigned_names, inner_scopes, nonlocal_names
@@ -115,6 +125,10 @@ class Calls(Compiled):
         super().__init__()
         self.active_calls: list[tuple[Any, Any]] = []
         """The calls that are being read: the function with its arguments, known lists by themselves and by kind."""
+        self.chain: list[Called] = []
+        """The calls that are being read, also those around recursive functions."""
+        self.deepest: Span | None = None
+        """Where calls were nested more deeply than Python allows."""
         self.led_to: dict[str, Span] = {}
         """For each other file that has been read, the call that led there."""
         self.recursive: set[Any] = set()
@@ -732,32 +746,75 @@ class Calls(Compiled):
 
     def enter(self, function: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
         """Read the function's body in its own frame; what it returns is the value of the call."""
-        # a list of unknown length is like any other with such elements, one of known length gets shorter with each call
-        contents = {n: self.holding(x) if isinstance(x, List) else x for n, x in bound.items()}
-        given = [c if isinstance(c, Stored) else bound[n] for n, c in contents.items()]
-        identity = (function, tuple(loosened(describe(x)) for x in given))
-        if not frame.library:
-            self.settle()
-        kind = (function, tuple(self.kind_of(x) for x in given))
-        if identity in self.recursive or kind in self.recursive:
+        with self.one_deeper(frame, bound, node):
+            # a list of unknown length is like any other with such elements; one of known length gets shorter each time
+            contents = {n: self.holding(x) if isinstance(x, List) else x for n, x in bound.items()}
+            given = [c if isinstance(c, Stored) else bound[n] for n, c in contents.items()]
+            identity = (function, tuple(loosened(describe(x)) for x in given))
+            if not frame.library:
+                self.settle()
+            kind = (function, tuple(self.kind_of(x) for x in given))
+            if identity in self.recursive or kind in self.recursive:
+                return self.call_recursive(function, frame, bound, node)
+            if any(identity == active for active, _ in self.active_calls):
+                raise RecursionFound(identity)
+            if sum(kind == active for _, active in self.active_calls) > _MOST_INLINED:
+                raise RecursionFound(kind)
+            if len(self.active_calls) > _MOST_NESTED:
+                raise self.too_deep(self.span_of(node))
+            mark = self.mark()
+            try:
+                return self.read_inline((identity, kind), frame, bound, node)
+            except RecursionFound as found:
+                outermost = found.identity == kind and all(kind != active for _, active in self.active_calls)
+                if found.identity != identity and not outermost:
+                    raise
+                recursive = found.identity
+            self.go_back(mark)
+            self.recursive.add(recursive)
             return self.call_recursive(function, frame, bound, node)
-        if any(identity == active for active, _ in self.active_calls):
-            raise RecursionFound(identity)
-        if sum(kind == active for _, active in self.active_calls) > _MOST_INLINED:
-            raise RecursionFound(kind)
-        if len(self.active_calls) > 60:
-            self.refuse("SD305", node, "calls are nested too deeply")
-        mark = self.mark()
+
+    @contextlib.contextmanager
+    def one_deeper(self, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Iterator[None]:
+        """Read a call inside of others: refuse one that has no end."""
+        depth = len(self.chain)
+        if not frame.library:
+            self.chain.append(self.called(frame, bound, node))
         try:
-            return self.read_inline((identity, kind), frame, bound, node)
-        except RecursionFound as found:
-            outermost = found.identity == kind and all(kind != active for _, active in self.active_calls)
-            if found.identity != identity and not outermost:
-                raise
-            recursive = found.identity
-        self.go_back(mark)
-        self.recursive.add(recursive)
-        return self.call_recursive(function, frame, bound, node)
+            yield
+        except RecursionError:
+            self.deepest = self.deepest or self.span
+            if depth:
+                raise  # there is no stack left to say it
+            raise self.too_deep(self.deepest) from None
+        finally:
+            del self.chain[depth:]
+
+    def called(self, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Called:
+        """The call as one of those that are being read."""
+        before = next((c for c in reversed(self.chain) if c.node is frame.node), None)
+        sizes = {n: size(x, self.names) for n, x in bound.items()}
+        if before is not None:
+            self.refuse_growing(frame.name, too_large(before, sizes), bound, node)
+        arguments = {n: Argument(x, self.kind_of(x), describe(x), sizes[n]) for n, x in bound.items()}
+        if before is None:
+            return Called(frame.node, arguments)
+        steps = steps_without_end(before, arguments)
+        self.refuse_growing(frame.name, without_end(before, arguments, steps), bound, node)
+        return Called(frame.node, arguments, steps)
+
+    def refuse_growing(self, function: str, grown: Growing | None, bound: dict[str, Abstract], node: ast.AST) -> None:
+        """Refuse a call that brings a new type, as all before it have."""
+        if grown is None:
+            return
+        said = f"`{function}` calls itself with a new type of `{grown.name}` each time: compiling it would never end"
+        label, help_ = how_it_grows(bound[grown.name], grown.is_larger)
+        span = self.span if self.frame.library else self.span_of(node)
+        problem = Problem("SD308", said, span, f"`{grown.name}` {label}", help=help_.format(function=function))
+        raise Hopeless(problem)
+
+    def too_deep(self, span: Span | None) -> Hopeless:
+        return Hopeless(Problem("SD308", "calls are nested too deeply to be read", span))
 
     def read_inline(
         self, identity: tuple[Any, Any], frame: Frame, bound: dict[str, Abstract], node: ast.AST
@@ -1157,6 +1214,9 @@ HANDLERS: dict[Any, str] = {
     repr: "repr",
     format: "format",
 }
+
+_MOST_NESTED = 60
+"""How deeply calls may be nested."""
 
 _MOST_INLINED = 12
 """How often a function may call itself with lists of known length, which get shorter or longer each time."""

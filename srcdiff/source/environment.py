@@ -108,6 +108,10 @@ class NeverReturns(Exception):  # noqa: N818 -- a signal, not an error
     """A function that was called raises on every path."""
 
 
+class Hopeless(Refusal):
+    """A refusal that ends the reading: the statements after it would be read without end."""
+
+
 class Environment(Shapes):
     """The state of reading: the names, the problems found, and how paths are joined."""
 

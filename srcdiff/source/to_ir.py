@@ -79,6 +79,7 @@ from srcdiff.source.environment import (
     RAISES,
     RETURNS,
     Frame,
+    Hopeless,
     Mark,
     NeverReturns,
     list_key,
@@ -206,6 +207,8 @@ class Reader(Derivatives):
             self.forget_doubts(doubts, names)
             self.forget_same_lists(same)
             return bool(found and found[0])
+        except Hopeless:
+            raise
         except Refusal as refusal:
             if refusal.problem is not None and refusal.problem not in self.problems:
                 self.problems.append(refusal.problem)
