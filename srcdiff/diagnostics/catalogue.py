@@ -39,7 +39,7 @@ _kind(
 _kind(
     "SD103",
     "the source cannot be read",
-    "define the function in a file, or give it a rule with `srcdiff.custom_rule`",
+    "define the function in a file, or in a cell of a notebook",
     "f = eval('lambda x: x * x')\n",
 )
 _kind(

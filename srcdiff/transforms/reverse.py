@@ -203,13 +203,12 @@ class Reverse:
         found: frozenset[Value] = frozenset()
         for operation in walk(self.function.body):
             if isinstance(operation, Call):
-                for argument in operation.args:
-                    memory = self.sites.get(argument, frozenset())
-                    if memory & written:
-                        found |= self.connected(memory)
-        if found & self.returned:
-            message = "an array that a recursive function reads is written, and returned beside the result"
-            raise DifferentiationError([Problem("SD305", message, None)])
+                memories = [self.sites.get(a, frozenset()) for a in operation.args]
+                seen = frozenset[Value]().union(*(self.connected(m) for m in memories if m & written))
+                if seen & self.returned:
+                    message = "an array that a recursive function reads is written, and returned beside the result"
+                    raise DifferentiationError([Problem("SD305", message, operation.span, help="return a copy: `.copy()`")])
+                found |= seen
         return found
 
     def restored_by(self, attempt: _Attempt) -> frozenset[Value]:
