@@ -14,6 +14,7 @@ from srcdiff.ir.types import FLOAT, Array, is_float
 from srcdiff.passes.compilation import Compilation
 from srcdiff.source.abstract import Abstract, Items, List, Record, Static, Stored, Tuple, remade
 from srcdiff.source.derivatives import Reading
+from srcdiff.source.objects import named
 from srcdiff.source.signature import Part, is_written, parts_of_arguments
 
 
@@ -91,6 +92,8 @@ def output_of(state: Compilation) -> int:
             if isinstance(scalar, Record)
             else "a list"
             if isinstance(scalar, Items | Stored)
+            else named(scalar.value)
+            if isinstance(scalar, Static)
             else "not a number"
         )
         if isinstance(scalar, Value):

@@ -12,7 +12,6 @@ import inspect
 import itertools
 import math
 import operator
-import sys
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -71,6 +70,7 @@ from srcdiff.source.growth import (
 )
 from srcdiff.source.guards import Attribute, Constant, Element, Place, Summary, contents
 from srcdiff.source.kernels import numba_type
+from srcdiff.source.objects import instead_of_call, is_installed
 from srcdiff.source.scopes import assigned_names, inner_scopes, nonlocal_names
 from srcdiff.source.structures import Layout, is_plain_tuple
 from srcdiff.source.texts import TEXT_METHODS
@@ -359,13 +359,11 @@ class Calls(Compiled):
                 self.refuse("SD303", node, f"`np.{name}` on whole arrays is not differentiated yet")
             self.refuse("SD301", node, f"`np.{name}` has no derivative rule")
         name = name.removeprefix("builtins.")
-        instead = _INSTEAD.get(target, "") if _hashable(target) else ""
+        said, instead = instead_of_call(target)
         if type(target).__module__.startswith("numba."):
-            instead = "call the Python function that Numba was given, with arrays or in a loop"
+            said, instead = "", "call the Python function that Numba was given, with arrays or in a loop"
             name = getattr(target, "__name__", type(target).__name__)
-        if isinstance(target, type) and module.partition(".")[0] not in sys.stdlib_module_names:
-            instead = "make it a dataclass, or use a named tuple"
-        self.refuse("SD302", node, f"`{name}` has no source that srcdiff can read, and no rule", help_=instead)
+        self.refuse("SD302", node, said or f"`{name}` has no source that srcdiff can read, and no rule", help_=instead)
 
     def call_standard(
         self, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
@@ -691,8 +689,16 @@ class Calls(Compiled):
         except Refusal as refusal:
             problem = refusal.problem
             assert problem is not None
-            self.refuse("SD302", node, problem.message)
+            help_ = "let it return a list" if inspect.isgeneratorfunction(function) else ""
+            self.refuse("SD302", node, problem.message, help_=help_)
         plain = captured.function
+        if captured.node.args.kwarg is not None and is_installed(captured.file):
+            message = f"`{captured.name}` is a function of a library that takes any keywords: srcdiff does not read it"
+            help_ = instead_of_call(plain)[1]
+            if hasattr(plain, "__wrapped__"):
+                message = f"`{captured.name}` is wrapped by a function of a library, which srcdiff does not read"
+                help_ = "call the function itself, without the decorator"
+            self.refuse("SD302", node, message, help_=help_)
         if not is_library(plain):
             self.guards.add_function(plain, captured.code)
         bound = self.bind(captured.node, args, keywords, self.lift_defaults(plain, node), captured.name, node)
@@ -874,6 +880,9 @@ class Calls(Compiled):
         elif extra:
             self.refuse("SD304", node, f"`{name}` takes {len(positional)} arguments, {len(args)} are given")
         names = {*positional, *(a.arg for a in arguments.kwonlyargs)} - {a.arg for a in arguments.posonlyargs}
+        if arguments.kwarg is not None:
+            said = f"`{name}` takes `**{arguments.kwarg.arg}`, which is outside the language"
+            self.refuse("SD102", node, said, help_=f"give each parameter of `{name}` a name")
         for keyword, x in keywords.items():
             if keyword not in names or keyword in bound:
                 self.refuse("SD304", node, f"`{name}` does not take the keyword `{keyword}` here")
@@ -883,8 +892,6 @@ class Calls(Compiled):
                 if parameter not in defaults:
                     self.refuse("SD304", node, f"`{name}` needs an argument for `{parameter}`")
                 bound[parameter] = defaults[parameter]
-        if arguments.kwarg is not None:
-            self.refuse("SD102", node, f"`{name}` takes `**{arguments.kwarg.arg}`, which is outside the language")
         return bound
 
     def make_namedtuple(
@@ -1224,15 +1231,6 @@ _MOST_INLINED = 12
 _OF_ANY_NUMBER: dict[str, tuple[str, Any]] = {"hypot": ("fabs", 0.0), "gcd": ("absolute", 0), "lcm": ("absolute", 1)}
 """Functions of as many numbers as are given: what they are of one of them, and of none."""
 
-_INSTEAD: dict[Any, str] = {
-    iter: "write a `for` loop",
-    next: "write a `for` loop, and leave it with `break`",
-    set: "use a tuple or a list",
-    frozenset: "use a tuple or a list",
-    open: "read outside and pass the numbers in",
-    input: "read outside and pass the numbers in",
-}
-"""What to write for functions of Python that are not read."""
 
 _LAZY = {
     "call_where",

@@ -62,6 +62,7 @@ from srcdiff.source.abstract import (
 from srcdiff.source.capture import Captured
 from srcdiff.source.enumerations import plain_number, spelled
 from srcdiff.source.liveness import read_after_turns
+from srcdiff.source.objects import instead_of, is_plain, named
 from srcdiff.source.scopes import assigned_names, inner_scopes
 from srcdiff.source.shapes import ANYTHING, Doubt, Shapes
 from srcdiff.source.shapes import Key as SizeKey
@@ -209,7 +210,8 @@ class Environment(Shapes):
             return self.value(self.present(x), node)
         if isinstance(x, Maybe | Poison | Missing):
             return self.value(self.checked(x, "a value", node), node)
-        self.refuse("SD203", node, f"{self.said(x)} stands where a number is needed")
+        help_ = instead_of(type(x.value)) if isinstance(x, Static) and not is_plain(x.value) else ""
+        self.refuse("SD203", node, f"{self.said(x)} stands where a number is needed", help_=help_)
 
     def said(self, x: Abstract) -> str:
         """What it is, in the user's words."""
@@ -223,7 +225,7 @@ class Environment(Shapes):
             case Static(value=enum.Enum()):
                 return f"`{spelled(x.value)}`"
             case Static():
-                return f"a {type(x.value).__name__}"
+                return named(x.value)
             case Tuple():
                 return "a tuple"
             case Record():

@@ -207,7 +207,9 @@ class Reverse:
                 seen = frozenset[Value]().union(*(self.connected(m) for m in memories if m & written))
                 if seen & self.returned:
                     message = "an array that a recursive function reads is written, and returned beside the result"
-                    raise DifferentiationError([Problem("SD305", message, operation.span, help="return a copy: `.copy()`")])
+                    raise DifferentiationError(
+                        [Problem("SD305", message, operation.span, help="return a copy: `.copy()`")]
+                    )
                 found |= seen
         return found
 
