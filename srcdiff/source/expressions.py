@@ -1162,7 +1162,8 @@ class Expressions(Lists):
         """A tuple of like numbers as an array, to be indexed at run time."""
         kinds = {loosened(describe(i)) for i in base.items}
         if len(kinds) != 1:
-            self.refuse("SD205", node, "the index of a tuple of different things must be known at compile time")
+            message = "the index of a tuple of different things must be known when the function is compiled"
+            self.refuse("SD205", node, message, help_="make all its elements numbers of one type, or write a literal")
         return self.store_items(Items(base.items), kinds.pop())
 
     def static(self, node: ast.expr) -> Any:

@@ -291,13 +291,31 @@ def test_defect_of_srcdiff_says_that_it_is_one() -> None:
     assert "report" in shown
 
 
-def test_a_problem_in_another_file_comes_with_the_users_line() -> None:
+def test_a_problem_in_a_library_is_shown_at_the_users_line() -> None:
     def function(x):
         return x * statistics.mean([x, 2.0 * x])
 
     with pytest.raises(srcdiff.DifferentiationError) as caught:
         srcdiff.grad(function, backend="python")(0.3)
 
-    notes = {note for problem in caught.value.problems for note in problem.notes}
-    assert len(notes) == 1
-    assert "`return x * statistics.mean([x, 2.0 * x])`" in notes.pop()
+    (problem,) = caught.value.problems
+    assert problem.span is not None
+    assert problem.span.file == __file__
+    assert "return x * statistics.mean([x, 2.0 * x])" in problem.span.text
+    assert "statistics.py:" in problem.notes[0]
+
+
+def test_a_problem_in_another_file_comes_with_the_users_line(tmp_path: Path) -> None:
+    (tmp_path / "helpers.py").write_text("def helper(x):\n    return x * nowhere\n", encoding="utf-8")
+    namespace: dict[str, Any] = {}
+    exec(compile((tmp_path / "helpers.py").read_text(), str(tmp_path / "helpers.py"), "exec"), namespace)
+    helper = namespace["helper"]
+
+    with pytest.raises(srcdiff.DifferentiationError) as caught:
+        srcdiff.grad(lambda x: helper(x), backend="python")(0.3)
+
+    (problem,) = caught.value.problems
+    assert problem.span is not None
+    assert problem.span.file == str(tmp_path / "helpers.py")
+    assert "called from" in problem.notes[0]
+    assert "helper(x)" in problem.notes[0]

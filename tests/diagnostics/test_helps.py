@@ -603,8 +603,8 @@ ROWS = [
         function("t = (x, 2 * x, 1)\nreturn t[n]", "x, n"),
         "SD205",
         "tuple",
-        "use a list or an array",
-        function("t = [x, 2 * x]\nreturn t[n]", "x, n"),
+        "make all its elements numbers of one type",
+        function("t = (x, 2 * x, 1.0)\nreturn t[n]", "x, n"),
         "1.5, 1",
     ),
     Row(
