@@ -39,7 +39,7 @@ _kind(
 _kind(
     "SD103",
     "the source cannot be read",
-    "define the function in a file, or give it a rule with `srcdiff.custom_rule`",
+    "define the function in a file, or in a cell of a notebook",
     "f = eval('lambda x: x * x')\n",
 )
 _kind(
@@ -130,6 +130,13 @@ _kind(
     "differentiate the function without what its compiler was told",
     "from numba import njit, uint32\n\n@njit(locals={'n': uint32})\ndef g(x):\n    n = x\n    return 2.5 * n\n\n"
     "def f(x):\n    return x * g(x)\n",
+)
+_kind(
+    "SD308",
+    "calls are nested too deeply, or without end",
+    "write a loop instead of the recursion",
+    "def last(t, n):\n    return 1.0 if n == 0 else last((t, t), n - 1)\n\ndef f(x, n):\n    return x * last(x, n)\n",
+    "1.5, 3",
 )
 # SD4xx: the derivative asked for
 _kind(

@@ -67,9 +67,10 @@ class Builtins(Sequences):
     def call_range(self, node: ast.AST, *args: Abstract) -> Abstract:
         if not 1 <= len(args) <= 3:
             self.refuse("SD304", node, "`range` takes one to three arguments")
+        needs = "`range` needs integers"
         if any(isinstance(a, Static) and not isinstance(a.value, int) for a in args):
-            self.refuse("SD203", node, "`range` needs integers", help_="convert with `int(...)`")
-        args = tuple(a if isinstance(a, Static) else self.integer(a, node) for a in args)
+            self.refuse("SD203", node, needs, help_="convert with `int(...)`")
+        args = tuple(a if isinstance(a, Static) else self.integer(a, node, needs) for a in args)
         start, stop, step = (Static(0), args[0], Static(1)) if len(args) == 1 else (*args, Static(1))[:3]
         if isinstance(step, Static) and step.value == 0:
             self.refuse("SD203", node, "the step of `range` is zero")

@@ -12,9 +12,8 @@ import inspect
 import itertools
 import math
 import operator
-import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -50,12 +49,23 @@ from srcdiff.frontend.abstract_values import (
     remade,
 )
 from srcdiff.frontend.capture import capture, plain_function
-from srcdiff.frontend.environment import Frame
+from srcdiff.frontend.environment import Frame, Hopeless
 from srcdiff.frontend.expressions import CHANGED, INSTEAD
+from srcdiff.frontend.growth import (
+    Argument,
+    Called,
+    Growing,
+    how_it_grows,
+    size,
+    steps_without_end,
+    too_large,
+    without_end,
+)
 from srcdiff.frontend.guards import Attribute, Constant, Element, Place, Summary, contents
 from srcdiff.frontend.kernel_language import numba_type
 from srcdiff.frontend.numba_functions import Compiled
 from srcdiff.frontend.numba_options import Told, is_replaced
+from srcdiff.frontend.objects import instead_of_call, is_installed
 from srcdiff.frontend.scopes import assigned_names, inner_scopes, nonlocal_names
 from srcdiff.frontend.strings import TEXT_METHODS
 from srcdiff.ir.nodes import Apply, Block, Custom, Library, Value
@@ -115,6 +125,10 @@ class Calls(Compiled):
         super().__init__()
         self.active_calls: list[tuple[Any, Any]] = []
         """The calls that are being read: the function with its arguments, known lists by themselves and by kind."""
+        self.chain: list[Called] = []
+        """The calls that are being read, also those around recursive functions."""
+        self.deepest: Span | None = None
+        """Where calls were nested more deeply than Python allows."""
         self.led_to: dict[str, Span] = {}
         """For each other file that has been read, the call that led there."""
         self.recursive: set[Any] = set()
@@ -345,13 +359,11 @@ class Calls(Compiled):
                 self.refuse("SD303", node, f"`np.{name}` on whole arrays is not differentiated yet")
             self.refuse("SD301", node, f"`np.{name}` has no derivative rule")
         name = name.removeprefix("builtins.")
-        instead = _INSTEAD.get(target, "") if _hashable(target) else ""
+        said, instead = instead_of_call(target)
         if type(target).__module__.startswith("numba."):
-            instead = "call the Python function that Numba was given, with arrays or in a loop"
+            said, instead = "", "call the Python function that Numba was given, with arrays or in a loop"
             name = getattr(target, "__name__", type(target).__name__)
-        if isinstance(target, type) and module.partition(".")[0] not in sys.stdlib_module_names:
-            instead = "make it a dataclass, or use a named tuple"
-        self.refuse("SD302", node, f"`{name}` has no source that srcdiff can read, and no rule", help_=instead)
+        self.refuse("SD302", node, said or f"`{name}` has no source that srcdiff can read, and no rule", help_=instead)
 
     def call_standard(
         self, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
@@ -677,8 +689,16 @@ class Calls(Compiled):
         except Refusal as refusal:
             problem = refusal.problem
             assert problem is not None
-            self.refuse("SD302", node, problem.message)
+            help_ = "let it return a list" if inspect.isgeneratorfunction(function) else ""
+            self.refuse("SD302", node, problem.message, help_=help_)
         plain = captured.function
+        if captured.node.args.kwarg is not None and is_installed(captured.file):
+            message = f"`{captured.name}` is a function of a library that takes any keywords: srcdiff does not read it"
+            help_ = instead_of_call(plain)[1]
+            if hasattr(plain, "__wrapped__"):
+                message = f"`{captured.name}` is wrapped by a function of a library, which srcdiff does not read"
+                help_ = "call the function itself, without the decorator"
+            self.refuse("SD302", node, message, help_=help_)
         if not is_library(plain):
             self.guards.add_function(plain, captured.code)
         bound = self.bind(captured.node, args, keywords, self.lift_defaults(plain, node), captured.name, node)
@@ -732,32 +752,75 @@ class Calls(Compiled):
 
     def enter(self, function: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
         """Read the function's body in its own frame; what it returns is the value of the call."""
-        # a list of unknown length is like any other with such elements, one of known length gets shorter with each call
-        contents = {n: self.holding(x) if isinstance(x, List) else x for n, x in bound.items()}
-        given = [c if isinstance(c, Stored) else bound[n] for n, c in contents.items()]
-        identity = (function, tuple(loosened(describe(x)) for x in given))
-        if not frame.library:
-            self.settle()
-        kind = (function, tuple(self.kind_of(x) for x in given))
-        if identity in self.recursive or kind in self.recursive:
+        with self.one_deeper(frame, bound, node):
+            # a list of unknown length is like any other with such elements; one of known length gets shorter each time
+            contents = {n: self.holding(x) if isinstance(x, List) else x for n, x in bound.items()}
+            given = [c if isinstance(c, Stored) else bound[n] for n, c in contents.items()]
+            identity = (function, tuple(loosened(describe(x)) for x in given))
+            if not frame.library:
+                self.settle()
+            kind = (function, tuple(self.kind_of(x) for x in given))
+            if identity in self.recursive or kind in self.recursive:
+                return self.call_recursive(function, frame, bound, node)
+            if any(identity == active for active, _ in self.active_calls):
+                raise RecursionFound(identity)
+            if sum(kind == active for _, active in self.active_calls) > _MOST_INLINED:
+                raise RecursionFound(kind)
+            if len(self.active_calls) > _MOST_NESTED:
+                raise self.too_deep(self.span_of(node))
+            mark = self.mark()
+            try:
+                return self.read_inline((identity, kind), frame, bound, node)
+            except RecursionFound as found:
+                outermost = found.identity == kind and all(kind != active for _, active in self.active_calls)
+                if found.identity != identity and not outermost:
+                    raise
+                recursive = found.identity
+            self.go_back(mark)
+            self.recursive.add(recursive)
             return self.call_recursive(function, frame, bound, node)
-        if any(identity == active for active, _ in self.active_calls):
-            raise RecursionFound(identity)
-        if sum(kind == active for _, active in self.active_calls) > _MOST_INLINED:
-            raise RecursionFound(kind)
-        if len(self.active_calls) > 60:
-            self.refuse("SD305", node, "calls are nested too deeply")
-        mark = self.mark()
+
+    @contextlib.contextmanager
+    def one_deeper(self, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Iterator[None]:
+        """Read a call inside of others: refuse one that has no end."""
+        depth = len(self.chain)
+        if not frame.library:
+            self.chain.append(self.called(frame, bound, node))
         try:
-            return self.read_inline((identity, kind), frame, bound, node)
-        except RecursionFound as found:
-            outermost = found.identity == kind and all(kind != active for _, active in self.active_calls)
-            if found.identity != identity and not outermost:
-                raise
-            recursive = found.identity
-        self.go_back(mark)
-        self.recursive.add(recursive)
-        return self.call_recursive(function, frame, bound, node)
+            yield
+        except RecursionError:
+            self.deepest = self.deepest or self.span
+            if depth:
+                raise  # there is no stack left to say it
+            raise self.too_deep(self.deepest) from None
+        finally:
+            del self.chain[depth:]
+
+    def called(self, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Called:
+        """The call as one of those that are being read."""
+        before = next((c for c in reversed(self.chain) if c.node is frame.node), None)
+        sizes = {n: size(x, self.names) for n, x in bound.items()}
+        if before is not None:
+            self.refuse_growing(frame.name, too_large(before, sizes), bound, node)
+        arguments = {n: Argument(x, self.kind_of(x), describe(x), sizes[n]) for n, x in bound.items()}
+        if before is None:
+            return Called(frame.node, arguments)
+        steps = steps_without_end(before, arguments)
+        self.refuse_growing(frame.name, without_end(before, arguments, steps), bound, node)
+        return Called(frame.node, arguments, steps)
+
+    def refuse_growing(self, function: str, grown: Growing | None, bound: dict[str, Abstract], node: ast.AST) -> None:
+        """Refuse a call that brings a new type, as all before it have."""
+        if grown is None:
+            return
+        said = f"`{function}` calls itself with a new type of `{grown.name}` each time: compiling it would never end"
+        label, help_ = how_it_grows(bound[grown.name], grown.is_larger)
+        span = self.span if self.frame.library else self.span_of(node)
+        problem = Problem("SD308", said, span, f"`{grown.name}` {label}", help=help_.format(function=function))
+        raise Hopeless(problem)
+
+    def too_deep(self, span: Span | None) -> Hopeless:
+        return Hopeless(Problem("SD308", "calls are nested too deeply to be read", span))
 
     def read_inline(
         self, identity: tuple[Any, Any], frame: Frame, bound: dict[str, Abstract], node: ast.AST
@@ -817,6 +880,9 @@ class Calls(Compiled):
         elif extra:
             self.refuse("SD304", node, f"`{name}` takes {len(positional)} arguments, {len(args)} are given")
         names = {*positional, *(a.arg for a in arguments.kwonlyargs)} - {a.arg for a in arguments.posonlyargs}
+        if arguments.kwarg is not None:
+            said = f"`{name}` takes `**{arguments.kwarg.arg}`, which is outside the language"
+            self.refuse("SD102", node, said, help_=f"give each parameter of `{name}` a name")
         for keyword, x in keywords.items():
             if keyword not in names or keyword in bound:
                 self.refuse("SD304", node, f"`{name}` does not take the keyword `{keyword}` here")
@@ -826,8 +892,6 @@ class Calls(Compiled):
                 if parameter not in defaults:
                     self.refuse("SD304", node, f"`{name}` needs an argument for `{parameter}`")
                 bound[parameter] = defaults[parameter]
-        if arguments.kwarg is not None:
-            self.refuse("SD102", node, f"`{name}` takes `**{arguments.kwarg.arg}`, which is outside the language")
         return bound
 
     def make_namedtuple(
@@ -1158,21 +1222,15 @@ HANDLERS: dict[Any, str] = {
     format: "format",
 }
 
+_MOST_NESTED = 60
+"""How deeply calls may be nested."""
+
 _MOST_INLINED = 12
 """How often a function may call itself with lists of known length, which get shorter or longer each time."""
 
 _OF_ANY_NUMBER: dict[str, tuple[str, Any]] = {"hypot": ("fabs", 0.0), "gcd": ("absolute", 0), "lcm": ("absolute", 1)}
 """Functions of as many numbers as are given: what they are of one of them, and of none."""
 
-_INSTEAD: dict[Any, str] = {
-    iter: "write a `for` loop",
-    next: "write a `for` loop, and leave it with `break`",
-    set: "use a tuple or a list",
-    frozenset: "use a tuple or a list",
-    open: "read outside and pass the numbers in",
-    input: "read outside and pass the numbers in",
-}
-"""What to write for functions of Python that are not read."""
 
 _LAZY = {
     "call_where",

@@ -86,7 +86,7 @@ def _candidates(file: str, text: str, function: types.FunctionType) -> list[ast.
         return [min(near, key=_extent)] if near else []  # a lambda may stand inside another
     found = functions.get((code.co_name, code.co_firstlineno), [])
     if any(isinstance(n, ast.AsyncFunctionDef) for n in found):
-        raise _unreadable(function, "it is asynchronous", "SD104")
+        raise Refusal(Problem("SD104", f"`{function.__name__}` is asynchronous", first_line(function)))
     return [n for n in found if isinstance(n, ast.FunctionDef)]
 
 
@@ -111,16 +111,24 @@ def _contains(node: ast.Lambda, function: types.FunctionType) -> bool:
     return bool(places) and all(whole[0] <= begin and finish <= whole[1] for begin, finish in places)
 
 
-def _unreadable(function: Any, reason: str, code: str = "SD103") -> Refusal:
-    name = function.__code__.co_qualname if isinstance(function, types.FunctionType) else repr(function)
-    return Refusal(Problem(code, f"the source of `{name}` cannot be read: {reason}", None))
+def _unreadable(function: types.FunctionType, reason: str, help_: str = "") -> Refusal:
+    name = function.__code__.co_qualname
+    return Refusal(
+        Problem("SD103", f"the source of `{name}` cannot be read: {reason}", first_line(function), help=help_)
+    )
+
+
+def first_line(function: types.FunctionType) -> Span:
+    """Where a function was defined, by its code: its text may be another one by now, or gone."""
+    code = function.__code__
+    return Span(code.co_filename, code.co_firstlineno, 0, 3, function.__name__)
 
 
 def capture(function: Any) -> Captured:
     """Find the syntax tree of the function in its file (or notebook cell), as the text that its code came from."""
     plain = plain_function(function)
     if plain is None:
-        raise _unreadable(function, "it is not a Python function")
+        raise Refusal(Problem("SD103", f"`{function!r}` is not a Python function", None))  # and has no line
     captured, by_numba = _captured(plain, plain.__code__), told(function)
     return captured if by_numba is None else replace(captured, told=by_numba)
 
@@ -130,22 +138,25 @@ def _captured(plain: types.FunctionType, code: types.CodeType) -> Captured:
     file = code.co_filename
     for is_kind, what in ((inspect.isgeneratorfunction, "a generator"), (inspect.iscoroutinefunction, "asynchronous")):
         if is_kind(plain):
-            span = Span(file, code.co_firstlineno, 0, 3, plain.__name__)
-            raise Refusal(Problem("SD104", f"`{plain.__name__}` is {what}", span))
-    reason = f"`{file}` has no text"
+            raise Refusal(Problem("SD104", f"`{plain.__name__}` is {what}", first_line(plain)))
+    reason, help_ = f"`{file}` has no text", ""
     for text in _texts(file, plain):
         try:
             found = _candidates(file, text, plain)
         except SyntaxError as error:
-            reason = f"`{file}` has changed: {error}"
+            reason, help_ = f"`{file}` has changed: {error}", _AGAIN
             continue
         if len(found) != 1:
-            reason = "its line does not define it any more" if not found else "several functions stand in its place"
+            reason, help_ = ("its line does not define it any more", _AGAIN) if not found else _SEVERAL
         elif _is_what_runs(plain, file, text, found[0]):
             return Captured(plain, code, found[0], file)
         else:
-            reason = f"`{file}` has changed since the function was defined"
-    raise _unreadable(plain, reason)
+            reason, help_ = f"`{file}` has changed since the function was defined", _AGAIN
+    raise _unreadable(plain, reason, help_)
+
+
+_AGAIN = "define it again as the file is now: `importlib.reload` its module, or run its cell again"
+_SEVERAL = ("several functions stand in its place", "write each of them in a line of its own")
 
 
 def _texts(file: str, function: types.FunctionType) -> Iterator[str]:

@@ -59,6 +59,7 @@ from srcdiff.frontend.abstract_values import (
 from srcdiff.frontend.capture import Captured
 from srcdiff.frontend.liveness import read_after_turns
 from srcdiff.frontend.numba_options import Told
+from srcdiff.frontend.objects import instead_of, is_plain, named
 from srcdiff.frontend.scopes import assigned_names, inner_scopes
 from srcdiff.frontend.shapes import ANYTHING, Doubt, Shapes
 from srcdiff.frontend.shapes import Key as SizeKey
@@ -106,6 +107,10 @@ class UnknownResult(Exception):  # noqa: N818 -- a signal, not an error
 
 class NeverReturns(Exception):  # noqa: N818 -- a signal, not an error
     """A function that was called raises on every path."""
+
+
+class Hopeless(Refusal):
+    """A refusal that ends the reading: the statements after it would be read without end."""
 
 
 class Environment(Shapes):
@@ -205,7 +210,8 @@ class Environment(Shapes):
             return self.value(self.present(x), node)
         if isinstance(x, Maybe | Poison | Missing):
             return self.value(self.checked(x, "a value", node), node)
-        self.refuse("SD203", node, f"{self.said(x)} stands where a number is needed")
+        help_ = instead_of(type(x.value)) if isinstance(x, Static) and not is_plain(x.value) else ""
+        self.refuse("SD203", node, f"{self.said(x)} stands where a number is needed", help_=help_)
 
     def said(self, x: Abstract) -> str:
         """What it is, in the user's words."""
@@ -219,7 +225,7 @@ class Environment(Shapes):
             case Static(value=enum.Enum()):
                 return f"`{spelled(x.value)}`"
             case Static():
-                return f"a {type(x.value).__name__}"
+                return named(x.value)
             case Tuple():
                 return "a tuple"
             case Record():

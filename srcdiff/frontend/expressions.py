@@ -55,6 +55,7 @@ from srcdiff.frontend.guards import (
     original,
 )
 from srcdiff.frontend.lists import Lists
+from srcdiff.frontend.objects import array_of, instead_of, instead_of_attribute, is_plain, named
 from srcdiff.frontend.scopes import is_only_use
 from srcdiff.ir.nodes import Apply, Const, Dim, If, Index, Item, NewAxis, Operation, Slice, Value
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_float, is_supported_dtype
@@ -260,8 +261,9 @@ class Expressions(Lists):
         numpys = isinstance(value, np.integer | np.bool_)
         is_other = isinstance(value, float | complex | tuple | list | dict | set | np.generic | np.ndarray)
         if is_other and not numpys and not is_number:
-            what = type(value).__name__
-            self.refuse("SD201", node, f"`{name}` from outside the function is a {what}", help_=_OUTSIDE)
+            what = "a dictionary with other keys than texts and integers" if type(value) is dict else named(value)
+            help_ = _KEYS if type(value) is dict else instead_of(type(value))
+            self.refuse("SD201", node, f"`{name}` from outside the function is {what}", help_=help_)
         if held is None:
             self.guard(place, value)
         return Static(value.item() if isinstance(value, np.generic) else value, numpys)
@@ -284,7 +286,9 @@ class Expressions(Lists):
         names = range(len(value)) if layout is None else layout.names
         if len(names) > _MANY:
             message = f"`{name}` from outside the function has {len(names)} elements, each of them an input"
-            self.refuse("SD201", node, message, help_="make it an array: `np.array(...)`")
+            is_mapping = layout is not None and layout.is_mapping
+            help_ = "read what you need outside, and pass it in" if is_mapping else "make it an array: `np.array(...)`"
+            self.refuse("SD201", node, message, help_=help_)
         held = None if held == "fixed" and layout is not None else held  # only a tuple stays as it is
         if held is None:
             self.guard(Summary(made, place), made(value))
@@ -308,7 +312,8 @@ class Expressions(Lists):
                 return known.value
         if isinstance(value, np.ndarray):
             if not is_supported_dtype(value.dtype):
-                self.refuse("SD201", node, f"`{name}` is an array of {value.dtype}")
+                message, help_ = array_of(value.dtype)
+                self.refuse("SD201", node, f"`{name}` is {message}", help_=help_)
             type_: Array | Scalar = Array(value.dtype.name, value.ndim)
         else:
             type_ = Scalar(value.dtype.name) if isinstance(value, np.floating) else FLOAT
@@ -558,7 +563,8 @@ class Expressions(Lists):
         if isinstance(x, Lazy):
             return self.number(self.forced(x), node)
         if isinstance(x, Static) and not isinstance(x.value, _NUMBERS):
-            self.refuse("SD203", node, f"{self.said(x)} stands where a number is needed")
+            help_ = "" if is_plain(x.value) else instead_of(type(x.value))
+            self.refuse("SD203", node, f"{self.said(x)} stands where a number is needed", help_=help_)
         return self.value(x, node)
 
     def expr_UnaryOp(self, node: ast.UnaryOp) -> Abstract:
@@ -919,7 +925,12 @@ class Expressions(Lists):
                 return self.device_name(node.attr, node)
             case Static(value=types.ModuleType() as module):
                 if not hasattr(module, node.attr):
-                    self.refuse("SD204", node, f"module `{module.__name__}` has no `{node.attr}`")
+                    self.refuse(
+                        "SD204",
+                        node,
+                        f"module `{module.__name__}` has no `{node.attr}`",
+                        help_="check how it is spelled",
+                    )
                 if self.frame.library:
                     return Static(original(module, node.attr))
                 return self.look_up(module, node.attr, node)
@@ -939,7 +950,12 @@ class Expressions(Lists):
             case Static(value=type() as owner) if node.attr in vars(owner):
                 return self.class_attribute(owner, node.attr, node)
             case Static() if not isinstance(base.value, str):
-                self.refuse("SD203", node, f"{self.said(base)} has no attribute that srcdiff reads", help_=_OBJECTS)
+                self.refuse(
+                    "SD203",
+                    node,
+                    f"{self.said(base)} has no attribute that srcdiff reads",
+                    help_=instead_of_attribute(base.value),
+                )
             case Record(kind=layout) if layout.is_dataclass:
                 return self.dataclass_attribute(base, node)
             case Tuple(kind=kind) if kind is not None and node.attr in kind._fields:  # type: ignore[attr-defined]
@@ -1083,7 +1099,8 @@ class Expressions(Lists):
                 place_of_key = self.key_position(base, self.expr(where), node)
                 if place_of_key is None:
                     has = f"it has {', '.join(map(repr, base.kind.names))}" if base.kind.names else "it is empty"
-                    self.refuse("SD203", node, f"the dictionary has no key {ast.unparse(where)}; {has}")
+                    message = f"the dictionary has no key {ast.unparse(where)}; {has}"
+                    self.refuse("SD203", node, message, help_="put all keys in where the dictionary is made")
                 return base.items[place_of_key]
             case List():
                 return self.list_item(base, where, node)
@@ -1098,7 +1115,9 @@ class Expressions(Lists):
                 self.refuse("SD203", node, f"`{kind.__name__}` has no member {ast.unparse(where)}")
             case Static() if any(base.value is trick for trick in _INDEX_TRICKS):
                 return self.index_trick(base.value, where, node)
-        self.refuse("SD203", node, f"{self.said(base)} cannot be indexed")
+        is_object = isinstance(base, Static) and not is_plain(base.value)
+        help_ = instead_of(type(base.value)) if is_object and isinstance(base, Static) else ""
+        self.refuse("SD203", node, f"{self.said(base)} cannot be indexed", help_=help_)
 
     def index_trick(self, trick: Any, where: ast.expr, node: ast.AST) -> Abstract:
         raise NotImplementedError
@@ -1132,7 +1151,8 @@ class Expressions(Lists):
         """A tuple of like numbers as an array, to be indexed at run time."""
         kinds = {loosened(describe(i)) for i in base.items}
         if len(kinds) != 1:
-            self.refuse("SD205", node, "the index of a tuple of different things must be known at compile time")
+            message = "the index of a tuple of different things must be known when the function is compiled"
+            self.refuse("SD205", node, message, help_="make all its elements numbers of one type, or write a literal")
         return self.store_items(Items(base.items), kinds.pop())
 
     def static(self, node: ast.expr) -> Any:
@@ -1141,10 +1161,10 @@ class Expressions(Lists):
             self.refuse("SD205", node, "this must be known when the function is compiled")
         return found.value
 
-    def integer(self, x: Abstract, node: ast.AST) -> Value:
+    def integer(self, x: Abstract, node: ast.AST, what: str = "an index must be an integer") -> Value:
         value = self.number(x, node)
         if is_float(value.type):
-            self.refuse("SD203", node, "an index must be an integer", help_="convert it with `int(...)`")
+            self.refuse("SD203", node, what, help_="convert it with `int(...)`")
         return self.cast(value, INT)
 
     def list_item(self, base: List, where: ast.expr, node: ast.AST) -> Abstract:
@@ -1279,9 +1299,8 @@ def _never_raises(operation: Operation) -> bool:
 CHANGED = "dictionaries are read, not changed: this is outside the language"
 INSTEAD = "make another, `{**old, key: value}`, or use separate variables"
 
-_OBJECTS = "make its class a dataclass, or read what you need outside and pass it in"
 _MANY = 100  # elements of what is read from outside
-_OUTSIDE = "pass it as an argument, or take the numbers out of it before the function"
+_KEYS = "use texts or integers as keys, or read what you need outside and pass it in"
 
 _WRAP = {"add", "subtract", "multiply", "power", "left_shift", "negative", "square", "invert"}
 

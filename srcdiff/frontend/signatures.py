@@ -24,6 +24,7 @@ from srcdiff.frontend.abstract_values import (
     Stored,
     Tuple,
 )
+from srcdiff.frontend.objects import array_of, instead_of
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_supported_dtype
 from srcdiff.signature.enums import plain_number, spelled
 from srcdiff.signature.structures import is_plain_tuple, layout_of, parts_of
@@ -176,16 +177,19 @@ def _element_of(kinds: frozenset[type]) -> Scalar:
 
 def _refused(name: str, span: Span | None, kind: type, dtype: np.dtype[Any] | None = None) -> DifferentiationError:
     """Of such an argument no derivative is written."""
-    message, help_ = f"the argument `{name}` is of type {kind.__name__}", ""
     if issubclass(kind, complex | np.complexfloating) or (dtype is not None and dtype.kind == "c"):
         message = f"the argument `{name}` is complex, which is not differentiated yet"
+        help_ = "pass its real and its imaginary part: `.real`, `.imag`"
     elif kind is np.ndarray:
-        message = f"the argument `{name}` is an array of {dtype}"
-        help_ = "integers have 64 bits with a sign: pass it as `.astype(np.int64)`" if dtype == np.uint64 else ""
+        assert dtype is not None
+        said, help_ = array_of(dtype)
+        message = f"the argument `{name}` is {said}"
     elif issubclass(kind, dict):
         message = f"the argument `{name}` is a {kind.__name__}"
         message += " with other keys than texts and integers" if kind is dict else ""
-        help_ = "pass a plain dictionary"
+        help_ = "use texts or integers as keys" if kind is dict else "pass a plain dictionary: `dict(...)`"
+    else:
+        message, help_ = f"the argument `{name}` is an instance of `{kind.__name__}`", instead_of(kind)
     return DifferentiationError([Problem("SD201", message, span, help=help_)])
 
 

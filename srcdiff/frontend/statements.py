@@ -56,6 +56,7 @@ from srcdiff.frontend.environment import (
     RAISES,
     RETURNS,
     Frame,
+    Hopeless,
     Mark,
     NeverReturns,
     list_key,
@@ -63,6 +64,7 @@ from srcdiff.frontend.environment import (
 from srcdiff.frontend.expressions import CHANGED, INSTEAD
 from srcdiff.frontend.guards import Attribute, Constant, Element, collect
 from srcdiff.frontend.nested_derivatives import Derivatives, Reading, as_passed
+from srcdiff.frontend.objects import is_installed
 from srcdiff.frontend.recursion import with_own_results
 from srcdiff.frontend.scopes import assigned_names, nonlocal_names
 from srcdiff.ir.aliasing import points_to, written_sites
@@ -206,6 +208,8 @@ class Reader(Derivatives):
             self.forget_doubts(doubts, names)
             self.forget_same_lists(same)
             return bool(found and found[0])
+        except Hopeless:
+            raise
         except Refusal as refusal:
             if refusal.problem is not None and refusal.problem not in self.problems:
                 self.problems.append(refusal.problem)
@@ -359,7 +363,7 @@ class Reader(Derivatives):
             case ast.Starred():
                 self.assign(target.value, value)
             case _:
-                self.refuse("SD101", target, "assignment to an attribute is outside the language")
+                self.refuse("SD101", target, _ATTRIBUTE, help_=_ANOTHER)
 
     def assign_name(self, target: ast.Name, value: Abstract) -> None:
         frame = self.frame
@@ -466,7 +470,8 @@ class Reader(Derivatives):
         if isinstance(base, Record) and base.kind.is_mapping:
             self.refuse("SD102", target, CHANGED, help_=INSTEAD)
         if not (isinstance(base, Value) and isinstance(base.type, Array)):
-            self.refuse("SD203", target, f"elements of {self.said(base)} cannot be assigned")
+            help_ = "make a list of it first: `list(...)`" if isinstance(base, Tuple) else ""
+            self.refuse("SD203", target, f"elements of {self.said(base)} cannot be assigned", help_=help_)
         items = self.array_items(base, target.slice, target)
         place = element_place(items, base)
         if isinstance(target.value, ast.Attribute) and target.value.attr == "flat":
@@ -506,7 +511,7 @@ class Reader(Derivatives):
             self.augment_element(node, target)
             return
         if not isinstance(target, ast.Name):
-            self.refuse("SD101", node, "assignment to an attribute is outside the language")
+            self.refuse("SD101", node, _ATTRIBUTE, help_=_ANOTHER)
         load = ast.copy_location(ast.Name(target.id, ast.Load()), target)
         old = self.expr(load)
         self.changes_no_other(old, node)
@@ -558,7 +563,8 @@ class Reader(Derivatives):
             self.augment_in_dictionary(node, base)
             return
         if not (isinstance(base, Value) and isinstance(base.type, Array)):
-            self.refuse("SD203", target, f"elements of {self.said(base)} cannot be assigned")
+            help_ = "make a list of it first: `list(...)`" if isinstance(base, Tuple) else ""
+            self.refuse("SD203", target, f"elements of {self.said(base)} cannot be assigned", help_=help_)
         items = self.array_items(base, target.slice, target)
         place = element_place(items, base)
         if place is None:
@@ -984,12 +990,33 @@ class Reader(Derivatives):
         self.branch_on(truth, lambda: self.when(conditions[1:], then, node), lambda: None)
 
 
+_ATTRIBUTE = "assignment to an attribute is outside the language"
+_ANOTHER = "make another instance, of a dataclass: `m = dataclasses.replace(m, name=...)`"
+
+
 def _reached(problem: Problem, led_to: dict[str, Span]) -> Problem:
-    """A problem in another file, with the line that leads there."""
+    """A problem in another file, with the line that leads there; one in a library, at the user's line that does."""
     call = None if problem.span is None else led_to.get(problem.span.file)
-    if call is None:
+    if call is None or problem.span is None:
         return problem
+    around, seen = call, {problem.span.file}
+    while is_installed(around.file) and around.file in led_to and around.file not in seen:
+        seen.add(around.file)
+        around = led_to[around.file]
+    if is_installed(problem.span.file) and not is_installed(around.file):
+        there = f"it is in {problem.span.file}:{problem.span.line}, `{problem.span.text.strip()}`"
+        message = f"a library that is called here cannot be read: {problem.message}"
+        return replace(problem, message=message, span=around, label="", notes=(there,), help=_OF_LIBRARIES)
     return replace(problem, notes=(*problem.notes, f"called from {call.file}:{call.line}, `{call.text.strip()}`"))
+
+
+_OF_LIBRARIES = "write what it computes in Python, or give it a rule by `srcdiff.custom_rule`"
+
+
+def _one_a_line(problems: list[Problem]) -> list[Problem]:
+    """Of the problems that a library has, the first that comes from a line of the user's."""
+    first = {p.span: p for p in reversed(problems) if p.help == _OF_LIBRARIES}
+    return [p for p in problems if p.help != _OF_LIBRARIES or first[p.span] is p]
 
 
 def element_place(items: list[Abstract | Item], array: Value) -> tuple[Value, ...] | None:
@@ -1075,7 +1102,7 @@ def read(
         try:
             return _read(reader, captured, arguments, inside, derivative)
         except DifferentiationError as error:
-            first = first or DifferentiationError([_reached(p, reader.led_to) for p in error.problems])
+            first = first or DifferentiationError(_one_a_line([_reached(p, reader.led_to) for p in error.problems]))
             found = {reader.culprits[p] for p in error.problems if p in reader.culprits} - split
             if not found or len(split | found) > _MOST_SPLITS:
                 raise first from None

@@ -9,6 +9,7 @@ from dataclasses import replace
 from srcdiff.diagnostics import DifferentiationError, Problem
 from srcdiff.frontend.abstract_values import Abstract, Items, List, Record, Static, Stored, Tuple, remade
 from srcdiff.frontend.nested_derivatives import Reading
+from srcdiff.frontend.objects import named
 from srcdiff.frontend.signatures import Part, is_written, parts_of_arguments
 from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.builder import Builder
@@ -91,6 +92,8 @@ def output_of(state: Compilation) -> int:
             if isinstance(scalar, Record)
             else "a list"
             if isinstance(scalar, Items | Stored)
+            else named(scalar.value)
+            if isinstance(scalar, Static)
             else "not a number"
         )
         if isinstance(scalar, Value):

@@ -295,13 +295,13 @@ def _seen_by_calls(reversal: Reversal) -> frozenset[Value]:
     found: frozenset[Value] = frozenset()
     for operation in walk(reversal.function.body):
         if isinstance(operation, Call):
-            for argument in operation.args:
-                memory = sites.get(argument, frozenset())
-                if memory & written:
-                    found |= _connected(memory, sites)
-    if found & reversal.returned:
-        message = "an array that a recursive function reads is written, and returned beside the result"
-        raise DifferentiationError([Problem("SD305", message, None)])
+            memories = [sites.get(a, frozenset()) for a in operation.args]
+            seen = frozenset[Value]().union(*(_connected(m, sites) for m in memories if m & written))
+            if seen & reversal.returned:
+                message = "an array that a recursive function reads is written, and returned beside the result"
+                problem = Problem("SD305", message, operation.span, help="return a copy: `.copy()`")
+                raise DifferentiationError([problem])
+            found |= seen
     return found
 
 

@@ -24,8 +24,8 @@ CODES = sorted(
     code for code, kind in CATALOGUE.items() if kind.backend != "cuda" or importlib.util.find_spec("numba_cuda")
 )
 
-#: A function made by `eval` has no file, so that there is no line to show.
-WITHOUT_A_PLACE = {"SD103"}
+#: A function made by `eval` has no file, so that its line cannot be shown.
+WITHOUT_A_LINE = {"SD103"}
 
 
 def function_of(text: str, folder: Path) -> FunctionType:
@@ -83,7 +83,7 @@ def test_example_is_refused_before_anything_is_generated(code: str, tmp_path: Pa
     assert before == generated_files()
 
 
-@pytest.mark.parametrize("code", [c for c in CODES if c not in WITHOUT_A_PLACE])
+@pytest.mark.parametrize("code", [c for c in CODES if c not in WITHOUT_A_LINE])
 def test_message_shows_the_users_line_with_a_caret(code: str, tmp_path: Path) -> None:
     shown = str(refusal_of_row(code, tmp_path))
 
@@ -97,6 +97,28 @@ def test_message_shows_the_users_line_with_a_caret(code: str, tmp_path: Path) ->
     assert column - 1 == caret.index("^")
     assert caret.rindex("^") < len(written)
     assert not written[column - 1].isspace()
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_problem_has_a_file_and_a_line(code: str, tmp_path: Path) -> None:
+    (problem,) = refusal_of_row(code, tmp_path).problems
+
+    assert problem.span is not None
+    assert problem.span.file == ("<string>" if code in WITHOUT_A_LINE else str(tmp_path / "model.py"))
+
+
+def test_function_whose_file_has_changed_is_refused_with_its_place(tmp_path: Path) -> None:
+    function = function_of("def f(x):\n    return x * x\n", tmp_path)
+    (tmp_path / "model.py").write_text("\n\ndef f(x):\n    return x * x * x\n", encoding="utf-8")
+    linecache.checkcache(str(tmp_path / "model.py"))
+
+    with pytest.raises(srcdiff.DifferentiationError) as caught:
+        srcdiff.grad(function, backend="python")(1.5)
+
+    (problem,) = caught.value.problems
+    assert problem.code == "SD103"
+    assert problem.span == Span(str(tmp_path / "model.py"), 1, 0, 3, "f")
+    assert "importlib.reload" in problem.help
 
 
 @pytest.mark.parametrize("code", CODES)
@@ -269,13 +291,31 @@ def test_defect_of_srcdiff_says_that_it_is_one() -> None:
     assert "report" in shown
 
 
-def test_a_problem_in_another_file_comes_with_the_users_line() -> None:
+def test_a_problem_in_a_library_is_shown_at_the_users_line() -> None:
     def function(x):
         return x * statistics.mean([x, 2.0 * x])
 
     with pytest.raises(srcdiff.DifferentiationError) as caught:
         srcdiff.grad(function, backend="python")(0.3)
 
-    notes = {note for problem in caught.value.problems for note in problem.notes}
-    assert len(notes) == 1
-    assert "`return x * statistics.mean([x, 2.0 * x])`" in notes.pop()
+    (problem,) = caught.value.problems
+    assert problem.span is not None
+    assert problem.span.file == __file__
+    assert "return x * statistics.mean([x, 2.0 * x])" in problem.span.text
+    assert "statistics.py:" in problem.notes[0]
+
+
+def test_a_problem_in_another_file_comes_with_the_users_line(tmp_path: Path) -> None:
+    (tmp_path / "helpers.py").write_text("def helper(x):\n    return x * nowhere\n", encoding="utf-8")
+    namespace: dict[str, Any] = {}
+    exec(compile((tmp_path / "helpers.py").read_text(), str(tmp_path / "helpers.py"), "exec"), namespace)
+    helper = namespace["helper"]
+
+    with pytest.raises(srcdiff.DifferentiationError) as caught:
+        srcdiff.grad(lambda x: helper(x), backend="python")(0.3)
+
+    (problem,) = caught.value.problems
+    assert problem.span is not None
+    assert problem.span.file == str(tmp_path / "helpers.py")
+    assert "called from" in problem.notes[0]
+    assert "helper(x)" in problem.notes[0]

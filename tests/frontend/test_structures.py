@@ -417,19 +417,21 @@ HEAVY = Heavy(2.0)
     [
         (lambda x, p: (p + p)[0] * x, (1.5, Vector(1.0, 2.0)), "`Vector` defines `__add__`"),
         (lambda x: Doubled(x).x, (1.5,), "something else than a named tuple"),
-        (lambda x, p: p.x * x, (1.5, Doubled(1.0)), "of type Doubled"),
-        (unpacked, (1.5, Elsewhere(1.0, 2.0)), "of type Elsewhere"),
+        (lambda x, p: p.x * x, (1.5, Doubled(1.0)), "an instance of `Doubled`"),
+        (unpacked, (1.5, Elsewhere(1.0, 2.0)), "an instance of `Elsewhere`"),
         (lambda x: Tripled(x).a, (1.5,), "code that runs when it is made"),
-        (lambda x, items: items[0] * x, (1.5, Shifted([1.0, 2.0])), "of type Shifted"),
-        (lambda x, items: items[0] * x, (1.5, Pairs([1.0, 2.0])), "of type Pairs"),
-        (lambda x: np.sum(MATRIX * MATRIX) * x, (1.5,), "a matrix"),
-        (lambda x: np.sum(MASKED) * x, (1.5,), "a MaskedArray"),
+        (lambda x, items: items[0] * x, (1.5, Shifted([1.0, 2.0])), "an instance of `Shifted`"),
+        (lambda x, items: items[0] * x, (1.5, Pairs([1.0, 2.0])), "an instance of `Pairs`"),
+        (lambda x: np.sum(MATRIX * MATRIX) * x, (1.5,), "an instance of `matrix`"),
+        (lambda x: np.sum(MASKED) * x, (1.5,), "an instance of `MaskedArray`"),
         (lambda x: HEAVY * x, (1.5,), "a Heavy"),
     ],
 )
 def test_classes_that_do_something_else_than_those_they_come_from_are_refused(function, arguments, said):
-    with pytest.raises(DifferentiationError, match=said):
+    with pytest.raises(DifferentiationError) as caught:
         srcdiff.grad(function, backend="python")(*arguments)
+
+    assert said in caught.value.problems[0].message  # the text of the error has the line, in which it stands too
 
 
 def test_a_named_tuple_with_an_operator_is_one_where_that_is_not_used():

@@ -1,0 +1,749 @@
+"""What a message advises fits the program that gets it, and works: each row has the program after the advice."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import types
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import srcdiff
+from srcdiff.diagnostics import Problem
+
+HEAD = "import math\nimport functools\nimport dataclasses\nimport collections\nimport numpy as np\nimport srcdiff\n"
+
+CLASS = "class M:\n    def __init__(self, a):\n        self.a = a\n"
+METHODS = "    def go(self, x):\n        return x * self.a\n    def __call__(self, x):\n        return x * self.a\n"
+DATACLASS = "@dataclasses.dataclass\nclass M:\n    a: float\n"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A program that is refused, with what its message and its help say, and the program after the advice."""
+
+    name: str
+    program: str
+    code: str
+    message: str
+    help: str
+    advised: str
+    arguments: str = "1.5,"
+    then: str = ""
+    """The arguments of the program after the advice, if they are others."""
+
+
+def function(body: str, parameters: str = "x") -> str:
+    return f"def f({parameters}):\n" + "".join(f"    {line}\n" for line in body.split("\n"))
+
+
+ROWS = [
+    # things that are not read, by what they are
+    Row(
+        "prange",
+        "from numba import prange\n" + function("s = 0.0\nfor i in prange(3):\n    s += x\nreturn s"),
+        "SD302",
+        "`prange` lets Numba",
+        "write `range`",
+        function("s = 0.0\nfor i in range(3):\n    s += x\nreturn s"),
+    ),
+    Row(
+        "class",
+        CLASS + function("return M(x).a"),
+        "SD302",
+        "`M` is a class",
+        "make `M` a dataclass",
+        DATACLASS + function("return M(x).a"),
+    ),
+    Row(
+        "instance",
+        CLASS + "m = M(2.0)\n" + function("return m.a * x"),
+        "SD203",
+        "an instance of `M`",
+        "make `M` a dataclass",
+        DATACLASS + "m = M(2.0)\n" + function("return m.a * x"),
+    ),
+    Row(
+        "instance as an argument",
+        CLASS + function("return m.a * x", "x, m"),
+        "SD201",
+        "`m` is an instance of `M`",
+        "make `M` a dataclass",
+        DATACLASS + function("return m.a * x", "x, m"),
+        "1.5, M(2.0)",
+    ),
+    Row(
+        "instance that is called",
+        CLASS + METHODS + "m = M(2.0)\n" + function("return m(x)"),
+        "SD302",
+        "an instance of `M` is called",
+        "make `M` a dataclass",
+        DATACLASS + METHODS + "m = M(2.0)\n" + function("return m(x)"),
+    ),
+    Row(
+        "method of an instance",
+        CLASS + METHODS + "m = M(2.0)\n" + function("return m.go(x)"),
+        "SD203",
+        "an instance of `M`",
+        "make `M` a dataclass",
+        DATACLASS + METHODS + "m = M(2.0)\n" + function("return m.go(x)"),
+    ),
+    Row(
+        "bound method",
+        DATACLASS + METHODS + "go = M(2.0).go\n" + function("return go(x)"),
+        "SD302",
+        "`M.go` is a method",
+        "`instance.go(...)`",
+        DATACLASS + METHODS + "instance = M(2.0)\n" + function("return instance.go(x)"),
+    ),
+    Row(
+        "attribute assigned",
+        DATACLASS + function("m = M(x)\nm.a = 2.0 * x\nreturn m.a"),
+        "SD101",
+        "assignment to an attribute",
+        "dataclasses.replace",
+        DATACLASS + function("m = M(x)\nm = dataclasses.replace(m, a=2.0 * x)\nreturn m.a"),
+    ),
+    Row(
+        "module in place of a number",
+        function("return x * math"),
+        "SD203",
+        "the module `math` stands",
+        "check the types",
+        function("return x * math.pi"),
+    ),
+    Row(
+        "sparse matrix made",
+        "from scipy import sparse\n" + function("return np.sum(sparse.csr_matrix(np.eye(3)) @ x)"),
+        "SD302",
+        "`csr_matrix` is a class",
+        "use arrays",
+        function("return np.sum(np.eye(3) @ x)"),
+        "np.ones(3),",
+    ),
+    Row(
+        "sparse matrix multiplied",
+        "from scipy import sparse\na = sparse.csr_matrix(np.eye(3))\n" + function("return np.sum(a @ x)"),
+        "SD203",
+        "an instance of `csr_matrix`",
+        "`.toarray()`",
+        "from scipy import sparse\na = sparse.csr_matrix(np.eye(3)).toarray()\n" + function("return np.sum(a @ x)"),
+        "np.ones(3),",
+    ),
+    Row(
+        "sparse matrix as an argument",
+        "from scipy import sparse\n" + function("return np.sum(a @ x)", "x, a"),
+        "SD201",
+        "`a` is an instance of `csr_matrix`",
+        "`.toarray()`",
+        "from scipy import sparse\n" + function("return np.sum(a @ x)", "x, a"),
+        "np.ones(3), sparse.csr_matrix(np.eye(3))",
+        "np.ones(3), sparse.csr_matrix(np.eye(3)).toarray()",
+    ),
+    Row(
+        "interpolation",
+        "from scipy.interpolate import interp1d\ng = interp1d([0.0, 1.0, 2.0], [0.0, 1.0, 4.0])\n"
+        + function("return g(x)"),
+        "SD302",
+        "an instance of `interp1d` is called",
+        "np.interp",
+        function("return np.interp(x, np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0, 4.0]))"),
+    ),
+    Row(
+        "logger",
+        "import logging\nlog = logging.getLogger('a')\n" + function("log.info('here')\nreturn x"),
+        "SD203",
+        "an instance of `Logger`",
+        "use `print`",
+        function("print('here')\nreturn x"),
+    ),
+    Row(
+        "logging",
+        "import logging\n" + function("logging.info('here')\nreturn x"),
+        "SD302",
+        "`info` is a function of a library",
+        "use `print`",
+        function("print('here')\nreturn x"),
+    ),
+    Row(
+        "solve_ivp",
+        "from scipy.integrate import solve_ivp\n"
+        + function("return solve_ivp(lambda t, y: -y, (0.0, 1.0), [x]).y[0, -1]"),
+        "SD302",
+        "`solve_ivp`",
+        "as a loop",
+        function("y = x\nfor k in range(100):\n    y = y - y / 100\nreturn y"),
+    ),
+    Row(
+        "odeint, whose source is read into",
+        "from scipy.integrate import odeint\n"
+        + function("return odeint(lambda y, t: -y, x, np.linspace(0, 1, 3))[-1, 0]"),
+        "SD302",
+        "a library that is called here",
+        "in Python",
+        function("y = x\nfor k in range(100):\n    y = y - y / 100\nreturn y"),
+    ),
+    Row(
+        "**kwargs of a helper",
+        "def g(x, **kwargs):\n    return x * kwargs['a']\n" + function("return g(x, a=2.0)"),
+        "SD102",
+        "`g` takes `**kwargs`",
+        "give each parameter of `g` a name",
+        "def g(x, a):\n    return x * a\n" + function("return g(x, a=2.0)"),
+    ),
+    Row(
+        "records",
+        function("return x * r['a'][0]", "x, r"),
+        "SD201",
+        "`r` is an array of records",
+        "pass each field",
+        function("return x * a[0]", "x, a"),
+        "1.5, np.zeros(3, dtype=[('a', float), ('b', float)])",
+        "1.5, np.zeros(3, dtype=[('a', float), ('b', float)])['a']",
+    ),
+    Row(
+        "records from outside",
+        "r = np.ones(3, dtype=[('a', float), ('b', float)])\n" + function("return x * r['a'][0]"),
+        "SD201",
+        "`r` is an array of records",
+        "each field as an array",
+        "r = np.ones(3, dtype=[('a', float), ('b', float)])\na = r['a']\n" + function("return x * a[0]"),
+    ),
+    Row(
+        "texts",
+        function("return x * len(a)", "x, a"),
+        "SD201",
+        "`a` is an array of texts",
+        "`.astype(float)`",
+        function("return x * len(a)", "x, a"),
+        "1.5, np.array(['1'])",
+        "1.5, np.array(['1']).astype(float)",
+    ),
+    Row(
+        "masked array",
+        function("return np.sum(x)"),
+        "SD201",
+        "an instance of `MaskedArray`",
+        "`.filled(...)`",
+        function("return np.sum(x)"),
+        "np.ma.array([1.0]),",
+        "np.ma.array([1.0]).filled(0.0),",
+    ),
+    Row(
+        "matrix",
+        function("return np.sum(x)"),
+        "SD201",
+        "an instance of `matrix`",
+        "`np.asarray(...)`",
+        function("return np.sum(x)"),
+        "np.matrix([1.0]),",
+        "np.asarray(np.matrix([1.0])),",
+    ),
+    Row(
+        "complex argument",
+        function("return np.sum(x)"),
+        "SD201",
+        "`x` is complex",
+        "`.real`, `.imag`",
+        function("return np.sum(x + y)", "x, y"),
+        "np.ones(3, dtype=complex),",
+        "np.ones(3, dtype=complex).real, np.ones(3, dtype=complex).imag",
+    ),
+    Row(
+        "complex literal",
+        function("return x * 1j"),
+        "SD201",
+        "complex numbers",
+        "use two floats",
+        function("re, im = 0.0, x\nreturn re + im"),
+    ),
+    Row(
+        "decimal",
+        "from decimal import Decimal\n" + function("return x * d", "x, d"),
+        "SD201",
+        "an instance of `Decimal`",
+        "`float(...)`",
+        "from decimal import Decimal\n" + function("return x * d", "x, d"),
+        "1.5, Decimal(2)",
+        "1.5, float(Decimal(2))",
+    ),
+    Row(
+        "fraction",
+        "from fractions import Fraction\n" + function("return x * Fraction(1, 2)"),
+        "SD302",
+        "`Fraction` is a class",
+        "use floats",
+        function("return x * (1.0 / 2.0)"),
+    ),
+    Row(
+        "large dictionary",
+        "d = {str(k): float(k) for k in range(200)}\n" + function("return x * d['3']"),
+        "SD201",
+        "`d` from outside the function has 200 elements",
+        "read what you need outside",
+        "d = {str(k): float(k) for k in range(200)}\nthree = d['3']\n" + function("return x * three"),
+    ),
+    Row(
+        "long list",
+        "d = [float(k) for k in range(200)]\n" + function("return x * d[3]"),
+        "SD201",
+        "`d` from outside the function has 200 elements",
+        "`np.array(...)`",
+        "d = np.array([float(k) for k in range(200)])\n" + function("return x * d[3]"),
+    ),
+    Row(
+        "keys that are floats",
+        "d = {1.5: 2.0}\n" + function("return x * d[1.5]"),
+        "SD201",
+        "other keys than texts and integers",
+        "use texts or integers as keys",
+        "d = {'1.5': 2.0}\n" + function("return x * d['1.5']"),
+    ),
+    Row(
+        "keys of an argument",
+        function("return x * d[0, 1]", "x, d"),
+        "SD201",
+        "other keys than texts and integers",
+        "use texts or integers as keys",
+        function("return x * d['01']", "x, d"),
+        "1.5, {(0, 1): 2.0}",
+        "1.5, {'01': 2.0}",
+    ),
+    Row(
+        "set from outside",
+        "s = {1.0, 2.0}\n" + function("return x * len(s)"),
+        "SD201",
+        "`s` from outside the function is a set",
+        "`tuple(...)`",
+        "s = tuple({1.0, 2.0})\n" + function("return x * len(s)"),
+    ),
+    Row(
+        "set made",
+        function("return x * len(set([1.0]))"),
+        "SD302",
+        "`set` is a class",
+        "use a tuple or a list",
+        function("return x * len([1.0])"),
+    ),
+    Row(
+        "deque from outside",
+        "q = collections.deque([2.0])\n" + function("return x * q[0]"),
+        "SD203",
+        "an instance of `deque`",
+        "`list(...)`",
+        "q = list(collections.deque([2.0]))\n" + function("return x * q[0]"),
+    ),
+    Row(
+        "deque made",
+        function("q = collections.deque()\nq.append(x)\nreturn q.pop()"),
+        "SD302",
+        "`deque` is a class",
+        "use a list",
+        function("q = []\nq.append(x)\nreturn q.pop()"),
+    ),
+    Row(
+        "defaultdict",
+        "q = collections.defaultdict(float, a=2.0)\n" + function("return x * q['a']"),
+        "SD201",
+        "is a defaultdict",
+        "`dict(...)`",
+        "q = dict(collections.defaultdict(float, a=2.0))\n" + function("return x * q['a']"),
+    ),
+    # functions that are not read
+    Row(
+        "random",
+        "import random\n" + function("return x * random.random()"),
+        "SD302",
+        "`Random.random`",
+        "draw them outside",
+        "import random\n" + function("return x * r", "x, r"),
+        "1.5,",
+        "1.5, 0.3",
+    ),
+    Row(
+        "np.random",
+        function("return x * np.random.rand()"),
+        "SD302",
+        "draws random numbers",
+        "draw them outside",
+        function("return x * r", "x, r"),
+        "1.5,",
+        "1.5, 0.3",
+    ),
+    Row(
+        "generator of random numbers",
+        "rng = np.random.default_rng(0)\n" + function("return x * rng.normal()"),
+        "SD203",
+        "an instance of `Generator`",
+        "draw them outside",
+        function("return x * r", "x, r"),
+        "1.5,",
+        "1.5, 0.3",
+    ),
+    Row(
+        "time",
+        "import time\n" + function("return x * time.time()"),
+        "SD302",
+        "`time.time`",
+        "call it outside",
+        function("return x * t", "x, t"),
+        "1.5,",
+        "1.5, 0.3",
+    ),
+    Row(
+        "datetime",
+        "import datetime\n" + function("return x * datetime.datetime.now().second"),
+        "SD302",
+        "`datetime.now`",
+        "call it outside",
+        function("return x * t", "x, t"),
+        "1.5,",
+        "1.5, 3",
+    ),
+    Row(
+        "getattr",
+        DATACLASS + function("return getattr(M(x), 'a')"),
+        "SD302",
+        "`getattr`",
+        "`x.name`",
+        DATACLASS + function("return M(x).a"),
+    ),
+    Row("eval", function("return eval('x')"), "SD302", "`eval`", "write the expression", function("return x")),
+    Row(
+        "type",
+        function("return x if type(x) == float else 2.0 * x"),
+        "SD302",
+        "`type`",
+        "use `isinstance`",
+        function("return x if isinstance(x, float) else 2.0 * x"),
+    ),
+    Row(
+        "iter",
+        function("s = 0.0\nfor y in iter([x, x]):\n    s += y\nreturn s"),
+        "SD302",
+        "`iter`",
+        "write a `for` loop",
+        function("s = 0.0\nfor y in [x, x]:\n    s += y\nreturn s"),
+    ),
+    Row(
+        "cache",
+        "@functools.lru_cache\ndef g(x):\n    return x * x\n" + function("return g(x)"),
+        "SD302",
+        "`g` has a cache",
+        "leave out `lru_cache`",
+        "def g(x):\n    return x * x\n" + function("return g(x)"),
+    ),
+    Row(
+        "singledispatch",
+        "@functools.singledispatch\ndef g(x):\n    return x * x\n" + function("return g(x)"),
+        "SD302",
+        "`g` is wrapped",
+        "without the decorator",
+        "def g(x):\n    return x * x\n" + function("return g(x)"),
+    ),
+    Row(
+        "generator",
+        "def g(x):\n    yield x\n    yield 2 * x\n" + function("s = 0.0\nfor y in g(x):\n    s += y\nreturn s"),
+        "SD302",
+        "`g` is a generator",
+        "let it return a list",
+        "def g(x):\n    return [x, 2 * x]\n" + function("s = 0.0\nfor y in g(x):\n    s += y\nreturn s"),
+    ),
+    Row(
+        "ufunc of Numba",
+        "from numba import vectorize\n@vectorize\ndef g(x):\n    return x * x\n" + function("return g(x)"),
+        "SD302",
+        "`g` has no source",
+        "the Python function that Numba was given",
+        "def g(x):\n    return x * x\n" + function("return g(x)"),
+    ),
+    Row(
+        "rule missing",
+        function("return np.i0(x)"),
+        "SD301",
+        "`np.i0`",
+        "`srcdiff.custom_rule`",
+        "def slope(x, out, out_bar):\n    return (out_bar * (np.i0(x + 1e-6) - np.i0(x - 1e-6)) / 2e-6,)\n"
+        "@srcdiff.custom_rule(adjoint=slope)\ndef g(x):\n    return np.i0(x)\n" + function("return g(x)"),
+    ),
+    # statements and expressions
+    Row(
+        "with",
+        function("with np.errstate(all='ignore'):\n    y = x\nreturn y").replace(
+            "np.errstate(all='ignore')", "open('a')"
+        ),
+        "SD101",
+        "`with` is outside",
+        "around the call",
+        function("return x"),
+    ),
+    Row(
+        "match",
+        function("match x:\n    case 1.0:\n        return x\nreturn 2 * x"),
+        "SD101",
+        "`match` is outside",
+        "use `if` and `elif`",
+        function("if x == 1.0:\n    return x\nreturn 2 * x"),
+    ),
+    Row(
+        "generator expression",
+        function("g = (y for y in [x])\nreturn g"),
+        "SD102",
+        "a generator",
+        "`[... for ...]`",
+        function("g = [y for y in [x]]\nreturn g[0]"),
+    ),
+    Row(
+        "dictionary changed",
+        function("d = {'a': x}\nd.update(b=x)\nreturn d['b']"),
+        "SD102",
+        "dictionaries are read",
+        "`{**old, key: value}`",
+        function("d = {'a': x}\nd = {**d, 'b': x}\nreturn d['b']"),
+    ),
+    Row(
+        "key that is not there",
+        function("d = {'a': x}\nreturn d['b']"),
+        "SD203",
+        "has no key 'b'; it has 'a'",
+        "where the dictionary is made",
+        function("d = {'a': x, 'b': x}\nreturn d['b']"),
+    ),
+    Row(
+        "tuple assigned",
+        function("t = (1.0, x)\nt[0] = x\nreturn t[0]"),
+        "SD203",
+        "elements of a tuple",
+        "`list(...)`",
+        function("t = list((1.0, x))\nt[0] = x\nreturn t[0]"),
+    ),
+    Row(
+        "list from outside changed",
+        "a = [1.0, 2.0]\n" + function("a.append(x)\nreturn a[-1]"),
+        "SD102",
+        "a list from outside",
+        "`list(...)`",
+        "a = [1.0, 2.0]\n" + function("b = list(a)\nb.append(x)\nreturn b[-1]"),
+    ),
+    Row(
+        "truth of an array",
+        function("if x > 1:\n    return x[0]\nreturn 2 * x[0]"),
+        "SD203",
+        "neither true nor false",
+        "`np.any`",
+        function("if np.any(x > 1):\n    return x[0]\nreturn 2 * x[0]"),
+        "np.ones(3),",
+    ),
+    Row(
+        "float as an index",
+        function("return x[x[0]]"),
+        "SD203",
+        "an index must be an integer",
+        "`int(...)`",
+        function("return x[int(x[0])]"),
+        "np.ones(3),",
+    ),
+    Row(
+        "range of a float",
+        function("s = x\nfor i in range(x):\n    s += x\nreturn s"),
+        "SD203",
+        "`range` needs integers",
+        "`int(...)`",
+        function("s = x\nfor i in range(int(x)):\n    s += x\nreturn s"),
+    ),
+    Row(
+        "shift of a float",
+        function("return x * (n << 2)", "x, n"),
+        "SD203",
+        "needs integers",
+        "`int(...)`",
+        function("return x * (int(n) << 2)", "x, n"),
+        "1.5, 2.0",
+    ),
+    Row(
+        "function of math on an array",
+        function("return np.sum(math.sin(x))"),
+        "SD203",
+        "`math.sin` takes numbers",
+        "use `np.sin`",
+        function("return np.sum(np.sin(x))"),
+        "np.ones(3),",
+    ),
+    Row(
+        "name of a module that is not there",
+        function("return np.sinn(x)"),
+        "SD204",
+        "module `numpy` has no `sinn`",
+        "spelled",
+        function("return np.sin(x)"),
+    ),
+    Row(
+        "name that is not defined",
+        function("return x * scale"),
+        "SD204",
+        "`scale`",
+        "define it before",
+        "scale = 2.0\n" + function("return x * scale"),
+    ),
+    Row(
+        "text in place of a number",
+        function("return x + 'a'"),
+        "SD203",
+        "a text stands",
+        "check the types",
+        function("return x + 1.0"),
+    ),
+    Row(
+        "tuple indexed at run time",
+        function("t = (x, 2 * x, 1)\nreturn t[n]", "x, n"),
+        "SD205",
+        "tuple",
+        "make all its elements numbers of one type",
+        function("t = (x, 2 * x, 1.0)\nreturn t[n]", "x, n"),
+        "1.5, 1",
+    ),
+    Row(
+        "types that differ",
+        function("y = x if x > 1.0 else (x, x)\nreturn y"),
+        "SD202",
+        "on one path",
+        "another name",
+        function("y = x if x > 1.0 else 2.0 * x\nreturn y"),
+    ),
+    Row(
+        "list that changes while it is iterated",
+        function("a = [x, x]\nfor y in a:\n    if n > 5:\n        a.append(y)\nreturn a[0]", "x, n"),
+        "SD206",
+        "while it is iterated",
+        "iterate over a copy",
+        function("a = [x, x]\nfor y in list(a):\n    if n > 5:\n        a.append(y)\nreturn a[0]", "x, n"),
+        "1.5, 3",
+    ),
+    # calls and recursion
+    Row(
+        "argument missing",
+        "def g(a, b):\n    return a * b\n" + function("return g(x)"),
+        "SD304",
+        "`g` needs an argument for `b`",
+        "check the arguments",
+        "def g(a, b):\n    return a * b\n" + function("return g(x, x)"),
+    ),
+    Row(
+        "recursion with ever longer tuples",
+        "def g(t, n):\n    return t[0] if n == 0 else g((*t, t[0]), n - 1)\n" + function("return g((x,), n)", "x, n"),
+        "SD308",
+        "`g` calls itself with a new type of `t`",
+        "a list of numbers",
+        "def g(t, n):\n    return t[0] if n == 0 else g([*t, t[0]], n - 1)\n" + function("return g([x], n)", "x, n"),
+        "1.5, 3",
+    ),
+    Row(
+        "recursion with ever new functions",
+        "def g(h, x, n):\n    return h(x) if n == 0 else g(lambda y: 2.0 * y, x, n - 1)\n"
+        + function("return g(lambda y: y, x, n)", "x, n"),
+        "SD308",
+        "`g` calls itself with a new type of `h`",
+        "outside of `g`",
+        "def twice(y):\n    return 2.0 * y\ndef g(h, x, n):\n    return h(x) if n == 0 else g(twice, x, n - 1)\n"
+        + function("return g(twice, x, n)", "x, n"),
+        "1.5, 3",
+    ),
+    Row(
+        "recursion with ever more axes",
+        "def g(a, n):\n    return np.sum(a) if n == 0 else g(np.array([a, a]), n - 1)\n"
+        + function("return g(x, n)", "x, n"),
+        "SD308",
+        "`g` calls itself with a new type of `a`",
+        "as many axes",
+        "def g(a, n):\n    return np.sum(a) if n == 0 else g(np.concatenate((a, a)), n - 1)\n"
+        + function("return g(x, n)", "x, n"),
+        "np.ones(2), 3",
+    ),
+    # the derivative asked for
+    Row(
+        "result is an array",
+        function("return x * x"),
+        "SD401",
+        "the result is an array",
+        "return a float",
+        function("return np.sum(x * x)"),
+        "np.ones(3),",
+    ),
+    Row(
+        "result is None", function("x * x"), "SD401", "the result is `None`", "return a float", function("return x * x")
+    ),
+    Row(
+        "result is a text",
+        function("return 'a'"),
+        "SD401",
+        "the result is a text",
+        "return a float",
+        function("return x"),
+    ),
+    Row(
+        "integers to differentiate by",
+        function("return 2.0 * x[0]"),
+        "SD402",
+        "`x` is an array of int64",
+        "`.astype(float)`",
+        function("return 2.0 * x[0]"),
+        "np.arange(3),",
+        "np.arange(3).astype(float),",
+    ),
+    Row(
+        "memory that is shared",
+        function("a[0] = 2.0 * b[0]\nreturn a[0] * b[0]", "a, b"),
+        "SD403",
+        "share memory",
+        "pass a copy",
+        function("a[0] = 2.0 * b[0]\nreturn a[0] * b[0]", "a, b"),
+        "*(lambda a: (a, a))(np.ones(3)),",
+        "*(lambda a: (a, a.copy()))(np.ones(3)),",
+    ),
+]
+
+
+def run(row: Row, text: str, arguments: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The gradient of `f` in the text, which stands in a file as a module."""
+    file = folder / "model.py"
+    file.write_text(HEAD + text, encoding="utf-8")
+    linecache.checkcache(str(file))
+    module = types.ModuleType("model")
+    module.__file__ = str(file)
+    monkeypatch.setitem(sys.modules, "model", module)
+    exec(compile(HEAD + text, str(file), "exec"), vars(module))
+    gradient = srcdiff.grad(module.f, backend="python")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return gradient(*eval(f"({arguments})", vars(module)))
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_help_fits_the_program(row: Row, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(srcdiff.DifferentiationError) as caught:
+        run(row, row.program, row.arguments, tmp_path, monkeypatch)
+
+    problem: Problem = caught.value.problems[0]
+    assert row.code == problem.code
+    assert row.message in problem.message
+    assert row.help in str(problem).splitlines()[-1]
+    assert problem.span is not None
+    assert problem.span.file == str(tmp_path / "model.py")  # the user's line, not one of a library
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_advice_works(row: Row, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = run(row, row.advised, row.then or row.arguments, tmp_path, monkeypatch)
+
+    assert np.all(np.isfinite(found))
+
+
+def test_a_dataclass_is_advised_only_where_it_helps() -> None:
+    for row in ROWS:
+        assert ("dataclass" in row.help) <= ("@dataclasses.dataclass" in row.advised)
+    assert len(ROWS) >= 60
