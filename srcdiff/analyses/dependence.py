@@ -8,8 +8,9 @@ from typing import Any
 
 from srcdiff.analyses.access_relations import turns_are_apart
 from srcdiff.analyses.structure import structure_of
-from srcdiff.analyses.symbolic_shapes import Lengths
+from srcdiff.analyses.symbolic_shapes import Lengths, lengths_of
 from srcdiff.ir.aliasing import Apart, Sites, points_to
+from srcdiff.ir.analysis import analysis
 from srcdiff.ir.nodes import (
     Apply,
     Call,
@@ -56,9 +57,10 @@ class Effects:
 class Turns:
     """What loops read and write, and which turns need what others did."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, *, changing: bool = False) -> None:
+        """If the program is `changing`, what is found out about it changes too."""
         self.sites: dict[Value, Sites] = points_to(function)
-        self.lengths = Lengths(function)
+        self.lengths = Lengths(function) if changing else lengths_of(function)
         self.structure = structure_of(function)
         self.apart = Apart(function, self.sites)
         self.definition: dict[Value, Operation] = {}
@@ -76,7 +78,7 @@ class Turns:
         return self.constants.get(loop.bounds[2]) if loop.bounds is not None else None
 
     def define(self, operation: Operation) -> None:
-        """Note where values come from, after an operation was replaced."""
+        """Note where values come from, after an operation of a changing program was replaced."""
         for value in operation.defines():
             self.definition[value] = self.lengths.definition[value] = operation
 
@@ -230,3 +232,8 @@ class Turns:
                     return False
         wanted.update(parts)
         return bool(parts)
+
+
+@analysis
+def dependence_of(function: Function) -> Turns:
+    return Turns(function)

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.analyses.symbolic_shapes import Lengths
+from srcdiff.analyses.symbolic_shapes import lengths_of
 from srcdiff.ir.nodes import Alloc, Apply, Const, Copy, Dim, Function, Library, Reshape, Transpose, Value
 from srcdiff.ir.primitives import ATOM, PRIMITIVES
 from srcdiff.ir.types import Array
@@ -50,7 +50,7 @@ class Size:
 class Sizes:
     def __init__(self, function: Function, names: dict[Value, str]) -> None:
         """`names` are the values that formulas may speak of, as the user writes them."""
-        self.names, self.definition = names, Lengths(function).definition
+        self.names, self.definition = names, lengths_of(function).definition
         self.steps = 0
 
     def of(self, kept: Alloc) -> Size | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, field
 
+from srcdiff.ir.analysis import analysis
 from srcdiff.ir.nodes import Alloc, Block, Const, Copy, Function, Library, Loop, Operation, Value
 
 
@@ -41,7 +41,7 @@ class Structure:
         return self.owner[self.blocks_around(block)[1]]
 
 
-@functools.lru_cache(maxsize=16)  # several steps ask about the same program, which does not change
+@analysis
 def structure_of(function: Function) -> Structure:
     found = Structure(function.body)
     clock = 0

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from srcdiff.ir.analysis import analysis
 from srcdiff.ir.nodes import (
     Alloc,
     Apply,
@@ -36,6 +37,8 @@ Pair = tuple[Any, Any]
 
 
 class Lengths:
+    """The lengths of all arrays of a function, as expressions that can be compared."""
+
     def __init__(self, function: Function) -> None:
         self.definition: dict[Value, Operation] = {v: o for o in walk(function.body) for v in o.defines()}
         self.loops: dict[Value, Loop] = {
@@ -168,6 +171,11 @@ class Lengths:
     def alike(self, first: Any, second: Any, facts: Iterable[Pair] = ()) -> bool:
         """Whether what stands for two sizes says that they are equal, by itself or by the facts."""
         return bool(first == second or second in _equal_to(first, facts))
+
+
+@analysis
+def lengths_of(function: Function) -> Lengths:
+    return Lengths(function)
 
 
 def _axis_seen(view: View, axis: int) -> int | None:

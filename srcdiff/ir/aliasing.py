@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-
+from srcdiff.ir.analysis import analysis
 from srcdiff.ir.nodes import (
     Again,
     Alloc,
@@ -38,7 +37,7 @@ Sites = frozenset[Value]
 Flow = tuple[Value, tuple[Value, ...]]
 
 
-@functools.lru_cache(maxsize=16)  # several steps ask about the same program, which does not change
+@analysis
 def points_to(function: Function) -> dict[Value, Sites]:
     """For every array reference, the parameters and allocations whose memory it may be (a view is its base)."""
     found: dict[Value, Sites] = {p: frozenset((p,)) for p in function.params if isinstance(p.type, Array)}

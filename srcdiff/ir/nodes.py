@@ -484,7 +484,7 @@ class Parameter:
     values: tuple[Value, ...]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
 class Function:
     name: str
     params: tuple[Value, ...]

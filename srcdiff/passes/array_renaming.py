@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from srcdiff.analyses.access_relations import fills
-from srcdiff.analyses.dependence import Turns
+from srcdiff.analyses.dependence import dependence_of
 from srcdiff.ir.nodes import (
     Alloc,
     Block,
@@ -67,7 +67,7 @@ def buffers_to_renew(function: Function) -> list[Buffer]:
 
 class _Renewable:
     def __init__(self, function: Function) -> None:
-        self.dependence = Turns(function)
+        self.dependence = dependence_of(function)
         self.sites = self.dependence.sites
         self.lengths = self.dependence.lengths
         self.structure = self.dependence.structure

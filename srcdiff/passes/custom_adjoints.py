@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,7 @@ from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.clone import inline
 from srcdiff.ir.nodes import Alloc, Block, Custom, Function, If, Raise, Value, walk
-from srcdiff.ir.types import Array, is_float
+from srcdiff.ir.types import Array, Type, is_float
 
 
 def rules_share_no_memory(function: Function) -> None:
@@ -131,26 +132,34 @@ def read_rule(
 ) -> RuleFunction:
     """A rule, which takes what is known of a call and then what it is linear in.
 
-    Its results are of the form of the parameters at the places `like`.
+    Its results are of the form of the parameters at the places `like`. Rules of the library never change, and several
+    passes ask for each.
     """
+    types = tuple(v.type for v in (*known, *linear))
+    find = _read_once if str(getattr(rule, "__module__", "")).startswith("srcdiff.library") else _read_rule
+    return find(rule, types, len(known), like, span)
+
+
+def _read_rule(
+    rule: Callable[..., Any], types: tuple[Type, ...], known: int, like: range, span: Span | None
+) -> RuleFunction:
     name = named(rule)
-    values = [*known, *linear]
     try:
         captured = capture(rule)
     except Refusal as refusal:
         raise DifferentiationError([refusal.problem] if refusal.problem is not None else []) from None
     names = [a.arg for a in (*captured.node.args.posonlyargs, *captured.node.args.args)]
-    if len(names) != len(values):
-        message = f"`{name}` takes {len(names)} arguments; it gets {len(values)}: all arguments, all results, "
+    if len(names) != len(types):
+        message = f"`{name}` takes {len(names)} arguments; it gets {len(types)}: all arguments, all results, "
         message += "and the adjoint of each result, or the tangent of each argument"
         raise DifferentiationError([Problem("SD306", message, span)])
-    descriptions = {n: Description("value", v.type) for n, v in zip(names, values, strict=True)}
+    descriptions = {n: Description("value", type_) for n, type_ in zip(names, types, strict=True)}
     reading = read(captured, descriptions, inside=span)
     if reading.outside:
         message = f"`{name}` reads `{reading.outside[0].name}` from outside"
         raise DifferentiationError([Problem("SD306", message, span)])
     main = reading.program.main
-    if written_sites(main.body, points_to(main)) & set(main.params[: len(known)]):
+    if written_sites(main.body, points_to(main)) & set(main.params[:known]):
         message = f"`{name}` writes into what it is given"
         raise DifferentiationError([Problem("SD306", message, span, help="let it write into a copy: `a = a.copy()`")])
     result = reading.result
@@ -167,6 +176,9 @@ def read_rule(
             message = f"`{name}` returns {found} for `{model.name}`"
             raise DifferentiationError([Problem("SD306", message, span, help=f"return {wanted}")])
     return RuleFunction(main, given)
+
+
+_read_once = functools.lru_cache(maxsize=64)(_read_rule)
 
 
 def named(rule: Callable[..., Any] | None) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from srcdiff.analyses.access_relations import never_meets
 from srcdiff.analyses.ownership import LastSeen
 from srcdiff.analyses.structure import Structure, structure_of
-from srcdiff.analyses.symbolic_shapes import Lengths, Pair
+from srcdiff.analyses.symbolic_shapes import Pair, lengths_of
 from srcdiff.ir.aliasing import Sites, points_to
 from srcdiff.ir.nodes import (
     Alloc,
@@ -66,7 +66,7 @@ class _Tidy:
         self.function = function
         self.structure: Structure = structure_of(function)
         self.sites: dict[Value, Sites] = points_to(function)
-        self.lengths = Lengths(function)
+        self.lengths = lengths_of(function)
         self.uses: dict[Value, _Use] = {}
         self.touched: dict[Value, list[Operation]] = {}
         self.shared: set[Value] = set()

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from srcdiff.analyses.saved_values import Decision, Plan
 from srcdiff.analyses.structure import Structure, handed_on, made_anew
-from srcdiff.analyses.symbolic_shapes import Lengths
+from srcdiff.analyses.symbolic_shapes import lengths_of
 from srcdiff.analyses.trip_counts import TripCounts
 from srcdiff.diagnostics import Span
 from srcdiff.ir.builder import Builder
@@ -48,7 +48,7 @@ class Keeper:
 
     def __init__(self, function: Function, structure: Structure, plan: Plan) -> None:
         self.structure, self.plan = structure, plan
-        self.lengths = Lengths(function)
+        self.lengths = lengths_of(function)
         self.trip_counts = TripCounts(self.lengths, function.params)
         self.storage: dict[Value, Storage] = {}
         self.lifted: dict[Value, Value] = {}

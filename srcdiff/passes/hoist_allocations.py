@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from srcdiff.analyses.ownership import LastSeen
 from srcdiff.analyses.structure import structure_of
-from srcdiff.analyses.symbolic_shapes import Lengths
+from srcdiff.analyses.symbolic_shapes import lengths_of
 from srcdiff.ir.aliasing import Apart, points_to
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Alloc, Block, Function, Loop, Operation, Value, changed, substituted, walk
@@ -37,7 +37,7 @@ class _Scratch:
     def __init__(self, function: Function) -> None:
         self.sites = points_to(function)
         self.apart = Apart(function, self.sites)
-        self.lengths = Lengths(function)
+        self.lengths = lengths_of(function)
         self.structure = structure_of(function)
         self.function = function
         self.seen = LastSeen(function)

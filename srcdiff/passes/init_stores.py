@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from srcdiff.analyses.access_relations import Affine, affine, never_meets, reaches, turns_are_apart
-from srcdiff.analyses.dependence import Turns
+from srcdiff.analyses.dependence import dependence_of
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
     Alloc,
@@ -60,12 +60,12 @@ class _Range:
 
 class _Zeros:
     def __init__(self, function: Function) -> None:
-        self.dependence = Turns(function)
+        self.dependence = dependence_of(function)
         self.sites = self.dependence.sites
         self.structure = self.dependence.structure
         self.apart = self.dependence.apart
         self.definition = self.dependence.definition
-        self.constants = self.dependence.constants
+        self.constants = dict(self.dependence.constants)
         self.function = function
 
     def parameter(self, place: int, slot: int) -> Function:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from srcdiff.analyses.decisions import Decisions
-from srcdiff.analyses.dependence import Effects, Turns
+from srcdiff.analyses.dependence import Effects, Turns, dependence_of
 from srcdiff.analyses.symbolic_shapes import Pair
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
@@ -56,9 +56,9 @@ def straighten(function: Function) -> Function:
 
 class _Straighten:
     def __init__(self, function: Function) -> None:
-        self.dependence = Turns(function)
+        self.dependence = dependence_of(function)
         self.definition = self.dependence.definition
-        self.constants = self.dependence.constants
+        self.constants = dict(self.dependence.constants)
 
     def block(self, block: Block) -> Block:
         operations: list[Operation] = []
@@ -105,7 +105,7 @@ class Between:
 
 class _Fuse:
     def __init__(self, function: Function, decisions: Decisions) -> None:
-        self.dependence = Turns(function)
+        self.dependence = Turns(function, changing=True)
         self.lengths = self.dependence.lengths
         self.definition = self.dependence.definition
         self.decisions = decisions

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from srcdiff.analyses.symbolic_shapes import Lengths
+from srcdiff.analyses.symbolic_shapes import lengths_of
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Apply, Block, Const, Function, Load, Loop, Operation, Store, Value, changed, walk
 from srcdiff.ir.types import INT
@@ -25,7 +25,7 @@ def count_from_zero(function: Function) -> Function:
 
 class _FromZero:
     def __init__(self, function: Function) -> None:
-        self.lengths = Lengths(function)
+        self.lengths = lengths_of(function)
         self.constants = {o.out: o.value for o in walk(function.body) if isinstance(o, Const)}
 
     def block(self, block: Block) -> Block:

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from srcdiff.analyses.dependence import Effects, Turns
+from srcdiff.analyses.dependence import Effects, dependence_of
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
     Apply,
@@ -75,12 +75,12 @@ class _Group:
 
 class _Gather:
     def __init__(self, function: Function) -> None:
-        self.dependence = Turns(function)
+        self.dependence = dependence_of(function)
         self.lengths = self.dependence.lengths
         self.structure = self.dependence.structure
         self.apart = self.dependence.apart
         self.definition = self.dependence.definition
-        self.constants = self.dependence.constants
+        self.constants = dict(self.dependence.constants)
 
     def block(self, block: Block) -> Block:
         operations: list[Operation] = []

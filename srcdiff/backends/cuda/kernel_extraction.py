@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from srcdiff.analyses.dependence import Turns
+from srcdiff.analyses.dependence import dependence_of
 from srcdiff.backends.cuda.thread_memory import ROOM, Private, Scratch, private_memory
 from srcdiff.diagnostics import DifferentiationError, Problem
 from srcdiff.ir.aliasing import Sites
@@ -103,7 +103,7 @@ def _blocks(block: Block) -> list[Block]:
 class _Outline:
     def __init__(self, function: Function, independent: Mapping[Loop, Sites]) -> None:
         self.name = function.name
-        self.turns = Turns(function)
+        self.turns = dependence_of(function)
         self.definition = {v: o for o in walk(function.body) for v in o.defines()}
         self.known_independent = independent
         self.kernels: list[Function] = []

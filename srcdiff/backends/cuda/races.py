@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from srcdiff.analyses.structure import Structure, structure_of
-from srcdiff.analyses.symbolic_shapes import Lengths
+from srcdiff.analyses.symbolic_shapes import lengths_of
 from srcdiff.backends.cuda.cuda_spelling import named
 from srcdiff.diagnostics import Problem
 from srcdiff.ir.aliasing import Sites, points_to
@@ -314,7 +314,7 @@ class Meetings:
         self.structure: Structure = structure_of(function)
         self.sites: dict[Value, Sites] = points_to(function)
         self.differs = differing(function)
-        self.lengths = Lengths(function)
+        self.lengths = lengths_of(function)
         self.parameters: dict[object, str] = {}
         self.sizes: set[str] = set()
 
