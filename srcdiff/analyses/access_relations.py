@@ -7,6 +7,7 @@ whether it is empty (Verdoolaege 2010). Whatever is not affine may be anything.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -361,8 +362,12 @@ def _is_negative_nowhere(index: Affine, loops: dict[Loop, str], structure: Struc
 
 
 def _is_empty(variables: list[str], constraints: list[str], names: _Names) -> bool:
+    parameters = ", ".join(names.parameters.values())
+    return _is_empty_set(f"[{parameters}] -> {{ [{', '.join(variables)}] : {' and '.join(constraints) or '0 = 0'} }}")
+
+
+@functools.lru_cache(maxsize=4096)  # names are numbered, so that the same questions are the same texts
+def _is_empty_set(text: str) -> bool:
     import islpy
 
-    parameters = ", ".join(names.parameters.values())
-    text = f"[{parameters}] -> {{ [{', '.join(variables)}] : {' and '.join(constraints) or '0 = 0'} }}"
     return bool(islpy.Set(text).is_empty())

@@ -37,12 +37,18 @@ Sites = frozenset[Value]
 Flow = tuple[Value, tuple[Value, ...]]
 
 
+_OF_NUMBERS = (Apply, Const, Load, Store, Dim)
+"""Most operations: they neither make references nor pass them on."""
+
+
 @analysis
 def points_to(function: Function) -> dict[Value, Sites]:
     """For every array reference, the parameters and allocations whose memory it may be (a view is its base)."""
     found: dict[Value, Sites] = {p: frozenset((p,)) for p in function.params if isinstance(p.type, Array)}
     flows: list[Flow] = []
     for operation in walk(function.body):
+        if type(operation) in _OF_NUMBERS:
+            continue
         match operation:
             case Alloc() | Copy():
                 found[operation.out] = frozenset((operation.out,))
@@ -66,8 +72,6 @@ def _flows(operation: Operation) -> list[Flow]:
     """Where references go: each result with what it may be."""
     flows: list[Flow]
     match operation:
-        case Apply() | Const() | Load() | Store() | Dim():
-            return []
         case If():
             pairs = zip(operation.outs, operation.then.yields, operation.orelse.yields, strict=True)
             flows = [(out, (a, b)) for out, a, b in pairs if isinstance(out.type, Array | Stack)]

@@ -20,6 +20,9 @@ def share(function: Function, by_themselves: Iterable[Value] = ()) -> Function:
     return _Share(function, set(by_themselves)).run()
 
 
+_NOTHING: Sites = frozenset()
+
+
 class _Share:
     def __init__(self, function: Function, by_themselves: set[Value]) -> None:
         self.function, self.by_themselves = function, by_themselves
@@ -133,7 +136,8 @@ class _Share:
             return self.memory(operation.array)
         if isinstance(operation, Call | Barrier):
             return None
-        return self.together([self.written_in(block) for block in operation.blocks()])
+        blocks = operation.blocks()
+        return self.together([self.written_in(block) for block in blocks]) if blocks else _NOTHING
 
     def written_in(self, block: Block) -> Sites | None:
         if block not in self.writes:

@@ -41,10 +41,13 @@ from srcdiff.ir.types import Array, element_type
 
 
 def tidy_memory(function: Function) -> Function:
-    function = _Tidy(function).storing_once()
-    function = _Tidy(function).without_dead_stores()
-    function = _Tidy(function).starting_by_assignment()
-    return _Tidy(function).giving_back_what_is_there()
+    """What is stored and then added to is stored once; then dead stores, zeros, and copies for the caller go."""
+    steps = (_Tidy.storing_once, _Tidy.without_dead_stores, _Tidy.starting_by_assignment)
+    tidy = _Tidy(function)
+    for step in (*steps, _Tidy.giving_back_what_is_there):
+        function = step(tidy)
+        tidy = tidy if function is tidy.function else _Tidy(function)
+    return function
 
 
 def without_dead_stores(function: Function) -> Function:
@@ -109,7 +112,7 @@ class _Tidy:
 
     def storing_once(self) -> Function:
         """`a[i] = x`, and then `a[i] += y`, is `a[i] = x + y` if nobody looks in between."""
-        return replace(self.function, body=self.stored_once(self.function.body))
+        return changed(self.function, body=self.stored_once(self.function.body))
 
     def stored_once(self, block: Block) -> Block:
         operations: list[Operation | None] = []
@@ -131,7 +134,7 @@ class _Tidy:
             if isinstance(operation, Store) and not operation.adds:
                 waiting[operation.array, operation.indices] = len(operations)
             operations.append(operation)
-        return Block(tuple(o for o in operations if o is not None), block.yields)
+        return changed(block, operations=tuple([o for o in operations if o is not None]))
 
     def looks(self, operation: Operation, array: Value, indices: tuple[Value, ...]) -> bool:
         """Whether an operation may touch an element."""
@@ -221,26 +224,26 @@ class _Tidy:
     def without(self, dead: set[Operation]) -> Function:
         def visit(block: Block) -> Block:
             operations = [o.rebuilt(visit) for o in block.operations if o not in dead]
-            return Block(tuple(operations), block.yields)
+            return changed(block, operations=tuple(operations))
 
-        return replace(self.function, body=visit(self.function.body))
+        return changed(self.function, body=visit(self.function.body))
 
     # -- the first touch ---------------------------------------------------------------------------------------------
 
     def starting_by_assignment(self) -> Function:
-        changed: dict[Operation, Operation] = {}
+        instead: dict[Operation, Operation] = {}
         for operation in self.structure.start:
             if isinstance(operation, Alloc) and operation.fill is not None:
-                self.start(operation, changed)
-        if not changed:
+                self.start(operation, instead)
+        if not instead:
             return self.function
 
         def visit(block: Block) -> Block:
-            return Block(tuple(changed.get(o, o).rebuilt(visit) for o in block.operations), block.yields)
+            return changed(block, operations=tuple([instead.get(o, o).rebuilt(visit) for o in block.operations]))
 
-        return replace(self.function, body=visit(self.function.body))
+        return changed(self.function, body=visit(self.function.body))
 
-    def start(self, array: Alloc, changed: dict[Operation, Operation]) -> None:
+    def start(self, array: Alloc, instead: dict[Operation, Operation]) -> None:
         """If the first thing done to an array of zeros is to add to each of its elements, assign instead."""
         known = self.structure.constants.get(array.fill) if array.fill is not None else None
         touched = self.touching(array.out)
@@ -253,8 +256,8 @@ class _Tidy:
         inside = [a for a in touched if nest[-first.array.array.rank] in self.loops_of(a)]
         if any(not isinstance(a, Load | Store) or a.indices != first.indices for a in inside):
             return
-        changed[first] = replace(first, adds=False)
-        changed[array] = replace(array, fill=None)
+        instead[first] = replace(first, adds=False)
+        instead[array] = replace(array, fill=None)
 
     def touching(self, array: Value) -> list[Operation] | None:
         """The operations that read or write the array, in order; None if it has other names, but in later turns."""

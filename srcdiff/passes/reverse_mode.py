@@ -271,7 +271,8 @@ def sweeping(step: Callable[[Reversal], None]) -> Callable[[Any], None]:
         for reversal in state.reversals:
             step(reversal)
         main, *others = [reversal.taking_adjoints() for reversal in state.reversals]
-        state.program = Program(main, (*state.reversed_callees, *others))
+        if main is not state.program.main or others:
+            state.program = Program(main, (*state.reversed_callees, *others))
 
     return run
 
@@ -348,7 +349,7 @@ def _attempt(reversal: Reversal, restored: frozenset[Value]) -> Attempt:
         arrays += [a for a in touched if sites.get(a, frozenset()) & restored]
     body = reversal.function.body
     body = save_overwritten(body, arrays, restores, copies) if arrays else body
-    function = replace(reversal.function, body=body)
+    function = changed(reversal.function, body=body)
     attempt = Attempt(function, structure_of(function), restores, copies)
     adjoint = reversal.adjoint(attempt)
     adjoint.run(reversal.seeds)

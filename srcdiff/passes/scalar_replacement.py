@@ -53,7 +53,7 @@ def elements_in_registers(function: Function) -> Function:
     """From the innermost loops outwards, as long as there is something to do."""
     while True:
         registers = _Registers(function)
-        function = replace(function, body=registers.block(function.body))
+        function = changed(function, body=registers.block(function.body))
         if not registers.changed:
             return function
 

@@ -87,6 +87,8 @@ class _Forward:
 
     def operation(self, operation: Operation, into: list[Operation]) -> None:
         match operation:
+            case Load() | Store():
+                into.append(operation)
             case Const():
                 self.builder.constants[operation.out] = operation.value
                 into.append(operation)
