@@ -11,14 +11,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from srcdiff.analyses.reach import Cut, reach, reaches, reason
 from srcdiff.analyses.sizes import Sizes
 from srcdiff.analyses.structure import structure_of
 from srcdiff.diagnostics import Span, printable
 from srcdiff.ir.nodes import Alloc, NewStack, Value, walk
-from srcdiff.ir.types import Array, Stack, is_float
+from srcdiff.ir.types import Array, Stack, bytes_of, is_float
 from srcdiff.looking.terminal import amount, painted, wants_colour
 from srcdiff.passes.compilation import Compilation
 from srcdiff.passes.requested import chosen_values, outputs_of
@@ -217,7 +215,7 @@ def _unknown_size(operation: Alloc | NewStack) -> str:
     """The formula for what is known only when it runs."""
     type_ = operation.out.type.element if isinstance(operation.out.type, Stack) else operation.out.type
     assert not isinstance(type_, Stack)
-    factors = [str(np.dtype(type_.dtype).itemsize)]
+    factors = [str(bytes_of(type_.dtype))]
     factors += ["sizes"] if isinstance(type_, Array) else []
     factors += ["turns"] if isinstance(operation, NewStack) else []
     return " * ".join(factors)
