@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from srcdiff.diagnostics import Span, printable
 from srcdiff.emit import support
+from srcdiff.emit.head import name_objects, write_head
 from srcdiff.emit.naming import RESERVED
 from srcdiff.emit.texts import PRINTERS, formatted
 from srcdiff.emit.write import Origin, Text, write_function
@@ -55,20 +57,20 @@ def write_module(
     """
     module = Module(main.name, rooms=rooms, kept_elsewhere=kept_elsewhere((main, *callees)))
     module.kernels = {k.name: tuple(p.type for p in k.params) for k in kernels or ()}
-    reserved = {c.name for c in callees} | {main.name, *module.kernels}
+    reserved = sorted({c.name for c in callees} | {main.name, *module.kernels})
+    module.objects = {kind.__name__: kind for kind in _namedtuples(reading)}
+    objects = name_objects((*callees, *(kernels or ()), main), module.objects.values(), reserved)
     texts: list[Text] = [
-        write_function(c, parameters=c.params, result=_tuple_of(c), reserved=sorted(reserved)) for c in callees
+        write_function(c, parameters=c.params, result=_tuple_of(c), reserved=reserved, objects=objects) for c in callees
     ]
     for kernel in kernels or ():
-        text = write_function(kernel, parameters=kernel.params, reserved=sorted(reserved), in_thread=True)
+        text = write_function(kernel, parameters=kernel.params, reserved=reserved, in_thread=True, objects=objects)
         text.decorate("@cuda.jit")
         texts.append(text)
     parameters, unpack = _parameters(reading, further)
     if instead:
         parameters = [p if isinstance(p, str) else instead.get(p, p) for p in parameters]
         unpack = [(instead.get(value, value), text) for value, text in unpack]
-    for kind in _namedtuples(reading):
-        module.objects[kind.__name__] = kind
     texts.append(
         write_function(
             main,
@@ -76,8 +78,9 @@ def write_module(
             parameters=[*parameters, *main.params[len(main.params) - len(rooms) :]],
             unpack=unpack,
             result=result,
-            reserved=sorted({*reserved, *module.objects}),
+            reserved=reserved,
             on_gpu=kernels is not None,
+            objects=objects,
         )
     )
     _put_together(module, texts, has_kernels=kernels is not None)
@@ -90,10 +93,13 @@ def write_kernels(name: str, kernels: Sequence[Function], host: Sequence[Functio
     module = Module(name)
     module.kernels = {k.name: tuple(p.type for p in k.params) for k in kernels}
     reserved = sorted([f.name for f in (*kernels, *host)])
-    texts = [write_function(f, parameters=f.params, result=_tuple_of(f), reserved=reserved) for f in host]
+    objects = name_objects((*kernels, *host), taken=reserved)
+    texts = [
+        write_function(f, parameters=f.params, result=_tuple_of(f), reserved=reserved, objects=objects) for f in host
+    ]
     for kernel in kernels:
         said = doc if kernel.name == name else ""
-        text = write_function(kernel, parameters=kernel.params, doc=said, reserved=reserved)
+        text = write_function(kernel, parameters=kernel.params, doc=said, reserved=reserved, objects=objects)
         text.decorate("@cuda.jit")
         texts.append(text)
     _put_together(module, texts, has_kernels=True)
@@ -111,11 +117,16 @@ def _put_together(module: Module, texts: Sequence[Text], *, has_kernels: bool) -
     for name in sorted(module.support, reverse=True):
         decorator = ["@cuda.jit(device=True)"] if has_kernels else []
         lines = ["", "", *decorator, *plain_source(support_function(name)), *lines]
-    imports = ["import math", ""] if any("math." in line for line in lines) else []
-    others = ["from numba import cuda"] if has_kernels else []
-    lines = [*imports, "import numpy as np", *others, *lines]
+    named = {name for name in ("math", "device") if any(_names(line, name) for line in lines)}
+    head = write_head(module.objects, math="math" in named, cuda=has_kernels, device=has_kernels and "device" in named)
+    lines = [*head, *lines]
     module.text = "\n".join(lines) + "\n"
     module.origins = (*(Origin() for _ in lines[len(origins) :]), *origins)
+
+
+def _names(line: str, module: str) -> bool:
+    """Whether the code of a line takes something of a module."""
+    return re.search(rf"\b{module}\.", line.partition("# ")[0]) is not None
 
 
 def nameable(reading: Reading) -> dict[str, Any]:

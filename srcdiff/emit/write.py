@@ -11,6 +11,7 @@ import numpy as np
 
 from srcdiff.diagnostics import Span
 from srcdiff.emit import texts
+from srcdiff.emit.head import Objects, name_objects, name_of, printer
 from srcdiff.emit.layout import Layout, lay_out
 from srcdiff.emit.naming import give_names, what_grows
 from srcdiff.ir.nodes import (
@@ -77,8 +78,8 @@ class Text:
     origins: list[Origin] = field(default_factory=list)
     """One for each line."""
     support: set[str] = field(default_factory=set)
-    objects: dict[str, Any] = field(default_factory=dict)
-    """Names in the text that stand for objects of the user, such as exception classes."""
+    objects: Objects = field(default_factory=dict)
+    """Those that it names."""
 
     def decorate(self, decorator: str) -> None:
         self.lines.insert(0, decorator)
@@ -95,22 +96,25 @@ def write_function(
     reserved: Sequence[str] = (),
     on_gpu: bool = False,
     in_thread: bool = False,
+    objects: Objects | None = None,
 ) -> Text:
     """`parameters` stand in the `def` line, `unpack` takes them apart, `result` is a template of what is returned.
 
-    `on_gpu` says that arrays are in the memory of a GPU, `in_thread` that a thread of it runs the function.
+    `on_gpu` says that arrays are in the memory of a GPU, `in_thread` that a thread of it runs the function. `objects`
+    are those that the function may name, by their names.
     """
     tuples = [p for p in parameters if isinstance(p, str)]
-    writer = _Writer(function, [*reserved, *tuples])
+    objects = name_objects([function], taken=reserved) if objects is None else objects
+    writer = _Writer(function, [*reserved, *tuples], objects)
     writer.arrays, writer.in_thread = "device" if on_gpu else "np", in_thread
     return writer.run(parameters, unpack, result, doc)
 
 
 class _Writer:
-    def __init__(self, function: Function, reserved: Sequence[str]) -> None:
-        self.function = function
+    def __init__(self, function: Function, reserved: Sequence[str], objects: Objects) -> None:
+        self.function, self.objects = function, objects
         self.layout: Layout = lay_out(function)
-        self.names = give_names(function, self.layout, reserved)
+        self.names = give_names(function, self.layout, {*reserved, *objects})
         self.text = Text()
         self.depth = 1
         self.seen: set[tuple[str, int]] = set()
@@ -341,19 +345,12 @@ class _Writer:
                 self.assign(
                     operation.out, f"copied({self.names_of(operation.array)}, {self.expression(operation.room)})"
                 )
-            case Alloc(place=place) if place:
-                shape = ", ".join(self.expression(s) for s in operation.shape)
-                kind = _kind(operation.out.array.dtype)
-                shape = shape if len(operation.shape) == 1 else f"({shape})"
-                self.assign(operation.out, f"cuda.{place}.array({shape}, np.{kind})")
             case Alloc():
                 self.assign(operation.out, self.alloc(operation))
             case Copy() if self.arrays != "np":
                 self.assign(operation.out, f"{self.arrays}.copy({self.names_of(operation.array)})")
             case Copy():
                 self.assign(operation.out, f"{self.names_of(operation.array)}.copy()")
-            case Coordinate():
-                self.assign(operation.out, operation.spelling)
             case BlockSum():
                 self.text.support.add("block_sum")
                 self.assign(operation.out, f"block_sum({self.expression(operation.value)})")
@@ -438,10 +435,10 @@ class _Writer:
 
     def alloc(self, operation: Alloc) -> str:
         dtype = operation.out.array.dtype
+        sizes = [self.expression(s) for s in operation.shape]
+        shape = sizes[0] if len(sizes) == 1 else f"({', '.join(sizes)})"
         if operation.place:
-            sizes = [self.expression(s) for s in operation.shape]
-            shape = sizes[0] if len(sizes) == 1 else f"({', '.join(sizes)})"
-            return f"cuda.{operation.place}.array({shape}, np.{'bool_' if dtype == 'bool' else dtype})"
+            return f"cuda.{operation.place}.array({shape}, np.{_kind(dtype)})"
         fill = self.layout.inlined.get(operation.fill) if operation.fill is not None else None
         known = fill.value if isinstance(fill, Const) else None
         if operation.fill is None:
@@ -454,8 +451,6 @@ class _Writer:
             maker, rest = "full", f", {self.expression(operation.fill)}"
         if operation.like is not None:
             return f"{self.arrays}.{maker}_like({self.expression(operation.like)}{rest})"
-        sizes = [self.expression(s) for s in operation.shape]
-        shape = sizes[0] if len(sizes) == 1 else f"({', '.join(sizes)})"
         kind = "" if dtype == "float64" else f", np.{_kind(dtype)}"
         if maker == "full" and not kind:
             kind = ", np.float64"
@@ -523,19 +518,23 @@ class _Writer:
             self.line(f"{self.names[operation.errors]}[0] = {operation.code}")
             self.line("return")
             return
-        name = operation.exception.__name__
-        self.text.objects[name] = operation.exception
+        name = self.named(operation.exception)
         if not operation.parts:
             self.line(f"raise {name}")
         elif not any(isinstance(p, Formatted) for p in operation.parts):
             self.line(f"raise {name}({', '.join(self.part(p, plain=True) for p in operation.parts)})")
         else:  # Numba formats no floats, but it calls the class with them
-            maker = texts.formatted(operation.exception)
-            self.text.objects[maker.__name__] = maker
+            maker = self.named(texts.formatted(operation.exception))
             layout = tuple(p.template if isinstance(p, Formatted) else None for p in operation.parts)
             given = [self.part(p) for p in operation.parts for p in (p.values if isinstance(p, Formatted) else (p,))]
             first = repr(layout[0] if len(layout) == 1 else layout)
-            self.line(f"raise {maker.__name__}({', '.join([first, *given])})")
+            self.line(f"raise {maker}({', '.join([first, *given])})")
+
+    def named(self, thing: Any) -> str:
+        """The name of an object, which the text needs."""
+        name = name_of(self.objects, thing)
+        self.text.objects[name] = thing
+        return name
 
     def part(self, part: Any, *, plain: bool = False) -> str:
         """An argument of `print` or of an exception; `plain` makes NumPy's numbers Python's."""
@@ -552,9 +551,8 @@ class _Writer:
             self.line(f"print({', '.join(self.part(p) for p in operation.parts)})")
             return
         (text,) = operation.parts
-        function = texts.print_flushed if operation.flush else texts.print_text
-        self.text.objects[function.__name__] = function
-        self.line(f"{function.__name__}({', '.join([repr(text.template), *(self.part(v) for v in text.values)])})")
+        name = self.named(printer(operation))
+        self.line(f"{name}({', '.join([repr(text.template), *(self.part(v) for v in text.values)])})")
 
     def stack(self, operation: NewStack | Push | Pop) -> None:
         """References are kept in a list, numbers in an array that is replaced by a larger one when it is full."""
@@ -626,8 +624,7 @@ class _Writer:
         if operation.count is not None:
             self.line(f"{self.names[operation.count]} = 0")
             last.append(f"{self.names[operation.count]} += 1")
-        moves = list(zip(operation.params, operation.body.yields, strict=False))
-        moves = moves[: len(operation.params)]
+        moves = list(zip(operation.params, operation.body.yields, strict=False))  # the last may say: leave the loop
         if operation.leaves:
             stop = operation.body.yields[-1]
             last += [] if self.is_false(stop) else [f"if {self.expression(stop)}:", "    break"]
@@ -670,9 +667,7 @@ def _kind(dtype: str) -> str:
 
 
 def literal(value: Any, out: Value) -> tuple[str, int]:
-    if isinstance(value, bool | np.bool_):
-        return str(bool(value)), ATOM
-    if out.type == BOOL:
+    if out.type == BOOL or isinstance(value, bool | np.bool_):
         return str(bool(value)), ATOM
     if out.type == INT:
         return str(int(value)), ATOM if value >= 0 else _UNARY_MINUS
