@@ -58,7 +58,7 @@ class Sizes:
         self.steps = 0
         parts = [self.length(kept.out, axis) for axis in range(kept.out.array.rank)]
         if kept.grows:
-            parts[0] = ("turns", ATOM)  # as many as the loop makes before it is left
+            parts[0] = ("iterations", ATOM)  # as many as the loop makes before it is left
         known = tuple(p for p in parts if p is not None)
         return Size(bytes_of(kept.out.array.dtype), known) if len(known) == len(parts) else None
 

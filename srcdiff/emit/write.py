@@ -58,6 +58,15 @@ from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack
 from srcdiff.library.calls import LIBRARY
 
 _UNARY_MINUS = 50
+_IN_PLACE = {
+    "add": "+=",
+    "subtract": "-=",
+    "multiply": "*=",
+    "divide": "/=",
+    "floor_divide": "//=",
+    "remainder": "%=",
+}
+"""Not powers: Numba looks for constant exponents, but not there."""
 _COMPARISONS = {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"}
 
 
@@ -202,6 +211,9 @@ class _Writer:
                 return f"{self.names_of(operation.array)}.shape[{operation.axis}]", ATOM
             case Coordinate():
                 return operation.spelling, ATOM
+            case Pop():
+                stack = self.names[operation.stack]
+                return f"{stack}[{stack}_top]", ATOM
         raise AssertionError(operation)
 
     def names_of(self, array: Value) -> str:
@@ -239,9 +251,7 @@ class _Writer:
     # -- statements --------------------------------------------------------------------------------------------------
 
     def block(self, block: Block) -> None:
-        visible = [
-            o for o in block.operations if not (o.defines() and all(v in self.layout.inlined for v in o.defines()))
-        ]
+        visible = [o for o in block.operations if not self.layout.is_inlined(o)]
         for k, operation in enumerate(visible):
             if isinstance(operation, Comment) and any(isinstance(o, Comment) for o in visible[k + 1 : k + 2]):
                 self.reversing = self.reversing or operation.text == "reverse sweep"
@@ -294,11 +304,10 @@ class _Writer:
 
     def assign_formula(self, name: str, operation: Operation) -> None:
         """`x = x + y` as `x += y`."""
-        signs = {"add": "+=", "subtract": "-="}
-        if isinstance(operation, Apply) and operation.primitive in signs:
+        if isinstance(operation, Apply) and operation.primitive in _IN_PLACE:
             first, second = operation.args
             if first not in self.layout.inlined and self.names[first] == name:
-                self.line(f"{name} {signs[operation.primitive]} {self.expression(second)}")
+                self.line(f"{name} {_IN_PLACE[operation.primitive]} {self.expression(second)}")
                 return
         self.line(f"{name} = {self.formula(operation)[0]}")
 
@@ -307,12 +316,15 @@ class _Writer:
 
     def user_comments(self, operation: Operation) -> None:
         """Comments of the user stand above the same statement here."""
-        span = operation.span
-        if span is None or self.reversing or (span.file, span.line) in self.seen:
-            return
-        self.seen.add((span.file, span.line))
-        for comment in span.comments:
+        for comment in self.comments_above(operation):
             self.line(comment)
+        if operation.span is not None and not self.reversing:
+            self.seen.add((operation.span.file, operation.span.line))
+
+    def comments_above(self, operation: Operation) -> tuple[str, ...]:
+        """Those that have not been written yet."""
+        span = operation.span
+        return () if span is None or self.reversing or (span.file, span.line) in self.seen else tuple(span.comments)
 
     def mirrored(self, operation: Operation) -> str:
         """What a block of the reverse sweep is the reverse of: the user's line."""
@@ -320,7 +332,7 @@ class _Writer:
             return ""
         return f"  # {operation.span.text.strip()}"
 
-    def statement(self, operation: Operation) -> None:
+    def statement(self, operation: Operation, keyword: str = "if") -> None:
         outer = self.own, self.around
         self.own, self.inside, self.keeps = operation.span, [], False
         if isinstance(operation, NewStack | Push | Pop):
@@ -328,7 +340,10 @@ class _Writer:
         if operation.blocks():
             self.around = operation.span
         self.user_comments(operation)
-        self.write(operation)
+        if isinstance(operation, If):
+            self.branch(operation, keyword)
+        else:
+            self.write(operation)
         self.own, self.around, self.stacked = *outer, None
 
     def write(self, operation: Operation) -> None:
@@ -381,8 +396,6 @@ class _Writer:
                 self.text.support.add(name)
                 array, size = self.names_of(operation.array), self.expression(operation.size)
                 self.assign(operation.out, f"{name}({array}, {size})")
-            case If():
-                self.branch(operation)
             case Loop():
                 self.loop(operation)
             case Custom():
@@ -424,10 +437,13 @@ class _Writer:
             self.line(f"cuda.atomic.add({self.names_of(operation.array)}, {at}, {self.expression(operation.value)})")
             return
         place = f"{self.names_of(operation.array)}[{self.indices(operation.indices)}]"
-        if not operation.adds:
-            self.line(f"{place} = {self.expression(operation.value)}")
-            return
         inner = self.layout.inlined.get(operation.value)
+        if not operation.adds:
+            if isinstance(inner, Apply) and inner.primitive in _IN_PLACE and self.expression(inner.args[0]) == place:
+                self.line(f"{place} {_IN_PLACE[inner.primitive]} {self.expression(inner.args[1])}")
+            else:
+                self.line(f"{place} = {self.expression(operation.value)}")
+            return
         if isinstance(inner, Apply) and inner.primitive == "negative":
             self.line(f"{place} -= {self.expression(inner.args[0])}")
         else:
@@ -583,22 +599,34 @@ class _Writer:
                 self.line(f"{top} += 1")
             case Pop():
                 self.line(f"{top} -= 1")
-                self.assign(operation.out, f"{name}[{top}]")
+                if operation.out not in self.layout.inlined:
+                    self.assign(operation.out, f"{name}[{top}]")
 
-    def branch(self, operation: If) -> None:
+    def branch(self, operation: If, keyword: str = "if") -> None:
         condition = self.expression(operation.condition)
         then = list(zip(operation.outs, operation.then.yields, strict=True))
         orelse = list(zip(operation.outs, operation.orelse.yields, strict=True))
         then_empty, else_empty = self.is_empty(operation.then, then), self.is_empty(operation.orelse, orelse)
         if then_empty and not else_empty:
-            self.line(f"if {self.negated(operation.condition)}:{self.mirrored(operation)}")
+            self.line(f"{keyword} {self.negated(operation.condition)}:{self.mirrored(operation)}")
             self.nested(operation.orelse, orelse)
             return
-        self.line(f"if {condition}:{self.mirrored(operation)}")
+        self.line(f"{keyword} {condition}:{self.mirrored(operation)}")
         self.nested(operation.then, then)
-        if not else_empty:
+        further = self.only_branch(operation.orelse, orelse)
+        if further is not None:
+            self.statement(further, "elif")
+        elif not else_empty:
             self.line("else:")
             self.nested(operation.orelse, orelse)
+
+    def only_branch(self, block: Block, moves: list[tuple[Value, Value]]) -> If | None:
+        """The branch that is all there is in a block, with no comment above it."""
+        visible = [o for o in block.operations if not self.layout.is_inlined(o)]
+        if len(visible) != 1 or not isinstance(visible[0], If) or self.comments_above(visible[0]):
+            return None
+        is_all = all(s not in self.layout.inlined and self.names[s] == self.names[t] for t, s in moves)
+        return visible[0] if is_all else None
 
     def negated(self, condition: Value) -> str:
         operation = self.layout.inlined.get(condition)
@@ -608,9 +636,7 @@ class _Writer:
         return f"not {text}" if strength > PRIMITIVES["logical_not"].strength else f"not ({text})"
 
     def is_empty(self, block: Block, moves: list[tuple[Value, Value]]) -> bool:
-        visible = [
-            o for o in block.operations if not (o.defines() and all(v in self.layout.inlined for v in o.defines()))
-        ]
+        visible = [o for o in block.operations if not self.layout.is_inlined(o)]
         if visible:
             return False
         noted = list(self.inside), self.keeps
@@ -632,7 +658,9 @@ class _Writer:
         if operation.bounds is not None:
             index = operation.index
             name = self.names[index] if index in self.layout.used and index is not None else "_"
-            self.line(f"for {name} in {self.range(operation.bounds)}:{self.mirrored(operation)}")
+            whole = self.counted_down(operation.bounds) if name == "_" else None
+            over = self.range(operation.bounds) if whole is None else f"range({self.expression(whole)})"
+            self.line(f"for {name} in {over}:{self.mirrored(operation)}")
         elif operation.test is not None and self.is_empty(operation.test, []):
             self.line(f"while {self.expression(operation.test.yields[0])}:")
         else:
@@ -649,6 +677,15 @@ class _Writer:
     def is_false(self, value: Value) -> bool:
         operation = self.layout.inlined.get(value)
         return isinstance(operation, Const) and operation.value is False
+
+    def counted_down(self, bounds: Sequence[Value]) -> Value | None:
+        """The `n` of `range(n - 1, -1, -1)`."""
+        first, stop, step = (self.layout.inlined.get(b) for b in bounds)
+        if not isinstance(first, Apply) or first.primitive != "subtract" or first.args[1] not in self.layout.inlined:
+            return None
+        one = self.layout.inlined[first.args[1]]
+        values = [o.value if isinstance(o, Const) else None for o in (one, stop, step)]
+        return first.args[0] if values == [1, -1, -1] else None
 
     def range(self, bounds: Sequence[Value]) -> str:
         start, stop, step = (self.expression(b) for b in bounds)

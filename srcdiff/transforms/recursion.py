@@ -10,6 +10,7 @@ from srcdiff.diagnostics import DifferentiationError, Problem
 from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.nodes import Block, Call, Function, Value, walk
 from srcdiff.ir.types import FLOAT, Array, is_float
+from srcdiff.ir.words import own_name
 from srcdiff.transforms.reverse import Reverse, copied_first
 from srcdiff.transforms.shadows import list_storage
 
@@ -56,7 +57,7 @@ def adjoints_of_callees(callees: Sequence[Function]) -> tuple[dict[str, Any], tu
 def _seed(result: Value) -> Value:
     """The parameter for the adjoint of a result."""
     type_ = result.type if isinstance(result.type, Array) else FLOAT
-    return Value(type_, f"{result.name or 'result'}_bar".replace("%", ""))
+    return Value(type_, f"{own_name(result) or 'result'}_bar")
 
 
 def _adjoint(callee: Function, known: dict[str, Any]) -> Function:

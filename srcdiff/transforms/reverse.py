@@ -74,7 +74,9 @@ def count_turns(block: Block) -> Block:
             case If():
                 operation = replace(operation, then=count_turns(operation.then), orelse=count_turns(operation.orelse))
             case Loop():
-                count = operation.count if operation.counted or operation.count is not None else Value(INT, "turns")
+                count = (
+                    operation.count if operation.counted or operation.count is not None else Value(INT, "iterations")
+                )
                 operation = replace(operation, body=count_turns(operation.body), count=count)
         operations.append(operation)
     return Block(tuple(operations), block.yields)

@@ -166,7 +166,7 @@ def test_counter_that_is_not_read_is_an_underscore():
             x = x * x
         return x
 
-    assert printed(repeated, 2.0, 3) == ["for _ in range(n):", "    x = x * x", "return x"]
+    assert printed(repeated, 2.0, 3) == ["for _ in range(n):", "    x *= x", "return x"]
 
 
 def test_swapped_variables_are_assigned_at_once():
@@ -343,7 +343,9 @@ def test_loads_of_two_elements_that_are_swapped_stay_in_front_of_both_stores():
         ("x + (y - z)", "x += y - z"),
         ("x - (y - z) * (y + z)", "x -= (y - z) * (y + z)"),
         ("x + y - z", "x = x + y - z"),
-        ("x * y", "x = x * y"),
+        ("x * y", "x *= y"),
+        ("x / (y + z)", "x /= y + z"),
+        ("x ** 2", "x = x ** 2"),
         ("y - x", "x = y - x"),
     ],
 )
