@@ -37,7 +37,7 @@ def give_names(function: Function, layout: Layout, reserved: Iterable[str]) -> d
             classes.merge(operation.array, operation.out)
         elif isinstance(operation, Custom):
             for param, argument in zip(operation.params, operation.args, strict=True):
-                classes.merge(param, argument)
+                classes.merge(argument, param, of_names=True)
     return _Namer(function, layout, classes, {*RESERVED, *reserved}).run()
 
 
@@ -57,11 +57,14 @@ class _Classes:
     def of(self, value: Value) -> list[Value]:
         return self.members.setdefault(self.find(value), [self.find(value)])
 
-    def merge(self, a: Value, b: Value) -> None:
+    def merge(self, a: Value, b: Value, *, of_names: bool = False) -> None:
+        """Let the sets of two values be one, if they can; `of_names` says that they may have different names."""
         if a in self.layout.inlined or b in self.layout.inlined or a.type != b.type:
             return
         first, second = self.find(a), self.find(b)
-        if first is second or len({*map(own_name, (*self.of(first), *self.of(second)))} - {""}) > 1:
+        if first is second:
+            return
+        if not of_names and len({*map(own_name, (*self.of(first), *self.of(second)))} - {""}) > 1:
             return  # what the user calls by two names has two
         if any(self.overlap(x, y) for x in self.of(first) for y in self.of(second)):
             return
