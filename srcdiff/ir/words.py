@@ -44,6 +44,8 @@ Definition = Callable[[Value], Operation | None]
 
 def own_name(value: Value) -> str:
     """The name that a value was given, if it was."""
+    if value.type == BOOL and value.name == "%choice":
+        return "condition"
     return _OWN.get(value.name, value.name.strip("_") and value.name.lstrip("%"))
 
 
@@ -52,8 +54,10 @@ def words_for(value: Value, definition: Definition, *, places: bool = True) -> s
 
     An element of an array is called by the array and, if `places` are wanted, by its indices.
     """
-    found = own_name(value) or _Words(definition, places).of(value)
-    return found if own_name(value) or len(found) <= _LONGEST else ""
+    if own_name(value):
+        return own_name(value)
+    found = _Words(definition, places).of(value)
+    return found if found.isidentifier() and len(found) <= _LONGEST else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import srcdiff
 from srcdiff.emit import support
 from srcdiff.emit.write import literal, write_function
 from srcdiff.ir.builder import Builder
-from srcdiff.ir.nodes import Block, Function, Loop, Value
+from srcdiff.ir.nodes import Block, Function, If, Loop, Value
 from srcdiff.ir.primitives import BROUGHT_ALONG
 from srcdiff.ir.types import BOOL, FLOAT, FLOAT32, INT, Array, Scalar
 from srcdiff.rules import special
@@ -526,3 +526,14 @@ def test_division_in_place_by_zero_is_infinite(backend: str) -> None:
 
 def test_text_is_the_same_each_time() -> None:
     assert len({srcdiff.source(left_early, 0.3, 9) for _ in range(3)}) == 1
+
+
+def test_constant_is_no_name() -> None:
+    out = Value(FLOAT32)
+    build = Builder()
+    cast = build.cast(build.const(0.0), FLOAT32)
+    build.add(If(Value(BOOL, "c"), Block((), (cast,)), Block((), (cast,)), (out,)))
+    operations = tuple(build.operations)
+    function = Function("f", (operations[-1].condition,), Block(operations, (out, cast)))  # type: ignore[attr-defined]
+
+    assert [line.strip() for line in written(function)][1] == "t = np.float32(0.0)"
