@@ -24,7 +24,7 @@ import numpy as np
 from srcdiff.analyses.symbolic_shapes import lengths_of
 from srcdiff.ir.nodes import Alloc, Apply, Const, Copy, Dim, Function, Library, Reshape, Transpose, Value
 from srcdiff.ir.primitives import ATOM, PRIMITIVES
-from srcdiff.ir.types import Array
+from srcdiff.ir.types import Array, bytes_of
 from srcdiff.library.blas_lapack import LIBRARY
 
 _MOST = 12  # operations in a formula: longer ones tell nothing
@@ -58,9 +58,9 @@ class Sizes:
         self.steps = 0
         parts = [self.length(kept.out, axis) for axis in range(kept.out.array.rank)]
         if kept.grows:
-            parts[0] = ("turns", ATOM)  # as many as the loop makes before it is left
+            parts[0] = ("iterations", ATOM)  # as many as the loop makes before it is left
         known = tuple(p for p in parts if p is not None)
-        return Size(np.dtype(kept.out.array.dtype).itemsize, known) if len(known) == len(parts) else None
+        return Size(bytes_of(kept.out.array.dtype), known) if len(known) == len(parts) else None
 
     def length(self, array: Value, axis: int) -> tuple[str, int] | None:
         """The length of an axis, and how tightly its text binds."""

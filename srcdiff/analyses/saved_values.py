@@ -32,10 +32,9 @@ from srcdiff.ir.nodes import (
     Value,
 )
 from srcdiff.ir.primitives import PRIMITIVES
-from srcdiff.ir.types import Array, Scalar
+from srcdiff.ir.types import Array, Scalar, bytes_of
 
 _PER_LOOP = 100.0  # how many turns a loop is taken to make, when costs are compared
-_BYTES = {"float64": 8.0, "float32": 4.0, "int64": 8.0, "bool": 1.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +139,9 @@ class Planner:
         turns = _PER_LOOP ** len(loops)
         if any(not loop.counted for loop in loops):
             turns *= 1.3  # a stack that grows
-        return turns * (self.cost_of_reference(value) if isinstance(value.type, Array) else _BYTES[value.scalar.dtype])
+        return turns * (
+            self.cost_of_reference(value) if isinstance(value.type, Array) else bytes_of(value.scalar.dtype)
+        )
 
     def cost_of_reference(self, value: Value) -> float:
         """What the turns make anew are rows, and found by their number; other references are kept in a list."""

@@ -130,7 +130,9 @@ def _holds_floats(description: Description) -> bool:
 
 def _measured(found: Explanation, asked: _Asked) -> Explanation:
     """With the sizes that show only when the gradient runs."""
-    missing = [k for k in found.kept if k.nbytes is None and k.formula.endswith("turns") and "sizes" not in k.formula]
+    missing = [
+        k for k in found.kept if k.nbytes is None and k.formula.endswith("iterations") and "sizes" not in k.formula
+    ]
     if asked.derivative.mode != "reverse" or not missing:
         return found
     sizes = {(f"kept_{k.variable}", k.span): k.nbytes for k in asked.derivative.report(*asked.arguments).kept}

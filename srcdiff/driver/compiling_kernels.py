@@ -22,7 +22,7 @@ from srcdiff.frontend.guards import ChangedError, Watch
 from srcdiff.frontend.statements import read
 from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.nodes import Coordinate, Formatted, Function, Program, Value, walk
-from srcdiff.ir.types import FLOAT, Array
+from srcdiff.ir.types import FLOAT, Array, bytes_of
 from srcdiff.passes.manager import look, run
 from srcdiff.pipeline import KERNEL_PASSES
 
@@ -172,7 +172,7 @@ class CompiledKernel:
             rooms |= lacking
 
     def refuse_too_much(self, shapes: dict[Value, tuple[int, ...]], device: Device, threads: int) -> None:
-        needed = sum(int(np.prod(s)) * np.dtype(p.array.dtype).itemsize for p, s in shapes.items())
+        needed = sum(int(np.prod(s)) * bytes_of(p.array.dtype) for p, s in shapes.items())
         free = device.free_memory()
         if free is not None and needed > free:
             each = needed // threads

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from srcdiff.ir.aliasing import Sites, points_to, written_sites
 from srcdiff.ir.nodes import (
+    Alloc,
     Apply,
     Barrier,
     Block,
@@ -17,15 +19,19 @@ from srcdiff.ir.nodes import (
     Function,
     Load,
     Loop,
+    NewStack,
     Operation,
+    Pop,
+    Push,
     Store,
     Value,
     walk,
 )
-from srcdiff.ir.types import INT
+from srcdiff.ir.types import INT, Array
 
 _LONGEST = 16  # operations in one expression; longer ones get a name in between
 _LONGEST_SUM = 6  # the same, for a sum that more is added to
+_LONGEST_DERIVATIVE = 2  # the same, for a derivative of what has a name
 _LONGEST_TWICE = 3  # the same, for what is written more than once
 
 
@@ -45,6 +51,11 @@ class Layout:
     """Where an operation starts and, if it has blocks, ends."""
     used: set[Value] = field(default_factory=set)
 
+    def is_inlined(self, operation: Operation) -> bool:
+        """Whether the operation is no statement; to pop a value is one, wherever the value stands."""
+        values = operation.defines()
+        return bool(values) and not isinstance(operation, Pop) and all(v in self.inlined for v in values)
+
 
 def lay_out(function: Function) -> Layout:
     layout = Layout()
@@ -63,6 +74,10 @@ class _Inline:
         self.function, self.layout = function, layout
         self.sites: dict[Value, Sites] = points_to(function)
         self.uses: dict[Value, int] = {}
+        stored = [o for o in walk(function.body) if isinstance(o, Alloc | NewStack)]
+        self.kept = {o.out.name for o in stored if o.keeps is not None}
+        """The names of arrays and stacks of kept values."""
+        self.added_to: set[Value] = set()
         self.operations: tuple[Operation, ...] = ()
         """Those of the block that is being laid out."""
         self.definition = {v: o for o in walk(function.body) for v in o.defines()}
@@ -98,7 +113,7 @@ class _Inline:
             elif self.may_stand_inside(operation, users):
                 out = operation.defines()[0]
                 last = max(evaluated[j] for j in users[out])
-                if isinstance(operation, Load) and not self.unchanged(operation, written[k + 1 : last]):
+                if not self.is_same_until(operation, operations[k + 1 : last], written[k + 1 : last]):
                     continue
                 evaluated[k] = last
                 chosen[out] = k
@@ -112,9 +127,26 @@ class _Inline:
         for out, k in sorted(chosen.items(), key=lambda item: item[1]):
             operation = operations[k]
             size[out] = 1 + sum(size.get(v, 0) for v in operation.uses() if v in self.layout.inlined)
-            longest = _LONGEST if self.uses[out] == 1 else _LONGEST_TWICE
-            if size[out] <= (_LONGEST_SUM if out.name else longest):
+            if size[out] <= self.longest(out):
                 self.layout.inlined[out] = operation
+
+    def longest(self, out: Value) -> int:
+        if out.name:
+            return _LONGEST_SUM if out in self.added_to else _LONGEST_DERIVATIVE
+        return _LONGEST if self.uses[out] == 1 else _LONGEST_TWICE
+
+    def is_same_until(
+        self, operation: Operation, between: Sequence[Operation], written: list[set[Value] | None]
+    ) -> bool:
+        """Whether the operation means the same where its value is used."""
+        match operation:
+            case Load():
+                return self.unchanged(operation, written)
+            case Pop():
+                return self.is_top(operation, between)
+            case Apply() if operation.out.name and operation.out not in self.added_to:
+                return all(w == set() for w in written)  # else what it is computed from would be kept in its place
+        return True
 
     def unchanged(self, load: Load, written: list[set[Value] | None]) -> bool:
         memory = self.sites.get(load.array, frozenset((load.array,)))
@@ -134,14 +166,25 @@ class _Inline:
         return found
 
     def may_stand_inside(self, operation: Operation, users: dict[Value, list[int]]) -> bool:
-        if not isinstance(operation, Apply | Load) or (operation.out.name and not self.is_added_to(operation, users)):
+        if isinstance(operation, Pop) and isinstance(operation.out.type, Array):
+            return False
+        if not isinstance(operation, Apply | Load | Pop):
+            return False
+        if self.is_added_to(operation, users):
+            self.added_to.add(operation.out)
+        elif operation.out.name and not self.is_passing(operation, users):
             return False
         here, everywhere = len(users.get(operation.out, ())), self.uses.get(operation.out, 0)
         if here != everywhere or here == 0:
             return False
         return here == 1 or (isinstance(operation, Load) and here <= 4)
 
-    def is_added_to(self, operation: Apply | Load, users: dict[Value, list[int]]) -> bool:
+    def is_top(self, pop: Pop, following: Sequence[Operation]) -> bool:
+        """Whether nothing is pushed or popped until the value is used."""
+        inside = [i for o in following for b in o.blocks() for i in walk(b)]
+        return not any(isinstance(o, Push | Pop) and o.stack is pop.stack for o in (*following, *inside))
+
+    def is_added_to(self, operation: Apply | Load | Pop, users: dict[Value, list[int]]) -> bool:
         """Whether a derivative is one that more is added to, under the same name: `x_bar = x_bar + s + t`."""
         out = operation.out
         if not isinstance(operation, Apply) or operation.primitive not in _SUMS or not out.name.endswith(_DERIVATIVES):
@@ -151,6 +194,25 @@ class _Inline:
             isinstance(o, Apply) and o.primitive in _SUMS and o.args[0] is out and o.out.name == out.name
             for o in following
         )
+
+    def is_passing(self, operation: Apply | Load | Pop, users: dict[Value, list[int]]) -> bool:
+        """Whether a derivative, or a kept value, is used once, by a statement of the same block."""
+        out = operation.out
+        if not (out.name.endswith(_DERIVATIVES) or self.is_kept(operation)) or self.uses.get(out) != 1:
+            return False
+        if len(users.get(out, ())) != 1:
+            return False
+        (k,) = users[out]
+        return k < len(self.operations) and not self.operations[k].blocks()
+
+    def is_kept(self, operation: Operation) -> bool:
+        """Whether it reads what the forward sweep has kept, which has a name that says so."""
+        match operation:
+            case Load():
+                return operation.array.name in self.kept
+            case Pop():
+                return operation.stack.name in self.kept
+        return False
 
     def is_size(self, operation: Operation) -> bool:
         """The length of an axis, or a variable plus a constant: as short as a name, and the same everywhere."""
@@ -183,7 +245,7 @@ class _Segments:
     def number(self, block: Block) -> None:
         start = self.tick()
         for operation in block.operations:
-            if not self.is_inlined(operation):
+            if not self.layout.is_inlined(operation):
                 begin = self.tick()
                 if isinstance(operation, Loop):
                     self.tick()  # the variables are set before the range is evaluated
@@ -193,9 +255,6 @@ class _Segments:
                 self.layout.positions[operation] = (begin, end)
         self.layout.ranges[block] = (start, self.tick())
 
-    def is_inlined(self, operation: Operation) -> bool:
-        return bool(operation.defines()) and all(v in self.layout.inlined for v in operation.defines())
-
     def block(self, block: Block) -> dict[Value, float]:
         """Record what lives inside the block; gives what must be alive when it starts, and until where in it."""
         _, end = self.layout.ranges[block]
@@ -203,7 +262,7 @@ class _Segments:
         for value in block.yields:
             self.use(value, end, last)
         for operation in reversed(block.operations):
-            if not self.is_inlined(operation):
+            if not self.layout.is_inlined(operation):
                 self.operation(operation, last)
         return last
 
@@ -226,7 +285,8 @@ class _Segments:
             self.loop(operation, begin, end, last)
             return
         for value in operation.defines():
-            self.define(value, end, last)
+            if value not in self.layout.inlined:
+                self.define(value, end, last)
         for inner in operation.blocks():
             start, _ = self.layout.ranges[inner]
             needed = self.block(inner)

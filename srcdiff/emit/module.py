@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from srcdiff.diagnostics import Span, printable
 from srcdiff.emit import support
 from srcdiff.emit.formatting import PRINTERS, formatted
+from srcdiff.emit.head import name_objects, write_head
 from srcdiff.emit.spelling import NUMPY, Spelling
 from srcdiff.emit.write import Origin, Text, write_function
 from srcdiff.frontend.abstract_values import Abstract, Items, List, Record, Static, Tuple
@@ -57,11 +59,13 @@ def write_module(
     """
     module = Module(main.name, rooms=rooms, kept_elsewhere=kept_elsewhere((main, *callees)))
     module.kernels = {k.name: tuple(p.type for p in k.params) for k in kernels}
-    reserved = {c.name for c in callees} | {main.name, *module.kernels}
+    reserved = sorted({c.name for c in callees} | {main.name, *module.kernels})
+    module.objects = {kind.__name__: kind for kind in _namedtuples(reading)}
+    objects = name_objects((*callees, *kernels, main), module.objects.values(), reserved)
     texts: list[Text] = [
-        write_function(c, parameters=c.params, result=_tuple_of(c), reserved=sorted(reserved)) for c in callees
+        write_function(c, parameters=c.params, result=_tuple_of(c), reserved=reserved, objects=objects) for c in callees
     ]
-    in_kernel: dict[str, Any] = {"reserved": sorted(reserved), "spelling": spelling, "on_host": False}
+    in_kernel: dict[str, Any] = {"reserved": reserved, "objects": objects, "spelling": spelling, "on_host": False}
     for kernel in kernels:
         text = write_function(kernel, parameters=kernel.params, in_thread=True, **in_kernel)
         text.decorate(spelling.kernel)
@@ -70,8 +74,6 @@ def write_module(
     if instead:
         parameters = [p if isinstance(p, str) else instead.get(p, p) for p in parameters]
         unpack = [(instead.get(value, value), text) for value, text in unpack]
-    for kind in _namedtuples(reading):
-        module.objects[kind.__name__] = kind
     texts.append(
         write_function(
             main,
@@ -79,7 +81,8 @@ def write_module(
             parameters=[*parameters, *main.params[len(main.params) - len(rooms) :]],
             unpack=unpack,
             result=result,
-            reserved=sorted({*reserved, *module.objects}),
+            reserved=reserved,
+            objects=objects,
             spelling=spelling,
         )
     )
@@ -95,12 +98,14 @@ def write_kernels(
     module = Module(name)
     module.kernels = {k.name: tuple(p.type for p in k.params) for k in kernels}
     reserved = sorted([f.name for f in (*kernels, *host)])
-    texts = [write_function(f, parameters=f.params, result=_tuple_of(f), reserved=reserved) for f in host]
+    objects = name_objects((*kernels, *host), taken=reserved)
+    texts = [
+        write_function(f, parameters=f.params, result=_tuple_of(f), reserved=reserved, objects=objects) for f in host
+    ]
     for kernel in kernels:
         said = doc if kernel.name == name else ""
-        text = write_function(
-            kernel, parameters=kernel.params, doc=said, reserved=reserved, spelling=spelling, on_host=False
-        )
+        in_kernel: dict[str, Any] = {"reserved": reserved, "objects": objects, "spelling": spelling, "on_host": False}
+        text = write_function(kernel, parameters=kernel.params, doc=said, **in_kernel)
         text.decorate(spelling.kernel)
         texts.append(text)
     _put_together(module, texts, spelling)
@@ -118,10 +123,15 @@ def _put_together(module: Module, texts: Sequence[Text], spelling: Spelling) -> 
     for name in sorted(module.support, reverse=True):
         decorator = [spelling.device_function] if spelling.device_function else []
         lines = ["", "", *decorator, *plain_source(support_function(name, spelling)), *lines]
-    imports = ["import math", ""] if any("math." in line for line in lines) else []
-    lines = [*imports, "import numpy as np", *spelling.imports, *lines]
+    named = {name for name in ("math", spelling.arrays) if any(_names(line, name) for line in lines)}
+    lines = [*write_head(module.objects, named, spelling), *lines]
     module.text = "\n".join(lines) + "\n"
     module.origins = (*(Origin() for _ in lines[len(origins) :]), *origins)
+
+
+def _names(line: str, module: str) -> bool:
+    """Whether the code of a line takes something of a module."""
+    return re.search(rf"\b{module}\.", line.partition("# ")[0]) is not None
 
 
 def nameable(reading: Reading) -> dict[str, Any]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from srcdiff.emit.layout import Layout
-from srcdiff.ir.nodes import Custom, Function, Grow, If, Loop, Value, walk
+from srcdiff.ir.nodes import Custom, Function, Grow, If, Load, Loop, Store, Value, walk
 from srcdiff.ir.primitives import RESERVED
-from srcdiff.ir.types import Stack
+from srcdiff.ir.types import INT, Stack
+from srcdiff.ir.words import own_name, plain_words, words_for
 
 _GROWN = {(1, 0): "grown", (2, 0): "more_rows", (2, 1): "wider_rows", (3, 0): "more_planes"}
 
@@ -23,7 +24,7 @@ def give_names(function: Function, layout: Layout, reserved: Iterable[str]) -> d
     for operation in walk(function.body):
         if isinstance(operation, Loop):
             for k, param in enumerate(operation.params):
-                for other in (operation.body.yields[k], operation.outs[k], operation.inits[k]):
+                for other in (operation.outs[k], operation.body.yields[k], operation.inits[k]):
                     classes.merge(param, other)
         elif isinstance(operation, If):
             for k, out in enumerate(operation.outs):
@@ -33,7 +34,7 @@ def give_names(function: Function, layout: Layout, reserved: Iterable[str]) -> d
             classes.merge(operation.array, operation.out)
         elif isinstance(operation, Custom):
             for param, argument in zip(operation.params, operation.args, strict=True):
-                classes.merge(param, argument)
+                classes.merge(argument, param, of_names=True)
     return _Namer(function, layout, classes, {*RESERVED, *reserved}).run()
 
 
@@ -53,12 +54,15 @@ class _Classes:
     def of(self, value: Value) -> list[Value]:
         return self.members.setdefault(self.find(value), [self.find(value)])
 
-    def merge(self, a: Value, b: Value) -> None:
+    def merge(self, a: Value, b: Value, *, of_names: bool = False) -> None:
+        """Let the sets of two values be one, if they can; `of_names` says that they may have different names."""
         if a in self.layout.inlined or b in self.layout.inlined or a.type != b.type:
             return
         first, second = self.find(a), self.find(b)
         if first is second:
             return
+        if not of_names and len({*map(own_name, (*self.of(first), *self.of(second)))} - {""}) > 1:
+            return  # what the user calls by two names has two
         if any(self.overlap(x, y) for x in self.of(first) for y in self.of(second)):
             return
         self.members[first] = self.of(first) + self.of(second)
@@ -72,6 +76,12 @@ class _Classes:
 class _Namer:
     def __init__(self, function: Function, layout: Layout, classes: _Classes, taken: set[str]) -> None:
         self.function, self.layout, self.classes, self.taken = function, layout, classes, taken
+        operations = list(walk(function.body))
+        self.definition = {v: o for o in operations if not o.blocks() for v in o.defines()}
+        self.counters = {o.index for o in operations if isinstance(o, Loop) and o.index is not None}
+        self.indices = {i for o in operations if isinstance(o, Load | Store) for i in o.indices}
+        self.given = {own_name(v) for o in operations for v in (*o.defines(), *o.inner())}
+        self.given |= {own_name(p) for p in function.params}
         self.names: dict[Value, str] = {}
         self.users: dict[str, list[list[Value]]] = {}
 
@@ -86,8 +96,7 @@ class _Namer:
 
     def name_class(self, value: Value, of_parameter: bool = False) -> None:
         members = self.classes.of(value)
-        named = [m.name for m in members if m.name.strip("_") and not m.name.startswith("%")]
-        hint = value.name if of_parameter and value.name else named[0] if named else "t"
+        hint = value.name if of_parameter and value.name else self.hint(members)
         name, number = hint, 0
         while name in self.taken or not self.free(name, members) or not self.has_room(name, value):
             number += 1
@@ -97,6 +106,23 @@ class _Namer:
         self.users.setdefault(name, []).append(members)
         for member in members:
             self.names[member] = name
+
+    def hint(self, members: list[Value]) -> str:
+        """The name that one of them was given, or what all of them are."""
+        given = [own_name(m) for m in members if own_name(m)]
+        if given:
+            return given[0]
+        if not self.counters.isdisjoint(members):
+            return self.unused("step", "iteration")
+        described = {words_for(m, self.definition.get) for m in members}
+        if len(described) == 1 and "" not in described:
+            return described.pop()
+        is_index = members[0].type == INT and not self.indices.isdisjoint(members)
+        return self.unused(*(("index", "position") if is_index else plain_words(members[0])))
+
+    def unused(self, *words: str) -> str:
+        """The first of them that the user gave to nothing, or the last."""
+        return next((word for word in words if word not in self.given), words[-1])
 
     def has_room(self, name: str, value: Value) -> bool:
         """A stack has a second variable, for its top."""

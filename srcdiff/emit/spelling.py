@@ -18,6 +18,8 @@ class Spelling:
 
     arrays: str = "np"
     """What makes the arrays of the host's code, and takes views of them."""
+    array_maker: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+    """Lines that import what `arrays` is made of, and lines that make it; NumPy is imported in any case."""
     imports: tuple[str, ...] = ()
     """Lines below `import numpy as np`."""
     kernel: str = ""

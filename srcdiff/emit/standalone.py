@@ -24,6 +24,7 @@ import numpy as np
 
 from srcdiff.diagnostics import NotExportedError
 from srcdiff.emit import formatting
+from srcdiff.emit.head import name_of
 from srcdiff.emit.module import Module, plain_source
 from srcdiff.frontend.abstract_values import Abstract, Description, Items, List, Record, Static, Stored, Tuple
 from srcdiff.frontend.nested_derivatives import Reading
@@ -76,7 +77,7 @@ def write_standalone(x: Exported) -> str:
     x.names = {*x.module.functions, *x.module.objects, *x.signature.parameters, *x.parameters, "np", "math", "numba"}
     inner = _free(x, f"_{x.name}")
     body = re.sub(rf"\bdef {re.escape(x.module.name)}\(", f"def {inner}(", x.module.text)
-    body = re.sub(r"\A(import [^\n]*\n|\n)*", "", body)
+    body = re.sub(r"\A.*?(?=^def |^@)", "", body, flags=re.MULTILINE | re.DOTALL)  # the head of the file is another
     if x.decorator:
         body = re.sub(r"^def ", "@compiled\ndef ", body, flags=re.MULTILINE)
     constants = {o.value: _free(x, o.value.name) for o in x.reading.outside}
@@ -138,10 +139,9 @@ def _definition(name: str, thing: Any, x: Exported, body: str) -> list[str]:
     if getattr(builtins, name, None) is thing or not re.search(rf"\b{name}\b", body):
         return []
     if isinstance(thing, type) and formatting.is_formatted(thing):
-        base = thing.__base__
-        assert base is not None
+        base = name_of(x.module.objects, thing.__base__)
         by_parts = f"raise {name}((" in body
-        return [*_definition(base.__name__, base, x, base.__name__), *_formatted(name, base.__name__, by_parts)]
+        return [*_definition(base, thing.__base__, x, base), *_formatted(name, base, by_parts)]
     if thing in formatting.PRINTERS:
         return _printer(name, thing, compiled=bool(x.decorator))
     if isinstance(thing, type) and hasattr(thing, "_fields"):
@@ -186,6 +186,8 @@ def _shared_by(definitions: Sequence[str]) -> list[str]:
 
 def _source_of(name: str, thing: Any) -> list[str]:
     """The text of a class of the user."""
+    if thing.__name__ != name:
+        raise NotExportedError(f"two classes are called `{thing.__name__}`")
     try:
         lines = textwrap.dedent(inspect.getsource(thing)).rstrip().split("\n")
     except (OSError, TypeError):

@@ -11,6 +11,7 @@ import numpy as np
 
 from srcdiff.diagnostics import Span
 from srcdiff.emit import formatting
+from srcdiff.emit.head import Objects, name_objects, name_of, printer
 from srcdiff.emit.layout import Layout, lay_out
 from srcdiff.emit.naming import give_names, what_grows
 from srcdiff.emit.spelling import NUMPY, Spelling
@@ -58,6 +59,15 @@ from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack
 from srcdiff.library.blas_lapack import LIBRARY
 
 _UNARY_MINUS = 50
+_IN_PLACE = {
+    "add": "+=",
+    "subtract": "-=",
+    "multiply": "*=",
+    "divide": "/=",
+    "floor_divide": "//=",
+    "remainder": "%=",
+}
+"""Not powers: Numba looks for constant exponents, but not there."""
 _COMPARISONS = {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"}
 
 
@@ -78,8 +88,8 @@ class Text:
     origins: list[Origin] = field(default_factory=list)
     """One for each line."""
     support: set[str] = field(default_factory=set)
-    objects: dict[str, Any] = field(default_factory=dict)
-    """Names in the text that stand for objects of the user, such as exception classes."""
+    objects: Objects = field(default_factory=dict)
+    """Those that it names."""
 
     def decorate(self, decorator: str) -> None:
         self.lines.insert(0, decorator)
@@ -97,22 +107,25 @@ def write_function(
     spelling: Spelling = NUMPY,
     on_host: bool = True,
     in_thread: bool = False,
+    objects: Objects | None = None,
 ) -> Text:
     """`parameters` stand in the `def` line, `unpack` takes them apart, `result` is a template of what is returned.
 
-    `on_host` says that its arrays are made by the host, `in_thread` that a thread of a GPU runs the function.
+    `on_host` says that its arrays are made by the host, `in_thread` that a thread of a GPU runs the function. `objects`
+    are those that the function may name, by their names.
     """
     tuples = [p for p in parameters if isinstance(p, str)]
-    writer = _Writer(function, [*reserved, *tuples], spelling)
+    objects = name_objects([function], taken=reserved) if objects is None else objects
+    writer = _Writer(function, [*reserved, *tuples], objects, spelling)
     writer.arrays, writer.in_thread = spelling.arrays if on_host else "np", in_thread
     return writer.run(parameters, unpack, result, doc)
 
 
 class _Writer:
-    def __init__(self, function: Function, reserved: Sequence[str], spelling: Spelling) -> None:
-        self.function, self.spelling = function, spelling
+    def __init__(self, function: Function, reserved: Sequence[str], objects: Objects, spelling: Spelling) -> None:
+        self.function, self.objects, self.spelling = function, objects, spelling
         self.layout: Layout = lay_out(function)
-        self.names = give_names(function, self.layout, reserved)
+        self.names = give_names(function, self.layout, {*reserved, *objects})
         self.text = Text()
         self.depth = 1
         self.seen: set[tuple[str, int]] = set()
@@ -200,6 +213,9 @@ class _Writer:
                 return f"{self.names_of(operation.array)}.shape[{operation.axis}]", ATOM
             case Coordinate():
                 return self.spelling.coordinates[operation.kind][operation.axis], ATOM
+            case Pop():
+                stack = self.names[operation.stack]
+                return f"{stack}[{stack}_top]", ATOM
         raise AssertionError(operation)
 
     def names_of(self, array: Value) -> str:
@@ -237,9 +253,7 @@ class _Writer:
     # -- statements --------------------------------------------------------------------------------------------------
 
     def block(self, block: Block) -> None:
-        visible = [
-            o for o in block.operations if not (o.defines() and all(v in self.layout.inlined for v in o.defines()))
-        ]
+        visible = [o for o in block.operations if not self.layout.is_inlined(o)]
         for k, operation in enumerate(visible):
             if isinstance(operation, Comment) and any(isinstance(o, Comment) for o in visible[k + 1 : k + 2]):
                 self.reversing = self.reversing or operation.text == "reverse sweep"
@@ -292,11 +306,10 @@ class _Writer:
 
     def assign_formula(self, name: str, operation: Operation) -> None:
         """`x = x + y` as `x += y`."""
-        signs = {"add": "+=", "subtract": "-="}
-        if isinstance(operation, Apply) and operation.primitive in signs:
+        if isinstance(operation, Apply) and operation.primitive in _IN_PLACE:
             first, second = operation.args
             if first not in self.layout.inlined and self.names[first] == name:
-                self.line(f"{name} {signs[operation.primitive]} {self.expression(second)}")
+                self.line(f"{name} {_IN_PLACE[operation.primitive]} {self.expression(second)}")
                 return
         self.line(f"{name} = {self.formula(operation)[0]}")
 
@@ -305,12 +318,15 @@ class _Writer:
 
     def user_comments(self, operation: Operation) -> None:
         """Comments of the user stand above the same statement here."""
-        span = operation.span
-        if span is None or self.reversing or (span.file, span.line) in self.seen:
-            return
-        self.seen.add((span.file, span.line))
-        for comment in span.comments:
+        for comment in self.comments_above(operation):
             self.line(comment)
+        if operation.span is not None and not self.reversing:
+            self.seen.add((operation.span.file, operation.span.line))
+
+    def comments_above(self, operation: Operation) -> tuple[str, ...]:
+        """Those that have not been written yet."""
+        span = operation.span
+        return () if span is None or self.reversing or (span.file, span.line) in self.seen else tuple(span.comments)
 
     def mirrored(self, operation: Operation) -> str:
         """What a block of the reverse sweep is the reverse of: the user's line."""
@@ -318,7 +334,7 @@ class _Writer:
             return ""
         return f"  # {operation.span.text.strip()}"
 
-    def statement(self, operation: Operation) -> None:
+    def statement(self, operation: Operation, keyword: str = "if") -> None:
         outer = self.own, self.around
         self.own, self.inside, self.keeps = operation.span, [], False
         if isinstance(operation, NewStack | Push | Pop):
@@ -326,7 +342,10 @@ class _Writer:
         if operation.blocks():
             self.around = operation.span
         self.user_comments(operation)
-        self.write(operation)
+        if isinstance(operation, If):
+            self.branch(operation, keyword)
+        else:
+            self.write(operation)
         self.own, self.around, self.stacked = *outer, None
 
     def write(self, operation: Operation) -> None:
@@ -343,12 +362,6 @@ class _Writer:
                 self.assign(
                     operation.out, f"copied({self.names_of(operation.array)}, {self.expression(operation.room)})"
                 )
-            case Alloc(place=place) if place:
-                shape = ", ".join(self.expression(s) for s in operation.shape)
-                dtype = _kind(operation.out.array.dtype)
-                shape = shape if len(operation.shape) == 1 else f"({shape})"
-                text = self.spelling.thread_array.format(place=place, shape=shape, dtype=dtype)
-                self.assign(operation.out, text)
             case Alloc():
                 self.assign(operation.out, self.alloc(operation))
             case Copy() if self.arrays != "np":
@@ -385,8 +398,6 @@ class _Writer:
                 self.text.support.add(name)
                 array, size = self.names_of(operation.array), self.expression(operation.size)
                 self.assign(operation.out, f"{name}({array}, {size})")
-            case If():
-                self.branch(operation)
             case Loop():
                 self.loop(operation)
             case Custom():
@@ -428,10 +439,13 @@ class _Writer:
             self.line(self.spelling.atomic_add.format(array=array, index=at, value=value))
             return
         place = f"{self.names_of(operation.array)}[{self.indices(operation.indices)}]"
-        if not operation.adds:
-            self.line(f"{place} = {self.expression(operation.value)}")
-            return
         inner = self.layout.inlined.get(operation.value)
+        if not operation.adds:
+            if isinstance(inner, Apply) and inner.primitive in _IN_PLACE and self.expression(inner.args[0]) == place:
+                self.line(f"{place} {_IN_PLACE[inner.primitive]} {self.expression(inner.args[1])}")
+            else:
+                self.line(f"{place} = {self.expression(operation.value)}")
+            return
         if isinstance(inner, Apply) and inner.primitive == "negative":
             self.line(f"{place} -= {self.expression(inner.args[0])}")
         else:
@@ -439,6 +453,10 @@ class _Writer:
 
     def alloc(self, operation: Alloc) -> str:
         dtype = operation.out.array.dtype
+        sizes = [self.expression(s) for s in operation.shape]
+        shape = sizes[0] if len(sizes) == 1 else f"({', '.join(sizes)})"
+        if operation.place:
+            return self.spelling.thread_array.format(place=operation.place, shape=shape, dtype=_kind(dtype))
         fill = self.layout.inlined.get(operation.fill) if operation.fill is not None else None
         known = fill.value if isinstance(fill, Const) else None
         if operation.fill is None:
@@ -451,8 +469,6 @@ class _Writer:
             maker, rest = "full", f", {self.expression(operation.fill)}"
         if operation.like is not None:
             return f"{self.arrays}.{maker}_like({self.expression(operation.like)}{rest})"
-        sizes = [self.expression(s) for s in operation.shape]
-        shape = sizes[0] if len(sizes) == 1 else f"({', '.join(sizes)})"
         kind = "" if dtype == "float64" else f", np.{_kind(dtype)}"
         if maker == "full" and not kind:
             kind = ", np.float64"
@@ -521,19 +537,23 @@ class _Writer:
             self.line(f"{self.names[operation.errors]}[0] = {operation.code}")
             self.line("return")
             return
-        name = operation.exception.__name__
-        self.text.objects[name] = operation.exception
+        name = self.named(operation.exception)
         if not operation.parts:
             self.line(f"raise {name}")
         elif not any(isinstance(p, Formatted) for p in operation.parts):
             self.line(f"raise {name}({', '.join(self.part(p, plain=True) for p in operation.parts)})")
         else:  # Numba formats no floats, but it calls the class with them
-            maker = formatting.formatted(operation.exception)
-            self.text.objects[maker.__name__] = maker
+            maker = self.named(formatting.formatted(operation.exception))
             layout = tuple(p.template if isinstance(p, Formatted) else None for p in operation.parts)
             given = [self.part(p) for p in operation.parts for p in (p.values if isinstance(p, Formatted) else (p,))]
             first = repr(layout[0] if len(layout) == 1 else layout)
-            self.line(f"raise {maker.__name__}({', '.join([first, *given])})")
+            self.line(f"raise {maker}({', '.join([first, *given])})")
+
+    def named(self, thing: Any) -> str:
+        """The name of an object, which the text needs."""
+        name = name_of(self.objects, thing)
+        self.text.objects[name] = thing
+        return name
 
     def part(self, part: Any, *, plain: bool = False) -> str:
         """An argument of `print` or of an exception; `plain` makes NumPy's numbers Python's."""
@@ -550,9 +570,8 @@ class _Writer:
             self.line(f"print({', '.join(self.part(p) for p in operation.parts)})")
             return
         (text,) = operation.parts
-        function = formatting.print_flushed if operation.flush else formatting.print_text
-        self.text.objects[function.__name__] = function
-        self.line(f"{function.__name__}({', '.join([repr(text.template), *(self.part(v) for v in text.values)])})")
+        name = self.named(printer(operation))
+        self.line(f"{name}({', '.join([repr(text.template), *(self.part(v) for v in text.values)])})")
 
     def stack(self, operation: NewStack | Push | Pop) -> None:
         """References are kept in a list, numbers in an array that is replaced by a larger one when it is full."""
@@ -583,22 +602,34 @@ class _Writer:
                 self.line(f"{top} += 1")
             case Pop():
                 self.line(f"{top} -= 1")
-                self.assign(operation.out, f"{name}[{top}]")
+                if operation.out not in self.layout.inlined:
+                    self.assign(operation.out, f"{name}[{top}]")
 
-    def branch(self, operation: If) -> None:
+    def branch(self, operation: If, keyword: str = "if") -> None:
         condition = self.expression(operation.condition)
         then = list(zip(operation.outs, operation.then.yields, strict=True))
         orelse = list(zip(operation.outs, operation.orelse.yields, strict=True))
         then_empty, else_empty = self.is_empty(operation.then, then), self.is_empty(operation.orelse, orelse)
         if then_empty and not else_empty:
-            self.line(f"if {self.negated(operation.condition)}:{self.mirrored(operation)}")
+            self.line(f"{keyword} {self.negated(operation.condition)}:{self.mirrored(operation)}")
             self.nested(operation.orelse, orelse)
             return
-        self.line(f"if {condition}:{self.mirrored(operation)}")
+        self.line(f"{keyword} {condition}:{self.mirrored(operation)}")
         self.nested(operation.then, then)
-        if not else_empty:
+        further = self.only_branch(operation.orelse, orelse)
+        if further is not None:
+            self.statement(further, "elif")
+        elif not else_empty:
             self.line("else:")
             self.nested(operation.orelse, orelse)
+
+    def only_branch(self, block: Block, moves: list[tuple[Value, Value]]) -> If | None:
+        """The branch that is all there is in a block, with no comment above it."""
+        visible = [o for o in block.operations if not self.layout.is_inlined(o)]
+        if len(visible) != 1 or not isinstance(visible[0], If) or self.comments_above(visible[0]):
+            return None
+        is_all = all(s not in self.layout.inlined and self.names[s] == self.names[t] for t, s in moves)
+        return visible[0] if is_all else None
 
     def negated(self, condition: Value) -> str:
         operation = self.layout.inlined.get(condition)
@@ -608,9 +639,7 @@ class _Writer:
         return f"not {text}" if strength > PRIMITIVES["logical_not"].strength else f"not ({text})"
 
     def is_empty(self, block: Block, moves: list[tuple[Value, Value]]) -> bool:
-        visible = [
-            o for o in block.operations if not (o.defines() and all(v in self.layout.inlined for v in o.defines()))
-        ]
+        visible = [o for o in block.operations if not self.layout.is_inlined(o)]
         if visible:
             return False
         noted = list(self.inside), self.keeps
@@ -624,8 +653,7 @@ class _Writer:
         if operation.count is not None:
             self.line(f"{self.names[operation.count]} = 0")
             last.append(f"{self.names[operation.count]} += 1")
-        moves = list(zip(operation.params, operation.body.yields, strict=False))
-        moves = moves[: len(operation.params)]
+        moves = list(zip(operation.params, operation.body.yields, strict=False))  # the last may say: leave the loop
         if operation.leaves:
             stop = operation.body.yields[-1]
             last += [] if self.is_false(stop) else [f"if {self.expression(stop)}:", "    break"]
@@ -633,7 +661,9 @@ class _Writer:
         if operation.bounds is not None:
             index = operation.index
             name = self.names[index] if index in self.layout.used and index is not None else "_"
-            self.line(f"for {name} in {self.range(operation.bounds)}:{self.mirrored(operation)}")
+            whole = self.counted_down(operation.bounds) if name == "_" else None
+            over = self.range(operation.bounds) if whole is None else f"range({self.expression(whole)})"
+            self.line(f"for {name} in {over}:{self.mirrored(operation)}")
         elif operation.test is not None and self.is_empty(operation.test, []):
             self.line(f"while {self.expression(operation.test.yields[0])}:")
         else:
@@ -650,6 +680,15 @@ class _Writer:
     def is_false(self, value: Value) -> bool:
         operation = self.layout.inlined.get(value)
         return isinstance(operation, Const) and operation.value is False
+
+    def counted_down(self, bounds: Sequence[Value]) -> Value | None:
+        """The `n` of `range(n - 1, -1, -1)`."""
+        first, stop, step = (self.layout.inlined.get(b) for b in bounds)
+        if not isinstance(first, Apply) or first.primitive != "subtract" or first.args[1] not in self.layout.inlined:
+            return None
+        one = self.layout.inlined[first.args[1]]
+        values = [o.value if isinstance(o, Const) else None for o in (one, stop, step)]
+        return first.args[0] if values == [1, -1, -1] else None
 
     def range(self, bounds: Sequence[Value]) -> str:
         start, stop, step = (self.expression(b) for b in bounds)
@@ -668,9 +707,7 @@ def _kind(dtype: str) -> str:
 
 
 def literal(value: Any, out: Value) -> tuple[str, int]:
-    if isinstance(value, bool | np.bool_):
-        return str(bool(value)), ATOM
-    if out.type == BOOL:
+    if out.type == BOOL or isinstance(value, bool | np.bool_):
         return str(bool(value)), ATOM
     if out.type == INT:
         return str(int(value)), ATOM if value >= 0 else _UNARY_MINUS

@@ -881,8 +881,8 @@ class Environment(Shapes):
                 stops = self.apply("greater", number, self.const(0))
                 yields += [number, stops]
             inits.append(self.const(GOES_ON))
-            params.append(Value(INT, "exit"))
-            out_code = Value(INT, "exit")
+            params.append(Value(INT, "exit_code"))
+            out_code = Value(INT, "exit_code")
             outs.append(out_code)
         test_block = None
         if attempt.test is not None:
@@ -896,7 +896,7 @@ class Environment(Shapes):
                 test_block,
                 Block(tuple(attempt.operations), tuple(yields)),
                 tuple(outs),
-                Value(INT, "turns"),
+                Value(INT, "iterations"),
                 leaves,
                 span=self.span,
             )

@@ -11,8 +11,6 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from srcdiff.analyses.kept_sizes import Sizes
 from srcdiff.analyses.reach import Cut, reach, reaches, reason
 from srcdiff.analyses.structure import structure_of
@@ -22,7 +20,8 @@ from srcdiff.frontend.nested_derivatives import Reading
 from srcdiff.frontend.signatures import type_text
 from srcdiff.inspect.terminal import amount, painted, wants_colour
 from srcdiff.ir.nodes import Alloc, NewStack, Value, walk
-from srcdiff.ir.types import Array, Stack, is_float
+from srcdiff.ir.types import Array, Stack, bytes_of, is_float
+from srcdiff.ir.words import WORDS
 from srcdiff.passes.compilation import Compilation
 from srcdiff.passes.requested import chosen_values, outputs_of
 
@@ -59,7 +58,7 @@ class Kept:
     """Its name; empty for a part of an expression."""
     span: Span
     formula: str
-    """How many bytes, as an expression in the arguments; `turns`, `sizes` and `calls` show only when it runs."""
+    """How many bytes, as an expression in the arguments; `iterations`, `sizes` and `calls` show only when it runs."""
     nbytes: int | None
     """The same for the arguments that were given."""
     storage: str
@@ -217,15 +216,18 @@ def _unknown_size(operation: Alloc | NewStack) -> str:
     """The formula for what is known only when it runs."""
     type_ = operation.out.type.element if isinstance(operation.out.type, Stack) else operation.out.type
     assert not isinstance(type_, Stack)
-    factors = [str(np.dtype(type_.dtype).itemsize)]
+    factors = [str(bytes_of(type_.dtype))]
     factors += ["sizes"] if isinstance(type_, Array) else []
-    factors += ["turns"] if isinstance(operation, NewStack) else []
+    factors += ["iterations"] if isinstance(operation, NewStack) else []
     return " * ".join(factors)
 
 
 def _user_name(name: str, span: Span | None) -> str:
-    """The name, if it is one of the user's: what a library function calls its arguments says nothing to them."""
-    return name if span is not None and name in _identifiers(span.file, span.function) else ""
+    """The name, if it is made of the user's: what a library function calls its arguments says nothing to them."""
+    known = frozenset() if span is None else _identifiers(span.file, span.function)
+    parts = name.split("_")
+    is_made_of_theirs = all(p in known or p in WORDS for p in parts) and any(p in known for p in parts)
+    return name if name in known or is_made_of_theirs else ""
 
 
 @functools.lru_cache(maxsize=64)

@@ -64,6 +64,11 @@ def element_type(array: Array) -> Scalar:
     return INT
 
 
+def bytes_of(dtype: str) -> int:
+    """How much memory one number takes."""
+    return np.dtype(dtype).itemsize
+
+
 def is_kept_by(array: Array, type_: Scalar) -> bool:
     """Whether a load from the array gives what was stored, if that is of this type: short integers wrap around."""
     return type_.dtype == array.dtype

@@ -54,6 +54,7 @@ from srcdiff.ir.nodes import (
     Value,
 )
 from srcdiff.ir.types import FLOAT, INT, Array, Scalar, element_type, is_float
+from srcdiff.ir.words import own_name
 from srcdiff.library.blas_lapack import LIBRARY
 from srcdiff.passes.custom_adjoints import adjoint_values, named, reads_parameters, require_shape
 from srcdiff.rules import derivative_rule
@@ -261,9 +262,10 @@ class Adjoint:
     def index_again(self, loop: MirrorLoop, at: Mirror) -> Value:
         if loop.loop.counted:
             return loop.index
-        assert loop.loop.bounds is not None
+        assert loop.loop.bounds is not None and loop.loop.index is not None
         start, _, step = (self.value(b, at) for b in loop.loop.bounds)
-        return self.builder.apply("add", start, self.builder.apply("multiply", loop.index, step))
+        distance = self.builder.apply("multiply", loop.index, step)
+        return self.builder.apply("add", start, distance, name=own_name(loop.loop.index))
 
     def recomputed(self, operation: Operation | Formula, value: Value, at: Mirror) -> Value:
         if isinstance(operation, Formula):
@@ -668,8 +670,15 @@ class Adjoint:
 
     # -- loops -------------------------------------------------------------------------------------------------------
 
+    def name_of_index(self, loop: Loop) -> str:
+        """The user's name, where the index takes the same values; else it counts the iterations."""
+        if loop.index is None or loop.bounds is None:
+            return "iteration"
+        start, _, step = (self.structure.constants.get(b) for b in loop.bounds)
+        return loop.index.name if loop.counted or (start, step) == (0, 1) else "iteration"
+
     def reverse_loop(self, operation: Loop, mirror: Mirror) -> None:
-        index = Value(INT, operation.index.name if operation.index is not None and operation.counted else "turn")
+        index = Value(INT, self.name_of_index(operation))
         inner = Mirror(operation.body, mirror, MirrorLoop(operation, index))
         assert inner.loop is not None
         slots = [k for k in range(len(operation.params)) if self.carries_adjoint(operation, k)]
@@ -913,12 +922,15 @@ class Adjoint:
 
 
 def bar(value: Value) -> str:
-    return f"{value.name}_bar" if value.name and not value.name.startswith("%") else ""
+    name = own_name(value) or ("array" if isinstance(value.type, Array) else "")
+    return f"{name}_bar" if name else ""
 
 
 def turn_number(builder: Builder, index: Value, bounds: tuple[Value, ...]) -> Value:
     """Which turn of `range(start, stop, step)` the index belongs to."""
     start, _, step = bounds
-    offset = builder.apply("subtract", index, start)
     known = builder.constants.get(step)
+    if known == -1:
+        return builder.apply("subtract", start, index)
+    offset = builder.apply("subtract", index, start)
     return offset if known == 1 else builder.apply("floor_divide", offset, step)

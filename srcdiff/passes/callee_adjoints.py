@@ -11,6 +11,7 @@ from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.clone import fresh
 from srcdiff.ir.nodes import Block, Call, Function, Value, walk
 from srcdiff.ir.types import FLOAT, Array, is_float
+from srcdiff.ir.words import own_name
 from srcdiff.passes.reverse_mode import Reversal, copied_first
 from srcdiff.passes.shadows import list_storage
 
@@ -55,7 +56,7 @@ def reversals_of_callees(callees: Sequence[Function]) -> tuple[dict[str, Any], l
 def _seed(result: Value) -> Value:
     """The parameter for the adjoint of a result."""
     type_ = result.type if isinstance(result.type, Array) else FLOAT
-    return Value(type_, f"{result.name or 'result'}_bar".replace("%", ""))
+    return Value(type_, f"{own_name(result) or 'result'}_bar")
 
 
 def _reversal(callee: Function, known: dict[str, Any]) -> Reversal:

@@ -39,6 +39,7 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.types import INT, Array, Scalar, Stack
+from srcdiff.ir.words import words_for
 from srcdiff.passes.adjoint import Storage, turn_number
 from srcdiff.passes.array_expansion import early_shape, write_rows
 
@@ -133,9 +134,7 @@ class Keeper:
         return [o for o in self.structure.top.operations if self.structure.start[o] < limit]
 
     def name(self, value: Value) -> str:
-        definition = self.structure.definition.get(value)
-        hint = value.name or (definition.array.name if isinstance(definition, Load) else "")
-        return f"kept_{hint.strip('%') or 'value'}"
+        return f"kept_{words_for(value, self.structure.definition.get, places=False) or 'value'}"
 
     def new_storage(self, value: Value, loops: list[Loop]) -> Storage:
         statement = self.structure.top_statement(self.structure.home[value])

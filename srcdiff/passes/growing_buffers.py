@@ -205,7 +205,7 @@ class _Lowering:
         carried = (*params, *self.renewed(arrays), left)
         before = dict(self.now)
         with build.block() as body:
-            most = self.smaller(total, build.apply("add", first, few))
+            most = self.smaller(total, build.apply("add", first, few), "end")
             for group in self.groups(filled):
                 self.make_longer(group, most)
             begin, end = (build.apply("add", start, build.apply("multiply", n, step)) for n in (first, most))
@@ -213,7 +213,7 @@ class _Lowering:
             outs = self.chunk(inner, [a for a in arrays if a not in filled])
             yields = (*outs[: len(params)], *(self.now[a] for a in arrays), outs[-1], outs[-1])
         self.now = before
-        outs = (loop.count or Value(INT, "turns"), *loop.outs, *self.renewed(arrays), Value(BOOL, "left"))
+        outs = (loop.count or Value(INT, "iterations"), *loop.outs, *self.renewed(arrays), Value(BOOL, "left"))
         done, around = Block(tuple(body), yields), (build.const(0), total, few)
         build.add(Loop(first, around, carried, inits, None, done, outs, leaves=True, span=loop.span))
 
@@ -254,9 +254,9 @@ class _Lowering:
         outs = tuple(self.renewed(arrays))
         build.branch(is_short, Block(tuple(operations), longer), Block((), before), outs)
 
-    def smaller(self, a: Value, b: Value) -> Value:
-        return self.builder.apply("where", self.builder.apply("less", a, b), a, b)
+    def smaller(self, a: Value, b: Value, name: str = "") -> Value:
+        return self.builder.apply("where", self.builder.apply("less", a, b), a, b, name=name)
 
 
 def _counting() -> tuple[Value]:
-    return (Value(INT, "turns"),)
+    return (Value(INT, "iterations"),)

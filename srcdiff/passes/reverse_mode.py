@@ -173,7 +173,8 @@ def _counting(block: Block) -> Block:
             case If():
                 operation = replace(operation, then=_counting(operation.then), orelse=_counting(operation.orelse))
             case Loop():
-                count = operation.count if operation.counted or operation.count is not None else Value(INT, "turns")
+                is_known = operation.counted or operation.count is not None
+                count = operation.count if is_known else Value(INT, "iterations")
                 operation = replace(operation, body=_counting(operation.body), count=count)
         operations.append(operation)
     return Block(tuple(operations), block.yields)

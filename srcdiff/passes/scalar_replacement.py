@@ -44,6 +44,8 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.types import INT, Array, element_type, is_kept_by
+from srcdiff.ir.words import element as element_name
+from srcdiff.ir.words import own_name
 
 Access = Load | Store
 Key = tuple[Value, tuple[Value, ...]]
@@ -146,8 +148,8 @@ class _Registers:
         return list(found.values())
 
     def name(self, array: Value, indices: tuple[Value, ...]) -> str:
-        place = "".join(str(self.structure.constants.get(i, i.name)) for i in indices)
-        return f"{array.name}_{place}" if place.isidentifier() or place.isalnum() else array.name
+        places = [str(self.structure.constants.get(i, own_name(i))) for i in indices]
+        return element_name(array.name, places) or array.name
 
     def outside(self, value: Value, loop: Loop) -> bool:
         """Whether a value is the same in every turn, and can be had before the loop."""

@@ -48,6 +48,7 @@ from srcdiff.ir.nodes import (
     View,
 )
 from srcdiff.ir.types import FLOAT, Array, Stack, Type, is_float
+from srcdiff.ir.words import own_name
 from srcdiff.library.blas_lapack import LIBRARY
 from srcdiff.passes.custom_adjoints import named, require_shape, tangent_values
 from srcdiff.rules import derivative_rule
@@ -91,7 +92,7 @@ def tangent_name(name: str) -> str:
 def dot_of(value: Value) -> Value:
     """A new value for a tangent: a number is as wide as can be, an array is like the array."""
     type_: Type = value.type if isinstance(value.type, Array | Stack) else FLOAT
-    return Value(type_, f"{value.name}_dot" if value.name and not value.name.startswith("%") else "")
+    return Value(type_, f"{own_name(value)}_dot" if own_name(value) else "")
 
 
 class Tangent:

@@ -10,7 +10,7 @@ import pytest
 from numba import cuda, float32, float64
 
 import srcdiff
-from srcdiff.backends.python import interpreter
+from srcdiff.backends.python.interpreter import interpreter
 from srcdiff.cuda import kernel
 from tests.cuda.programs import PROGRAMS, Program
 
@@ -139,16 +139,16 @@ def test_source_of_the_adjoint() -> None:
         "@cuda.jit",
         "def stencil_adjoint(x, y, x_bar, y_bar):",
         "    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x",
-        "    t = i > 0 and i < x.shape[0] - 1",
-        "    if t:",
+        "    condition = i > 0 and i < x.shape[0] - 1",
+        "    if condition:",
         "        # forward sweep",
         "        y[i] = x[i - 1] * x[i] + np.sin(x[i + 1])",
         "        # reverse sweep",
-        "        t_1 = y_bar[i]",
+        "        y_bar_i = y_bar[i]",
         "        y_bar[i] = 0.0",
-        "        cuda.atomic.add(x_bar, i + 1, t_1 * np.cos(x[i + 1]))",
-        "        cuda.atomic.add(x_bar, i, t_1 * x[i - 1])",
-        "        cuda.atomic.add(x_bar, i - 1, t_1 * x[i])",
+        "        cuda.atomic.add(x_bar, i + 1, y_bar_i * np.cos(x[i + 1]))",
+        "        cuda.atomic.add(x_bar, i, y_bar_i * x[i - 1])",
+        "        cuda.atomic.add(x_bar, i - 1, y_bar_i * x[i])",
     ]
 
 

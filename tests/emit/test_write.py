@@ -16,7 +16,7 @@ from srcdiff.backends.cuda import thread_routines
 from srcdiff.emit import support
 from srcdiff.emit.write import literal, write_function
 from srcdiff.ir.builder import Builder
-from srcdiff.ir.nodes import Block, Function, Loop, Value
+from srcdiff.ir.nodes import Block, Function, If, Loop, Value
 from srcdiff.ir.primitives import BROUGHT_ALONG
 from srcdiff.ir.types import BOOL, FLOAT, FLOAT32, INT, Array, Scalar
 from srcdiff.rules import special
@@ -167,7 +167,7 @@ def test_counter_that_is_not_read_is_an_underscore():
             x = x * x
         return x
 
-    assert printed(repeated, 2.0, 3) == ["for _ in range(n):", "    x = x * x", "return x"]
+    assert printed(repeated, 2.0, 3) == ["for _ in range(n):", "    x *= x", "return x"]
 
 
 def test_swapped_variables_are_assigned_at_once():
@@ -345,7 +345,9 @@ def test_loads_of_two_elements_that_are_swapped_stay_in_front_of_both_stores():
         ("x + (y - z)", "x += y - z"),
         ("x - (y - z) * (y + z)", "x -= (y - z) * (y + z)"),
         ("x + y - z", "x = x + y - z"),
-        ("x * y", "x = x * y"),
+        ("x * y", "x *= y"),
+        ("x / (y + z)", "x /= y + z"),
+        ("x ** 2", "x = x ** 2"),
         ("y - x", "x = y - x"),
     ],
 )
@@ -391,3 +393,149 @@ def test_array_parameter_is_written_by_its_indices():
     function = Function("f", (a, i), Block(tuple(builder.operations), ()))
 
     assert written(function) == ["def f(a, i):", "    a[1, i] -= a[i, 0]"]
+
+
+# ------------------------------------------------------------------------------------------------------ names of values
+
+
+def adjoint_text(function: Callable[..., Any], *arguments: Any) -> str:
+    """The text of the function for value and gradient."""
+    text = srcdiff.source(function, *arguments)
+    return text[text.index(f"def {function.__name__}_value_and_grad(") :]
+
+
+def swing(start: float, steps: int) -> float:
+    angle, speed = start, 0.0
+    for _ in range(steps):
+        speed -= 0.1 * math.sin(angle)
+        angle += 0.1 * speed
+    return angle * math.sin(angle)
+
+
+def damped(x: float, rate: float, steps: int) -> float:
+    for _ in range(steps):
+        x += rate * x * (1.0 - math.tanh(x))
+    return x
+
+
+def root(a: float) -> float:
+    y = 1.0
+    while abs(y * y - a) > 1e-6:
+        y = 0.5 * (y + a / y)
+    return y
+
+
+def left_early(x: float, n: int) -> float:
+    total = 0.0
+    for i in range(2, n):
+        total += math.sin(i * x)
+        if total > 1.0:
+            break
+    return total
+
+
+def test_variable_keeps_its_name_where_it_starts_as_another() -> None:
+    text = adjoint_text(swing, 0.3, 10)
+
+    assert "    angle = start\n" in text
+    assert "        angle += 0.1 * speed\n" in text
+
+
+def test_kept_value_is_called_by_what_it_holds() -> None:
+    text = adjoint_text(damped, 0.3, 0.1, 10)
+
+    assert "kept_tanh_x[step] = tanh_x" in text
+    assert "kept_rate_times_x[step] = rate_times_x" in text
+    assert "kept_value" not in text
+
+
+def test_length_counter_and_temporary_have_names_of_their_own() -> None:
+    text = adjoint_text(damped, 0.3, 0.1, 10)
+
+    assert "trip_count = len(range(steps))" in text
+    assert "for step in range(steps):" in text
+    assert "turn" not in text.replace("return", "")
+
+
+def test_temporary_has_another_name_than_a_variable_of_the_user() -> None:
+    def hidden(w: np.ndarray, n: int) -> float:
+        total = 0.0
+        for t in range(n):
+            total += (w[t] * 0.3 - 0.1) * (w[t] * 0.3 - 0.1)
+        return total
+
+    text = adjoint_text(hidden, np.ones(3), 3)
+
+    assert "t_1" not in text
+    assert "value = w[t] * 0.3 - 0.1" in text
+
+
+def test_kept_value_that_is_used_once_stands_in_place() -> None:
+    text = adjoint_text(swing, 0.3, 10)
+
+    assert "np.cos(kept_angle[step])" in text
+
+
+def test_loop_that_is_left_early_is_reversed_over_its_own_counter() -> None:
+    text = adjoint_text(left_early, 0.3, 9)
+
+    assert "for iteration in range(iterations):  # for i in range(2, n):" in text
+    assert "        i = 2 + iteration\n" in text
+
+
+def test_counter_of_the_reverse_sweep_that_is_not_read_runs_forwards() -> None:
+    assert "for _ in range(iterations):  # while abs(y * y - a) > 1e-6:" in adjoint_text(root, 2.0)
+
+
+def test_branch_in_an_else_is_an_elif(tmp_path: Path) -> None:
+    text = (
+        "def f(x):\n    if x > 1.0:\n        y = x\n    elif x > 0.0:\n        y = x * x\n    else:\n        y = -x\n"
+    )
+    text += "    return y\n"
+
+    assert [line for line in printed(function_of(text, tmp_path), 1.0) if "if" in line] == [
+        "if x > 1.0:",
+        "elif x > 0.0:",
+    ]
+
+
+def test_comment_above_a_branch_in_an_else_stays_with_it(tmp_path: Path) -> None:
+    text = "def f(x):\n    if x > 1.0:\n        y = x\n    else:\n        # small\n        if x > 0.0:\n"
+    text += "            y = x * x\n        else:\n            y = -x\n    return y\n"
+    lines = printed(function_of(text, tmp_path), 1.0)
+
+    assert lines[lines.index("    # small") - 1] == "else:"
+    assert lines[lines.index("    # small") + 1] == "    if x > 0.0:"
+
+
+@pytest.mark.parametrize("backend", ["python", "numba"])
+def test_division_in_place_by_zero_is_infinite(backend: str) -> None:
+    def halved(x: float, n: int) -> float:
+        for k in range(n):
+            x /= k
+        return x
+
+    def divided(a: np.ndarray, n: int) -> float:
+        for k in range(n):
+            a[k] /= k
+        return a[0]
+
+    assert "x /= " in srcdiff.source(halved, 1.0, 2, mode="primal")
+    assert "a[k] /= " in srcdiff.source(divided, np.ones(2), 2, mode="primal")
+    assert srcdiff.value_and_grad(halved, backend=backend)(1.0, 2) == (math.inf, math.inf)
+    assert srcdiff.value_and_grad(divided, backend=backend)(np.ones(2), 2)[0] == math.inf
+
+
+def test_text_is_the_same_each_time() -> None:
+    assert len({srcdiff.source(left_early, 0.3, 9) for _ in range(3)}) == 1
+
+
+def test_constant_is_no_name() -> None:
+    out = Value(FLOAT32)
+    build = Builder()
+    cast = build.cast(build.const(0.0), FLOAT32)
+    build.add(If(Value(BOOL, "c"), Block((), (cast,)), Block((), (cast,)), (out,)))
+    operations = tuple(build.operations)
+    function = Function("f", (operations[-1].condition,), Block(operations, (out, cast)))  # type: ignore[attr-defined]
+
+    assert [line.strip() for line in written(function)][1] == "t = np.float32(0.0)"

@@ -67,7 +67,7 @@ def test_counters_in_step_are_one() -> None:
     text = source(counted_until, 0.6)
 
     assert "tries" not in text
-    assert "turns" not in text
+    assert "iterations" not in text
 
 
 def test_what_an_element_holds_is_not_stored_again() -> None:

@@ -28,6 +28,7 @@ _NAMES = {
 
 CUDA = Spelling(
     arrays="device",
+    array_maker=(("from srcdiff.backends.cuda.device import Device",), ("device = Device()",)),
     imports=("from numba import cuda",),
     kernel="@cuda.jit",
     device_function="@cuda.jit(device=True)",

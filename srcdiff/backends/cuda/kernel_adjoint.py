@@ -127,7 +127,7 @@ def count_turns_over_grid(function: Function) -> Function:
                 builder.operations = operations
                 length = builder.apply("range_length", *operation.bounds)
                 bounds = (builder.const(0), length, builder.const(1))
-                turn, way = Value(INT, "turn"), Value(INT)
+                turn, way = Value(INT, "iteration"), Value(INT)
                 first: list[Operation] = []
                 if operation.index is not None:
                     first = [Apply(way, "multiply", (turn, step)), Apply(operation.index, "add", (start, way))]

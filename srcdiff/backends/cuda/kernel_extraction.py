@@ -54,11 +54,9 @@ from srcdiff.ir.nodes import (
     View,
     walk,
 )
-from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Stack, is_float
+from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Stack, bytes_of, is_float
 from srcdiff.passes.fold_views import index_instead_of_turning
 from srcdiff.passes.simplify import simplify
-
-BYTES = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "bool": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -595,7 +593,7 @@ class _Launch:
         host = self.host
         bytes_each = host.const(0)
         for one, shape in zip(scratch, shapes, strict=True):
-            amount = host.const(BYTES[one.param.array.dtype])
+            amount = host.const(bytes_of(one.param.array.dtype))
             for size in shape:
                 amount = host.apply("multiply", amount, size)
             bytes_each = host.apply("add", bytes_each, amount)

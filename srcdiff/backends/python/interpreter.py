@@ -85,6 +85,14 @@ class QuietDivisions(ast.NodeTransformer):
         call = ast.Call(ast.Name(QUOTIENT, ast.Load()), [node.left, node.right], [])
         return ast.fix_missing_locations(ast.copy_location(call, node))
 
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        if not isinstance(node.op, ast.Div):
+            return self.generic_visit(node)
+        before = ast.parse(ast.unparse(node.target), mode="eval").body  # the target again, to be read
+        divided = ast.copy_location(ast.BinOp(before, node.op, node.value), node)
+        assigned = ast.copy_location(ast.Assign([node.target], divided), node)
+        return ast.fix_missing_locations(self.generic_visit(assigned))
+
 
 def quotient(x: Any, y: Any) -> Any:
     return x / y if y else np.divide(x, y)
