@@ -98,13 +98,13 @@ def run(passes: Sequence[Pass], state: State) -> None:
 
 
 def look(name: str, state: State, before: Program | None = None) -> None:
-    """Verify a program that a pass has changed; note it, and show it if that is wanted."""
-    if state.program is before:
-        return
-    verify(state.whole_program(), name, before if state.history else None, state.checked)
-    state.history.append((name, state.program.main))
+    """Verify and note a program that a pass has changed; show it if that is wanted."""
+    is_new = state.program is not before
+    if is_new:
+        verify(state.whole_program(), name, before if state.history else None, state.checked)
+        state.history.append((name, state.program.main))
     wanted = os.environ.get("SRCDIFF_SHOW", "")
-    if wanted and wanted in ("all", name):
+    if wanted and (wanted == name or (wanted == "all" and is_new)):
         from srcdiff.ir.print import show
 
         print(f"--- after: {name}\n{show(state.whole_program())}", file=sys.stderr)
