@@ -17,7 +17,6 @@ from srcdiff.backends.python import interpreter
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.diagnostics.timings import timed
 from srcdiff.driver.loading import serial
-from srcdiff.frontend.abstract_values import Description
 from srcdiff.frontend.capture import Captured
 from srcdiff.frontend.guards import ChangedError, Watch
 from srcdiff.frontend.statements import read
@@ -26,6 +25,7 @@ from srcdiff.ir.nodes import Coordinate, Formatted, Function, Program, Value, wa
 from srcdiff.ir.types import FLOAT, Array
 from srcdiff.passes.manager import look, run
 from srcdiff.pipeline import KERNEL_PASSES
+from srcdiff.signature.descriptions import Description
 
 
 def compile_kernel(

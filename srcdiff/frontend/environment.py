@@ -15,18 +15,13 @@ import numpy as np
 
 from srcdiff.diagnostics import InternalError, Problem, Refusal, Span
 from srcdiff.frontend.abstract_values import (
-    CONTIGUOUS,
-    INTEGER,
     MISSING,
-    NUMPYS,
     POISON,
     Abstract,
     Choice,
     Closure,
-    Description,
     Drawn,
     Enumerate,
-    Group,
     Items,
     Lazy,
     List,
@@ -35,6 +30,7 @@ from srcdiff.frontend.abstract_values import (
     Missing,
     Optional,
     Partial,
+    Parts,
     Poison,
     Range,
     Record,
@@ -53,6 +49,7 @@ from srcdiff.frontend.abstract_values import (
     join,
     leaf_types,
     loosened,
+    of_parts,
     same_function,
     scalar_of,
 )
@@ -65,6 +62,7 @@ from srcdiff.frontend.shapes import Key as SizeKey
 from srcdiff.ir.nodes import Alloc, Block, If, Loop, NewStack, Operation, Raise, Value
 from srcdiff.ir.primitives import length_of_range
 from srcdiff.ir.types import BOOL, INT, Array, Stack, Type, is_float
+from srcdiff.signature.descriptions import CONTIGUOUS, INTEGER, NUMPYS, Description
 from srcdiff.signature.enums import plain_number, spelled
 
 Key = tuple[int, str]
@@ -337,12 +335,9 @@ class Environment(Shapes):
             return value, [value]
         if d.kind == "static":
             return Static(d.detail[1]), []
-        if d.kind == "tuple":
-            parts = [self.fresh(p, f"{name}_{k}" if name else "") for k, p in enumerate(d.parts)]
-            return Tuple(tuple(p for p, _ in parts), d.detail), [v for _, values in parts for v in values]
-        if d.kind == "record":
-            parts = [self.fresh(p, d.detail.variable(name, k)) for k, p in enumerate(d.parts)]
-            return Record(tuple(p for p, _ in parts), d.detail), [v for _, values in parts for v in values]
+        if d.kind in ("tuple", "record", "items"):
+            parts = [self.fresh(p, d.layout.variable(name, k)) for k, p in enumerate(d.parts)]
+            return of_parts(d, (p for p, _ in parts)), [v for _, values in parts for v in values]
         if d.kind == "maybe":
             flag = Value(BOOL, f"{name}_is_set")
             inner, values = self.fresh(d.parts[0], name)
@@ -361,9 +356,6 @@ class Environment(Shapes):
         if d.kind == "list":
             handle: List = d.detail
             return handle, []
-        if d.kind == "items":
-            parts = [self.fresh(p, f"{name}_{k}" if name else "") for k, p in enumerate(d.parts)]
-            return Items(tuple(p for p, _ in parts)), [v for _, values in parts for v in values]
         if d.kind == "closure":
             node, frame, names = d.detail
             parts = [self.fresh(p, n) for n, p in zip(names, d.parts, strict=True)]
@@ -400,14 +392,9 @@ class Environment(Shapes):
                 found = self.load(found, ())
             self.became_floats += is_float(d.detail) and not is_float(found.type)
             return [self.cast(found, d.detail)]
-        if d.kind in ("tuple", "record"):
-            parts = x.items if isinstance(x, Group) else (MISSING,) * len(d.parts)
-            return [v for p, q in zip(parts, d.parts, strict=True) for v in self.leaves(p, q)]
-        if d.kind == "items":
-            parts = x.items if isinstance(x, Items) else (MISSING,) * len(d.parts)
-            return [v for p, q in zip(parts, d.parts, strict=True) for v in self.leaves(p, q)]
-        if d.kind == "closure":
-            parts = tuple(x.defaults.values()) if isinstance(x, Closure) else (MISSING,) * len(d.parts)
+        if d.kind in ("tuple", "record", "items", "closure"):
+            of_closure = tuple(x.defaults.values()) if isinstance(x, Closure) else (MISSING,) * len(d.parts)
+            parts = x.items if isinstance(x, Parts) else of_closure
             return [v for p, q in zip(parts, d.parts, strict=True) for v in self.leaves(p, q)]
         if d.kind == "choice":
             return [self.option_number(x, d.detail)]
@@ -989,8 +976,8 @@ def handles(x: Abstract) -> set[List]:
     match x:
         case List():
             return {x}
-        case Tuple() | Record() | Items():
-            return set().union(*(handles(i) for i in x.items)) if x.items else set()
+        case Parts():
+            return set().union(*map(handles, x.items))
         case Maybe() | Optional():
             return handles(x.value)
         case Enumerate() | Reversed() | Method():

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from srcdiff.signature.trees import TUPLES
+
 MODULES = "srcdiff.generated."
 """What the names of modules start with; those that Numba compiles are in `sys.modules`."""
 QUOTIENT = "__quotient__"
@@ -77,18 +79,11 @@ def quiet(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _with_numpy_floats(value: Any) -> Any:
     """NumPy's floats divide by zero as compiled code does; Python's raise."""
-    if type(value) is float:
-        return np.float64(value)
-    if isinstance(value, tuple):
-        items = [_with_numpy_floats(v) for v in value]
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    return value
+    return TUPLES.map(lambda leaf: np.float64(leaf) if type(leaf) is float else leaf, value)
 
 
 def _with_python_numbers(value: Any) -> Any:
-    if type(value) in (np.float64, np.int64, np.bool_):
-        return value.item()
-    if isinstance(value, tuple):
-        items = [_with_python_numbers(v) for v in value]
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    return value
+    return TUPLES.map(lambda leaf: leaf.item() if type(leaf) in _NUMPYS else leaf, value)
+
+
+_NUMPYS = (np.float64, np.int64, np.bool_)
