@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import re
 import sys
 import types
@@ -540,6 +541,8 @@ class Specialisation:
         self.converters = [converter(descriptions[n], a) for n, a in zip(names, args, strict=True)]
         self.apart = compiled.apart
         self.concerned = sorted({k for pair in self.apart for k in pair})
+        self.paths: list[tuple[int, ...]] = []
+        """Where the values stand in what compiled code is called with; known after the first call."""
         self.assumes_sizes = compiled.reading.assumes_sizes
         self.stretches = False
         """Whether sizes of one have been seen to stretch."""
@@ -686,7 +689,10 @@ class Specialisation:
 
     def keep_apart(self, values: list[Any]) -> None:
         """Arrays that share memory are refused where one is written: a derivative by one of them has no meaning."""
-        parts = [x for x in TUPLES.leaves(tuple(values)) if not (x is None or isinstance(x, str) or callable(x))]
+        if not self.paths:
+            each = [(part.path, part.value) for part in TUPLES.named(tuple(values), "")]
+            self.paths = [path for path, x in each if not (x is None or isinstance(x, str) or callable(x))]
+        parts = {k: functools.reduce(operator.getitem, self.paths[k], values) for k in self.concerned}
         for a, b in self.apart:
             if shares_memory(parts[a], parts[b]):
                 names = names_of_parts(self.compiled.reading)

@@ -49,7 +49,8 @@ class Layout:
         """What a part is called where it has a name of its own."""
         name = self.names[k]
         name = spelled(name) if isinstance(name, enum.Enum) else name
-        return re.sub(r"\W", "_", f"{owner}_{name}") if owner else ""
+        text = f"{owner}_{name}" if owner else ""
+        return text if issubclass(self.kind, tuple | list) else re.sub(r"\W", "_", text)
 
     def text(self, parts: Sequence[str]) -> str:
         """How users write what is made of these, about: a dataclass with the names of its fields.

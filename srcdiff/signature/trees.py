@@ -122,7 +122,12 @@ class Trees:
     def leaves(self, tree: Any) -> list[Any]:
         """The leaves, in order."""
         parts = self.parts(tree)
-        return [tree] if parts is None else [leaf for part in parts for leaf in self.leaves(part)]
+        if parts is None:
+            return [tree]
+        found: list[Any] = []
+        for part in parts:
+            found += self.leaves(part)
+        return found
 
     def nodes(self, tree: Any) -> Iterator[Any]:
         """The tree itself, and those in it that have parts; none of a leaf."""

@@ -79,11 +79,15 @@ def quiet(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _with_numpy_floats(value: Any) -> Any:
     """NumPy's floats divide by zero as compiled code does; Python's raise."""
-    return TUPLES.map(lambda leaf: np.float64(leaf) if type(leaf) is float else leaf, value)
+    if type(value) is float:
+        return np.float64(value)
+    return TUPLES.remade(value, [*map(_with_numpy_floats, value)]) if isinstance(value, tuple) else value
 
 
 def _with_python_numbers(value: Any) -> Any:
-    return TUPLES.map(lambda leaf: leaf.item() if type(leaf) in _NUMPYS else leaf, value)
+    if type(value) in _NUMPYS:
+        return value.item()
+    return TUPLES.remade(value, [*map(_with_python_numbers, value)]) if isinstance(value, tuple) else value
 
 
 _NUMPYS = (np.float64, np.int64, np.bool_)
