@@ -32,7 +32,7 @@ from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import FLOAT, Array, Scalar
 from srcdiff.signature.conversion import gradient_converter
 from srcdiff.signature.descriptions import Description, is_passed
-from srcdiff.signature.structures import Layout, is_plain_tuple, layout_of, sequence_layout
+from srcdiff.signature.structures import Layout, is_plain_tuple, layout_of, made_layout
 from srcdiff.signature.trees import NODES
 
 LARGEST = 10_000
@@ -391,7 +391,7 @@ def {name}(x, dtype, rank):
 
 
 def _tuple(parts: Sequence[str]) -> str:
-    return sequence_layout(tuple, len(parts)).text(parts)
+    return made_layout(tuple, len(parts)).text(parts)
 
 
 # -- what it returns -------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from srcdiff.diagnostics import Problem
 from srcdiff.ir.nodes import Slice, Value
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, Type, element_type, join_scalars
 from srcdiff.signature.descriptions import NONE, Description
-from srcdiff.signature.structures import Layout, sequence_layout
+from srcdiff.signature.structures import Layout, made_layout
 from srcdiff.signature.trees import NODES, Node
 
 
@@ -49,6 +49,10 @@ class Parts(Node):
     def opened(self) -> tuple[Abstract, ...]:
         return self.items
 
+    @property
+    def layout(self) -> Layout:
+        return made_layout(getattr(self, "kind", list), len(self.items))
+
     def remade(self, parts: Iterable[Abstract]) -> Self:
         return replace(self, items=tuple(parts))
 
@@ -57,10 +61,6 @@ class Parts(Node):
 class Tuple(Parts):
     kind: type | None = None
     """The namedtuple class, if it is one."""
-
-    @property
-    def layout(self) -> Layout:
-        return sequence_layout(self.kind, len(self.items))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +71,6 @@ class Record(Parts):
     """
 
     kind: Layout
-
-    @property
-    def layout(self) -> Layout:
-        return self.kind
 
 
 Group = Tuple | Record
@@ -94,10 +90,6 @@ class List:
 @dataclass(frozen=True, slots=True)
 class Items(Parts):
     """What a list holds while that is known element by element."""
-
-    @property
-    def layout(self) -> Layout:
-        return sequence_layout(list, len(self.items))
 
 
 @dataclass(frozen=True, slots=True)
@@ -524,18 +516,14 @@ def stored_types(d: Description) -> tuple[Type, ...] | None:
         case "static" | "nothing":
             return ()
         case "tuple" | "record":
-            return _together(map(stored_types, d.parts))
+            parts = [stored_types(p) for p in d.parts]
+            return None if None in parts else tuple(t for part in parts for t in part or ())
         case "stored":
             rows = stored_types(d.parts[0])
             if rows is None or not all(isinstance(t, Array) and t.rank < _MOST_AXES for t in rows):
                 return None
             return (*(Array(t.dtype, t.rank + 1) for t in rows if isinstance(t, Array)), Array("int64", 1))
     return None
-
-
-def _together(parts: Iterable[tuple[Type, ...] | None]) -> tuple[Type, ...] | None:
-    found = list(parts)
-    return None if None in found else tuple(t for part in found for t in part or ())
 
 
 _MOST_AXES = 2  # a list of lists of lists would need three
@@ -567,7 +555,8 @@ def leaf_types(d: Description) -> tuple[Type, ...] | None:
     if d.kind in ("static", "nothing"):
         return ()
     if d.kind in ("tuple", "record", "items", "closure", "owned", "choice"):
-        return _together(map(leaf_types, d.parts))
+        parts = [leaf_types(p) for p in d.parts]
+        return None if None in parts else tuple(t for part in parts for t in part or ())
     if d.kind in ("maybe", "optional"):
         inner = leaf_types(d.parts[0])
         return None if inner is None else (BOOL, *inner)

@@ -362,13 +362,9 @@ class Lists(Environment):
 
     def detached(self, x: Abstract) -> Abstract:
         """An element that is taken out of its list: lists in it are lists of their own."""
-
-        def visit(leaf: Abstract) -> Abstract:
-            if isinstance(leaf, List) and isinstance(self.names[list_key(leaf)], Slot):
-                return self.new_list(self.flat(leaf))
-            return leaf
-
-        return NODES.map(visit, x)
+        if isinstance(x, List) and isinstance(self.names[list_key(x)], Slot):
+            return self.new_list(self.flat(x))
+        return x.remade(map(self.detached, x.items)) if isinstance(x, Group) else x
 
     def forget_slots(self, handle: List) -> None:
         """The elements of the list have changed their places: what was read of it is not where it was."""

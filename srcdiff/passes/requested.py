@@ -15,7 +15,7 @@ from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Block, Function, Slice, Value
 from srcdiff.ir.types import FLOAT, Array, is_float
 from srcdiff.passes.compilation import Compilation
-from srcdiff.signature.structures import Layout, sequence_layout
+from srcdiff.signature.structures import Layout, made_layout
 from srcdiff.signature.trees import NODES, Part
 
 
@@ -254,7 +254,7 @@ def _template_of_request(state: Compilation) -> str:
 
     def grouped(x: Parts, parts: list[str]) -> str:
         """Dictionaries, dataclasses and lists are tuples in generated code."""
-        return (x.layout if isinstance(x, Tuple) else sequence_layout(tuple, len(parts))).text(parts)
+        return (x.layout if isinstance(x, Tuple) else made_layout(tuple, len(parts))).text(parts)
 
     def filled(x: Abstract, constant: bool) -> str:
         if isinstance(x, List) and x not in reading.lists:

@@ -9,7 +9,7 @@ from typing import Any
 
 from srcdiff.ir.types import FLOAT, INT
 from srcdiff.signature.enums import spelled
-from srcdiff.signature.structures import Layout, sequence_layout
+from srcdiff.signature.structures import Layout, made_layout
 from srcdiff.signature.trees import NODES, Node
 
 
@@ -26,10 +26,7 @@ class Description(Node):
 
     @property
     def layout(self) -> Layout:
-        if self.kind == "record":
-            layout: Layout = self.detail
-            return layout
-        return sequence_layout(list if self.kind == "items" else self.detail, len(self.parts))
+        return made_layout(list if self.kind == "items" else self.detail, len(self.parts))
 
     def remade(self, parts: Iterable[Description]) -> Description:
         return Description(self.kind, self.detail, tuple(parts))

@@ -103,9 +103,9 @@ def mapping_layout(kind: type, keys: Iterable[str | int | enum.Enum]) -> Layout:
     return Layout(kind, names, () if plain else tuple(map(type, names)))
 
 
-def sequence_layout(kind: type | None, count: int) -> Layout:
-    """The layout of a list, a tuple, or an instance of a class of named tuples, with so many elements."""
-    return Layout(kind or tuple, tuple(range(count)))
+def made_layout(kind: Layout | type | None, count: int) -> Layout:
+    """The layout itself; or that of a list, a tuple, or an instance of a class of named tuples, of so many elements."""
+    return kind if isinstance(kind, Layout) else Layout(kind or tuple, tuple(range(count)))
 
 
 def layout_of(value: Any) -> Layout | None:
@@ -114,7 +114,7 @@ def layout_of(value: Any) -> Layout | None:
     if kind in _MAPPINGS:
         return mapping_layout(kind, value) if all(is_key(key) for key in value) else None
     if kind is list or isinstance(value, tuple):
-        return sequence_layout(kind if kind is list or hasattr(kind, "_fields") else tuple, len(value))
+        return made_layout(kind if kind is list or hasattr(kind, "_fields") else tuple, len(value))
     if dataclasses.is_dataclass(kind):
         names = tuple([f.name for f in dataclasses.fields(kind)])
         own = getattr(value, "__dict__", ())

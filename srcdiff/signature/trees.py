@@ -174,12 +174,12 @@ class Trees:
             parts = self.parts(tree)
             if parts is None:
                 yield whole, other
-            elif parts:
-                layout = self.layout(tree)
+                return
+            layout = self.layout(tree)
+            others = [None] * len(parts) if other is None else opens(tree, other, whole.name)
+            for k, (part, one) in enumerate(zip(parts, others, strict=True)):
                 assert layout is not None
-                others = [None] * len(parts) if other is None else opens(tree, other, whole.name)
-                for k, (part, one) in enumerate(zip(parts, others, strict=True)):
-                    yield from visit(Part(called(layout, whole.name, k), (*whole.path, k), part), one)
+                yield from visit(Part(called(layout, whole.name, k), (*whole.path, k), part), one)
 
         opens = opened or (lambda _, other, __: self.parts(other) or ())
         return visit(Part(name, (), tree), other)

@@ -192,9 +192,10 @@ def test_none_stands_beside_all_that_is_in_there():
     assert [("p['w'][0]", None), ("p['w'][1][0]", None), ("p['b']", 4.0)] == found
 
 
-def test_structures_of_other_forms_do_not_stand_beside():
+@pytest.mark.parametrize(("value", "other"), [((1.0, 2.0), (1.0,)), ({}, {"a": 1.0}), ((), [1.0])])
+def test_structures_of_other_forms_do_not_stand_beside(value, other):
     with pytest.raises(ValueError, match="zip"):
-        list(VALUES.beside((1.0, 2.0), (1.0,), ""))
+        list(VALUES.beside(value, other, ""))
 
 
 def test_other_trees_say_themselves_what_they_hold():
