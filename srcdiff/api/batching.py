@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent import futures
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +17,9 @@ from srcdiff.api.derivatives import Derivative, Specialisation, chosen_names, di
 from srcdiff.backends.backend import Trait
 from srcdiff.backends.numba.interrupts import compiled_undisturbed
 from srcdiff.diagnostics.options import SHARED, SWITCH
-from srcdiff.frontend.signatures import holds_stored, is_on_device, layout_on_device
-from srcdiff.signature.structures import parts_of, place_of, remade
+from srcdiff.frontend.boundary import holds_stored
+from srcdiff.signature.keys import is_on_device, layout_on_device
+from srcdiff.signature.trees import VALUES, Part
 
 _LOOP = """
 def loop(start, stop, {parameters}):
@@ -61,14 +62,14 @@ class Batched:
         self.refuse_lists(specialisation)
         self.refuse_races(specialisation)
         result = self.of.run(batch.first)  # which says how large the results are
-        found = iter(self.stacked(specialisation, batch, _leaves(result, "r", "result")))
-        whole = _like(result, found)
+        leaves = list(VALUES.named(result, "result"))
+        whole = VALUES.structure(result).rebuild(self.stacked(specialisation, batch, leaves))
         if self.of.mode != "reverse":
             return whole
         as_given = specialisation.with_gradients(whole, lambda bars: self.typed(bars, given))
         return specialisation.with_gradients(as_given, self.added_up) if self.sums else as_given
 
-    def stacked(self, specialisation: Specialisation, batch: _Batch, leaves: Sequence[_Leaf]) -> list[Any]:
+    def stacked(self, specialisation: Specialisation, batch: _Batch, leaves: Sequence[Part]) -> list[Any]:
         """What all elements give for each number or array that the first gives."""
         outs = [np.empty((batch.count, np.size(leaf.value)), np.asarray(leaf.value).dtype) for leaf in leaves]
         for out, leaf in zip(outs, leaves, strict=True):
@@ -91,7 +92,7 @@ class Batched:
         return [out.reshape(batch.count, *shape) for out, shape in zip(outs, shapes, strict=True)]
 
     def swept(
-        self, specialisation: Specialisation, batch: _Batch, leaves: Sequence[_Leaf], stores: tuple[Any, ...]
+        self, specialisation: Specialisation, batch: _Batch, leaves: Sequence[Part], stores: tuple[Any, ...]
     ) -> int:
         """Call the function for all elements but the first; which of them does not fit, or how many there are."""
         places = [specialisation.positions.index(k) for k in batch.mapped]
@@ -124,9 +125,7 @@ class Batched:
     def added_up(self, gradients: list[Any]) -> list[Any]:
         """The gradients of arguments that the calls share, added up."""
         pairs = zip(self.of.wrt, gradients, strict=True)
-        return [
-            g if n in self.over else _like(g, (_total(leaf.value) for leaf in _leaves(g, "", ""))) for n, g in pairs
-        ]
+        return [g if n in self.over else VALUES.map(_total, g) for n, g in pairs]
 
     def specialised(self, given: tuple[Any, ...], mapped: Sequence[int]) -> Specialisation:
         """The function for a batch on the GPU, one thread for each element."""
@@ -159,10 +158,10 @@ class Batched:
         return count
 
     def loop(
-        self, inner: Callable[..., Any], places: Sequence[int], count: int, leaves: Sequence[_Leaf]
+        self, inner: Callable[..., Any], places: Sequence[int], count: int, leaves: Sequence[Part]
     ) -> Callable[..., Any]:
         """The loop over the batch, which calls the compiled function and puts its results where they belong."""
-        key = (id(inner), tuple(places), count, tuple((leaf.text, np.ndim(leaf.value)) for leaf in leaves))
+        key = (id(inner), tuple(places), count, tuple((_text(leaf), np.ndim(leaf.value)) for leaf in leaves))
         if key not in self.loops:
             self.loops[key] = _loaded(_loop_text(places, count, leaves), inner, self.of.has(Trait.COMPILED))
         return self.loops[key]
@@ -212,15 +211,12 @@ class _Batch:
         return tuple(_element(a, k) if place in self.mapped else a for place, a in enumerate(self.given))
 
 
-class _Leaf(NamedTuple):
-    """A number or an array of what the first element gives: how generated code gets at it, and what users call it."""
-
-    text: str
-    name: str
-    value: Any
+def _text(leaf: Part) -> str:
+    """How generated code has a number or an array of what an element gives."""
+    return leaf.subscripted("r")
 
 
-def _differing(k: int, leaves: Sequence[_Leaf], lengths: Sequence[int]) -> ValueError:
+def _differing(k: int, leaves: Sequence[Part], lengths: Sequence[int]) -> ValueError:
     """What is said of an element whose results have other shapes than those of the first."""
     start, said = 0, ""
     for leaf in leaves:
@@ -233,16 +229,16 @@ def _differing(k: int, leaves: Sequence[_Leaf], lengths: Sequence[int]) -> Value
     return ValueError(f"the results of all elements of a batch have the same shape: {said}")
 
 
-def _loop_text(places: Sequence[int], count: int, leaves: Sequence[_Leaf]) -> str:
+def _loop_text(places: Sequence[int], count: int, leaves: Sequence[Part]) -> str:
     """The loop: `a` are the arguments, `o` what is stored, `s` the shapes; `found` has those that differ."""
     arrays = [(n, leaf) for n, leaf in enumerate(leaves) if np.ndim(leaf.value)]
-    lengths = [f"{leaf.text}.shape[{axis}]" for _, leaf in arrays for axis in range(np.ndim(leaf.value))]
+    lengths = [f"{_text(leaf)}.shape[{axis}]" for _, leaf in arrays for axis in range(np.ndim(leaf.value))]
     records = [f"found[k, {n}] = {length}" for n, length in enumerate(lengths)]
-    differ = " or ".join(f"{leaf.text}.shape != s{n}" for n, leaf in arrays)
+    differ = " or ".join(f"{_text(leaf)}.shape != s{n}" for n, leaf in arrays)
     stores = [
-        f"for j in range({leaf.text}.size): o{n}[k, j] = {leaf.text}.flat[j]"
+        f"for j in range({_text(leaf)}.size): o{n}[k, j] = {_text(leaf)}.flat[j]"
         if np.ndim(leaf.value)
-        else f"o{n}[k, 0] = {leaf.text}"
+        else f"o{n}[k, 0] = {_text(leaf)}"
         for n, leaf in enumerate(leaves)
     ]
     shapes = [f"s{n}" for n, _ in arrays]
@@ -306,27 +302,9 @@ def element_of(array: Any) -> Any:
     return _element(np.zeros((1, *shape[1:]), dtype), 0)
 
 
-def _added_up(gradient: Any) -> Any:
-    return _like(gradient, (_total(leaf.value) for leaf in _leaves(gradient, "", "")))
-
-
 def _total(stacked: Any) -> Any:
     total = np.sum(stacked, axis=0)
     return total if np.ndim(total) else total.item() if total.dtype == np.float64 else total
-
-
-def _leaves(x: Any, text: str, name: str) -> list[_Leaf]:
-    parts = parts_of(x)
-    if parts is not None:
-        return [leaf for k, item in enumerate(parts) for leaf in _leaves(item, f"{text}[{k}]", place_of(x, k, name))]
-    return [] if x is None else [_Leaf(text, name, x)]
-
-
-def _like(x: Any, values: Any) -> Any:
-    parts = parts_of(x)
-    if parts is not None:
-        return remade(x, [_like(item, values) for item in parts])
-    return None if x is None else next(values)
 
 
 def batched(g: Any, over: Any = None, *, shared: str = "each", parallel: bool = False, **options: Any) -> Batched:

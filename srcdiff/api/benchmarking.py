@@ -19,6 +19,7 @@ from srcdiff.backends.numba.numba_cpu import compiler
 from srcdiff.diagnostics import DifferentiationError
 from srcdiff.diagnostics.options import SECONDS, Wrt
 from srcdiff.frontend.capture import plain_function
+from srcdiff.signature.trees import VALUES
 
 #: Rounds further apart than this: the machine is busy with something else.
 NOISY = 1.15
@@ -261,6 +262,4 @@ def _difference(result: Any, expected: Any) -> str:
 
 
 def _flat(x: Any) -> np.ndarray:
-    if isinstance(x, tuple | list):
-        return np.concatenate([_flat(item) for item in x]) if x else np.zeros(0)
-    return np.ravel(np.asarray(x, dtype=np.float64))
+    return np.concatenate([np.zeros(0), *(np.ravel(np.asarray(leaf, dtype=np.float64)) for leaf in VALUES.leaves(x))])

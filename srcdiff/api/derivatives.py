@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import re
 import sys
 import types
@@ -39,30 +40,18 @@ from srcdiff.diagnostics.options import (
     is_one,
     require_inside,
 )
-from srcdiff.frontend.abstract_values import Abstract, Description, Static, Tuple
+from srcdiff.frontend.abstract_values import Tuple
+from srcdiff.frontend.boundary import parts_of_arguments, result_converter
 from srcdiff.frontend.capture import Captured, capture, findable, plain_function, standing_for
 from srcdiff.frontend.declared_rules import CustomRule
 from srcdiff.frontend.guards import Attribute, ChangedError, Constant, Guard, Watch
-from srcdiff.frontend.signatures import (
-    Part,
-    gradient_of_argument,
-    holds_list,
-    is_large,
-    is_on_device,
-    is_passed,
-    is_rebuilt,
-    key_of,
-    layout_on_device,
-    listed,
-    lists_in,
-    parts_of_arguments,
-    to_differentiate_by,
-)
-from srcdiff.frontend.signatures import described as description_of
 from srcdiff.inspect.report import MemoryReport, memory_report
-from srcdiff.ir.types import FLOAT
 from srcdiff.passes.workspace_parameters import no_memory
-from srcdiff.signature.structures import Layout, parts_of
+from srcdiff.signature.conversion import as_it_is, converter, gradient_converter, lists_in
+from srcdiff.signature.descriptions import Description, is_passed, to_differentiate_by
+from srcdiff.signature.keys import described as description_of
+from srcdiff.signature.keys import is_large, is_on_device, key_of, layout_on_device
+from srcdiff.signature.trees import TUPLES, VALUES, Part
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
     from srcdiff.backends.cuda.on_device import OnDevice
@@ -365,7 +354,7 @@ class Derivative:
             raise TypeError(
                 f"{self!r} cannot be called from compiled code: it reads variables from outside, or returns lists"
             )
-        parts = _parts_in_compiled_code(specialisation.compiled.reading)
+        parts = [part.subscripted("args") for part in parts_of_arguments(specialisation.compiled.reading.arguments)]
         return specialisation.function, [(parts[a], parts[b]) for a, b in specialisation.apart], passed
 
     def _specialise(
@@ -562,13 +551,21 @@ class Specialisation:
         """Gives what the function reads from outside, if all is what it was compiled for; else raises ChangedError."""
         names = owner.names
         self.positions = [k for k, n in enumerate(names) if is_passed(descriptions[n])]
-        self.converters = [_converter(descriptions[n], a) for n, a in zip(names, args, strict=True)]
+        self.converters = [converter(descriptions[n], a) for n, a in zip(names, args, strict=True)]
         self.apart = compiled.apart
         self.concerned = sorted({k for pair in self.apart for k in pair})
+        self.paths: list[tuple[int, ...]] = []
+        """Where the values stand in what compiled code is called with; known after the first call."""
         self.assumes_sizes = compiled.reading.assumes_sizes
         self.stretches = False
         """Whether sizes of one have been seen to stretch."""
-        self.returns_lists = holds_list(compiled.reading.result) and (
+        returned = compiled.reading.result
+        if owner.has_aux and not owner.with_value:
+            assert isinstance(returned, Tuple)
+            returned = returned.items[1]
+        self.listed = result_converter(returned) or as_it_is
+        """Gives the result, or the second part of it, in the form that the function gives it."""
+        self.returns_lists = result_converter(compiled.reading.result) is not None and (
             owner.mode == "primal" or (owner.mode == "reverse" and (owner.with_value or owner.has_aux))
         )
         self.plain = (
@@ -579,11 +576,9 @@ class Specialisation:
             and not self.returns_lists
             and owner.mode != "forward"
         )
-        self.lists = [
-            (k, names.index(n), descriptions[n])
-            for k, n in enumerate(owner.wrt)
-            if n in names and is_rebuilt(descriptions[n]) and owner.mode != "forward"
-        ]
+        each = [(k, n) for k, n in enumerate(owner.wrt) if n in names and owner.mode != "forward"]
+        made = [(k, names.index(n), gradient_converter(descriptions[n])) for k, n in each]
+        self.lists = [(k, position, convert) for k, position, convert in made if convert is not None]
         self.has_lists = any(len(lists_in(a)) for a in args)
         self.owner = owner
         self.is_simple = (
@@ -691,17 +686,14 @@ class Specialisation:
 
     def as_returned(self, value: Any, written: Any) -> Any:
         """A value or a tangent in the form of the result, or the arrays that the function has written into."""
-        return with_written(listed(self.compiled.reading.result, value), self.compiled.written, written)
+        return with_written(self.listed(value), self.compiled.written, written)
 
     def with_listed_results(self, result: Any) -> Any:
         """Lists that the function returns come as tuples and arrays."""
-        owner, shape = self.owner, self.compiled.reading.result
-        if owner.mode == "primal":
-            return listed(shape, result)
-        if owner.with_value:
-            return listed(shape, result[0]), result[1]
-        assert isinstance(shape, Tuple)
-        return result[0], listed(shape.items[1], result[1])
+        if self.owner.mode == "primal":
+            return self.listed(result)
+        first, second = result
+        return (self.listed(first), second) if self.owner.with_value else (first, self.listed(second))
 
     def converted(self, args: tuple[Any, ...]) -> list[Any]:
         values = []
@@ -712,9 +704,10 @@ class Specialisation:
 
     def keep_apart(self, values: list[Any]) -> None:
         """Arrays that share memory are refused where one is written: a derivative by one of them has no meaning."""
-        parts: list[Any] = []
-        for value in values:
-            parts += _parts(value)
+        if not self.paths:
+            each = [(part.path, part.value) for part in TUPLES.named(tuple(values), "")]
+            self.paths = [path for path, x in each if not (x is None or isinstance(x, str) or callable(x))]
+        parts = {k: functools.reduce(operator.getitem, self.paths[k], values) for k in self.concerned}
         for a, b in self.apart:
             if shares_memory(parts[a], parts[b]):
                 names = names_of_parts(self.compiled.reading)
@@ -733,8 +726,8 @@ class Specialisation:
         """The gradient of a list is a list."""
 
         def listed_gradients(gradients: list[Any]) -> list[Any]:
-            for k, position, description in self.lists:
-                gradients[k] = gradient_of_argument(description, args[position], gradients[k])
+            for k, position, convert in self.lists:
+                gradients[k] = convert(args[position], gradients[k])
             return gradients
 
         return self.with_gradients(result, listed_gradients)
@@ -783,71 +776,6 @@ def with_written(value: Any, parts: Sequence[Part], arrays: Sequence[Any]) -> An
 def names_of_parts(reading: Reading) -> list[str]:
     """What the user calls each of the values that the arguments are taken apart into."""
     return [part.name for part in parts_of_arguments(reading.arguments)] + [o.name for o in reading.outside]
-
-
-def _parts_in_compiled_code(reading: Reading) -> list[str]:
-    """The same as expressions, where all the arguments are in `args`."""
-
-    def parts(x: Abstract, text: str) -> list[str]:
-        if isinstance(x, Tuple):
-            return [p for k, item in enumerate(x.items) for p in parts(item, f"{text}[{k}]")]
-        return [] if isinstance(x, Static) else [text]
-
-    return [p for k, x in enumerate(reading.arguments.values()) for p in parts(x, f"args[{k}]")]
-
-
-def _parts(value: Any) -> list[Any]:
-    if isinstance(value, tuple):
-        return [p for v in value for p in _parts(v)]
-    return [] if value is None or isinstance(value, str) or callable(value) else [value]
-
-
-def _converter(description: Description, example: Any) -> Callable[[Any], Any] | None:
-    """What has to be done to an argument before the call: lists become arrays, integers to differentiate by floats."""
-    if isinstance(example, Description):
-        return None
-    if description.kind == "stored":
-        dtype = np.dtype(description.parts[0].detail.dtype)
-        return lambda values: np.array(values, dtype=dtype)
-    if description.kind == "value" and description.detail == FLOAT and isinstance(example, int | np.integer):
-        return float
-    if description.kind == "record":
-        return _record_converter(description, example)
-    if description.kind == "tuple":
-        inner = [
-            _converter(d, e) if is_passed(d) else _left_out if d.kind == "static" else lambda _: ()
-            for d, e in zip(description.parts, example, strict=True)
-        ]
-        if any(inner):
-
-            def convert(values: Any) -> Any:
-                items = [v if c is None else c(v) for c, v in zip(inner, values, strict=True)]
-                return type(values)(*items) if hasattr(values, "_fields") else tuple(items)
-
-            return convert
-    return None
-
-
-def _record_converter(description: Description, example: Any) -> Callable[[Any], Any]:
-    """A dictionary, a dataclass or a list becomes a tuple of what there is of it at run time."""
-    layout: Layout = description.detail
-    parts = layout.taken_apart(example)
-    inner = [(k, _converter(d, parts[k]) or _as_it_is) for k, d in enumerate(description.parts) if is_passed(d)]
-
-    def convert(value: Any) -> Any:
-        parts = layout.taken_apart(value)
-        return tuple([each(parts[k]) for k, each in inner])
-
-    return convert
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
-
-
-def _left_out(value: Any) -> Any:
-    """What stands in a tuple for something that is compiled in."""
-    return value if isinstance(value, str) else None
 
 
 def stand_in(value: Any) -> Any:
@@ -1022,7 +950,9 @@ def custom_rule(
 
 def has_floats(value: Any) -> bool:
     """Whether it is, or holds, something to differentiate by."""
-    if isinstance(value, np.ndarray):
-        return bool(value.dtype.kind == "f")
-    parts = parts_of(value)
-    return isinstance(value, float | np.floating) if parts is None else any(has_floats(v) for v in parts)
+    return any(map(is_of_floats, VALUES.leaves(value)))
+
+
+def is_of_floats(leaf: Any) -> bool:
+    """Whether it is a float, or an array of floats."""
+    return isinstance(leaf, float | np.floating) or (isinstance(leaf, np.ndarray) and leaf.dtype.kind == "f")

@@ -14,8 +14,8 @@ from srcdiff.backends.numba.interrupts import ONE_AT_A_TIME
 from srcdiff.diagnostics import NotExportedError, printable
 from srcdiff.diagnostics.options import SWITCH, Wrt
 from srcdiff.frontend.abstract_values import Static
-from srcdiff.frontend.signatures import is_passed, type_text
-from srcdiff.signature.structures import parts_of
+from srcdiff.signature.descriptions import is_passed, type_text
+from srcdiff.signature.trees import VALUES
 from srcdiff.version import __version__
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
@@ -84,8 +84,7 @@ def _arguments(derivative: Derivative, arguments: tuple[Any, ...], keywords: dic
 
 
 def _has_unit_axes(value: Any) -> bool:
-    parts = parts_of(value)
-    return 1 in getattr(value, "shape", ()) if parts is None else any(_has_unit_axes(p) for p in parts)
+    return any(1 in getattr(leaf, "shape", ()) for leaf in VALUES.leaves(value))
 
 
 def _exported(g: Any, derivative: Derivative, work: Any, args: tuple[Any, ...], *, plain: bool) -> Exported:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.signature.structures import parts_of, place_of, remade
+from srcdiff.signature.trees import VALUES, Part, parts_of
 
 # Weights of the fourth-order central difference, for steps of -2, -1, 1 and 2.
 _WEIGHTS = ((-2, 1.0 / 12.0), (-1, -2.0 / 3.0), (1, 2.0 / 3.0), (2, -1.0 / 12.0))
@@ -55,7 +55,7 @@ def compare(
     """Compare the gradients with differences of the function, one number at a time; raise where they differ."""
     entries: list[Entry] = []
     for (position, name), gradient in zip(chosen, gradients, strict=True):
-        for place, value, put, got in _numbers(arguments, position, name, gradient):
+        for place, value, put, got in _numbers(arguments[position], name, gradient):
             differences, uncertainty = _difference(function, arguments, position, value, put)
             entries.append(Entry(place, got, differences, uncertainty))
     wrong = [e for e in entries if e.differs]
@@ -71,68 +71,59 @@ def compare(
 def require_values(values: Any, given: Any, arguments: tuple[Any, ...], reasons: tuple[str, ...]) -> None:
     """Raise where the values that belong to the derivatives are not those that the function gives as it was given."""
     tolerance = 1e-4 if _in_single_precision(arguments) else 1e-7  # sums may be added up in another order
-    different = list(_different(values, given, "result", tolerance))
+    different = _different(values, given, tolerance)
     if different:
         first = "the value is not that of the function as it was given"
         raise AssertionError("\n  ".join((first, *different[:20], *reasons)))
 
 
-def _different(value: Any, given: Any, place: str, tolerance: float) -> Iterator[str]:
+def _different(value: Any, given: Any, tolerance: float) -> list[str]:
     """The places where two results of the same form differ."""
-    parts = parts_of(value)
-    if parts is not None:
-        others = parts_of(given) or []
-        if len(parts) != len(others):
-            yield f"{place} has {len(parts)} parts, as it was given {len(others)}"
-        for k, (item, other) in enumerate(zip(parts, others, strict=False)):
-            yield from _different(item, other, place_of(value, k, place), tolerance)
-    elif isinstance(value, bool | int | float | np.generic | np.ndarray):
-        if np.shape(value) != np.shape(given):
-            yield f"{place} has the shape {np.shape(value)}, as it was given {np.shape(given)}"
-            return
-        first, second = np.asarray(value, float), np.asarray(given, float)
-        same = np.isclose(first, second, rtol=tolerance, atol=tolerance, equal_nan=True)
-        for index in np.argwhere(~same).tolist():
-            label = f"{place}[{', '.join(map(str, index))}]" if index else place
-            yield f"{label}: {first[tuple(index)]:.10g}, as it was given {second[tuple(index)]:.10g}"
+    said: list[str] = []
+    missing = object()
+
+    def opened(x: Any, other: Any, name: str) -> list[Any]:
+        own, others = len(parts_of(x) or ()), parts_of(other) or ()
+        if own != len(others):
+            said.append(f"{name} has {own} parts, as it was given {len(others)}")
+        return [*others, *[missing] * own][:own]
+
+    for part, other in VALUES.beside(value, given, "result", opened):
+        if other is not missing and isinstance(part.value, bool | int | float | np.generic | np.ndarray):
+            said += _different_numbers(part, other, tolerance)
+    return said
 
 
-Put = Callable[[Any, float], Any]
+def _different_numbers(part: Part, given: Any, tolerance: float) -> Iterator[str]:
+    place, value = part.name, part.value
+    if np.shape(value) != np.shape(given):
+        yield f"{place} has the shape {np.shape(value)}, as it was given {np.shape(given)}"
+        return
+    first, second = np.asarray(value, float), np.asarray(given, float)
+    same = np.isclose(first, second, rtol=tolerance, atol=tolerance, equal_nan=True)
+    for index in np.argwhere(~same).tolist():
+        label = f"{place}[{', '.join(map(str, index))}]" if index else place
+        yield f"{label}: {first[tuple(index)]:.10g}, as it was given {second[tuple(index)]:.10g}"
 
 
-def _numbers(
-    arguments: tuple[Any, ...], position: int, name: str, gradient: Any
-) -> Iterator[tuple[str, float, Put, float]]:
-    """Every number of an argument: its name, its value, how to put another in its place, and its derivative."""
-
-    def visit(value: Any, bar: Any, place: str, put: Put) -> Iterator[tuple[str, float, Put, float]]:
-        parts = parts_of(value)
-        if isinstance(value, np.ndarray) and bar is not None:
-            for index in np.ndindex(value.shape):
-
-                def put_element(whole: Any, number: float, index: tuple[int, ...] = index) -> Any:
-                    whole = np.array(whole)
-                    whole[index] = number
-                    return whole
-
-                label = f"{place}[{', '.join(map(str, index))}]"
-                yield label, float(value[index]), _inside(put, value, put_element), float(bar[index])
-        elif parts is not None:
-            for k, (item, item_bar) in enumerate(zip(parts, parts_of(bar) or (), strict=True)):
-
-                def put_item(whole: Any, inner: Any, k: int = k) -> Any:
-                    items = parts_of(whole) or []
-                    return remade(whole, [*items[:k], inner, *items[k + 1 :]])
-
-                yield from visit(item, item_bar, place_of(value, k, place), _inside(put, value, put_item))
-        elif bar is not None:
-            yield place, float(value), put, float(bar)
-
-    yield from visit(arguments[position], gradient, name, lambda _, number: number)
+Put = Callable[[float], Any]
 
 
-def _inside(outer: Put, whole: Any, inner: Callable[[Any, Any], Any]) -> Put:
-    return lambda _, number: outer(None, inner(whole, number))
+def _numbers(argument: Any, name: str, gradient: Any) -> Iterator[tuple[str, float, Put, float]]:
+    """Every number of an argument: its name, its value, the argument with another in its place, and its derivative."""
+    leaves, structure = VALUES.flatten(argument)
+    for k, (part, bar) in enumerate(VALUES.beside(argument, gradient, name)):
+        for index in np.ndindex(np.shape(part.value)) if bar is not None else ():
+
+            def put(number: float, k: int = k, index: tuple[int, ...] = index) -> Any:
+                found: Any = number
+                if isinstance(leaves[k], np.ndarray):
+                    found = np.array(leaves[k])
+                    found[index] = number
+                return structure.rebuild([*leaves[:k], found, *leaves[k + 1 :]])
+
+            label = f"[{', '.join(map(str, index))}]" if isinstance(part.value, np.ndarray) else ""
+            yield part.name + label, float(np.asarray(part.value)[index]), put, float(np.asarray(bar)[index])
 
 
 def _difference(
@@ -142,7 +133,7 @@ def _difference(
 
     def at(number: float) -> float:
         given = list(arguments)
-        given[position] = put(None, number)
+        given[position] = put(number)
         given = copy.deepcopy(given)  # the function may write into them
         with np.errstate(all="ignore"):
             return float(function(*given))
@@ -158,7 +149,4 @@ def _difference(
 
 def _in_single_precision(x: Any) -> bool:
     """Whether some of the numbers are of `float32`, so that the function may compute with these."""
-    parts = parts_of(x)
-    if parts is not None:
-        return any(_in_single_precision(item) for item in parts)
-    return getattr(x, "dtype", None) == np.float32
+    return any(getattr(leaf, "dtype", None) == np.float32 for leaf in VALUES.leaves(x))

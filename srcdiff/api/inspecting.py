@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from srcdiff.api.derivatives import Derivative, stand_in
 from srcdiff.diagnostics.options import Wrt
-from srcdiff.frontend.abstract_values import Description
-from srcdiff.frontend.signatures import describe_argument
 from srcdiff.ir.types import is_float
+from srcdiff.signature.descriptions import Description
+from srcdiff.signature.keys import describe_argument
 
 if TYPE_CHECKING:  # the compiler is imported when somebody looks
     from pathlib import Path

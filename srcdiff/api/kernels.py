@@ -40,11 +40,11 @@ from srcdiff.backends.numba.interrupts import ONE_AT_A_TIME
 from srcdiff.backends.python.interpreter import new_file
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
 from srcdiff.diagnostics.options import EXTENT, Wrt
-from srcdiff.frontend.abstract_values import Description
 from srcdiff.frontend.capture import Captured, capture, plain_function
-from srcdiff.frontend.signatures import describe_argument, is_on_device, layout_on_device
 from srcdiff.ir.nodes import CoordinateKind
 from srcdiff.ir.types import FLOAT, Array, Scalar, is_float, is_supported_dtype
+from srcdiff.signature.descriptions import Description
+from srcdiff.signature.keys import describe_argument, is_on_device, layout_on_device
 
 if TYPE_CHECKING:
     from srcdiff.driver.compiling_kernels import CompiledKernel

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.core.errors import NumbaError
 
-from srcdiff.api.derivatives import Derivative, described, grad, has_floats, with_written
+from srcdiff.api.derivatives import Derivative, described, grad, has_floats, is_of_floats, with_written
 from srcdiff.api.finite_differences import Report, compare, require_values
 from srcdiff.diagnostics.options import DERIVATIVE, ORDER, Wrt, check_sweeps, compile_options, each_of, is_one
-from srcdiff.frontend.abstract_values import Abstract, Description, Items, List, Record, Static, Stored, Tuple
-from srcdiff.frontend.abstract_values import remade as remade_abstract
+from srcdiff.frontend.abstract_values import Abstract, List, Static, Stored, Tuple
 from srcdiff.frontend.capture import findable
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array, Stack, is_float
 from srcdiff.library import composed
-from srcdiff.signature.structures import layout_of, parts_of, place_of, remade
+from srcdiff.signature.structures import layout_of
+from srcdiff.signature.trees import NODES, VALUES, Part, parts_of
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
     from srcdiff.driver.compiling import Compiled
@@ -52,13 +52,23 @@ def fitted(taken: Abstract, of: Abstract, value: Any, given: Any, name: str) -> 
 
     `taken` is what the code takes for it, `of` what the value is.
     """
-    if isinstance(of, Stored):
+    pairs = NODES.beside(of, (value, given), name, _pairs)
+    takes = NODES.beside(of, taken, name, lambda _, x, __: x.items)
+    found = iter([_fitted_leaf(x, part, *pair) for (part, pair), (_, x) in zip(pairs, takes, strict=True)])
+    return NODES.fold(of, lambda _: next(found), lambda _, parts: tuple(parts))
+
+
+def _pairs(_: Any, pair: tuple[Any, Any], name: str) -> list[tuple[Any, Any]]:
+    """The parts of a value, each with what is given for it."""
+    value, given = pair
+    parts = parts_of(value) or ()
+    return list(zip(parts, [None] * len(parts) if given is None else _parts_like(value, given, name), strict=True))
+
+
+def _fitted_leaf(taken: Abstract, of: Part, value: Any, given: Any) -> Any:
+    if isinstance(of.value, Stored):
         assert isinstance(taken, Tuple)
-        return _columns(taken, of, value, given, name)
-    if isinstance(of, Tuple | Record | Items):
-        assert isinstance(taken, Tuple)
-        each = zip(taken.items, of.items, _places(value, given, name), strict=True)
-        return tuple(fitted(t, o, *place) for t, o, place in each)
+        return _columns(taken, of.value, (value, given), of.name)
     if not isinstance(taken, Value):
         return None
     if not isinstance(taken.type, Array):
@@ -67,51 +77,37 @@ def fitted(taken: Abstract, of: Abstract, value: Any, given: Any, name: str) -> 
     if given is not None:
         found = np.asarray(given)
         if found.shape != value.shape:
-            raise ValueError(f"{name} has the shape {found.shape}, its value {value.shape}")
+            raise ValueError(f"{of.name} has the shape {found.shape}, its value {value.shape}")
         result[...] = found
     return result
 
 
-def _columns(taken: Tuple, of: Stored, value: list[Any], given: Any, name: str) -> tuple[Any, ...]:
+def _columns(taken: Tuple, of: Stored, pair: tuple[list[Any], Any], name: str) -> tuple[Any, ...]:
     """That of a list whose length is known at run time: an array for each number that its elements are made of."""
-    rows = [list(_numbers_of(of.element, *place)) for place in _places(value, given, name)]
+    elements = [NODES.beside(of.element, one, f"{name}[{k}]", _pairs) for k, one in enumerate(_pairs(of, pair, name))]
+    rows = [[(part.name, bar) for part, (_, bar) in row if part.value.kind != "static"] for row in elements]
     found: list[Any] = [None] * len(taken.items)
     for k, (storage, kind) in enumerate(zip(of.arrays, taken.items, strict=False)):
         column = [row[k] for row in rows]
         if isinstance(kind, Value) and isinstance(kind.type, Array):
-            found[k] = np.array([0.0 if part is None else part for _, part, _ in column], dtype=kind.type.dtype)
+            found[k] = np.array([0.0 if bar is None else bar for _, bar in column], dtype=kind.type.dtype)
         elif isinstance(storage.type, Stack) and is_float(storage.type.element):
-            for _, part, place in column:
-                if part is not None and np.any(part):
+            for place, bar in column:
+                if bar is not None and np.any(bar):
                     message = f"{place} is not taken: it is an array in a list whose length is known only at run time"
                     raise TypeError(f"{message}. Use forward mode, or return an array")
     return tuple(found)
 
 
-def _numbers_of(d: Description, value: Any, given: Any, name: str) -> Iterator[tuple[Any, Any, str]]:
-    """The numbers and arrays that an element of a list is made of, with what is given for them, and their names."""
-    if d.kind in ("tuple", "record"):
-        for part, place in zip(d.parts, _places(value, given, name), strict=True):
-            yield from _numbers_of(part, *place)
-    elif d.kind != "static":
-        yield value, given, name
-
-
-def _places(value: Any, given: Any, name: str) -> list[tuple[Any, Any, str]]:
-    """The parts of a value, with what is given for each of them, and their names."""
-    values = parts_of(value) or []
-    parts = [None] * len(values) if given is None else _parts_like(value, given, name)
-    return [(v, p, place_of(value, k, name)) for k, (v, p) in enumerate(zip(values, parts, strict=True))]
-
-
 def _parts_like(value: Any, given: Any, name: str) -> list[Any]:
     """The parts of a tangent or an adjoint, which is made like its value."""
     layout = layout_of(value)
-    if layout is not None and layout.is_mapping:
+    assert layout is not None
+    if layout.is_mapping:
         if not isinstance(given, dict) or given.keys() != value.keys():
             raise ValueError(f"{name} has to be a dictionary with the keys {', '.join(map(repr, value))}")
         return layout.taken_apart(given)
-    if layout is not None and layout.is_dataclass:
+    if layout.is_dataclass:
         if type(given) is not type(value):
             raise ValueError(f"{name} has to be an instance of {type(value).__name__}")
         return layout.taken_apart(given)
@@ -353,9 +349,7 @@ def _fitted_tangents(derivative: Derivative, args: tuple[Any, ...], tangents: Se
 
 def _with_stored(x: Abstract, reading: Reading) -> Abstract:
     """An argument with its lists as what stands for them."""
-    if isinstance(x, List):
-        return reading.lists.get(x, Static(None))
-    return remade_abstract(x, (_with_stored(i, reading) for i in x.items)) if isinstance(x, Tuple | Record) else x
+    return NODES.map(lambda leaf: reading.lists.get(leaf, Static(None)) if isinstance(leaf, List) else leaf, x)
 
 
 def derivative_by_name(f: Function, mode: str, wrt: Wrt = 0, **options: Any) -> Derivative | HessianProduct:
@@ -480,17 +474,13 @@ class Jacobian(Composed):
 
 def _is_pulled_back(x: Abstract) -> bool:
     """Whether there are adjoints for all floats of a result: none for arrays in a list of a length that is unknown."""
-    if isinstance(x, Stored):
-        return not any(isinstance(a.type, Stack) and is_float(a.type.element) for a in x.arrays)
-    return all(map(_is_pulled_back, x.items)) if isinstance(x, Tuple | Record | Items) else True
+    arrays = [a.type for leaf in NODES.leaves(x) if isinstance(leaf, Stored) for a in leaf.arrays]
+    return not any(isinstance(t, Stack) and is_float(t.element) for t in arrays)
 
 
 def leaves(x: Any) -> list[Any]:
     """The numbers and arrays of floats that something is made of."""
-    parts = parts_of(x)
-    if parts is not None:
-        return [leaf for item in parts for leaf in leaves(item)]
-    return [x] if isinstance(x, float | np.floating) or (isinstance(x, np.ndarray) and x.dtype.kind == "f") else []
+    return [leaf for leaf in VALUES.leaves(x) if is_of_floats(leaf)]
 
 
 def leaves_beside(x: Any, other: Any) -> list[Any]:
@@ -499,33 +489,23 @@ def leaves_beside(x: Any, other: Any) -> list[Any]:
     >>> leaves_beside((1.5, 2, [3.5]), (0.1, 0.2, [0.3]))
     [0.1, 0.3]
     """
-    parts = parts_of(x)
-    if parts is not None:
-        return [leaf for pair in zip(parts, parts_of(other) or (), strict=True) for leaf in leaves_beside(*pair)]
-    return [other] if leaves(x) else []
+    return [one for part, one in VALUES.beside(x, other, "") if is_of_floats(part.value)]
 
 
 def like(x: Any, make: Callable[[Any], Any]) -> Any:
     """Something of the same form, with other leaves; what is no float becomes None."""
-    parts = parts_of(x)
-    if parts is not None:
-        return remade(x, [like(item, make) for item in parts])
-    return make(x) if leaves(x) else None
+    return VALUES.map(lambda leaf: make(leaf) if is_of_floats(leaf) else None, x)
 
 
 def directions(x: Any) -> Iterator[tuple[int, tuple[int, ...], Any]]:
     """For every number in something: which leaf it is in, where, and the direction that is one there alone."""
-    for k, leaf in enumerate(leaves(x)):
+    found = leaves(x)
+    for k, leaf in enumerate(found):
         for place in np.ndindex(np.shape(leaf)):
-            count = iter(range(len(leaves(x))))
-
-            def unit(other: Any, k: int = k, place: Any = place, count: Iterator[int] = count) -> Any:
-                result = np.zeros(np.shape(other))
-                if next(count) == k:
-                    result[place] = 1.0
-                return result if np.ndim(other) else float(result)
-
-            yield k, place, like(x, unit)
+            units = [np.zeros(np.shape(other)) for other in found]
+            units[k][place] = 1.0
+            left = (unit if unit.ndim else float(unit) for unit in units)
+            yield k, place, like(x, lambda _, left=left: next(left))  # type: ignore[misc]
 
 
 def jacobian(
@@ -625,11 +605,11 @@ def _as_given(f: Function, primal: Derivative) -> Function:
 
 def _with_floats(x: Any) -> Any:
     """A structure with floats in place of integers, as its derivative takes them."""
-    parts = parts_of(x)
-    if parts is None:
-        return x
-    numbers = [float(p) if isinstance(p, int | np.integer) and not isinstance(p, bool) else p for p in parts]
-    return remade(x, [_with_floats(p) for p in numbers])
+
+    def visit(leaf: Any) -> Any:
+        return float(leaf) if isinstance(leaf, int | np.integer) and not isinstance(leaf, bool) else leaf
+
+    return x if VALUES.parts(x) is None else VALUES.map(visit, x)
 
 
 def _random_like(x: Any, seed: int) -> Any:

@@ -7,12 +7,14 @@ argument shares, or that is not laid out as the code expects, is left alone: the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from srcdiff.passes.workspace_parameters import no_memory
-from srcdiff.signature.structures import layout_of, parts_of, place_of, remade
+from srcdiff.signature.structures import layout_of
+from srcdiff.signature.trees import TUPLES, VALUES, parts_of
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
     from srcdiff.passes.workspace_parameters import Room
@@ -92,47 +94,48 @@ class Given:
         return [self._placed(gradient, one) for gradient, one in zip(gradients, self.out, strict=True)]
 
     def _placed(self, gradient: Any, out: Any) -> Any:
-        if out is None:
-            return gradient
-        parts = parts_of(gradient)
-        if parts is not None:
-            items = [self._placed(g, o) for g, o in zip(parts, parts_of(out) or (), strict=True)]
-            return remade(gradient, items)
-        if id(out) not in self.direct:
-            out[...] = gradient
-        return out
+        placed = []
+        for part, one in VALUES.beside(gradient, out, ""):
+            if one is not None and id(one) not in self.direct:
+                one[...] = part.value
+            placed.append(part.value if one is None else one)
+        return VALUES.structure(gradient).rebuild(placed)
 
 
 def _leaves(argument: Any, out: Any, name: str) -> Iterator[Any]:
     """For each array of the gradient the given one, or None."""
-    parts = None if _is_of_numbers(argument) else parts_of(argument)
-    if parts is not None:
-        if out is not None and not _is_like(argument, out):
-            said = f"a tuple of {len(parts)}" if isinstance(argument, tuple) else f"a {type(argument).__name__} like it"
-            raise ValueError(f"{name} has to be {said}")
-        given = [None] * len(parts) if out is None else parts_of(out) or []
-        for k, (item, one) in enumerate(zip(parts, given, strict=True)):
-            yield from _leaves(item, one, place_of(argument, k, name))
-    elif isinstance(argument, np.ndarray):
-        if out is not None:
-            _check(argument, out, name)
-        yield out
-    elif out is not None:
-        what = "list" if isinstance(argument, list) else "number"
-        raise TypeError(f"{name} has to be None: the gradient is a {what}")
-    elif isinstance(argument, list):
-        yield None
+    for part, one in _ARGUMENTS.beside(argument, out, name, _parts_given):
+        value = part.value
+        if isinstance(value, np.ndarray):
+            if one is not None:
+                _check(value, one, part.name)
+            yield one
+        elif one is not None:
+            what = "list" if isinstance(value, list) else "number"
+            raise TypeError(f"{part.name} has to be None: the gradient is a {what}")
+        elif isinstance(value, list):
+            yield None
 
 
-def _is_like(x: Any, y: Any) -> bool:
-    if isinstance(x, tuple):
-        return isinstance(y, tuple) and len(x) == len(y)
-    return layout_of(x) == layout_of(y)
+def _parts_given(argument: Any, out: Any, name: str) -> Sequence[Any]:
+    """What is given for the parts of an argument."""
+    given = parts_of(out) or ()
+    if isinstance(argument, tuple):
+        fits, said = isinstance(out, tuple) and len(argument) == len(given), f"a tuple of {len(argument)}"
+    else:
+        fits, said = layout_of(argument) == layout_of(out), f"a {type(argument).__name__} like it"
+    if not fits:
+        raise ValueError(f"{name} has to be {said}")
+    return given
 
 
 def _is_of_numbers(x: Any) -> bool:
     """Whether it is a list of numbers: its gradient is a list too."""
     return isinstance(x, list) and not any(isinstance(v, np.ndarray) or parts_of(v) is not None for v in x)
+
+
+_ARGUMENTS = replace(VALUES, parts=lambda x: None if x is None or _is_of_numbers(x) else parts_of(x))
+"""Arguments: a list of numbers has one gradient, which is no array."""
 
 
 def _check(argument: Any, out: Any, name: str) -> None:
@@ -147,10 +150,4 @@ def _check(argument: Any, out: Any, name: str) -> None:
 
 
 def _overlaps(array: Any, values: Sequence[Any]) -> bool:
-    for value in values:
-        if isinstance(value, tuple):
-            if _overlaps(array, value):
-                return True
-        elif isinstance(value, np.ndarray) and np.may_share_memory(array, value):
-            return True
-    return False
+    return any(isinstance(x, np.ndarray) and np.may_share_memory(array, x) for x in TUPLES.leaves(tuple(values)))

@@ -89,7 +89,7 @@ class Given:
 
     def described(self) -> tuple[Any, ...]:
         """The arguments; where they are not the user's own, their types."""
-        from srcdiff.frontend.signatures import describe_argument
+        from srcdiff.signature.keys import describe_argument
 
         return self.arguments if self.is_example else tuple(describe_argument(a, "", None) for a in self.arguments)
 
@@ -251,7 +251,7 @@ def _guesses(function: Callable[..., Any], signature: inspect.Signature) -> dict
 def types_in(text: str) -> list[Any]:
     """Descriptions for types as they are written.
 
-    >>> from srcdiff.frontend.signatures import type_text
+    >>> from srcdiff.signature.descriptions import type_text
     >>> [type_text(t) for t in types_in("float64[:], float, (int64, float32[:, :])")]
     ['float64[:]', 'float64', '(int64, float32[:, :])']
     """
@@ -276,14 +276,13 @@ def example_of(value: Any) -> Any:
     """A value of a type that is described; anything else is an example already."""
     import numpy as np
 
-    from srcdiff.frontend.abstract_values import Description
     from srcdiff.ir.types import Array
+    from srcdiff.signature.descriptions import Description
 
     if not isinstance(value, Description):
         return value
     if value.kind == "tuple":
-        items = [example_of(part) for part in value.parts]
-        return tuple(items) if value.detail is None else value.detail(*items)
+        return value.layout.made([example_of(part) for part in value.parts])
     kind = value.detail
     dtype = np.dtype(kind.dtype)
     shape = (_LENGTH,) * kind.rank if isinstance(kind, Array) else ()
@@ -295,6 +294,7 @@ def example_of(value: Any) -> Any:
 
 
 def _type_text(value: Any) -> str:
-    from srcdiff.frontend.signatures import describe_argument, type_text
+    from srcdiff.signature.descriptions import type_text
+    from srcdiff.signature.keys import describe_argument
 
     return type_text(describe_argument(value, "", None))

@@ -19,7 +19,6 @@ from srcdiff.emit.module import Module
 from srcdiff.frontend.abstract_values import Abstract, Static
 from srcdiff.frontend.guards import Guard, collected, names_in
 from srcdiff.frontend.nested_derivatives import Reading
-from srcdiff.frontend.signatures import Part
 from srcdiff.frontend.statements import mark_writing_calls, read
 from srcdiff.ir.clone import without_comments
 from srcdiff.ir.nodes import Function, Value
@@ -32,6 +31,7 @@ from srcdiff.passes.manager import look, run
 from srcdiff.passes.reverse_mode import protect_arguments, with_new_results
 from srcdiff.passes.stacks import stacks_as_arrays
 from srcdiff.passes.workspace_parameters import Room
+from srcdiff.signature.trees import Part
 
 
 @dataclass(frozen=True, slots=True)

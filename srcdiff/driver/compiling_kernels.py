@@ -16,7 +16,6 @@ from srcdiff.backends.cuda.thread_memory import ROOM, Scratch
 from srcdiff.backends.python import interpreter
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.diagnostics.timings import timed
-from srcdiff.frontend.abstract_values import Description
 from srcdiff.frontend.capture import Captured
 from srcdiff.frontend.guards import ChangedError, Watch
 from srcdiff.frontend.statements import read
@@ -25,6 +24,7 @@ from srcdiff.ir.nodes import Coordinate, Formatted, Function, Program, Value, wa
 from srcdiff.ir.types import FLOAT, Array, bytes_of
 from srcdiff.passes.manager import look, run
 from srcdiff.pipeline import KERNEL_PASSES
+from srcdiff.signature.descriptions import Description
 
 
 def compile_kernel(

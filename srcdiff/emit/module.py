@@ -15,13 +15,14 @@ from srcdiff.emit.formatting import PRINTERS, formatted
 from srcdiff.emit.head import name_objects, write_head
 from srcdiff.emit.spelling import NUMPY, Spelling
 from srcdiff.emit.write import Origin, Text, write_function
-from srcdiff.frontend.abstract_values import Abstract, Items, List, Record, Static, Tuple
+from srcdiff.frontend.abstract_values import Abstract, List, Record, Static, Tuple
 from srcdiff.frontend.nested_derivatives import Reading
 from srcdiff.ir.nodes import Function, Raise, Value, walk
 from srcdiff.ir.primitives import RESERVED
 from srcdiff.ir.types import Type
 from srcdiff.passes.workspace_parameters import Room, kept_elsewhere
 from srcdiff.rules import special
+from srcdiff.signature.trees import NODES
 
 
 @dataclass(slots=True)
@@ -207,15 +208,5 @@ def _is_passed(x: Abstract, reading: Reading) -> bool:
 
 
 def _namedtuples(reading: Reading) -> list[type]:
-    found: dict[type, None] = {}
-
-    def visit(x: Abstract) -> None:
-        if isinstance(x, Tuple) and x.kind is not None:
-            found[x.kind] = None
-        if isinstance(x, Tuple | Record | Items):
-            for item in x.items:
-                visit(item)
-
-    for x in (*reading.arguments.values(), reading.result):
-        visit(x)
-    return list(found)
+    nodes = NODES.nodes(Tuple((*reading.arguments.values(), reading.result)))
+    return list(dict.fromkeys(x.kind for x in nodes if isinstance(x, Tuple) and x.kind is not None))

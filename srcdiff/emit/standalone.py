@@ -26,12 +26,15 @@ from srcdiff.diagnostics import NotExportedError
 from srcdiff.emit import formatting
 from srcdiff.emit.head import name_of
 from srcdiff.emit.module import Module, plain_source
-from srcdiff.frontend.abstract_values import Abstract, Description, Items, List, Record, Static, Stored, Tuple
+from srcdiff.frontend.abstract_values import Abstract, List, Parts, Static, Stored, Tuple
+from srcdiff.frontend.boundary import result_converter
 from srcdiff.frontend.nested_derivatives import Reading
-from srcdiff.frontend.signatures import holds_list, is_passed, is_rebuilt
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import FLOAT, Array, Scalar
-from srcdiff.signature.structures import Layout, is_plain_tuple, layout_of, parts_of
+from srcdiff.signature.conversion import gradient_converter
+from srcdiff.signature.descriptions import Description, is_passed
+from srcdiff.signature.structures import Layout, is_plain_tuple, layout_of, made_layout
+from srcdiff.signature.trees import NODES
 
 LARGEST = 10_000
 """Of an array from outside of the function, as many numbers are written into the file."""
@@ -263,13 +266,9 @@ def _default(x: Exported, value: Any) -> str | None:
     kind, layout = type(value), layout_of(value)
     if not (kind in (tuple, list, dict) or (isinstance(value, tuple) and is_plain_tuple(kind))):
         return None
-    parts = [_default(x, part) for part in parts_of(value) or ()]
+    parts = [] if layout is None else [_default(x, part) for part in layout.taken_apart(value)]
     texts = [part for part in parts if part is not None]
-    if len(texts) != len(parts) or (kind is dict and layout is None):
-        return None
-    if layout is not None:
-        return _made(x, layout, texts)
-    return _named(x, texts, None if kind is tuple else kind)
+    return None if layout is None or len(texts) != len(parts) else _made(x, layout, texts)
 
 
 class _Taking:
@@ -299,22 +298,20 @@ class _Taking:
                 return self.number(d.detail, text)
             case "stored":
                 return f"np.array({text}, dtype=np.{d.parts[0].detail.dtype})"
-            case "record":
-                return self.record(d, text)
-            case "tuple":
-                self.require_length(text, len(d.parts), f"{len(d.parts)} parts")
-                parts = [self.part(p, f"{text}[{k}]", name) or "None" for k, p in enumerate(d.parts)]
-                return _named(self.x, parts, d.detail)
+            case "tuple" | "record":
+                return self.group(d, d.layout, text)
         raise NotExportedError(f"the argument `{name}` is of a kind that cannot be exported")
 
-    def record(self, d: Description, text: str) -> str:
-        layout: Layout = d.detail
+    def group(self, d: Description, layout: Layout, text: str) -> str:
+        """Code takes tuples as they are, with None for constants; others as tuples of what there is at run time."""
         _require_plain_keys(layout)
-        if layout.is_mapping:
-            self.require_length(text, len(d.parts), f"the keys {', '.join(map(repr, layout.names))}")
-        elif not layout.is_dataclass:
-            self.require_length(text, len(d.parts), f"{len(d.parts)} elements")
+        if not layout.is_dataclass:
+            keys = f"the keys {', '.join(map(repr, layout.names))}"
+            count = f"{len(d.parts)} {'elements' if layout.kind is list else 'parts'}"
+            self.require_length(text, len(d.parts), keys if layout.is_mapping else count)
         parts = [self.part(p, layout.part(text, k), text) for k, p in enumerate(d.parts)]
+        if d.kind == "tuple":
+            return _made(self.x, layout, [part or "None" for part in parts])
         return _tuple([part for part in parts if part is not None])
 
     def part(self, d: Description, text: str, name: str) -> str | None:
@@ -361,10 +358,9 @@ class _Taking:
                 if isinstance(of, Stored) and of.element.kind != "value":
                     raise NotExportedError("adjoints of lists of other things than numbers cannot be exported")
                 return _tuple([f"np.array({text}, dtype=float)", *["None"] * (len(value.items) - 1)])
-            case Tuple() if isinstance(of, Tuple | Record | Items):
-                part = of.kind.part if isinstance(of, Record) else "{}[{}]".format
+            case Tuple() if isinstance(of, Parts):
                 each = enumerate(zip(value.items, of.items, strict=True))
-                return _tuple([self.like(v, o, part(text, k)) for k, (v, o) in each])
+                return _tuple([self.like(v, o, of.layout.part(text, k)) for k, (v, o) in each])
         return "None"
 
     def helpers(self) -> list[str]:
@@ -396,17 +392,8 @@ def {name}(x, dtype, rank):
 '''
 
 
-def _named(x: Exported, parts: Sequence[str], kind: type | None) -> str:
-    """A tuple, or an instance of a class of named tuples that is defined in the file."""
-    if kind is None:
-        return _tuple(parts)
-    if x.module.objects.setdefault(kind.__name__, kind) is not kind:
-        raise NotExportedError(f"two classes are called `{kind.__name__}`")
-    return f"{kind.__name__}({', '.join(parts)})"
-
-
 def _tuple(parts: Sequence[str]) -> str:
-    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+    return made_layout(tuple, len(parts)).text(parts)
 
 
 # -- what it returns -------------------------------------------------------------------------------------------------
@@ -425,7 +412,7 @@ def _returned(x: Exported, text: str) -> str:
     described = [x.descriptions.get(n, Description("value", FLOAT)) for n in x.wrt]
     if x.single:
         bars = _gradient(x, described[0], x.wrt[0], gradient)
-    elif any(is_rebuilt(d) for d in described):
+    elif any(map(gradient_converter, described)):
         each = enumerate(zip(described, x.wrt, strict=True))
         bars = _tuple([_gradient(x, d, n, f"{gradient}[{k}]") for k, (d, n) in each])
     else:
@@ -449,15 +436,11 @@ def _with_written(x: Exported, text: str, arrays: str) -> str:
 
 def _listed(x: Exported, shape: Abstract, text: str) -> str:
     """A result with its lists, dictionaries and dataclasses."""
-    if not holds_list(shape):
+    if result_converter(shape) is None:
         return text
     match shape:
-        case Items():
-            return f"[{', '.join(_listed(x, i, f'{text}[{k}]') for k, i in enumerate(shape.items))}]"
-        case Tuple():
-            return _named(x, [_listed(x, i, f"{text}[{k}]") for k, i in enumerate(shape.items)], shape.kind)
-        case Record():
-            return _made(x, shape.kind, [_listed(x, i, f"{text}[{k}]") for k, i in enumerate(shape.items)])
+        case Parts():
+            return _made(x, shape.layout, [_listed(x, i, f"{text}[{k}]") for k, i in enumerate(shape.items)])
         case Stored():
             length = f"{text}[{len(shape.arrays)}]"
             columns = [
@@ -470,32 +453,26 @@ def _listed(x: Exported, shape: Abstract, text: str) -> str:
                 return columns[0]
             names = [f"e{k}" for k in range(len(columns))]
             left = iter(names)
-            element = _element(x, shape.element, left)
+            element = NODES.fold(
+                shape.element,
+                lambda d: repr(d.detail[1]) if d.kind == "static" else next(left),
+                lambda d, parts: _made(x, d.layout, parts),
+            )
             if not columns:
                 return f"[{element} for _ in range({length})]"
             return f"[{element} for {', '.join(names)}, in zip({', '.join(columns)}, strict=True)]"
     raise NotExportedError("the result is of a kind that cannot be exported")
 
 
-def _element(x: Exported, d: Description, names: Iterator[str]) -> str:
-    if d.kind == "tuple":
-        return _named(x, [_element(x, p, names) for p in d.parts], d.detail)
-    if d.kind == "record":
-        return _made(x, d.detail, [_element(x, p, names) for p in d.parts])
-    return repr(d.detail[1]) if d.kind == "static" else next(names)
-
-
 def _gradient(x: Exported, d: Description, argument: str, text: str) -> str:
     """The gradient in the form of its argument."""
     if d.kind == "stored":
         return f"{text}[: len({argument})].tolist()"
-    if not is_rebuilt(d):
+    if gradient_converter(d) is None:
         return text
-    if d.kind == "tuple":
-        parts = [_gradient(x, p, f"{argument}[{k}]", f"{text}[{k}]") for k, p in enumerate(d.parts)]
-        return _named(x, parts, d.detail)
-    parts = [_gradient(x, p, d.detail.part(argument, k), f"{text}[{k}]") for k, p in enumerate(d.parts)]
-    return _made(x, d.detail, parts)
+    layout = d.layout
+    parts = [_gradient(x, p, layout.part(argument, k), f"{text}[{k}]") for k, p in enumerate(d.parts)]
+    return _made(x, layout, parts)
 
 
 def _require_plain_keys(layout: Layout) -> None:
@@ -504,13 +481,15 @@ def _require_plain_keys(layout: Layout) -> None:
 
 
 def _made(x: Exported, layout: Layout, parts: Sequence[str]) -> str:
-    """A dictionary, a list, or an instance of a class that is defined in the file."""
+    """A tuple, a dictionary, a list, or an instance of a class that is defined in the file."""
     _require_plain_keys(layout)
-    if layout.is_mapping:
-        return "{" + ", ".join(f"{n!r}: {p}" for n, p in zip(layout.names, parts, strict=True)) + "}"
+    name = layout.kind.__name__
     if not layout.is_dataclass:
-        return f"[{', '.join(parts)}]"
-    name, frozen = layout.kind.__name__, layout.kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
+        is_named = hasattr(layout.kind, "_fields")
+        if is_named and x.module.objects.setdefault(name, layout.kind) is not layout.kind:
+            raise NotExportedError(f"two classes are called `{name}`")
+        return layout.text(parts)
+    frozen = layout.kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
     lines = [f"@dataclasses.dataclass({'frozen=True' if frozen else ''})".replace("()", ""), f"class {name}:"]
     lines += [f"    {n}: object" for n in layout.names] or ["    pass"]
     before = x.classes.setdefault(name, lines if not x.classes else ["", "", *lines])

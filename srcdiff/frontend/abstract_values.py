@@ -9,13 +9,15 @@ import ast
 import enum
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, Self
 
 from srcdiff.diagnostics import Problem
 from srcdiff.ir.nodes import Slice, Value
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, Type, element_type, join_scalars
-from srcdiff.signature.structures import Layout
+from srcdiff.signature.descriptions import NONE, Description
+from srcdiff.signature.structures import Layout, made_layout
+from srcdiff.signature.trees import NODES, Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,30 +41,40 @@ def is_device_module(module: Any) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Tuple:
+class Parts(Node):
+    """What is made of parts that are known when the function is compiled."""
+
     items: tuple[Abstract, ...]
+
+    def opened(self) -> tuple[Abstract, ...]:
+        return self.items
+
+    @property
+    def layout(self) -> Layout:
+        return made_layout(getattr(self, "kind", list), len(self.items))
+
+    def remade(self, parts: Iterable[Abstract]) -> Self:
+        return replace(self, items=tuple(parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Tuple(Parts):
     kind: type | None = None
     """The namedtuple class, if it is one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class Record(Parts):
     """A dictionary, or an instance of a dataclass: read by its keys or fields, and not changed.
 
     A list of other things than numbers is one where it comes from the caller or goes there.
     """
 
-    items: tuple[Abstract, ...]
     kind: Layout
 
 
 Group = Tuple | Record
-"""What is made of parts that are known when the function is compiled."""
-
-
-def remade(x: Group, items: Iterable[Abstract]) -> Group:
-    """The same, of other parts."""
-    return Tuple(tuple(items), x.kind) if isinstance(x, Tuple) else Record(tuple(items), x.kind)
+"""What is made of parts, and not changed."""
 
 
 _numbers = itertools.count()
@@ -76,10 +88,8 @@ class List:
 
 
 @dataclass(frozen=True, slots=True)
-class Items:
+class Items(Parts):
     """What a list holds while that is known element by element."""
-
-    items: tuple[Abstract, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,23 +326,9 @@ MISSING = Missing()
 # Descriptions: the part of an abstract value that is not a run-time value, so that two can be compared and joined.
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
-    kind: str
-    detail: Any = None
-    parts: tuple[Description, ...] = ()
-
-
 POISON = Description("poison")
-NONE = Description("static", (type(None), None))
 NOTHING = Description("nothing")
 """The elements of a list that has had none yet: of any type."""
-CONTIGUOUS = Description("contiguous")
-"""Part of the description of an argument: an array whose elements follow each other in memory, the last axis first."""
-NUMPYS = Description("numpys")
-"""Part of the description of an argument: a number that is NumPy's, not Python's."""
-INTEGER = Description("integer")
-"""Part of the description of a float to differentiate by: the caller gives an integer."""
 
 
 def describe(x: Abstract) -> Description:
@@ -345,14 +341,11 @@ def describe(x: Abstract) -> Description:
                 return Description("static", (type(x.value), x.value))
             except TypeError:
                 return Description("static", (type(x.value), id(x.value)))
-        case Tuple():
-            return Description("tuple", x.kind, tuple(describe(i) for i in x.items))
-        case Record():
-            return Description("record", x.kind, tuple(describe(i) for i in x.items))
+        case Parts():
+            kind = "tuple" if isinstance(x, Tuple) else "items" if isinstance(x, Items) else "record"
+            return Description(kind, getattr(x, "kind", None), tuple(map(describe, x.items)))
         case List():
             return Description("list", x)
-        case Items():
-            return Description("items", None, tuple(describe(i) for i in x.items))
         case Stored():
             return Description("stored", None, (x.element,))
         case Closure():
@@ -370,6 +363,18 @@ def describe(x: Abstract) -> Description:
             return POISON
         case _:
             return Description("other", x)
+
+
+def is_computed(x: Abstract) -> bool:
+    """Whether a part of a result is a value of the function's: numbers are, other constants are not."""
+    return not isinstance(x, Static) or isinstance(x.value, bool | int | float)
+
+
+def of_parts(d: Description, items: Iterable[Abstract]) -> Group | Items:
+    """What has this description and these parts."""
+    if d.kind == "items":
+        return Items(tuple(items))
+    return (Tuple if d.kind == "tuple" else Record)(tuple(items), d.detail)
 
 
 def scalar_of(d: Description) -> Scalar | None:
@@ -393,7 +398,7 @@ def loosened(d: Description) -> Description:
     if scalar is not None:
         return Description("value", scalar)
     if d.kind in ("tuple", "record", "maybe", "optional", "items", "closure", "owned"):
-        return Description(d.kind, d.detail, tuple(loosened(p) for p in d.parts))
+        return d.remade(map(loosened, d.parts))
     return d
 
 
@@ -431,7 +436,7 @@ def join(a: Description, b: Description, *, flags: bool = True) -> Description:
     alike = a.kind == b.kind and len(a.parts) == len(b.parts) and a.detail == b.detail
     if alike and a.kind in ("tuple", "record", "items", "closure", "owned"):
         parts = tuple(join(p, q) for p, q in zip(a.parts, b.parts, strict=True))
-        return POISON if POISON in parts else Description(a.kind, a.detail, parts)
+        return POISON if POISON in parts else a.remade(parts)
     if a.kind in ("items", "stored") and b.kind in ("items", "stored"):
         parts = a.parts + b.parts
         element = loosened(parts[0])
@@ -455,7 +460,7 @@ def join_with_none(a: Description, b: Description) -> Description:
 
 def is_plain(d: Description) -> bool:
     """Whether it is made of numbers and arrays."""
-    return d.kind == "value" or (d.kind in ("tuple", "record") and all(is_plain(p) for p in d.parts))
+    return all(leaf.kind == "value" for leaf in NODES.leaves(d))
 
 
 def options(d: Description) -> tuple[Abstract, ...]:
@@ -484,7 +489,7 @@ def is_of_numbers(d: Description) -> bool:
 
 def holds_lists(d: Description) -> bool:
     """Whether elements are lists, or have some in them."""
-    return d.kind == "stored" or (d.kind in ("tuple", "record") and any(holds_lists(p) for p in d.parts))
+    return any(leaf.kind == "stored" for leaf in NODES.leaves(d))
 
 
 def part_of(d: Description, path: tuple[int, ...]) -> tuple[Description, int]:
@@ -500,8 +505,7 @@ def with_part(d: Description, path: tuple[int, ...], part: Description) -> Descr
     """The element with another part."""
     if not path:
         return part
-    parts = [with_part(p, path[1:], part) if k == path[0] else p for k, p in enumerate(d.parts)]
-    return Description(d.kind, d.detail, tuple(parts))
+    return d.remade(with_part(p, path[1:], part) if k == path[0] else p for k, p in enumerate(d.parts))
 
 
 def stored_types(d: Description) -> tuple[Type, ...] | None:

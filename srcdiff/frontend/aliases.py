@@ -13,11 +13,12 @@ import ast
 from collections.abc import Hashable, Iterator
 from typing import NoReturn
 
-from srcdiff.frontend.abstract_values import Abstract, Description, Group, List, Maybe, Static, arrays_in, leaf_types
+from srcdiff.frontend.abstract_values import Abstract, Group, List, Maybe, Static, arrays_in, leaf_types
 from srcdiff.frontend.calls import Calls
 from srcdiff.frontend.environment import Key, handles
 from srcdiff.frontend.shapes import Doubt
 from srcdiff.ir.nodes import Value
+from srcdiff.signature.descriptions import Description
 
 
 class Sameness(Calls):

@@ -24,7 +24,6 @@ from srcdiff.frontend.abstract_values import (
     Static,
     Tuple,
     Zip,
-    remade,
 )
 from srcdiff.frontend.sequences import Sequences
 from srcdiff.ir.nodes import Slice, Value
@@ -40,7 +39,7 @@ class Builtins(Sequences):
         if isinstance(x, Static):
             return x
         if isinstance(x, Group):
-            return remade(x, (self.call_stop_gradient(node, i) for i in x.items))
+            return x.remade(self.call_stop_gradient(node, i) for i in x.items)
         if isinstance(x, List):
             handle = self.new_list(())
             self.list_extend(node, handle, x)

@@ -20,11 +20,11 @@ from typing import Any, get_args
 import numpy as np
 
 from srcdiff.diagnostics import Problem, Refusal, Span
+from srcdiff.diagnostics.naming_objects import instead_of_call, is_installed
 from srcdiff.frontend.abstract_values import (
     Abstract,
     Choice,
     Closure,
-    Description,
     DeviceName,
     Drawn,
     Each,
@@ -46,7 +46,6 @@ from srcdiff.frontend.abstract_values import (
     describe,
     leaf_types,
     loosened,
-    remade,
 )
 from srcdiff.frontend.capture import capture, plain_function
 from srcdiff.frontend.environment import Frame, Hopeless
@@ -65,7 +64,6 @@ from srcdiff.frontend.guards import Attribute, Constant, Element, Place, Summary
 from srcdiff.frontend.kernel_language import numba_type
 from srcdiff.frontend.numba_functions import Compiled
 from srcdiff.frontend.numba_options import Told, is_replaced
-from srcdiff.frontend.objects import instead_of_call, is_installed
 from srcdiff.frontend.scopes import assigned_names, inner_scopes, nonlocal_names
 from srcdiff.frontend.strings import TEXT_METHODS
 from srcdiff.ir.nodes import Apply, Block, Custom, Library, Value
@@ -74,7 +72,9 @@ from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_float, is_suppo
 from srcdiff.library import language
 from srcdiff.library.blas_lapack import LibraryCall, opaque
 from srcdiff.library.numpy_table import FUNCTIONS, METHODS, STANDARD, UFUNC_METHODS
+from srcdiff.signature.descriptions import Description
 from srcdiff.signature.structures import Layout, is_plain_tuple
+from srcdiff.signature.trees import NODES
 
 _MODULES: dict[str, Any] = {"math": math, "np": np, "builtins": builtins}
 
@@ -845,7 +845,7 @@ class Calls(Compiled):
         if frame.library and not outer.library:
             self.laid_out_somehow(result, bound)
         if isinstance(result, Group) and (frame is outer or not outer.library):  # nobody takes these as they are
-            result = remade(result, (self.forced(i) for i in result.items))
+            result = result.remade(map(self.forced, result.items))
         return self.checked(result, f"the result of {frame.name}", node) if isinstance(result, Poison) else result
 
     def laid_out_somehow(self, result: Abstract, bound: dict[str, Abstract]) -> None:
@@ -856,9 +856,7 @@ class Calls(Compiled):
 
     def arrays_of(self, x: Abstract) -> list[Value]:
         """The arrays that something is, holds, or is computed from."""
-        if isinstance(x, Group):
-            return [v for item in x.items for v in self.arrays_of(item)]
-        found = arrays_in(self.holding(x) if isinstance(x, List) else x)
+        found = [array for y in NODES.leaves(x) for array in arrays_in(self.holding(y) if isinstance(y, List) else y)]
         return [array for array in found if isinstance(array.type, Array)]
 
     def bind(
@@ -1283,10 +1281,8 @@ def _rank(value: Value) -> int:
 
 def values_in(x: Abstract) -> list[Value]:
     """The values that an argument is made of, as far as they have been computed."""
-    if isinstance(x, Tuple):
-        return [v for item in x.items for v in values_in(item)]
-    value = x.array if isinstance(x, Lazy) else x
-    return [value] if isinstance(value, Value) else []
+    found = [leaf.array if isinstance(leaf, Lazy) else leaf for leaf in NODES.leaves(x)]
+    return [value for value in found if isinstance(value, Value)]
 
 
 @functools.cache

@@ -14,19 +14,15 @@ from typing import Any, NoReturn
 import numpy as np
 
 from srcdiff.diagnostics import InternalError, Problem, Refusal, Span
+from srcdiff.diagnostics.naming_objects import instead_of, is_plain, named
 from srcdiff.frontend.abstract_values import (
-    CONTIGUOUS,
-    INTEGER,
     MISSING,
-    NUMPYS,
     POISON,
     Abstract,
     Choice,
     Closure,
-    Description,
     Drawn,
     Enumerate,
-    Group,
     Items,
     Lazy,
     List,
@@ -35,6 +31,7 @@ from srcdiff.frontend.abstract_values import (
     Missing,
     Optional,
     Partial,
+    Parts,
     Poison,
     Range,
     Record,
@@ -53,19 +50,20 @@ from srcdiff.frontend.abstract_values import (
     join,
     leaf_types,
     loosened,
+    of_parts,
     same_function,
     scalar_of,
 )
 from srcdiff.frontend.capture import Captured
 from srcdiff.frontend.liveness import read_after_turns
 from srcdiff.frontend.numba_options import Told
-from srcdiff.frontend.objects import instead_of, is_plain, named
 from srcdiff.frontend.scopes import assigned_names, inner_scopes
 from srcdiff.frontend.shapes import ANYTHING, Doubt, Shapes
 from srcdiff.frontend.shapes import Key as SizeKey
 from srcdiff.ir.nodes import Alloc, Block, If, Loop, NewStack, Operation, Raise, Value
 from srcdiff.ir.primitives import length_of_range
 from srcdiff.ir.types import BOOL, INT, Array, Stack, Type, is_float
+from srcdiff.signature.descriptions import CONTIGUOUS, INTEGER, NUMPYS, Description
 from srcdiff.signature.enums import plain_number, spelled
 
 Key = tuple[int, str]
@@ -343,12 +341,9 @@ class Environment(Shapes):
             return value, [value]
         if d.kind == "static":
             return Static(d.detail[1]), []
-        if d.kind == "tuple":
-            parts = [self.fresh(p, f"{name}_{k}" if name else "") for k, p in enumerate(d.parts)]
-            return Tuple(tuple(p for p, _ in parts), d.detail), [v for _, values in parts for v in values]
-        if d.kind == "record":
-            parts = [self.fresh(p, d.detail.variable(name, k)) for k, p in enumerate(d.parts)]
-            return Record(tuple(p for p, _ in parts), d.detail), [v for _, values in parts for v in values]
+        if d.kind in ("tuple", "record", "items"):
+            parts = [self.fresh(p, d.layout.variable(name, k)) for k, p in enumerate(d.parts)]
+            return of_parts(d, (p for p, _ in parts)), [v for _, values in parts for v in values]
         if d.kind == "maybe":
             flag = Value(BOOL, f"{name}_is_set")
             inner, values = self.fresh(d.parts[0], name)
@@ -367,9 +362,6 @@ class Environment(Shapes):
         if d.kind == "list":
             handle: List = d.detail
             return handle, []
-        if d.kind == "items":
-            parts = [self.fresh(p, f"{name}_{k}" if name else "") for k, p in enumerate(d.parts)]
-            return Items(tuple(p for p, _ in parts)), [v for _, values in parts for v in values]
         if d.kind == "closure":
             node, frame, names = d.detail
             parts = [self.fresh(p, n) for n, p in zip(names, d.parts, strict=True)]
@@ -406,14 +398,9 @@ class Environment(Shapes):
                 found = self.load(found, ())
             self.became_floats += is_float(d.detail) and not is_float(found.type)
             return [self.cast(found, d.detail)]
-        if d.kind in ("tuple", "record"):
-            parts = x.items if isinstance(x, Group) else (MISSING,) * len(d.parts)
-            return [v for p, q in zip(parts, d.parts, strict=True) for v in self.leaves(p, q)]
-        if d.kind == "items":
-            parts = x.items if isinstance(x, Items) else (MISSING,) * len(d.parts)
-            return [v for p, q in zip(parts, d.parts, strict=True) for v in self.leaves(p, q)]
-        if d.kind == "closure":
-            parts = tuple(x.defaults.values()) if isinstance(x, Closure) else (MISSING,) * len(d.parts)
+        if d.kind in ("tuple", "record", "items", "closure"):
+            of_closure = tuple(x.defaults.values()) if isinstance(x, Closure) else (MISSING,) * len(d.parts)
+            parts = x.items if isinstance(x, Parts) else of_closure
             return [v for p, q in zip(parts, d.parts, strict=True) for v in self.leaves(p, q)]
         if d.kind == "choice":
             return [self.option_number(x, d.detail)]
@@ -995,8 +982,8 @@ def handles(x: Abstract) -> set[List]:
     match x:
         case List():
             return {x}
-        case Tuple() | Record() | Items():
-            return set().union(*(handles(i) for i in x.items)) if x.items else set()
+        case Parts():
+            return set().union(*map(handles, x.items))
         case Maybe() | Optional():
             return handles(x.value)
         case Enumerate() | Reversed() | Method():

@@ -15,6 +15,7 @@ from typing import Any, NoReturn, TypeGuard
 import numpy as np
 
 from srcdiff.diagnostics import Problem, Refusal
+from srcdiff.diagnostics.naming_objects import array_of, instead_of, instead_of_attribute, is_plain, named
 from srcdiff.frontend.abstract_values import (
     MISSING,
     Abstract,
@@ -55,7 +56,6 @@ from srcdiff.frontend.guards import (
     original,
 )
 from srcdiff.frontend.lists import Lists
-from srcdiff.frontend.objects import array_of, instead_of, instead_of_attribute, is_plain, named
 from srcdiff.frontend.scopes import is_only_use
 from srcdiff.ir.nodes import Apply, Const, Dim, If, Index, Item, NewAxis, Operation, Slice, Value
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_float, is_supported_dtype
@@ -252,8 +252,9 @@ class Expressions(Lists):
             if held is None:
                 self.guard(place, value)
             return Static(value)
-        layout = None if self.frame.library else layout_of(value)
-        if (isinstance(value, tuple) and is_plain_tuple(type(value))) or layout is not None:
+        is_opened = is_plain_tuple(type(value)) if isinstance(value, tuple) else not self.frame.library
+        layout = layout_of(value) if is_opened else None
+        if layout is not None:
             return self.lift_parts(value, layout, place, name, path, node, held)
         is_number = isinstance(value, np.floating) or type(value) is float
         if type(value) in (np.ndarray, np.memmap) or (is_number and held != "fixed"):
@@ -276,29 +277,28 @@ class Expressions(Lists):
     def lift_parts(
         self,
         value: Any,
-        layout: Layout | None,
+        layout: Layout,
         place: Place,
         name: str,
         path: tuple[Any, ...],
         node: ast.AST,
         held: str | None,
     ) -> Abstract:
-        names = range(len(value)) if layout is None else layout.names
+        names = layout.names
         if len(names) > _MANY:
             message = f"`{name}` from outside the function has {len(names)} elements, each of them an input"
-            is_mapping = layout is not None and layout.is_mapping
-            help_ = "read what you need outside, and pass it in" if is_mapping else "make it an array: `np.array(...)`"
+            instead = "read what you need outside, and pass it in"
+            help_ = instead if layout.is_mapping else "make it an array: `np.array(...)`"
             self.refuse("SD201", node, message, help_=help_)
-        held = None if held == "fixed" and layout is not None else held  # only a tuple stays as it is
+        held = None if held == "fixed" and not isinstance(value, tuple) else held  # only a tuple stays as it is
         if held is None:
             self.guard(Summary(made, place), made(value))
         self.look_at_class(type(value))
-        parts = list(value) if layout is None else layout.taken_apart(value)
-        inner = [Attribute(place, str(n)) if layout and layout.is_dataclass else Element(place, n) for n in names]
-        each = zip(parts, inner, names, strict=True)
+        inner = [Attribute(place, str(n)) if layout.is_dataclass else Element(place, n) for n in names]
+        each = zip(layout.taken_apart(value), inner, names, strict=True)
         items = tuple(self.lift(v, at, name, (*path, n), node, held or "made") for v, at, n in each)
-        if layout is None or layout.kind is list:
-            return Tuple(items, type(value) if hasattr(value, "_fields") else None)
+        if issubclass(layout.kind, tuple | list):
+            return Tuple(items, layout.kind if hasattr(value, "_fields") else None)
         return Record(items, layout)
 
     def look_at_class(self, kind: type) -> None:

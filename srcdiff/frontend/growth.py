@@ -21,7 +21,6 @@ from srcdiff.frontend.abstract_values import (
     Abstract,
     Choice,
     Closure,
-    Description,
     Items,
     List,
     Maybe,
@@ -36,6 +35,7 @@ from srcdiff.frontend.abstract_values import (
 from srcdiff.frontend.environment import Key, list_key
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array
+from srcdiff.signature.descriptions import Description
 
 _MOST_STEPS = 12
 """How many calls in a row may bring new types without a step towards an end: types can choose, as in `len(t) == 3`."""

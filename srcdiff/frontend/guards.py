@@ -27,7 +27,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from srcdiff.frontend.signatures import Kept, key_of
+from srcdiff.signature.keys import Kept, key_of
 from srcdiff.signature.structures import layout_of
 
 
@@ -209,7 +209,7 @@ def made(value: Any) -> Any:
     """
     if isinstance(value, enum.Enum):
         return Kept(value)
-    layout = layout_of(value)
+    layout = None if isinstance(value, tuple) else layout_of(value)
     if isinstance(value, tuple) or layout is not None:
         names, parts = (len(value), value) if layout is None else (layout, layout.taken_apart(value))
         return (type(value), names, *map(made, parts))

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.frontend.abstract_values import Description
 from srcdiff.frontend.capture import Captured
 from srcdiff.ir.types import FLOAT, INT, Array, element_type, is_supported_dtype
+from srcdiff.signature.descriptions import Description
 
 _OF_ARRAYS = frozenset({"shape", "size", "ndim", "copy", "sum", "mean", "dot", "max", "min", "reshape", "ravel"})
 """Attributes that numbers do not have, or that nobody asks a number for."""

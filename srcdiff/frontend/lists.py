@@ -22,7 +22,6 @@ from srcdiff.frontend.abstract_values import (
     NOTHING,
     POISON,
     Abstract,
-    Description,
     Group,
     Items,
     Iteration,
@@ -37,14 +36,16 @@ from srcdiff.frontend.abstract_values import (
     join,
     list_of,
     loosened,
+    of_parts,
     part_of,
-    remade,
     stored_types,
     with_part,
 )
 from srcdiff.frontend.environment import SAME_ELEMENTS, Environment, Key, handles, list_key
 from srcdiff.ir.nodes import Block, Grow, Loop, Peek, Pop, Push, Value
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Stack, element_type, is_float
+from srcdiff.signature.descriptions import Description
+from srcdiff.signature.trees import NODES
 
 _FIRST_ROOM = 4  # elements that the storage of a list has room for at first
 
@@ -137,8 +138,7 @@ class Lists(Environment):
             case List():
                 return self.contents_described(names.get(list_key(x)), names)
             case Tuple() | Record():
-                kind = "tuple" if isinstance(x, Tuple) else "record"
-                return Description(kind, x.kind, tuple(self.described(i, names) for i in x.items))
+                return describe(x).remade(self.described(i, names) for i in x.items)
         return loosened(describe(x))
 
     def contents_described(self, contents: Abstract | None, names: dict[Key, Abstract]) -> Description:
@@ -165,10 +165,10 @@ class Lists(Environment):
         """The element at a place; lists in it are there, and not copied. The last one is taken away."""
         arrays = iter(contents.arrays)
 
-        def part(d: Description, path: tuple[int, ...]) -> Abstract:
-            if d.kind in ("tuple", "record"):
-                parts = tuple(part(p, (*path, k)) for k, p in enumerate(d.parts))
-                return Tuple(parts, d.detail) if d.kind == "tuple" else Record(parts, d.detail)
+        paths = NODES.named(contents.element, "")
+
+        def part(d: Description) -> Abstract:
+            path = next(paths).path
             if d.kind == "stored":
                 assert handle is not None
                 for _ in stored_types(d) or ():
@@ -182,7 +182,7 @@ class Lists(Environment):
                 return self.element_of(next(arrays), (*contents.at, place), last=last)
             return self.fresh(d, "")[0]
 
-        return part(contents.element, ())
+        return NODES.fold(contents.element, part, of_parts)
 
     def element_of(self, storage: Value, place: tuple[Value, ...], *, last: bool = False) -> Value:
         """An element of what a list is stored in."""
@@ -288,21 +288,15 @@ class Lists(Environment):
         arrays = iter(contents.arrays)
         rows: list[tuple[tuple[int, ...], List]] = []
 
-        def write(d: Description, x: Abstract, path: tuple[int, ...]) -> None:
-            if d.kind in ("tuple", "record"):
-                assert isinstance(x, Group)
-                for k, (part, inner) in enumerate(zip(d.parts, x.items, strict=True)):
-                    write(part, inner, (*path, k))
-            elif d.kind == "stored":
+        for part, x in NODES.beside(contents.element, item, ""):
+            if part.value.kind == "stored":
                 assert isinstance(x, List)
-                rows.append((path, x))
-                for _ in stored_types(d) or ():
+                rows.append((part.path, x))
+                for _ in stored_types(part.value) or ():
                     next(arrays)
             else:
-                for leaf in self.leaves(x, d):
+                for leaf in self.leaves(x, part.value):
                     self.put_leaf(next(arrays), (*contents.at, place), leaf)
-
-        write(contents.element, item, ())
         for path, row in rows:
             self.put_row(Slot(handle, place, path), row, node)
 
@@ -370,7 +364,7 @@ class Lists(Environment):
         """An element that is taken out of its list: lists in it are lists of their own."""
         if isinstance(x, List) and isinstance(self.names[list_key(x)], Slot):
             return self.new_list(self.flat(x))
-        return remade(x, [self.detached(i) for i in x.items]) if isinstance(x, Group) else x
+        return x.remade(map(self.detached, x.items)) if isinstance(x, Group) else x
 
     def forget_slots(self, handle: List) -> None:
         """The elements of the list have changed their places: what was read of it is not where it was."""

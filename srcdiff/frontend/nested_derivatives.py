@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,10 +19,10 @@ from srcdiff.diagnostics.options import require_inside
 from srcdiff.frontend.abstract_values import (
     Abstract,
     Closure,
-    Description,
     Group,
     Items,
     List,
+    Parts,
     Record,
     Static,
     Stored,
@@ -30,8 +30,8 @@ from srcdiff.frontend.abstract_values import (
     Tuple,
     describe,
     holds_lists,
+    is_computed,
     loosened,
-    remade,
 )
 from srcdiff.frontend.calls import Named, Passed
 from srcdiff.frontend.capture import Captured, capture, plain_function
@@ -39,11 +39,12 @@ from srcdiff.frontend.environment import LISTS, list_key
 from srcdiff.frontend.expressions import Outside
 from srcdiff.frontend.guards import Guard
 from srcdiff.frontend.recursion import Recursion
-from srcdiff.frontend.signatures import floats_for_integers
 from srcdiff.ir.clone import inline, renamed
 from srcdiff.ir.nodes import Block, Const, Function, Operation, Program, Value, walk
 from srcdiff.ir.types import FLOAT, Array, Stack, is_float
+from srcdiff.signature.descriptions import Description, floats_for_integers
 from srcdiff.signature.structures import Layout
+from srcdiff.signature.trees import NODES
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,20 +159,16 @@ class Derivatives(Recursion):
         return Tuple(tuple(map(Static, found)))
 
     def call_copied(self, node: ast.AST, x: Abstract) -> Abstract:
-        match x:
-            case Tuple() | Record():
-                return remade(x, [self.call_copied(node, i) for i in x.items])
-            case List():
-                return self.list_copy(node, x)
-            case Value(type=Array()):
-                return self.copy(x)
-        return x
+        def copied(leaf: Abstract) -> Abstract:
+            if isinstance(leaf, List):
+                return self.list_copy(node, leaf)
+            return self.copy(leaf) if isinstance(leaf, Value) and isinstance(leaf.type, Array) else leaf
+
+        return NODES.map(copied, x)
 
     def has_floats(self, x: Abstract) -> bool:
         """Whether it is, or holds, something to differentiate by."""
-        if isinstance(x, Group):
-            return any(self.has_floats(i) for i in x.items)
-        return self.holds_floats(x)
+        return any(map(self.holds_floats, NODES.leaves(x)))
 
     def plain_option(self, x: Abstract, node: ast.AST) -> Any:
         if isinstance(x, Tuple):
@@ -267,18 +264,17 @@ class Derivatives(Recursion):
         lists: dict[List, Stored] = {}
         inner = dict(given)
         for name in wrt:
-            inner[name] = self.anew(given[name], name, pairs, lists)
+            inner[name] = self.all_anew(given[name], name, pairs, lists)
         return inner, pairs, lists
+
+    def all_anew(self, x: Abstract, name: str, pairs: list[tuple[Value, Value]], lists: dict[List, Stored]) -> Abstract:
+        names = NODES.named(x, name, Layout.variable)
+        return NODES.map(lambda leaf: self.anew(leaf, next(names).name, pairs, lists), x)
 
     def anew(self, x: Abstract, name: str, pairs: list[tuple[Value, Value]], lists: dict[List, Stored]) -> Abstract:
         match x:
-            case Tuple():
-                return Tuple(tuple(self.anew(i, f"{name}_{k}", pairs, lists) for k, i in enumerate(x.items)), x.kind)
-            case Record():
-                parts = enumerate(x.items)
-                return remade(x, [self.anew(i, x.kind.variable(name, k), pairs, lists) for k, i in parts])
             case List() if self.is_of_structures(x):
-                return self.anew(self.as_record(x), name, pairs, lists)
+                return self.all_anew(self.as_record(x), name, pairs, lists)
             case List():
                 contents = self.stored_floats(self.own_contents(x))
                 if isinstance(contents, Stored) and not any(isinstance(a.type, Stack) for a in contents.arrays):
@@ -312,14 +308,16 @@ class Derivatives(Recursion):
         """What such a list holds now."""
         contents = self.holding(x)
         assert isinstance(contents, Items)
-        return Record(contents.items, Layout(list, tuple(range(len(contents.items)))))
+        return Record(contents.items, contents.layout)
 
     def with_lists(self, x: Abstract) -> Abstract:
         """An argument as the function sees it: with lists that it may change."""
-        if not isinstance(x, Group):
-            return x
-        items = [self.with_lists(i) for i in x.items]
-        return self.new_list(tuple(items)) if isinstance(x, Record) and x.kind.kind is list else remade(x, items)
+        found: Abstract = NODES.fold(x, lambda leaf: leaf, self.with_new_list)
+        return found
+
+    def with_new_list(self, x: Group | Items, items: Iterable[Abstract]) -> Abstract:
+        """The same of these parts; a list is one that may be changed."""
+        return self.new_list(tuple(items)) if x.layout.kind is list else x.remade(items)
 
     def stored_floats(self, contents: Abstract) -> Abstract:
         """What a list holds as arrays; whole numbers to differentiate by are floats."""
@@ -350,16 +348,16 @@ class Derivatives(Recursion):
 
     def contents_of(self, x: Abstract) -> Abstract:
         """A result with its lists as what they hold."""
-        match x:
-            case List():
-                return self.contents_of(self.own_contents(x))
-            case Tuple() | Record():
-                return remade(x, (self.contents_of(i) for i in x.items))
-            case Items():
-                return Items(tuple(self.contents_of(i) for i in x.items))
-            case Value(type=Array(rank=0)):
-                return self.load(x, ())
-        return self.present(x)
+
+        def visit(leaf: Abstract) -> Abstract:
+            match leaf:
+                case List():
+                    return self.contents_of(self.own_contents(leaf))
+                case Value(type=Array(rank=0)):
+                    return self.load(leaf, ())
+            return self.present(leaf)
+
+        return NODES.map(visit, x)
 
     def only_reads_around(self, before: dict[Any, Abstract], node: ast.AST) -> None:
         """A derivative changes nothing: an inner function that assigns names of the outer one is refused."""
@@ -391,7 +389,15 @@ class Derivatives(Recursion):
         """What the derivative takes beside the arguments of the function: tangents."""
         known: dict[Value, Value] = {}
 
-        def fit(x: Abstract, y: Abstract) -> None:
+        def opened(x: Parts, y: Abstract, _: str) -> tuple[Abstract, ...]:
+            y = self.as_record(y) if isinstance(y, List) and self.is_of_structures(y) else y
+            parts = y.items if isinstance(y, Group) else ()
+            if len(parts) != len(x.items):
+                self.refuse("SD203", node, "a tangent is not made like its argument")
+            return parts
+
+        pairs = [NODES.beside(x, y, "", opened) for x, y in zip(taken.values(), given, strict=True)]
+        for x, y in ((part.value, y) for each in pairs for part, y in each):
             if isinstance(x, Value):
                 value = (
                     self.the_array(y, node) if isinstance(x.type, Array) else self.cast(self.number(y, node), x.type)
@@ -399,16 +405,6 @@ class Derivatives(Recursion):
                 if value.type != x.type:
                     self.refuse("SD203", node, f"a tangent is {self.said(y)}, its argument {self.said(x)}")
                 known[x] = self.copy(value) if isinstance(value.type, Array) else value  # it may be given back
-            elif isinstance(x, Tuple):
-                y = self.as_record(y) if isinstance(y, List) and self.is_of_structures(y) else y
-                parts = y.items if isinstance(y, Group) else ()
-                if len(parts) != len(x.items):
-                    self.refuse("SD203", node, "a tangent is not made like its argument")
-                for a, b in zip(x.items, parts, strict=True):
-                    fit(a, b)
-
-        for x, y in zip(taken.values(), given, strict=True):
-            fit(x, y)
         return known
 
     # -- the result --------------------------------------------------------------------------------------------------
@@ -433,17 +429,13 @@ class Derivatives(Recursion):
         return Tuple((gradient, result.items[1]))
 
     def like_result(self, x: Abstract, values: Iterator[Value]) -> Abstract:
-        match x:
-            case Tuple() | Record():
-                return remade(x, [self.like_result(i, values) for i in x.items])
-            case Items():
-                return self.new_list(tuple(self.like_result(i, values) for i in x.items))
-            case Stored():
+        def leaf(x: Abstract) -> Abstract:
+            if isinstance(x, Stored):
                 arrays = tuple(next(values) for _ in x.arrays)
                 return self.new_list(Stored(x.element, arrays, next(values)))
-            case Static() if not isinstance(x.value, bool | int | float):
-                return x
-        return next(values)
+            return next(values) if is_computed(x) else x
+
+        return NODES.fold(x, leaf, self.with_new_list)
 
     def like_argument(
         self, x: Abstract, inner: Abstract, lists: dict[List, Stored], values: Iterator[Value]
@@ -451,7 +443,7 @@ class Derivatives(Recursion):
         x = self.as_record(x) if isinstance(x, List) and isinstance(inner, Record) else x
         if isinstance(inner, Group) and isinstance(x, Group):
             items = [self.like_argument(a, b, lists, values) for a, b in zip(x.items, inner.items, strict=True)]
-            return self.with_lists(remade(inner, items))
+            return self.with_lists(inner.remade(items))
         if not isinstance(inner, List | Value) or (isinstance(inner, Value) and not is_float(inner.type)):
             return Static(None)  # it holds no floats
         if isinstance(inner, List):

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from numba.core import types
 
 from srcdiff.diagnostics import Problem, Refusal, Span
-from srcdiff.frontend.abstract_values import Abstract, Description, Lazy, Optional, Static, Tuple, describe
+from srcdiff.frontend.abstract_values import Abstract, Lazy, Optional, Static, Tuple, describe
 from srcdiff.frontend.capture import Captured
 from srcdiff.frontend.environment import Frame
 from srcdiff.frontend.guards import Attribute, Constant, Summary
@@ -26,6 +26,7 @@ from srcdiff.frontend.kernel_language import Kernels
 from srcdiff.frontend.numba_options import Told, fitting, results, settings, spelled, type_of
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import BOOL, FLOAT, FLOAT32, INT, Array, Scalar, is_float
+from srcdiff.signature.descriptions import Description
 
 _ANY_TYPES = "let Numba compile it for the types that come: `@njit` without a signature"
 

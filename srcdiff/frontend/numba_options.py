@@ -15,8 +15,8 @@ from numba.core.registry import cpu_target
 from numba.core.typing.templates import Signature
 from numba.extending import register_jitable
 
-from srcdiff.frontend.abstract_values import Description
 from srcdiff.ir.types import Array, Scalar
+from srcdiff.signature.descriptions import Description
 
 
 @dataclass(frozen=True, slots=True)

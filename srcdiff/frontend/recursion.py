@@ -34,7 +34,6 @@ from srcdiff.frontend.abstract_values import (
     Abstract,
     Choice,
     Closure,
-    Description,
     Group,
     Items,
     List,
@@ -49,7 +48,6 @@ from srcdiff.frontend.abstract_values import (
     join,
     leaf_types,
     loosened,
-    remade,
 )
 from srcdiff.frontend.aliases import Sameness, lists_in, owned_in, storage_in
 from srcdiff.frontend.environment import LISTS, Frame, Key, NeverReturns, UnknownResult, handles, list_key, mentioned
@@ -59,6 +57,7 @@ from srcdiff.ir.aliasing import Sites, points_to, written_sites
 from srcdiff.ir.nodes import Block, Call, Copy, Function, Grow, Operation, Store, Value, walk
 from srcdiff.ir.primitives import BROUGHT_ALONG
 from srcdiff.ir.types import Array, Stack, is_float
+from srcdiff.signature.descriptions import Description
 
 Place = str | Key
 """Where a recursive function has a list from: an argument, or a name or a list of the functions around it."""
@@ -440,7 +439,7 @@ class Recursion(Sameness):
     def returned(self, x: Abstract, node: ast.AST) -> Abstract:
         """What is returned: from a recursive function, a copy of a list that others have too."""
         if isinstance(x, Group):
-            return remade(x, (self.returned(i, node) for i in x.items))
+            return x.remade(self.returned(i, node) for i in x.items)
         if self.frame is not self.unit_frame or not isinstance(x, List):
             return x
         others = [y for k, y in self.names.items() if k[0] != self.frame.number]
@@ -465,7 +464,7 @@ class Recursion(Sameness):
     ) -> tuple[Outcome, list[tuple[Abstract, Description]]]:
         """What it gives: its result, the names that it has assigned, and the lists that it has changed."""
         if isinstance(result, Group):
-            result = remade(result, (self.forced(i) for i in result.items))
+            result = result.remade(map(self.forced, result.items))
         before = assumed or Outcome(self.handed(result, "what it returns"))
         found = widened(before.result, self.handed(result, "what it returns"))
         changed = dict(before.changed)
@@ -491,9 +490,7 @@ class Recursion(Sameness):
         if isinstance(x, List):
             return Description("owned", None, (self.contents_handed(self.names[list_key(x)], what),))
         if isinstance(x, Group):
-            described = describe(x)
-            parts = tuple(self.handed(i, what) for i in x.items)
-            return Description(described.kind, described.detail, parts)
+            return describe(x).remade(self.handed(i, what) for i in x.items)
         found = loosened(describe(x))
         types = leaf_types(found)
         if types is None or mentioned(found) or found.kind == "closure" or any(isinstance(t, Stack) for t in types):

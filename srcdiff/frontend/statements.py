@@ -16,12 +16,10 @@ from typing import Any
 import numpy as np
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
+from srcdiff.diagnostics.naming_objects import is_installed
 from srcdiff.frontend.abstract_values import (
-    INTEGER,
     MISSING,
-    NUMPYS,
     Abstract,
-    Description,
     Drawn,
     Each,
     Group,
@@ -31,6 +29,7 @@ from srcdiff.frontend.abstract_values import (
     Maybe,
     Method,
     Optional,
+    Parts,
     Poison,
     Range,
     Record,
@@ -43,7 +42,7 @@ from srcdiff.frontend.abstract_values import (
     is_plain,
     leaf_types,
     loosened,
-    remade,
+    of_parts,
 )
 from srcdiff.frontend.accepted import refused_syntax
 from srcdiff.frontend.calls import Named, RecursionFound, is_library, values_in
@@ -64,7 +63,6 @@ from srcdiff.frontend.environment import (
 from srcdiff.frontend.expressions import CHANGED, INSTEAD
 from srcdiff.frontend.guards import Attribute, Constant, Element, collect
 from srcdiff.frontend.nested_derivatives import Derivatives, Reading, as_passed
-from srcdiff.frontend.objects import is_installed
 from srcdiff.frontend.recursion import with_own_results
 from srcdiff.frontend.scopes import assigned_names, nonlocal_names
 from srcdiff.ir.aliasing import points_to, written_sites
@@ -89,6 +87,9 @@ from srcdiff.ir.nodes import (
 )
 from srcdiff.ir.primitives import length_of_range
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, is_float
+from srcdiff.signature.descriptions import INTEGER, NUMPYS, Description
+from srcdiff.signature.structures import Layout
+from srcdiff.signature.trees import NODES
 
 _EITHER = {False, True}
 
@@ -386,19 +387,14 @@ class Reader(Derivatives):
 
     def name_value(self, value: Abstract, name: str) -> None:
         """Give the run-time values the user's name for them, if they have none."""
-        if isinstance(value, Value) and not value.name:
-            value.name = name
-        elif isinstance(value, Tuple):
-            for k, item in enumerate(value.items):
-                self.name_value(item, f"{name}_{k}")
-        elif isinstance(value, Record):
-            for k, item in enumerate(value.items):
-                self.name_value(item, value.kind.variable(name, k))
-        elif isinstance(value, List):
-            contents = self.names.get(list_key(value))
-            if isinstance(contents, Stored):
+        for part in NODES.named(value, name, Layout.variable):
+            leaf = part.value
+            contents = self.names.get(list_key(leaf)) if isinstance(leaf, List) else None
+            if isinstance(leaf, Value) and not leaf.name:
+                leaf.name = part.name
+            elif isinstance(contents, Stored):
                 for array in contents.arrays:
-                    array.name = array.name if array.name not in ("", "items") else name
+                    array.name = array.name if array.name not in ("", "items") else part.name
 
     def assign_several(self, target: ast.Tuple | ast.List, value: Abstract) -> None:
         stars = [k for k, t in enumerate(target.elts) if isinstance(t, ast.Starred)]
@@ -1114,7 +1110,7 @@ def read(
 
 
 def _holds(x: Abstract, value: Value) -> bool:
-    return x is value or (isinstance(x, Tuple | Record | Items) and any(_holds(i, value) for i in x.items))
+    return any(leaf is value for leaf in NODES.leaves(x))
 
 
 def _read(
@@ -1197,12 +1193,10 @@ def _changed_lists(reader: Reader, seen: dict[str, Abstract], before: Mapping[An
         if isinstance(x, List):
             if x in reader.changed:
                 yield name
-            held = before[list_key(x)]
-            x = Tuple(held.items) if isinstance(held, Items) else x
-        if isinstance(x, Tuple | Record):
-            part = x.kind.part if isinstance(x, Record) else "{}[{}]".format
+            x = before[list_key(x)]
+        if isinstance(x, Parts):
             for k, item in enumerate(x.items):
-                yield from visit(item, part(name, k))
+                yield from visit(item, x.layout.part(name, k))
 
     for name, x in seen.items():
         yield from visit(x, name)
@@ -1210,14 +1204,10 @@ def _changed_lists(reader: Reader, seen: dict[str, Abstract], before: Mapping[An
 
 def _argument(reader: Reader, d: Description, name: str, lists: dict[List, Stored]) -> tuple[Abstract, list[Value]]:
     """What stands for an argument, and the parameters it is made of; lists come as arrays."""
-    if d.kind == "tuple":
-        reader.look_at_class(d.detail or tuple)
-        parts = [_argument(reader, p, f"{name}_{k}", lists) for k, p in enumerate(d.parts)]
-        return Tuple(tuple(x for x, _ in parts), d.detail), [v for _, values in parts for v in values]
-    if d.kind == "record":
-        reader.look_at_class(d.detail.kind)
-        parts = [_argument(reader, p, d.detail.variable(name, k), lists) for k, p in enumerate(d.parts)]
-        return Record(tuple(x for x, _ in parts), d.detail), [v for _, values in parts for v in values]
+    if d.kind in ("tuple", "record"):
+        reader.look_at_class(d.layout.kind)
+        parts = [_argument(reader, p, d.layout.variable(name, k), lists) for k, p in enumerate(d.parts)]
+        return of_parts(d, (x for x, _ in parts)), [v for _, values in parts for v in values]
     if d.kind == "items":
         return reader.new_list(()), []
     if d.kind != "stored":
@@ -1300,26 +1290,25 @@ def _permutes(node: ast.Assign) -> bool:
 
 def _with_contents(reader: Reader, result: Abstract) -> Abstract:
     """The result with its lists replaced by what they hold."""
-    match result:
-        case List():
-            contents = reader.holding(result)
-            if isinstance(contents, Stored) and holds_lists(contents.element):
-                message = "a list of lists whose lengths are known only at run time cannot be a result"
-                help_ = "return `np.array(...)` of it"
-                raise DifferentiationError([Problem("SD401", message, reader.span, help=help_)])
-            return _with_contents(reader, reader.flat(result) if isinstance(contents, Stored) else contents)
-        case Tuple() | Record():
-            return remade(result, (_with_contents(reader, i) for i in result.items))
-        case Items():
-            return Items(tuple(_with_contents(reader, i) for i in result.items))
-        case Value(type=Array(rank=0)):
-            return reader.load(result, ())
-        case Optional():
-            problem = Problem("SD401", f"a part of the result is {reader.said(result)}", reader.span)
-            raise DifferentiationError([problem])
-        case Poison():
-            raise DifferentiationError([result.problem] if result.problem is not None else [])
-    return result
+
+    def visit(x: Abstract) -> Abstract:
+        match x:
+            case List():
+                contents = reader.holding(x)
+                if isinstance(contents, Stored) and holds_lists(contents.element):
+                    message = "a list of lists whose lengths are known only at run time cannot be a result"
+                    help_ = "return `np.array(...)` of it"
+                    raise DifferentiationError([Problem("SD401", message, reader.span, help=help_)])
+                return NODES.map(visit, reader.flat(x) if isinstance(contents, Stored) else contents)
+            case Value(type=Array(rank=0)):
+                return reader.load(x, ())
+            case Optional():
+                raise DifferentiationError([Problem("SD401", f"a part of the result is {reader.said(x)}", reader.span)])
+            case Poison():
+                raise DifferentiationError([x.problem] if x.problem is not None else [])
+        return x
+
+    return NODES.map(visit, result)
 
 
 def _result_values(reader: Reader, result: Abstract) -> tuple[list[Value], list[Operation]]:

@@ -15,15 +15,17 @@ from srcdiff.analyses.kept_sizes import Sizes
 from srcdiff.analyses.reach import Cut, reach, reaches, reason
 from srcdiff.analyses.structure import structure_of
 from srcdiff.diagnostics import Span, printable
-from srcdiff.frontend.abstract_values import Abstract, List, Record, Tuple
+from srcdiff.frontend.abstract_values import Abstract
 from srcdiff.frontend.nested_derivatives import Reading
-from srcdiff.frontend.signatures import type_text
 from srcdiff.inspect.terminal import amount, painted, wants_colour
 from srcdiff.ir.nodes import Alloc, NewStack, Value, walk
 from srcdiff.ir.types import Array, Stack, bytes_of, is_float
 from srcdiff.ir.words import WORDS
 from srcdiff.passes.compilation import Compilation
 from srcdiff.passes.requested import chosen_values, outputs_of
+from srcdiff.signature.descriptions import type_text
+from srcdiff.signature.structures import Layout
+from srcdiff.signature.trees import NODES
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,19 +248,11 @@ def _names(reading: Reading) -> Iterator[tuple[Value, str]]:
     """What the user writes for the values that arguments and variables from outside are made of."""
 
     def parts(x: Abstract, text: str) -> Iterator[tuple[Value, str]]:
-        match x:
-            case Value():
-                yield x, text
-            case Tuple(items=items, kind=kind):
-                for k, item in enumerate(items):
-                    fields = getattr(kind, "_fields", None)
-                    yield from parts(item, f"{text}.{fields[k]}" if fields else f"{text}[{k}]")
-            case Record(items=items, kind=layout):
-                for k, item in enumerate(items):
-                    yield from parts(item, layout.part(text, k))
-            case List() if x in reading.lists:
-                for array in reading.lists[x].arrays:
-                    yield array, text
+        for part in NODES.named(x, text, Layout.attribute):
+            if isinstance(part.value, Value):
+                yield part.value, part.name
+            elif part.value in reading.lists:
+                yield from ((array, part.name) for array in reading.lists[part.value].arrays)
 
     for name, argument in reading.arguments.items():
         yield from parts(argument, name)

@@ -7,13 +7,14 @@ from typing import Any
 
 from srcdiff.analyses.decisions import Decisions
 from srcdiff.diagnostics import Span
-from srcdiff.frontend.abstract_values import Abstract, Description
+from srcdiff.frontend.abstract_values import Abstract
 from srcdiff.frontend.capture import Captured
 from srcdiff.frontend.nested_derivatives import Reading
 from srcdiff.ir.nodes import Function, Loop, Program, Value
 from srcdiff.passes.manager import State
 from srcdiff.passes.reverse_mode import Reversal
 from srcdiff.passes.workspace_parameters import Room
+from srcdiff.signature.descriptions import Description
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
-from srcdiff.frontend.abstract_values import Description, Static, Tuple
+from srcdiff.frontend.abstract_values import Static, Tuple
 from srcdiff.frontend.capture import capture
 from srcdiff.frontend.statements import read
 from srcdiff.ir.aliasing import points_to, written_sites
@@ -17,6 +17,7 @@ from srcdiff.ir.builder import Builder
 from srcdiff.ir.clone import inline
 from srcdiff.ir.nodes import Alloc, Block, Custom, Function, If, Raise, Value, walk
 from srcdiff.ir.types import Array, Type, is_float
+from srcdiff.signature.descriptions import Description
 
 
 def rules_share_no_memory(function: Function) -> None:

@@ -7,26 +7,22 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from srcdiff.diagnostics import DifferentiationError, Problem
-from srcdiff.frontend.abstract_values import Abstract, Items, List, Record, Static, Stored, Tuple, remade
+from srcdiff.diagnostics.naming_objects import named
+from srcdiff.frontend.abstract_values import Abstract, Items, List, Parts, Record, Static, Stored, Tuple, is_computed
+from srcdiff.frontend.boundary import is_written, parts_of_arguments
 from srcdiff.frontend.nested_derivatives import Reading
-from srcdiff.frontend.objects import named
-from srcdiff.frontend.signatures import Part, is_written, parts_of_arguments
 from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Block, Function, Slice, Value
 from srcdiff.ir.types import FLOAT, Array, is_float
 from srcdiff.passes.compilation import Compilation
+from srcdiff.signature.structures import Layout, made_layout
+from srcdiff.signature.trees import NODES, Part
 
 
 def leaves(x: Abstract, reading: Reading) -> list[Value]:
-    match x:
-        case Value():
-            return [x]
-        case Tuple() | Record():
-            return [v for i in x.items for v in leaves(i, reading)]
-        case List():
-            return list(reading.lists[x].arrays) if x in reading.lists else []
-    return []
+    """The values that an argument is made of: of a list the arrays that stand for it."""
+    return [leaf for leaf in NODES.leaves(_contents(x, reading)) if isinstance(leaf, Value)]
 
 
 def chosen_values(state: Compilation, name: str) -> list[Value]:
@@ -162,14 +158,13 @@ def outputs_with_written(state: Compilation, main: Function, copies: dict[Value,
 
 def are_lengths(x: Abstract) -> list[bool]:
     """Of each value that a result is made of, whether it is the length of a list."""
-    match x:
-        case Tuple() | Record() | Items():
-            return [kind for i in x.items for kind in are_lengths(i)]
-        case Stored():
-            return [*(False for _ in x.arrays), True]
-        case Static() if not isinstance(x.value, bool | int | float):
-            return []
-    return [False]
+    found: list[bool] = []
+    for leaf in NODES.leaves(x):
+        if isinstance(leaf, Stored):
+            found += [*(False for _ in leaf.arrays), True]
+        elif is_computed(leaf):
+            found.append(False)
+    return found
 
 
 def with_lists_cut(main: Function, result: Abstract) -> Function:
@@ -177,15 +172,13 @@ def with_lists_cut(main: Function, result: Abstract) -> Function:
     builder, values = Builder(), iter(main.body.yields)
 
     def cut(x: Abstract) -> list[Value]:
-        if isinstance(x, Tuple | Record | Items):
-            return [v for i in x.items for v in cut(i)]
         if not isinstance(x, Stored):
-            return [] if isinstance(x, Static) and not isinstance(x.value, bool | int | float) else [next(values)]
+            return [next(values)] if is_computed(x) else []
         arrays, length = [next(values) for _ in x.arrays], next(values)
         first = (Slice(None, length, None),)
         return [builder.view(a, first, a.name) if isinstance(a.type, Array) else a for a in arrays] + [length]
 
-    yields = tuple(cut(result))
+    yields = tuple(value for leaf in NODES.leaves(result) for value in cut(leaf))
     return replace(main, body=Block((*main.body.operations, *builder.operations), yields))
 
 
@@ -218,32 +211,31 @@ def apart_pairs(reading: Reading, written: set[Value]) -> tuple[tuple[int, int],
 
 def _contents(x: Abstract, reading: Reading) -> Abstract:
     """An argument with its lists as what stands for them."""
-    if isinstance(x, List):
-        return Tuple(reading.lists[x].arrays) if x in reading.lists else Static(None)
-    return remade(x, (_contents(i, reading) for i in x.items)) if isinstance(x, Tuple | Record) else x
+
+    def visit(leaf: Abstract) -> Abstract:
+        if not isinstance(leaf, List):
+            return leaf
+        return Tuple(reading.lists[leaf].arrays) if leaf in reading.lists else Static(None)
+
+    return NODES.map(visit, x)
 
 
 def _beside(x: Abstract, values: Iterator[Value], name: str) -> Abstract:
     """Something made like `x`, with a new value for each float among its values."""
 
-    def new() -> Abstract:
-        value = next(values)
-        return (
-            Value(value.type if isinstance(value.type, Array) else FLOAT, name)
-            if is_float(value.type)
-            else Static(None)
-        )
+    names = NODES.named(x, name, Layout.variable)
 
-    match x:
-        case Tuple() | Items():
-            return Tuple(tuple(_beside(i, values, f"{name}_{k}") for k, i in enumerate(x.items)))
-        case Record():
-            return Tuple(tuple(_beside(i, values, x.kind.variable(name, k)) for k, i in enumerate(x.items)))
-        case Stored():
-            return Tuple(tuple(new() for _ in (*x.arrays, x.length)))
-        case Static() if not isinstance(x.value, bool | int | float):
-            return Static(None)
-    return new()
+    def leaf(x: Abstract) -> Abstract:
+        name = next(names).name
+        if isinstance(x, Stored):
+            return Tuple(tuple(new(name) for _ in (*x.arrays, x.length)))
+        return new(name) if is_computed(x) else Static(None)
+
+    def new(name: str) -> Abstract:
+        type_ = next(values).type
+        return Value(type_ if isinstance(type_, Array) else FLOAT, name) if is_float(type_) else Static(None)
+
+    return NODES.fold(x, leaf, lambda _, items: Tuple(tuple(items)))
 
 
 def result_template(state: Compilation) -> str:
@@ -261,24 +253,21 @@ def _template_of_request(state: Compilation) -> str:
     count = 0
 
     def shaped(x: Abstract, constant: bool) -> str:
-        nonlocal count
-        if isinstance(x, Tuple):
-            parts = [shaped(i, constant) for i in x.items]
-            if x.kind is not None:
-                return f"{x.kind.__name__}({', '.join(parts)})"
-            return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
-        if isinstance(x, Record):
-            return shaped(Tuple(x.items), constant)
+        return NODES.fold(x, lambda leaf: filled(leaf, constant), grouped)
+
+    def grouped(x: Parts, parts: list[str]) -> str:
+        """Dictionaries, dataclasses and lists are tuples in generated code."""
+        return (x.layout if isinstance(x, Tuple) else made_layout(tuple, len(parts))).text(parts)
+
+    def filled(x: Abstract, constant: bool) -> str:
         if isinstance(x, List) and x not in reading.lists:
             return "None"  # of an empty list
         if isinstance(x, List):
             parts = [_next() for _ in reading.lists[x].arrays]
             return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
-        if isinstance(x, Items):
-            return shaped(Tuple(x.items), constant)
         if isinstance(x, Stored):
             return f"({', '.join(_next() for _ in (*x.arrays, x.length))})"
-        if isinstance(x, Static) and not isinstance(x.value, bool | int | float):
+        if isinstance(x, Static) and not is_computed(x):
             return repr(x.value) if constant and is_written(x) else "None"
         if isinstance(x, Value) and not constant and not is_float(x.type):
             return "None"  # data has no gradient

@@ -16,7 +16,7 @@ _MAPPINGS = (dict, collections.OrderedDict)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Layout:
-    """How a dictionary, a dataclass, or a list of other things than numbers is made: its class, and what it names."""
+    """How a tuple, a list, a dictionary or a dataclass is made: its class, and what it names."""
 
     kind: type
     names: tuple[str | int | enum.Enum, ...]
@@ -31,7 +31,7 @@ class Layout:
 
     @property
     def is_dataclass(self) -> bool:
-        return not self.is_mapping and self.kind is not list
+        return self.kind not in _MAPPINGS and not issubclass(self.kind, tuple | list)
 
     def part(self, owner: str, k: int) -> str:
         """How a part is written, where `owner` is the whole."""
@@ -40,14 +40,37 @@ class Layout:
             return f"{owner}[{spelled(name)}]"
         return f"{owner}.{name}" if self.is_dataclass else f"{owner}[{name!r}]"
 
+    def attribute(self, owner: str, k: int) -> str:
+        """The same; a part of a named tuple by the name of its field."""
+        fields: tuple[str, ...] = getattr(self.kind, "_fields", ())
+        return f"{owner}.{fields[k]}" if fields else self.part(owner, k)
+
     def variable(self, owner: str, k: int) -> str:
         """What a part is called where it has a name of its own."""
         name = self.names[k]
         name = spelled(name) if isinstance(name, enum.Enum) else name
-        return re.sub(r"\W", "_", f"{owner}_{name}") if owner else ""
+        text = f"{owner}_{name}" if owner else ""
+        return text if issubclass(self.kind, tuple | list) else re.sub(r"\W", "_", text)
+
+    def text(self, parts: Sequence[str]) -> str:
+        """How users write what is made of these, about: a dataclass with the names of its fields.
+
+        >>> Layout(dict, ("w", "b")).text(["float64", "int64"])
+        "{'w': float64, 'b': int64}"
+        """
+        if self.is_mapping:
+            return "{" + ", ".join(f"{n!r}: {p}" for n, p in zip(self.names, parts, strict=True)) + "}"
+        if self.kind is list:
+            return f"[{', '.join(parts)}]"
+        if self.is_dataclass:
+            parts = [f"{n}: {p}" for n, p in zip(self.names, parts, strict=True)]
+        name = "" if self.kind is tuple else self.kind.__name__
+        return f"{name}({', '.join(parts)}{',' if len(parts) == 1 and not name else ''})"
 
     def taken_apart(self, value: Any) -> list[Any]:
-        return [getattr(value, str(n)) for n in self.names] if self.is_dataclass else [value[n] for n in self.names]
+        if self.kind in _MAPPINGS:
+            return [value[n] for n in self.names]
+        return [getattr(value, str(n)) for n in self.names] if self.is_dataclass else list(value)
 
     def made(self, items: Sequence[Any]) -> Any:
         """Something of this layout; a dataclass as it would be after its `__init__`, which is not called.
@@ -55,11 +78,14 @@ class Layout:
         >>> Layout(dict, ("w", "b")).made([1.0, 2.0])
         {'w': 1.0, 'b': 2.0}
         """
-        if self.is_mapping:
-            return self.kind(zip(self.names, items, strict=True))
-        if self.kind is list:
-            return list(items)
-        made: Any = object.__new__(self.kind)
+        kind = self.kind
+        if kind in _MAPPINGS:
+            return kind(zip(self.names, items, strict=True))
+        if kind is tuple or kind is list:
+            return kind(items)
+        if issubclass(kind, tuple):
+            return kind(*items)
+        made: Any = object.__new__(kind)
         for name, item in zip(self.names, items, strict=True):
             object.__setattr__(made, str(name), item)
         return made
@@ -77,27 +103,24 @@ def mapping_layout(kind: type, keys: Iterable[str | int | enum.Enum]) -> Layout:
     return Layout(kind, names, () if plain else tuple(map(type, names)))
 
 
+def made_layout(kind: Layout | type | None, count: int) -> Layout:
+    """The layout itself; or that of a list, a tuple, or an instance of a class of named tuples, of so many elements."""
+    return kind if isinstance(kind, Layout) else Layout(kind or tuple, tuple(range(count)))
+
+
 def layout_of(value: Any) -> Layout | None:
-    """The layout of a dictionary, a dataclass or a list; None for anything else, and for keys of other kinds."""
+    """The layout of a tuple, a list, a dictionary or a dataclass; None for anything else, and for other keys."""
     kind = type(value)
     if kind in _MAPPINGS:
         return mapping_layout(kind, value) if all(is_key(key) for key in value) else None
-    if kind is list:
-        return Layout(list, tuple(range(len(value))))
+    if kind is list or isinstance(value, tuple):
+        return made_layout(kind if kind is list or hasattr(kind, "_fields") else tuple, len(value))
     if dataclasses.is_dataclass(kind):
         names = tuple([f.name for f in dataclasses.fields(kind)])
         own = getattr(value, "__dict__", ())
         shadowed = [n for n in own if n not in names and hasattr(kind, n)] if len(own) > len(names) else ()
         return Layout(kind, names, shadowed=tuple(shadowed))
     return None
-
-
-def parts_of(value: Any) -> list[Any] | None:
-    """What a tuple, a list, a dictionary or a dataclass holds; None for anything else."""
-    if isinstance(value, tuple | list):
-        return list(value)
-    layout = layout_of(value)
-    return None if layout is None else layout.taken_apart(value)
 
 
 def own_methods(kind: type) -> set[str]:
@@ -123,22 +146,3 @@ def is_plain_tuple(kind: type) -> bool:
 
 _OF_TUPLES = {"__new__", "__iter__", "__len__", "__getitem__", "__bool__", "__contains__", "__getattribute__"}
 _OF_TUPLES |= {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
-
-
-def remade(value: Any, items: Sequence[Any]) -> Any:
-    """A structure like the value, of other parts.
-
-    >>> remade({"w": 1.0, "b": (2.0, 3.0)}, [4.0, 5.0])
-    {'w': 4.0, 'b': 5.0}
-    """
-    if isinstance(value, tuple):
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    layout = layout_of(value)
-    assert layout is not None
-    return layout.made(items)
-
-
-def place_of(value: Any, k: int, owner: str) -> str:
-    """How the part is written, where `owner` is the whole."""
-    layout = layout_of(value)
-    return f"{owner}[{k}]" if layout is None else layout.part(owner, k)

@@ -13,12 +13,12 @@ from srcdiff.analyses.access_relations import Affine, affine, never_overwrites
 from srcdiff.analyses.saved_values import StillThere
 from srcdiff.analyses.structure import structure_of
 from srcdiff.frontend.capture import capture
-from srcdiff.frontend.signatures import describe_argument
 from srcdiff.frontend.statements import read
 from srcdiff.ir.aliasing import points_to
 from srcdiff.ir.nodes import Function, Load, Loop, Store, walk
 from srcdiff.passes.cse import share
 from srcdiff.passes.simplify import simplify
+from srcdiff.signature.keys import describe_argument
 
 VECTOR, MATRIX = np.ones(5), np.ones((5, 5))
 

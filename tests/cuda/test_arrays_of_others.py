@@ -12,7 +12,7 @@ from numba import cuda
 
 import srcdiff
 from srcdiff.backends.cuda.device import Device, as_given
-from srcdiff.frontend.signatures import layout_on_device
+from srcdiff.signature.keys import layout_on_device
 
 
 class Foreign:

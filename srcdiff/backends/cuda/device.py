@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from srcdiff.backends.cuda import numba_cuda
-from srcdiff.frontend.signatures import is_on_device
+from srcdiff.signature.keys import is_on_device
+from srcdiff.signature.trees import TUPLES
 
 THREADS_IN_BLOCK = 128
 BLOCKS = 1024
@@ -173,9 +174,10 @@ class Device:
 
     def array(self, value: Any) -> Any:
         """An argument on the device; numbers stay what they are."""
-        if isinstance(value, tuple):
-            items = [self.array(v) for v in value]
-            return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+        return TUPLES.map(self._leaf, value)
+
+    @staticmethod
+    def _leaf(value: Any) -> Any:
         if isinstance(value, np.ndarray):
             return numba_cuda.cuda().to_device(np.ascontiguousarray(value).reshape(value.shape))
         if is_on_device(value):
@@ -195,8 +197,7 @@ def as_given(result: Any, example: Any, device: Device) -> Any:
     """
     if isinstance(result, tuple):
         examples = example if isinstance(example, tuple) else [example] * len(result)
-        items = [as_given(r, e, device) for r, e in zip(result, examples, strict=True)]
-        return type(result)(*items) if hasattr(result, "_fields") else tuple(items)
+        return TUPLES.remade(result, [as_given(r, e, device) for r, e in zip(result, examples, strict=True)])
     if not hasattr(result, "copy_to_host"):
         return result
     if not is_on_device(example):
@@ -210,10 +211,7 @@ def as_given(result: Any, example: Any, device: Device) -> Any:
 
 def kind_of(values: Sequence[Any]) -> Any:
     """An example of the kind of arrays that results are, if no argument says it: on the device, if one is."""
-    flat: list[Any] = []
-    for value in values:
-        flat += value if isinstance(value, tuple) else (value,)
-    return next((v for v in flat if is_on_device(v)), None)
+    return next((x for x in TUPLES.leaves(tuple(values)) if is_on_device(x)), None)
 
 
 def _routines() -> Any:

@@ -9,7 +9,8 @@ from srcdiff.backends.cuda import numba_cuda
 from srcdiff.backends.cuda.device import Device, as_given, kind_of
 from srcdiff.backends.cuda.launch_options import LAUNCHING
 from srcdiff.backends.python.interpreter import new_file
-from srcdiff.frontend.signatures import is_on_device
+from srcdiff.signature.keys import is_on_device
+from srcdiff.signature.trees import TUPLES
 
 if TYPE_CHECKING:
     from srcdiff.backends.backend import Generated
@@ -63,10 +64,8 @@ class OnDevice:
 
     def write_back(self, args: Sequence[Any], on_device: Sequence[Any], device: Device) -> None:
         """What a function has written into its arguments."""
-        for given, array in zip(args, on_device, strict=True):
-            if isinstance(given, tuple):
-                self.write_back(given, array, device)
-            elif given is not array and hasattr(array, "copy_to_host") and not is_on_device(given):
+        for given, array in zip(TUPLES.leaves(tuple(args)), TUPLES.leaves(tuple(on_device)), strict=True):
+            if given is not array and hasattr(array, "copy_to_host") and not is_on_device(given):
                 given[...] = device.host_array(array)
 
     # -- looking at machine code -------------------------------------------------------------------------------------

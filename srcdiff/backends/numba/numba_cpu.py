@@ -18,9 +18,9 @@ from srcdiff.backends.numba.quick_numpy import ProductsByName, quick_numpy
 from srcdiff.backends.python import interpreter
 from srcdiff.diagnostics import InternalError, timings
 from srcdiff.emit import formatting
-from srcdiff.frontend.abstract_values import CONTIGUOUS, Description
 from srcdiff.ir.primitives import BROUGHT_ALONG
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar
+from srcdiff.signature.descriptions import CONTIGUOUS, Description
 
 _LINEAR_ALGEBRA = (" @ ", "np.dot(", "np.linalg.")
 _NEEDS_SCIPY = (

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from srcdiff.signature.trees import TUPLES
+
 if TYPE_CHECKING:
     from srcdiff.backends.backend import Generated
 
@@ -112,16 +114,13 @@ def _with_numpy_floats(value: Any) -> Any:
     """NumPy's floats divide by zero as compiled code does; Python's raise."""
     if type(value) is float:
         return np.float64(value)
-    if isinstance(value, tuple):
-        items = [_with_numpy_floats(v) for v in value]
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    return value
+    return TUPLES.remade(value, [*map(_with_numpy_floats, value)]) if isinstance(value, tuple) else value
 
 
 def _with_python_numbers(value: Any) -> Any:
-    if type(value) in (np.float64, np.int64, np.bool_):
+    if type(value) in _NUMPYS:
         return value.item()
-    if isinstance(value, tuple):
-        items = [_with_python_numbers(v) for v in value]
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    return value
+    return TUPLES.remade(value, [*map(_with_python_numbers, value)]) if isinstance(value, tuple) else value
+
+
+_NUMPYS = (np.float64, np.int64, np.bool_)

@@ -1,33 +1,21 @@
-"""Argument types: from values to keys, from keys to descriptions; and results: from what they are made of."""
+"""Keys of arguments: all that the compiler may know about them; and from keys to descriptions of their types."""
 
 from __future__ import annotations
 
 import enum
 import math
 import types
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
-from srcdiff.frontend.abstract_values import (
-    CONTIGUOUS,
-    INTEGER,
-    NUMPYS,
-    Abstract,
-    Description,
-    Items,
-    Record,
-    Static,
-    Stored,
-    Tuple,
-)
-from srcdiff.frontend.objects import array_of, instead_of
+from srcdiff.diagnostics.naming_objects import array_of, instead_of
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_supported_dtype
-from srcdiff.signature.enums import plain_number, spelled
-from srcdiff.signature.structures import is_plain_tuple, layout_of, parts_of
+from srcdiff.signature.descriptions import CONTIGUOUS, NUMPYS, Description
+from srcdiff.signature.enums import plain_number
+from srcdiff.signature.structures import is_plain_tuple, layout_of
 
 _LARGEST = 2**63 - 1
 
@@ -222,175 +210,3 @@ def layout_on_device(value: Any) -> tuple[np.dtype[Any], tuple[int, ...], bool]:
         dtype.itemsize * math.prod(shape[k + 1 :]) for k in range(len(shape))
     )
     return dtype, shape, in_order
-
-
-def to_differentiate_by(description: Description) -> Description:
-    """The same as a float to differentiate by; what was given as an integer is known to be."""
-    if description.kind == "value" and description.detail == INT:
-        return Description("value", FLOAT, (*description.parts, INTEGER))
-    if description.kind == "tuple":
-        return Description("tuple", description.detail, tuple(map(to_differentiate_by, description.parts)))
-    return floats_for_integers(description)
-
-
-def floats_for_integers(description: Description) -> Description:
-    """A number to differentiate by is a float, also where the caller writes `3`."""
-    if description.kind == "value" and description.detail == INT:
-        return Description("value", FLOAT, description.parts)
-    if description.kind == "static" and _is_integer(description.detail[1]):
-        return Description("value", FLOAT)
-    if description.kind == "items":
-        return Description("stored", None, (Description("value", FLOAT),))
-    if description.kind in ("tuple", "record", "stored"):
-        return Description(
-            description.kind, description.detail, tuple(floats_for_integers(p) for p in description.parts)
-        )
-    return description
-
-
-def _is_integer(value: Any) -> bool:
-    """Whether a constant is an integer that is a float, too."""
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**1023
-
-
-def type_text(d: Description) -> str:
-    """A type as a user writes it.
-
-    >>> type_text(describe_argument((1.0, np.zeros((2, 3)), [1, 2]), "x", None))
-    '(float64, float64[:, :], [int64])'
-    """
-    match d.kind:
-        case "value":
-            return str(d.detail)
-        case "record":
-            layout, parts = d.detail, [type_text(p) for p in d.parts]
-            if layout.is_dataclass:
-                each = ", ".join(f"{n}: {p}" for n, p in zip(layout.names, parts, strict=True))
-                return f"{layout.kind.__name__}({each})"
-            if layout.kind is list:
-                return f"[{', '.join(parts)}]"
-            return "{" + ", ".join(f"{n!r}: {p}" for n, p in zip(layout.names, parts, strict=True)) + "}"
-        case "tuple":
-            name = "" if d.detail is None else d.detail.__name__
-            end = "," if len(d.parts) == 1 and not name else ""
-            return f"{name}({', '.join(type_text(p) for p in d.parts)}{end})"
-        case "stored" | "items":
-            return f"[{', '.join(type_text(p) for p in d.parts)}]"
-        case "static":
-            value = d.detail[1]
-            if isinstance(value, enum.Enum):
-                return spelled(value)
-            return getattr(value, "__qualname__", None) or repr(value)
-    return d.kind
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One of the values that the arguments of a function are taken apart into."""
-
-    name: str
-    """How users write it: `state['x']`."""
-    path: tuple[int, ...]
-    """Which argument, which part of it, and so on."""
-    value: Abstract
-
-    def of(self, args: Sequence[Any]) -> Any:
-        """What it is, for arguments of such types."""
-        found: Any = args
-        for k in self.path:
-            found = (parts_of(found) or ())[k]
-        return found
-
-
-def parts_of_arguments(arguments: Mapping[str, Abstract]) -> Iterator[Part]:
-    """All that there is of the arguments at run time."""
-
-    def visit(x: Abstract, name: str, path: tuple[int, ...]) -> Iterator[Part]:
-        if isinstance(x, Tuple | Record):
-            part = x.kind.part if isinstance(x, Record) else "{}[{}]".format
-            for k, item in enumerate(x.items):
-                yield from visit(item, part(name, k), (*path, k))
-        elif not isinstance(x, Static):
-            yield Part(name, path, x)
-
-    for k, (name, x) in enumerate(arguments.items()):
-        yield from visit(x, name, (k,))
-
-
-def is_passed(d: Description) -> bool:
-    """Whether there is something of it at run time."""
-    return d.kind not in ("static", "items")
-
-
-def lists_in(value: Any) -> list[list[Any]]:
-    """The lists that an argument is made of."""
-    own = [value] if isinstance(value, list) else []
-    return own + [found for x in parts_of(value) or () if type(x) is not float for found in lists_in(x)]
-
-
-def is_rebuilt(d: Description) -> bool:
-    """Whether the gradient of such an argument comes in another form than the argument has."""
-    return d.kind in ("stored", "record") or (d.kind == "tuple" and any(is_rebuilt(p) for p in d.parts))
-
-
-def gradient_of_argument(d: Description, argument: Any, gradient: Any) -> Any:
-    """The gradient in the form of its argument: lists for arrays that stand for them, dictionaries for tuples."""
-    if d.kind == "stored":
-        return gradient[: len(argument)].tolist()
-    if not is_rebuilt(d):
-        return gradient
-    parts = argument if d.kind == "tuple" else d.detail.taken_apart(argument)
-    items = [gradient_of_argument(*part) for part in zip(d.parts, parts, gradient, strict=True)]
-    if d.kind == "record":
-        return d.detail.made(items)
-    return tuple(items) if d.detail is None else d.detail(*items)
-
-
-def holds_list(x: Abstract) -> bool:
-    """Whether the result of a function is, or contains, what generated code does not return as it is."""
-    if isinstance(x, Static):
-        return not is_written(x)
-    return isinstance(x, Items | Stored | Record) or (isinstance(x, Tuple) and any(holds_list(i) for i in x.items))
-
-
-def holds_stored(x: Abstract) -> bool:
-    """Whether the result of a function is, or contains, a list whose length is known only when it runs."""
-    return isinstance(x, Stored) or (isinstance(x, Tuple | Record | Items) and any(map(holds_stored, x.items)))
-
-
-def is_written(x: Static) -> bool:
-    """Whether generated code returns a constant by writing it: not a function, or a member of an enum."""
-    return x.value is None or type(x.value) is str or isinstance(x.value, bool | int | float)
-
-
-def listed(x: Abstract, result: Any) -> Any:
-    """The result with its lists, which come as tuples of known length or as arrays with their length."""
-    match x:
-        case Static() if not is_written(x):
-            return x.value
-        case Items():
-            return [listed(i, r) for i, r in zip(x.items, result, strict=True)]
-        case Stored():
-            columns = [_column(array, result[-1]) for array in result[:-1]]
-            rows = zip(*columns, strict=True) if columns else (() for _ in range(result[-1]))
-            return [_element(x.element, iter(row)) for row in rows]
-        case Tuple():
-            items = [listed(i, r) for i, r in zip(x.items, result, strict=True)]
-            return tuple(items) if x.kind is None else x.kind(*items)
-        case Record():
-            return x.kind.made([listed(i, r) for i, r in zip(x.items, result, strict=True)])
-    return result
-
-
-def _column(storage: Any, length: int) -> list[Any]:
-    """The numbers of an array, or the arrays of a list, of which the first is none of them."""
-    return storage[:length].tolist() if isinstance(storage, np.ndarray) else list(storage[1 : length + 1])
-
-
-def _element(d: Description, parts: Iterator[Any]) -> Any:
-    if d.kind == "tuple":
-        items = [_element(p, parts) for p in d.parts]
-        return tuple(items) if d.detail is None else d.detail(*items)
-    if d.kind == "record":
-        return d.detail.made([_element(p, parts) for p in d.parts])
-    return d.detail[1] if d.kind == "static" else next(parts)

@@ -1,0 +1,64 @@
+"""The arguments and the result of a function that was read: their parts, and results in the form that users know."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from srcdiff.frontend.abstract_values import Abstract, Parts, Static, Stored, Tuple
+from srcdiff.signature.conversion import Converter, part_by_part
+from srcdiff.signature.descriptions import Description
+from srcdiff.signature.trees import LEAF, NODES, Part, Structure
+
+
+def parts_of_arguments(arguments: Mapping[str, Abstract]) -> Iterator[Part]:
+    """All that there is of the arguments at run time; the first number of a path says which argument."""
+    for k, (name, x) in enumerate(arguments.items()):
+        for part in NODES.named(x, name):
+            if not isinstance(part.value, Static):
+                yield replace(part, path=(k, *part.path))
+
+
+def is_written(x: Static) -> bool:
+    """Whether generated code returns a constant by writing it: not a function, or a member of an enum."""
+    return x.value is None or type(x.value) is str or isinstance(x.value, bool | int | float)
+
+
+def holds_stored(x: Abstract) -> bool:
+    """Whether the result of a function is, or contains, a list whose length is known only when it runs."""
+    return any(isinstance(leaf, Stored) for leaf in NODES.leaves(x))
+
+
+def result_converter(x: Abstract) -> Converter | None:
+    """What makes a result of what generated code returns for it; None if it is the same.
+
+    Lists come as tuples of known length, or as arrays with their length; dictionaries and dataclasses as tuples.
+    """
+    match x:
+        case Parts():
+            inner = [result_converter(item) for item in x.items]
+            return None if isinstance(x, Tuple) and not any(inner) else part_by_part(x.layout, inner)
+        case Stored():
+            return functools.partial(_rows, *NODES.flatten(x.element))
+        case Static() if not is_written(x):
+            return lambda _: x.value
+    return None
+
+
+def _rows(leaves: Sequence[Description], structure: Structure, result: Any) -> list[Any]:
+    """The elements of a list, of which generated code returns a column for each number that they are made of."""
+    *storage, length = result
+    columns = [_column(array, length) for array in storage]
+    if columns and structure is LEAF:
+        return columns[0]
+    rows = map(iter, zip(*columns, strict=True)) if columns else (iter(()) for _ in range(length))
+    return [structure.rebuild(d.detail[1] if d.kind == "static" else next(row) for d in leaves) for row in rows]
+
+
+def _column(storage: Any, length: int) -> list[Any]:
+    """The numbers of an array, or the arrays of a list, of which the first is none of them."""
+    return storage[:length].tolist() if isinstance(storage, np.ndarray) else list(storage[1 : length + 1])

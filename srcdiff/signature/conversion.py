@@ -1,0 +1,88 @@
+"""From arguments to what compiled code takes, and from the gradients that it gives to the form of the arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from srcdiff.ir.types import FLOAT
+from srcdiff.signature.descriptions import Description, is_passed
+from srcdiff.signature.structures import Layout
+from srcdiff.signature.trees import parts_of
+
+Converter = Callable[[Any], Any]
+
+
+def converter(description: Description, example: Any) -> Converter | None:
+    """What has to be done to an argument before the call: lists become arrays, integers to differentiate by floats."""
+    if isinstance(example, Description):
+        return None
+    if description.kind == "stored":
+        dtype = np.dtype(description.parts[0].detail.dtype)
+        return lambda values: np.array(values, dtype=dtype)
+    if description.kind == "value" and description.detail == FLOAT and isinstance(example, int | np.integer):
+        return float
+    if description.kind == "record":
+        return _record_converter(description, example)
+    if description.kind == "tuple":
+        inner = [
+            converter(d, e) if is_passed(d) else _left_out if d.kind == "static" else lambda _: ()
+            for d, e in zip(description.parts, example, strict=True)
+        ]
+        return part_by_part(description.layout, inner) if any(inner) else None
+    return None
+
+
+def part_by_part(layout: Layout, inner: Sequence[Converter | None]) -> Converter:
+    """Converts the parts of a tuple, and makes something of this layout of what they become."""
+    made = layout.made
+    return lambda parts: made([x if convert is None else convert(x) for convert, x in zip(inner, parts, strict=True)])
+
+
+def _record_converter(description: Description, example: Any) -> Converter:
+    """A dictionary, a dataclass or a list becomes a tuple of what there is of it at run time."""
+    layout: Layout = description.detail
+    parts = layout.taken_apart(example)
+    inner = [(k, converter(d, parts[k]) or as_it_is) for k, d in enumerate(description.parts) if is_passed(d)]
+
+    def convert(value: Any) -> Any:
+        parts = layout.taken_apart(value)
+        return tuple([each(parts[k]) for k, each in inner])
+
+    return convert
+
+
+def as_it_is(value: Any) -> Any:
+    return value
+
+
+def _left_out(value: Any) -> Any:
+    """What stands in a tuple for something that is compiled in."""
+    return value if isinstance(value, str) else None
+
+
+def lists_in(value: Any) -> list[list[Any]]:
+    """The lists that an argument is made of."""
+    own = [value] if isinstance(value, list) else []
+    return own + [found for x in parts_of(value) or () if type(x) is not float for found in lists_in(x)]
+
+
+def gradient_converter(d: Description) -> Callable[[Any, Any], Any] | None:
+    """What brings the gradient of such an argument into the form of the argument, which it is given first.
+
+    Compiled code gives arrays for lists, and tuples for dictionaries and dataclasses. None, if the form is the same.
+    """
+    if d.kind == "stored":
+        return lambda argument, gradient: gradient[: len(argument)].tolist()
+    inner = [gradient_converter(part) for part in d.opened() or ()]
+    if d.kind != "record" and not any(inner):
+        return None
+    layout = d.layout
+
+    def convert(argument: Any, gradient: Any) -> Any:
+        each = zip(inner, layout.taken_apart(argument), gradient, strict=True)
+        return layout.made([bar if c is None else c(part, bar) for c, part, bar in each])
+
+    return convert

@@ -1,0 +1,102 @@
+"""Descriptions of types: of arguments, and of whatever a name stands for while a function is read."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from srcdiff.ir.types import FLOAT, INT
+from srcdiff.signature.enums import spelled
+from srcdiff.signature.structures import Layout, made_layout
+from srcdiff.signature.trees import NODES, Node
+
+
+@dataclass(frozen=True, slots=True)
+class Description(Node):
+    """The part of an abstract value that is not a run-time value, so that two can be compared and joined."""
+
+    kind: str
+    detail: Any = None
+    parts: tuple[Description, ...] = ()
+
+    def opened(self) -> tuple[Description, ...] | None:
+        return self.parts if self.kind in ("tuple", "record") else None
+
+    @property
+    def layout(self) -> Layout:
+        return made_layout(list if self.kind == "items" else self.detail, len(self.parts))
+
+    def remade(self, parts: Iterable[Description]) -> Description:
+        return Description(self.kind, self.detail, tuple(parts))
+
+
+NONE = Description("static", (type(None), None))
+CONTIGUOUS = Description("contiguous")
+"""Part of the description of an argument: an array whose elements follow each other in memory, the last axis first."""
+NUMPYS = Description("numpys")
+"""Part of the description of an argument: a number that is NumPy's, not Python's."""
+INTEGER = Description("integer")
+"""Part of the description of a float to differentiate by: the caller gives an integer."""
+
+
+def to_differentiate_by(description: Description) -> Description:
+    """The same as a float to differentiate by; what was given as an integer is known to be, in tuples too."""
+    if description.kind == "value" and description.detail == INT:
+        return Description("value", FLOAT, (*description.parts, INTEGER))
+    if description.kind == "tuple":
+        return description.remade(map(to_differentiate_by, description.parts))
+    return floats_for_integers(description)
+
+
+def floats_for_integers(description: Description) -> Description:
+    """A number to differentiate by is a float, also where the caller writes `3`."""
+
+    def leaf(d: Description) -> Description:
+        match d.kind:
+            case "value" if d.detail == INT:
+                return Description("value", FLOAT, d.parts)
+            case "static" if _is_integer(d.detail[1]):
+                return Description("value", FLOAT)
+            case "items":
+                return Description("stored", None, (Description("value", FLOAT),))
+            case "stored":
+                return d.remade(map(floats_for_integers, d.parts))
+        return d
+
+    return NODES.map(leaf, description)
+
+
+def _is_integer(value: Any) -> bool:
+    """Whether a constant is an integer that is a float, too."""
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**1023
+
+
+def type_text(d: Description) -> str:
+    """A type as a user writes it.
+
+    >>> from srcdiff.signature.keys import describe_argument
+    >>> type_text(describe_argument((1.0, {"w": 2.0}, [1, 2]), "x", None))
+    "(float64, {'w': float64}, [int64])"
+    """
+
+    def leaf(d: Description) -> str:
+        match d.kind:
+            case "value":
+                return str(d.detail)
+            case "stored" | "items":
+                return f"[{', '.join(map(type_text, d.parts))}]"
+            case "static":
+                value = d.detail[1]
+                if isinstance(value, enum.Enum):
+                    return spelled(value)
+                return getattr(value, "__qualname__", None) or repr(value)
+        return d.kind
+
+    return NODES.fold(d, leaf, lambda x, parts: str(x.layout.text(parts)))
+
+
+def is_passed(d: Description) -> bool:
+    """Whether there is something of it at run time."""
+    return d.kind not in ("static", "items")

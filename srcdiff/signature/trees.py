@@ -1,0 +1,222 @@
+"""Trees of parts: flattened into leaves, mapped, named, and rebuilt, whatever they are trees of.
+
+Values of users are trees: tuples, lists, dictionaries and dataclasses hold others. While a function is compiled, trees
+of `Node`s stand for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from srcdiff.signature.structures import Layout, layout_of
+
+_WITHOUT_PARTS = frozenset({float, int, bool, str, np.ndarray, np.float64})
+
+
+class Node:
+    """What stands for a structure while a function is compiled, where it has parts."""
+
+    __slots__ = ()
+
+    def opened(self) -> Sequence[Any] | None:
+        """Its parts; None of a leaf."""
+        raise NotImplementedError
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the values that it stands for."""
+        raise NotImplementedError
+
+    def remade(self, parts: Iterable[Any]) -> Any:
+        """The same, of other parts."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """How a value is made: the layout of each of its parts that has parts, down to the leaves."""
+
+    layout: Layout | None
+    """None of a leaf, and of the value None, which has no leaves."""
+    parts: tuple[Structure, ...] | None
+    """None of a leaf."""
+
+    def rebuild(self, leaves: Iterable[Any]) -> Any:
+        """A value that is made like this, of these leaves.
+
+        >>> _, structure = VALUES.flatten({"w": (1.0, None), "b": [2.0]})
+        >>> structure.rebuild("xy")
+        {'w': ('x', None), 'b': ['y']}
+        """
+        left, nothing = iter(leaves), object()
+        made = self._made(left)
+        if next(left, nothing) is not nothing:
+            raise ValueError("there are more leaves than the structure has")
+        return made
+
+    def _made(self, leaves: Iterator[Any]) -> Any:
+        if self.parts is not None:
+            return self.layout and self.layout.made([part._made(leaves) for part in self.parts])
+        for leaf in leaves:
+            return leaf
+        raise ValueError("the structure has more leaves than there are")
+
+
+LEAF = Structure(None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A leaf of a tree."""
+
+    name: str
+    """How users write it: `state['x']`."""
+    path: tuple[int, ...]
+    """Which part of the tree, which part of that, and so on."""
+    value: Any
+
+    def subscripted(self, whole: str) -> str:
+        """How generated code has it, to which all trees are tuples."""
+        return whole + "".join(f"[{k}]" for k in self.path)
+
+    def of(self, whole: Any) -> Any:
+        """What it is in another value of this structure."""
+        for k in self.path:
+            whole = (parts_of(whole) or ())[k]
+        return whole
+
+
+Tree = TypeVar("Tree")
+Found = TypeVar("Found")
+Called = Callable[[Layout, str, int], str]
+"""How a part is called, by the layout and the name of the whole: `Layout.part` or `Layout.variable`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trees:
+    """One kind of trees: how a tree is opened, and made again of other parts."""
+
+    parts: Callable[[Any], Sequence[Any] | None]
+    """The parts of a tree; None of a leaf."""
+    layout: Callable[[Any], Layout | None]
+    remade: Callable[[Any, list[Any]], Any]
+
+    def fold(self, tree: Any, leaf: Callable[[Any], Found], node: Callable[[Any, list[Found]], Found]) -> Found:
+        """What `leaf` makes of the leaves, put together by `node`, which is also given the tree as it is."""
+        parts = self.parts(tree)
+        return leaf(tree) if parts is None else node(tree, [self.fold(part, leaf, node) for part in parts])
+
+    def map(self, function: Callable[[Any], Any], tree: Tree) -> Tree:
+        """A tree of the same form, of other leaves.
+
+        >>> VALUES.map(str, {"w": (1, 2), "b": [3, None]})
+        {'w': ('1', '2'), 'b': ['3', None]}
+        """
+        made: Tree = self.fold(tree, function, self.remade)
+        return made
+
+    def leaves(self, tree: Any) -> list[Any]:
+        """The leaves, in order."""
+        parts = self.parts(tree)
+        if parts is None:
+            return [tree]
+        found: list[Any] = []
+        for part in parts:
+            found += self.leaves(part)
+        return found
+
+    def nodes(self, tree: Any) -> Iterator[Any]:
+        """The tree itself, and those in it that have parts; none of a leaf."""
+        parts = self.parts(tree)
+        if parts is not None:
+            yield tree
+            for part in parts:
+                yield from self.nodes(part)
+
+    def structure(self, tree: Any) -> Structure:
+        """What puts the leaves together."""
+        return self.fold(tree, lambda _: LEAF, lambda x, parts: Structure(self.layout(x), tuple(parts)))
+
+    def flatten(self, tree: Any) -> tuple[list[Any], Structure]:
+        """The leaves, and what puts them together again."""
+        return self.leaves(tree), self.structure(tree)
+
+    def named(self, tree: Any, name: str, called: Called = Layout.part) -> Iterator[Part]:
+        """The leaves with their names.
+
+        >>> [part.name for part in VALUES.named({"w": (1.0, 2.0), "b": [3.0]}, "p")]
+        ["p['w'][0]", "p['w'][1]", "p['b'][0]"]
+        """
+        return (part for part, _ in self.beside(tree, None, name, called=called))
+
+    def beside(
+        self,
+        tree: Any,
+        other: Any,
+        name: str,
+        opened: Callable[[Any, Any, str], Sequence[Any]] | None = None,
+        called: Called = Layout.part,
+    ) -> Iterator[tuple[Part, Any]]:
+        """The named leaves with what another tree has in their places; `opened` says what it has for the parts of one.
+
+        Where the other has None, it has None for all that is in there.
+
+        >>> [(part.name, other) for part, other in VALUES.beside((1.5, [2.5]), ("a", ["b"]), "x")]
+        [('x[0]', 'a'), ('x[1][0]', 'b')]
+        """
+
+        def visit(whole: Part, other: Any) -> Iterator[tuple[Part, Any]]:
+            tree = whole.value
+            parts = self.parts(tree)
+            if parts is None:
+                yield whole, other
+                return
+            layout = self.layout(tree)
+            others = [None] * len(parts) if other is None else opens(tree, other, whole.name)
+            for k, (part, one) in enumerate(zip(parts, others, strict=True)):
+                assert layout is not None
+                yield from visit(Part(called(layout, whole.name, k), (*whole.path, k), part), one)
+
+        opens = opened or (lambda _, other, __: self.parts(other) or ())
+        return visit(Part(name, (), tree), other)
+
+
+def parts_of(value: Any) -> Sequence[Any] | None:
+    """What a tuple, a list, a dictionary or a dataclass holds; None of anything else, and nothing of None."""
+    kind = type(value)
+    if kind in _WITHOUT_PARTS:
+        return None
+    if kind is tuple or kind is list:
+        parts: Sequence[Any] = value
+        return parts
+    if value is None:
+        return ()
+    layout = layout_of(value)
+    return None if layout is None else layout.taken_apart(value)
+
+
+def remade(value: Any, parts: Sequence[Any]) -> Any:
+    """A structure like the value, of other parts."""
+    kind = type(value)
+    if kind is tuple or kind is list:
+        return kind(parts)
+    layout = layout_of(value)
+    return None if layout is None else layout.made(parts)
+
+
+VALUES = Trees(parts_of, layout_of, remade)
+"""The values of users: tuples, lists, dictionaries and dataclasses. None has no leaves."""
+
+TUPLES = replace(VALUES, parts=lambda x: x if isinstance(x, tuple) else None)
+"""What compiled code takes and gives, where tuples alone hold others."""
+
+NODES = Trees(
+    lambda x: x.opened() if isinstance(x, Node) else None,
+    lambda x: x.layout,
+    lambda x, parts: x.remade(parts),
+)
+"""What stands for such values while a function is compiled."""
