@@ -13,7 +13,7 @@ from typing import Any
 
 from srcdiff.backends.cuda import kernel_passes as kernels
 from srcdiff.backends.cuda.cuda_spelling import CUDA
-from srcdiff.backends.cuda.kernel_adjoint import conditions_as_formulas, count_turns_over_grid, step_over_grid
+from srcdiff.backends.cuda.kernel_adjoint import conditions_as_formulas, count_iterations_over_grid, step_over_grid
 from srcdiff.backends.cuda.kernel_passes import KernelCompilation
 from srcdiff.backends.registry import BACKENDS
 from srcdiff.emit.module import first_line_about, write_kernels, write_module
@@ -77,7 +77,7 @@ def decisions(state: Compilation, function: Function) -> Any:
 
 def emit(state: Compilation) -> None:
     template = requested.result_template(state)
-    given = (state.further, template, state.rooms, state.kernels, state.whole, BACKENDS[state.backend].spelling)
+    given = (state.further, template, state.workspace, state.kernels, state.whole, BACKENDS[state.backend].spelling)
     state.module = write_module(state.main, state.callees, state.reading, *given)
 
 
@@ -159,7 +159,7 @@ OPTIMIZE = (
     *CLEAN_UP,
 )
 FINISH = (
-    Pass("workspace", derivative.take_workspace, "take memory from the caller", lambda state: state.request.rooms),
+    Pass("workspace", derivative.take_workspace, "take memory from the caller", lambda state: state.request.workspace),
     of_backend("growing buffers", each(grow_as_loops_run), "what a loop with early exits keeps grows as it runs"),
     Pass("batch loop", derivative.batch_loop, "call it for each element of a batch", lambda state: state.request.batch),
     of_backend("kernel extraction", kernels.extract_kernels, "independent loops become kernels"),
@@ -178,7 +178,7 @@ CLEAN_UP_KERNEL = (
 KERNEL_PASSES: Sequence[Pass] = (
     *CLEAN_UP_KERNEL,
     Pass("conditions", each(conditions_as_formulas), "write `and` and `or` of integers without branches"),
-    Pass("grid counts", each(count_turns_over_grid), "loops over a grid count their iterations"),
+    Pass("grid counts", each(count_iterations_over_grid), "loops over a grid count their iterations"),
     *CLEAN_UP_KERNEL,
     Pass("races", kernels.check_races, "refuse threads that race or miss a barrier"),
     Pass("guard opening", kernels.open_guard, "take the kernel out of its guard", kernels.differentiated),

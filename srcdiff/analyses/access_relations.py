@@ -1,8 +1,8 @@
 """Questions about the elements that loads and stores touch, asked of isl.
 
-An access runs once for every turn of the loops around it. If its indices are affine in the loops' counters, the turns
-of one access that come after a turn of another and touch the same element are a set of integers, and isl can tell
-whether it is empty (Verdoolaege 2010). Whatever is not affine may be anything.
+An access runs once for every iteration of the loops around it. If its indices are affine in the loops' counters, then
+the iterations in which one access touches an element after another access has are a set of integers, and isl can tell
+whether that set is empty (Verdoolaege 2010). An index that is not affine may be anything.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class _Names:
 
 @dataclass(frozen=True, slots=True)
 class _Meeting:
-    """The turns in which two accesses touch the same element, as a set for isl."""
+    """The iterations in which two accesses touch the same element, as a set for isl."""
 
     variables: list[str]
     constraints: list[str]
@@ -75,7 +75,7 @@ class _Meeting:
     """The loops around both."""
 
     def never(self, order: list[str]) -> bool:
-        """Whether there is no such turn, among those in this order."""
+        """Whether there is no such iteration, among those in this order."""
         return _is_empty(self.variables, [*self.constraints, *order], self.names)
 
 
@@ -118,8 +118,8 @@ def never_overwrites(store: Store, access: Load | Store, structure: Structure) -
     return all(meeting.never(order) for order in orders)
 
 
-def turns_are_apart(loop: Loop, a: Load | Store, b: Load | Store, structure: Structure) -> bool:
-    """Whether two accesses never touch the same element in different turns of a loop around both."""
+def iterations_are_apart(loop: Loop, a: Load | Store, b: Load | Store, structure: Structure) -> bool:
+    """Whether two accesses never touch the same element in different iterations of a loop around both."""
     meeting = _meeting(a, b, structure, loop)
     if meeting is None or loop not in meeting.common:
         return False
@@ -149,7 +149,7 @@ def never_meets(
 
 
 def runs(loop: Loop, structure: Structure) -> bool:
-    """Whether a loop makes a turn whenever the loops around it make one."""
+    """Whether a loop makes an iteration whenever the loops around it make one."""
     step = _step(loop, structure)
     if step is None or loop.bounds is None:
         return False
@@ -221,7 +221,7 @@ def _reached(store: Store, structure: Structure, block: Block, names: _Names) ->
 
 
 def _is_exact(loop: Loop, structure: Structure) -> bool:
-    """Whether the turns of a loop are all the numbers between two that are affine."""
+    """Whether the iterations of a loop are all the numbers between two that are affine."""
     bounds = [affine(b, structure) for b in (loop.bounds or ())[:2]]
     return _step(loop, structure) in (1, -1) and None not in bounds
 
@@ -251,7 +251,7 @@ class Element:
 
 def element(array: Value, indices: Sequence[Value], structure: Structure, loop: Loop | None = None) -> Element | None:
     """The array that an access touches, and the element of it: an allocation or parameter at top level, or any that was
-    there before the loop, if its turns are all that is compared."""
+    there before the loop, if its iterations are all that is compared."""
     found: list[Affine | None] = [affine(i, structure) for i in indices]
     seen: list[Affine] = []
     definition = structure.definition.get(array)
@@ -330,7 +330,7 @@ def _step(loop: Loop, structure: Structure) -> int | None:
 
 
 def _domain(loops: dict[Loop, str], structure: Structure, names: _Names) -> list[str]:
-    """The turns of the loops; a bound that is not affine bounds nothing."""
+    """The iterations of the loops; a bound that is not affine bounds nothing."""
     counters, found = _counters(loops), []
     for loop, name in loops.items():
         step = _step(loop, structure)
@@ -348,7 +348,7 @@ def _domain(loops: dict[Loop, str], structure: Structure, names: _Names) -> list
 def _before(loop: Loop, level: int, structure: Structure) -> str:
     step = _step(loop, structure)
     if step is None:
-        return "0 = 0"  # turns of which nothing is known: any may come first
+        return "0 = 0"  # iterations of which nothing is known: any may come first
     return f"a{level} < b{level}" if step > 0 else f"a{level} > b{level}"
 
 

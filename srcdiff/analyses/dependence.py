@@ -1,4 +1,4 @@
-"""What the turns of a loop read and write: whether they may run in any order, and what a turn adds up."""
+"""What the iterations of a loop read and write: whether they may run in any order, and what an iteration adds up."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from srcdiff.analyses.access_relations import turns_are_apart
+from srcdiff.analyses.access_relations import iterations_are_apart
 from srcdiff.analyses.structure import structure_of
 from srcdiff.analyses.symbolic_shapes import Lengths, lengths_of
 from srcdiff.ir.aliasing import Apart, Sites, points_to
@@ -54,8 +54,8 @@ class Effects:
     raises: bool = False
 
 
-class Turns:
-    """What loops read and write, and which turns need what others did."""
+class Dependence:
+    """What loops read and write, and which iterations need what others did."""
 
     def __init__(self, function: Function, *, changing: bool = False) -> None:
         """If the program is `changing`, what is found out about it changes too."""
@@ -120,18 +120,18 @@ class Turns:
                 found.pinned = True
 
     def recurs(self, loop: Loop, effects: Effects) -> bool:
-        """Whether a turn needs what another has computed, other than for a sum."""
+        """Whether an iteration needs what another has computed, other than for a sum."""
         if not all(self.is_sum(loop, k) for k in range(len(loop.params))):
             return True
         for store in effects.stores:
             for load in effects.loads:
                 shared = self.memory(load.array) & self.memory(store.array)
-                if shared and load.indices != store.indices and not self.in_one_turn(loop, load, store):
+                if shared and load.indices != store.indices and not self.in_one_iteration(loop, load, store):
                     return True
         return False
 
-    def in_one_turn(self, loop: Loop, a: Load | Store, b: Load | Store) -> bool:
-        """Whether two accesses touch an element in the same turn, if both do: each turn has a part of its own."""
+    def in_one_iteration(self, loop: Loop, a: Load | Store, b: Load | Store) -> bool:
+        """Whether two accesses can only touch one element in the same iteration: each has a part of its own."""
         distances = [
             (self.distance(x, loop), self.distance(y, loop)) for x, y in zip(a.indices, b.indices, strict=False)
         ]
@@ -164,7 +164,7 @@ class Turns:
         return None
 
     def independent(self, loop: Loop) -> bool:
-        """Whether the turns may run in any order: each writes elements of its own, or only adds."""
+        """Whether the iterations may run in any order: each writes elements of its own, or only adds."""
         effects = self.effects((loop,))
         if effects.pinned or effects.raises or not all(self.is_sum(loop, k) for k in range(len(loop.params))):
             return False
@@ -173,17 +173,19 @@ class Turns:
         accesses: list[Load | Store] = [*effects.loads, *effects.stores]
         if any(self.memory(x.array) & effects.reads for x in written):
             return False
-        return all(self.turns_apart(loop, x, y, own) for x in written for y in accesses)
+        return all(self.iterations_apart(loop, x, y, own) for x in written for y in accesses)
 
-    def turns_apart(self, loop: Loop, a: Store, b: Load | Store, own: set[Value], *, sums: bool = True) -> bool:
-        """Whether two accesses never touch one element in different turns, or (`sums`) do nothing but add to it."""
+    def iterations_apart(self, loop: Loop, a: Store, b: Load | Store, own: set[Value], *, sums: bool = True) -> bool:
+        """Whether two accesses never touch one element in different iterations, or (`sums`) only add to it."""
         if sums and a.adds and isinstance(b, Store) and b.adds:
             return True
         if not self.memory(a.array) & self.memory(b.array):
             return True
         if self.apart.different(a.array, b.array) and not any(self.changes(loop, x.array) for x in (a, b)):
             return True
-        if a.array is b.array and a.array not in own:  # a view that the loop makes may be another one in every turn
+        if (
+            a.array is b.array and a.array not in own
+        ):  # a view that the loop makes may be another one in every iteration
             for x, y in zip(a.indices, b.indices, strict=True):
                 distance = self.distance(x, loop)
                 if distance is not None and distance == self.distance(y, loop):
@@ -191,15 +193,15 @@ class Turns:
                 stride = self.stride(x, loop)
                 if stride is not None and stride == self.stride(y, loop):
                     return True
-        return turns_are_apart(loop, a, b, self.structure)
+        return iterations_are_apart(loop, a, b, self.structure)
 
     def changes(self, loop: Loop, array: Value) -> bool:
-        """Whether a reference may be to another array in every turn of a loop."""
+        """Whether a reference may be to another array in every iteration of a loop."""
         base = self.apart.base(array)
         return loop in self.structure.loops_around(self.structure.home.get(base, self.structure.top))
 
     def is_sum(self, loop: Loop, k: int) -> bool:
-        """Whether all that a turn does with a parameter is to add to it, in branches and inner loops too."""
+        """Whether all that an iteration does with a parameter is to add to it, in branches and inner loops too."""
         wanted: Counter[Value] = Counter({loop.body.yields[k]: 1})
         if not self.adds_up(loop.params[k], loop.body.yields[k], wanted, set()):
             return False
@@ -235,5 +237,5 @@ class Turns:
 
 
 @analysis
-def dependence_of(function: Function) -> Turns:
-    return Turns(function)
+def dependence_of(function: Function) -> Dependence:
+    return Dependence(function)

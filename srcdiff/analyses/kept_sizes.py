@@ -91,7 +91,7 @@ class Sizes:
             case Dim():
                 return self.length(operation.array, operation.axis)
             case Apply(primitive="range_length"):
-                return self.turns(operation.args)
+                return self.trip_count(operation.args)
             case Apply() if self.steps < _MOST and not isinstance(value.type, Array):
                 row = PRIMITIVES[operation.primitive]
                 parts = [self.number(a) for a in operation.args]
@@ -102,7 +102,7 @@ class Sizes:
                     return row.spelling.format(*texts), row.strength
         return None
 
-    def turns(self, bounds: tuple[Value, ...]) -> tuple[str, int] | None:
+    def trip_count(self, bounds: tuple[Value, ...]) -> tuple[str, int] | None:
         parts = [self.number(b) for b in bounds]
         if any(p is None for p in parts):
             return None

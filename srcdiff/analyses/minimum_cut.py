@@ -44,15 +44,15 @@ class _Network:
 
     def __init__(self, count: int) -> None:
         self.targets: list[list[int]] = [[] for _ in range(count)]
-        self.room: dict[tuple[int, int], float] = {}
+        self.residual: dict[tuple[int, int], float] = {}
 
     def edge(self, a: int, b: int, capacity: float) -> None:
-        if (a, b) not in self.room:
+        if (a, b) not in self.residual:
             self.targets[a].append(b)
             self.targets[b].append(a)
-            self.room.setdefault((b, a), 0.0)
-            self.room[a, b] = 0.0
-        self.room[a, b] += capacity
+            self.residual.setdefault((b, a), 0.0)
+            self.residual[a, b] = 0.0
+        self.residual[a, b] += capacity
 
     def saturate(self, begin: int, end: int) -> None:
         while True:
@@ -61,7 +61,7 @@ class _Network:
             while queue and end not in came_from:
                 a = queue.popleft()
                 for b in self.targets[a]:
-                    if b not in came_from and self.room[a, b] > 1e-9:
+                    if b not in came_from and self.residual[a, b] > 1e-9:
                         came_from[b] = a
                         queue.append(b)
             if end not in came_from:
@@ -70,10 +70,10 @@ class _Network:
             while path[-1] != begin:
                 path.append(came_from[path[-1]])
             steps = list(zip(path[1:], path[:-1], strict=True))
-            amount = min(self.room[s] for s in steps)
+            amount = min(self.residual[s] for s in steps)
             for a, b in steps:
-                self.room[a, b] -= amount
-                self.room[b, a] += amount
+                self.residual[a, b] -= amount
+                self.residual[b, a] += amount
 
     def reaching(self, end: int) -> set[int]:
         """The nodes from which the end can still be reached."""
@@ -81,7 +81,7 @@ class _Network:
         while queue:
             b = queue.popleft()
             for a in self.targets[b]:
-                if a not in found and self.room[a, b] > 1e-9:
+                if a not in found and self.residual[a, b] > 1e-9:
                     found.add(a)
                     queue.append(a)
         return found

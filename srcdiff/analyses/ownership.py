@@ -5,7 +5,7 @@ for t in range(n):                           for t in range(n - 1, -1, -1):
     ...  # y from x                              ...  # x_bar from y_bar
     x = y                                        y_bar = x_bar
 
-So the adjoints need as much memory as one turn has, not as all of them have.
+So the adjoints need as much memory as one iteration has, not as all of them have.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class _Ownership:
         return not any(v in returned or not self.is_plain(v) or not self.moves_once(v) for v in names)
 
     def is_plain(self, value: Value) -> bool:
-        """Whether a name is that of a new array or a view, or what a loop that counts its turns hands on."""
+        """Whether a name is that of a new array or a view, or what a loop that counts its iterations hands on."""
         definition = self.structure.definition.get(value)
         if isinstance(definition, Loop):
             return definition.counted
@@ -104,7 +104,7 @@ class _Ownership:
 
 
 class LastSeen:
-    """Which arrays that a turn of a loop gets are not seen again after the turn, by any name."""
+    """Which arrays that an iteration of a loop gets are not seen again after the iteration, by any name."""
 
     def __init__(self, function: Function) -> None:
         self.sites: dict[Value, Sites] = points_to(function)
@@ -135,7 +135,7 @@ class LastSeen:
         return not any(self.is_seen(name, loop) for name in (param, *names))
 
     def is_seen(self, name: Value, loop: Loop) -> bool:
-        """Whether a turn hands on what a name stands for, or it is from before the loop and used after its start."""
+        """Whether an iteration passes the array on, or the array is older than the loop and used in it."""
         structure = self.structure
         if loop in structure.loops_around(structure.home.get(name, structure.top)):
             return name in loop.body.yields

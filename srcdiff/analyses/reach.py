@@ -60,7 +60,7 @@ class Cut:
     kind: str
     """`integer`, `rounding`, `sign`, `comparison`, `stop_gradient`, `no derivative`, `shape`, `overwritten`, `unread`,
     `captured`, `branch`, `helper` or `unused`."""
-    said: str
+    text: str
     span: Span | None = None
 
     elsewhere: str = ""
@@ -72,7 +72,7 @@ class Cut:
         return self.kind in _WAYS
 
     def __str__(self) -> str:
-        return self.said if self.span is None else f"{self.said} {place_of(self.span, self.elsewhere)}"
+        return self.text if self.span is None else f"{self.text} {place_of(self.span, self.elsewhere)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +108,9 @@ def zero_gradient(
 def reason(cuts: Sequence[Cut]) -> str:
     """Why nothing comes through, in half a sentence."""
     ways = any(c.is_way for c in cuts)
-    said = list(dict.fromkeys(str(c) for c in cuts if c.is_way or not ways))
-    more = f"; and {len(said) - 4} more" if len(said) > 4 else ""
-    return ("it is cut off by " if ways else "") + "; ".join(said[:4]) + more
+    texts = list(dict.fromkeys(str(c) for c in cuts if c.is_way or not ways))
+    more = f"; and {len(texts) - 4} more" if len(texts) > 4 else ""
+    return ("it is cut off by " if ways else "") + "; ".join(texts[:4]) + more
 
 
 _WAYS = {*(kind for kind, _ in _CUTS.values()), "no derivative"}
@@ -209,8 +209,8 @@ class _Reach:
             match operation:
                 case Apply(primitive=primitive) if operation.out not in self.varied and operation.out in self.matters:
                     if any(a in self.varied for a in operation.args):
-                        kind, said = _CUTS.get(primitive, ("no derivative", f"`{primitive}`"))
-                        yield Cut(kind, said, operation.span)
+                        kind, text = _CUTS.get(primitive, ("no derivative", f"`{primitive}`"))
+                        yield Cut(kind, text, operation.span)
                 case Library() if any(map(self.depends, operation.args)):
                     if any(not is_float(v.type) and self.memory(v) & self.matters for v in operation.outs):
                         yield Cut("no derivative", f"`{operation.function}`", operation.span)
@@ -224,8 +224,8 @@ class _Reach:
             if isinstance(store, Store) and store.value in self.varied and _line(store) not in self.left:
                 later = self.overwriting(store, self.operations[k + 1 :])
                 if later is not None and later.span is not None:
-                    said = f"what it gives is overwritten by line {later.span.line} before it is read,"
-                    yield Cut("overwritten", said, store.span)
+                    text = f"what it gives is overwritten by line {later.span.line} before it is read,"
+                    yield Cut("overwritten", text, store.span)
 
     def overwriting(self, store: Store, behind: list[Operation]) -> Store | None:
         """The next store to the same element, if nothing touches the array before."""
@@ -301,8 +301,8 @@ class _Reach:
             if len(outcomes) == 1:
                 skipped = branch.orelse if True in outcomes else branch.body
                 if any(n in mentions for s in skipped for n in ast.walk(s)):
-                    said = f"it is read where the condition is {not outcomes.copy().pop()}, which it never is here,"
-                    yield Cut("branch", said, self.span_of(branch))
+                    text = f"it is read where the condition is {not outcomes.copy().pop()}, which it never is here,"
+                    yield Cut("branch", text, self.span_of(branch))
                     return
         if self.assigned_again(self.name, 0) is not None:
             first = min((n for n in self.writes if n.id == self.name), key=lambda n: n.lineno)
@@ -313,8 +313,8 @@ class _Reach:
                 case ast.Assign(targets=[ast.Name(id=name)]) if any(n in mentions for n in ast.walk(statement.value)):
                     again = self.assigned_again(name, statement.lineno)
                     if again is not None:
-                        said = f"`{name}` is overwritten by line {again} before it is read,"
-                        yield Cut("overwritten", said, self.span_of(statement))
+                        text = f"`{name}` is overwritten by line {again} before it is read,"
+                        yield Cut("overwritten", text, self.span_of(statement))
                         return
         yield Cut("unread", "what it changes is not part of the result,", self.span_of(mentions[0]))
 
@@ -323,8 +323,8 @@ class _Reach:
         for outside in self.reading.outside:
             if is_float(outside.value.type) and self.memory(outside.value) & self.matters:
                 uses = [o.span for o in self.operations if outside.value in o.uses() and not isinstance(o, Dim)]
-                said = f"the result is computed from `{outside.name}`, which is read from outside and held constant,"
-                yield Cut("captured", said, next((s for s in uses if s is not None), None))
+                text = f"the result is computed from `{outside.name}`, which is read from outside and held constant,"
+                yield Cut("captured", text, next((s for s in uses if s is not None), None))
 
     def span_of(self, node: ast.AST) -> Span:
         captured = self.reading.captured
@@ -344,7 +344,7 @@ def _one_a_line(cuts: Iterable[Cut]) -> Iterator[Cut]:
     """Each cut once, though a line may compare a hundred times."""
     seen: set[object] = set()
     for cut in cuts:
-        key = cut.kind, cut.said, cut.span and (cut.span.file, cut.span.line)
+        key = cut.kind, cut.text, cut.span and (cut.span.file, cut.span.line)
         if key not in seen:
             seen.add(key)
             yield cut

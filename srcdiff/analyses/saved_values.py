@@ -34,7 +34,7 @@ from srcdiff.ir.nodes import (
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import Array, Scalar, bytes_of
 
-_PER_LOOP = 100.0  # how many turns a loop is taken to make, when costs are compared
+_PER_LOOP = 100.0  # how many iterations a loop is taken to make, when costs are compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +136,15 @@ class Planner:
     def cost(self, value: Value) -> float:
         block = self.structure.home[value]
         loops = self.structure.loops_around(block)
-        turns = _PER_LOOP ** len(loops)
+        iterations = _PER_LOOP ** len(loops)
         if any(not loop.counted for loop in loops):
-            turns *= 1.3  # a stack that grows
-        return turns * (
+            iterations *= 1.3  # a stack that grows
+        return iterations * (
             self.cost_of_reference(value) if isinstance(value.type, Array) else bytes_of(value.scalar.dtype)
         )
 
     def cost_of_reference(self, value: Value) -> float:
-        """What the turns make anew are rows, and found by their number; other references are kept in a list."""
+        """What the iterations make anew are rows, and found by their number; other references are kept in a list."""
         is_row = made_anew(value, self.structure) or handed_on(value, self.structure) is not None
         return 8.0 if is_row else 40.0
 
@@ -194,7 +194,7 @@ class Planner:
         return PRIMITIVES[operation.primitive].cheap
 
     def parameter(self, loop: Loop, slot: int) -> tuple[Decision, tuple[Value, ...]] | None:
-        """A loop's parameter: what another parameter was given, or a formula that holds at every turn."""
+        """A loop's parameter: what another parameter was given, or a formula that holds at every iteration."""
         formula = invariant_formula(loop, slot, self.structure)
         if formula is not None:
             return Decision("again", formula), formula.uses()
@@ -310,8 +310,8 @@ class StillThere:
             return behind or bool(common)
         if self.since(access) < structure.start[made]:
             return False  # what the access has met is older than the array
-        made_each_turn = common <= set(structure.loops_around(structure.block_of[made]))
-        return behind or (bool(common) and not made_each_turn)
+        made_each_iteration = common <= set(structure.loops_around(structure.block_of[made]))
+        return behind or (bool(common) and not made_each_iteration)
 
     def maker(self, array: Value) -> Operation | None:
         """The operation that makes the array."""
@@ -325,7 +325,7 @@ class StillThere:
         return array
 
     def since(self, access: Operation) -> int:
-        """Where the reference of an access comes from: it does not point to what is made later in the same turn."""
+        """Where the reference of an access comes from: it cannot point to what the same iteration makes later."""
         if not isinstance(access, Load | Store):
             return self.structure.start[access]
         array = self.whole(access.array)
@@ -349,7 +349,7 @@ class Formula:
 def invariant_formula(loop: Loop, slot: int, structure: Structure) -> Formula | None:
     """A formula for a loop's parameter in terms of the others, if its start and its next value are the same formula.
 
-    res = y * y - c                      at the start of every turn res is y * y - c, so that it need not be kept
+    res = y * y - c                      at the start of every iteration res is y * y - c, so that it need not be kept
     while abs(res) > 1e-9:
         y = y - res / (2.0 * y)
         res = y * y - c

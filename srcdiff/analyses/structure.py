@@ -76,7 +76,7 @@ def structure_of(function: Function) -> Structure:
 
 
 def made_anew(value: Value, structure: Structure) -> bool:
-    """Whether every turn of the loops around it makes the array, once, and all of them count their turns."""
+    """Whether every iteration of the loops around it makes the array, once, and all of them count their iterations."""
     is_made = isinstance(structure.definition.get(value), Alloc | Copy | Library) and value not in structure.slot
     if not is_made or not value.array.rank:
         return False
@@ -87,7 +87,7 @@ def made_anew(value: Value, structure: Structure) -> bool:
 
 
 def handed_on(value: Value, structure: Structure) -> tuple[Value, Value] | None:
-    """For what a loop hands on, to the next turn or to who comes after it: what it starts from, what a turn makes."""
+    """For an array that a loop carries: what it starts from, and what every iteration makes."""
     definition = structure.definition.get(value)
     if not isinstance(definition, Loop) or value is definition.index or value is definition.count:
         return None

@@ -78,7 +78,7 @@ class Lengths:
         return found
 
     def carry(self, loop: Loop) -> None:
-        """Arrays that a loop hands on are as long as what it starts from, if every turn hands on such ones."""
+        """Arrays that a loop hands on are as long as what it starts from, if every iteration hands on such ones."""
         axes = [
             (k, axis) for k, p in enumerate(loop.params) if isinstance(p.type, Array) for axis in range(p.type.rank)
         ]

@@ -148,9 +148,9 @@ class Batched:
                 raise TypeError(f"`{name}` is an array of {given[k].dtype}, not of numbers: name others in `over`")
             lengths.setdefault(len(given[k]), name)
         if len(lengths) != 1:
-            said = ", ".join(f"`{name}` has {n}" for n, name in lengths.items())
+            counts = ", ".join(f"`{name}` has {n}" for n, name in lengths.items())
             raise ValueError(
-                f"the arguments of a batch have as many elements as each other: {said or 'there are none'}"
+                f"the arguments of a batch have as many elements as each other: {counts or 'there are none'}"
             )
         (count,) = lengths
         if count == 0:
@@ -218,15 +218,15 @@ def _text(leaf: Part) -> str:
 
 def _differing(k: int, leaves: Sequence[Part], lengths: Sequence[int]) -> ValueError:
     """What is said of an element whose results have other shapes than those of the first."""
-    start, said = 0, ""
+    start, difference = 0, ""
     for leaf in leaves:
         first = np.shape(leaf.value)
         shape = tuple(lengths[start : start + len(first)])
         start += len(first)
         if shape != first:
-            said = f"`{leaf.name}` of element {k} has the shape {shape}, that of element 0 has {first}"
+            difference = f"`{leaf.name}` of element {k} has the shape {shape}, that of element 0 has {first}"
             break
-    return ValueError(f"the results of all elements of a batch have the same shape: {said}")
+    return ValueError(f"the results of all elements of a batch have the same shape: {difference}")
 
 
 def _loop_text(places: Sequence[int], count: int, leaves: Sequence[Part]) -> str:

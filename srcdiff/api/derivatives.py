@@ -253,22 +253,22 @@ class Derivative:
 
     def _into(self, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that writes gradients into given arrays."""
-        specialisation, args = self._with_rooms(args, kwargs)
+        specialisation, args = self._with_workspace(args, kwargs)
         if not self.single and not (isinstance(out, tuple) and len(out) == len(self.wrt)):
             raise ValueError(f"`out` has to be a tuple of {len(self.wrt)}, for {', '.join(self.wrt)}")
         arguments = dict(zip(self.names, args, strict=True))
         given = Given(self.wrt, [arguments.get(n) for n in self.wrt], (out,) if self.single else out)
         values = specialisation.prepared(args)
-        result, _ = specialisation.run(values, given.memory(specialisation.rooms, values))
+        result, _ = specialisation.run(values, given.memory(specialisation.workspace, values))
         return specialisation.with_gradients(specialisation.finished(result, args), given.filled)
 
-    def _with_rooms(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Specialisation, tuple[Any, ...]]:
+    def _with_workspace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Specialisation, tuple[Any, ...]]:
         """The specialisation that takes memory from its caller, and all arguments; it knows the sizes that are one."""
         args = self.bound(args, kwargs)
-        key = ("rooms", *self.key(args, exact=True))
+        key = ("workspace", *self.key(args, exact=True))
         known = self.specialisations.get(key)
         if known is None or not known.is_current():
-            known = self._specialise(key, args, exact=True, rooms=True)
+            known = self._specialise(key, args, exact=True, workspace=True)
         return known, args
 
     def workspace(self, *args: Any, **kwargs: Any) -> Workspace:
@@ -276,11 +276,11 @@ class Derivative:
 
         Gradients are overwritten by its next call. Threads need one each.
         """
-        specialisation, values = self._with_rooms(
+        specialisation, values = self._with_workspace(
             tuple(stand_in(a) for a in args), {k: stand_in(v) for k, v in kwargs.items()}
         )
         specialisation.compile(values)
-        return Workspace(self._with_rooms)
+        return Workspace(self._with_workspace)
 
     def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments by position; defaults are those that the function has now."""
@@ -358,15 +358,15 @@ class Derivative:
         return specialisation.function, [(parts[a], parts[b]) for a, b in specialisation.apart], passed
 
     def _specialise(
-        self, key: Any, args: tuple[Any, ...], *, exact: bool = False, rooms: bool = False
+        self, key: Any, args: tuple[Any, ...], *, exact: bool = False, workspace: bool = False
     ) -> Specialisation:
         """The specialisation for the key: one thread makes it, the others wait for it."""
         with ONE_AT_A_TIME:
             known = self.specialisations.get(key)
             if known is None or not known.is_current():
-                known = self._specialised(args, exact=exact, rooms=rooms)
+                known = self._specialised(args, exact=exact, workspace=workspace)
                 self.specialisations[key] = known
-            if not rooms:
+            if not workspace:
                 self.latest = known
             return known
 
@@ -381,7 +381,7 @@ class Derivative:
         args: tuple[Any, ...],
         *,
         exact: bool = False,
-        rooms: bool = False,
+        workspace: bool = False,
         batch: tuple[str, ...] = (),
         sums: bool = False,
     ) -> Request:
@@ -393,7 +393,7 @@ class Derivative:
         for name in set(self.wrt) & set(self.names):
             descriptions[name] = to_differentiate_by(descriptions[name])
         request = Request(self.captured, descriptions, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
-        request.exact, request.rooms, request.batch, request.sums = exact, rooms, batch, sums
+        request.exact, request.workspace, request.batch, request.sums = exact, workspace, batch, sums
         request.of = getattr(self.of, "__srcdiff_derivative__", None) or getattr(self.of, "__srcdiff_rule__", None)
         request.directions, request.error_model = self.directions, self.options.get("error_model", "")
         return request
@@ -429,13 +429,13 @@ class Derivative:
         return getattr(self.of, "__srcdiff_rule__", None) if self.mode == "primal" else None
 
     @property
-    def said(self) -> str:
+    def suffix(self) -> str:
         """What stands for it in the names of generated functions."""
         own = {"pullback": "pullback", "forward": "tangent"}.get(
             self.mode, "value_and_grad" if self.with_value else "grad"
         )
         inner = getattr(self.of, "__srcdiff_derivative__", None)
-        return own if inner is None else f"{inner.said}_{own}"
+        return own if inner is None else f"{inner.suffix}_{own}"
 
     @property
     def derivation(self) -> Derivation:
@@ -492,10 +492,10 @@ class Derivative:
 
     def report(self, *args: Any, **kwargs: Any) -> MemoryReport:
         """Run it, and say how much it keeps for the reverse sweep, by variable and line."""
-        specialisation, args = self._with_rooms(args, kwargs)
-        _, memory = specialisation.run(specialisation.prepared(args), no_memory(specialisation.rooms))
+        specialisation, args = self._with_workspace(args, kwargs)
+        _, memory = specialisation.run(specialisation.prepared(args), no_memory(specialisation.workspace))
         elsewhere = specialisation.compiled.kept_elsewhere
-        return memory_report(self.function.__name__, specialisation.rooms, memory, elsewhere)
+        return memory_report(self.function.__name__, specialisation.workspace, memory, elsewhere)
 
     def __repr__(self) -> str:
         wrt = f", wrt={self.wrt!r}" if self.wrt else ""
@@ -542,7 +542,7 @@ class Specialisation:
     ) -> None:
         self.compiled = compiled
         self.function = compiled.function
-        self.rooms = compiled.rooms
+        self.workspace = compiled.workspace
         self.outside = compiled.reading.outside
         self.watch = Watch(
             owner.function, [*compiled.guards, *owner.guards()], [(o.place, key_of(o.read())) for o in self.outside]
@@ -749,7 +749,7 @@ class Specialisation:
         if hasattr(self.function, "compile"):
             import numba
 
-            values = [*self.converted(args), *[o.read() for o in self.outside], *no_memory(self.rooms)]
+            values = [*self.converted(args), *[o.read() for o in self.outside], *no_memory(self.workspace)]
             self.function.compile(tuple(numba.typeof(a) for a in values))
 
 

@@ -93,8 +93,8 @@ def _exported(g: Any, derivative: Derivative, work: Any, args: tuple[Any, ...], 
 
     reading, descriptions = work.reading, work.request.arguments
     if reading.unknown_calls and not plain:
-        said = "; ".join(problem.message for problem in reading.unknown_calls)
-        raise NotExportedError(f"{said}: export it with `plain=True`")
+        reasons = "; ".join(problem.message for problem in reading.unknown_calls)
+        raise NotExportedError(f"{reasons}: export it with `plain=True`")
     is_product, names = isinstance(g, HessianProduct), names_of_parts(reading)
     name = f"{derivative.function.__name__}_hvp" if is_product else work.module.name
     single = derivative.single if not is_product else g.gradient.single

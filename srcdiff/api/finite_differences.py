@@ -79,19 +79,19 @@ def require_values(values: Any, given: Any, arguments: tuple[Any, ...], reasons:
 
 def _different(value: Any, given: Any, tolerance: float) -> list[str]:
     """The places where two results of the same form differ."""
-    said: list[str] = []
+    differences: list[str] = []
     missing = object()
 
     def opened(x: Any, other: Any, name: str) -> list[Any]:
         own, others = len(parts_of(x) or ()), parts_of(other) or ()
         if own != len(others):
-            said.append(f"{name} has {own} parts, as it was given {len(others)}")
+            differences.append(f"{name} has {own} parts, as it was given {len(others)}")
         return [*others, *[missing] * own][:own]
 
     for part, other in VALUES.beside(value, given, "result", opened):
         if other is not missing and isinstance(part.value, bool | int | float | np.generic | np.ndarray):
-            said += _different_numbers(part, other, tolerance)
-    return said
+            differences += _different_numbers(part, other, tolerance)
+    return differences
 
 
 def _different_numbers(part: Part, given: Any, tolerance: float) -> Iterator[str]:

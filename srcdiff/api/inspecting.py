@@ -31,7 +31,7 @@ def explain(f: Callable[..., Any], *args: Any, wrt: Wrt | None = None, **kwargs:
     ...         start = start * (1.0 + rate)
     ...     return start
     >>> explanation = explain(growth, 0.02, 10.0, 100.0)
-    >>> explanation["years"].reaches, explanation["years"].cuts[0].said
+    >>> explanation["years"].reaches, explanation["years"].cuts[0].text
     (False, 'a cast to an integer')
     """
     from srcdiff.driver.compiling import follow

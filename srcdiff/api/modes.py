@@ -199,8 +199,8 @@ def _pulled_back(primal: Derivative, args: tuple[Any, ...], wrt: tuple[str, ...]
         names = [part.name for part in parts]
         unknown = bars.keys() - set(names)
         if unknown:
-            said = f"it writes into {', '.join(names)}" if names else "it writes into no argument"
-            raise TypeError(f"`{derivative.function.__name__}` does not write into {', '.join(unknown)}: {said}")
+            writes = f"it writes into {', '.join(names)}" if names else "it writes into no argument"
+            raise TypeError(f"`{derivative.function.__name__}` does not write into {', '.join(unknown)}: {writes}")
         compiled = derivative.specialised(kept).compiled
         pairs = [(compiled.reading.result, value, result, "result_bar")]
         pairs += [(p.value, w, bars.get(p.name), f"{p.name}_bar") for p, w in zip(parts, written, strict=True)]

@@ -1,7 +1,8 @@
 """Memory that calls share: gradients into given arrays, and workspaces, which keep all that a gradient allocates.
 
-Both run the derivative in a form that takes its memory from the caller (see transforms/rooms.py). Memory that an
-argument shares, or that is not laid out as the code expects, is left alone: the gradient is copied there afterwards.
+Both run the derivative in a form that takes its memory from the caller (see passes/workspace_parameters.py). Memory
+that an argument shares, or that is not laid out as the code expects, is not used: the gradient is copied there
+afterwards.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from srcdiff.signature.structures import layout_of
 from srcdiff.signature.trees import TUPLES, VALUES, parts_of
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
-    from srcdiff.passes.workspace_parameters import Room
+    from srcdiff.passes.workspace_parameters import WorkspaceBuffer
 
 Memory = list[Any]
 
@@ -25,7 +26,7 @@ Memory = list[Any]
 class Specialised(Protocol):
     """A derivative for certain argument types, which takes memory."""
 
-    rooms: Sequence[Room]
+    workspace: Sequence[WorkspaceBuffer]
 
     def prepared(self, args: tuple[Any, ...]) -> list[Any]: ...
 
@@ -45,10 +46,10 @@ class Workspace:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         specialised, args = self._specialise(args, kwargs)
         values = specialised.prepared(args)
-        nothing = no_memory(specialised.rooms)
+        nothing = no_memory(specialised.workspace)
         memory = self._memory if specialised is self._latest else nothing
-        for k, room in enumerate(specialised.rooms):
-            if room.is_gradient and _overlaps(memory[k], values):  # the gradient of the last call is an argument
+        for k, buffer in enumerate(specialised.workspace):
+            if buffer.is_gradient and _overlaps(memory[k], values):  # the gradient of the last call is an argument
                 memory[k] = nothing[k]
         result, self._memory = specialised.run(values, memory)
         self._latest = specialised
@@ -78,10 +79,10 @@ class Given:
             raise ValueError("arrays in `out` share memory")
         self.direct: set[int] = set()
 
-    def memory(self, rooms: Sequence[Room], values: Sequence[Any]) -> Memory:
+    def memory(self, workspace: Sequence[WorkspaceBuffer], values: Sequence[Any]) -> Memory:
         """The given arrays, where the code can write into them; nothing for the rest."""
-        memory = no_memory(rooms)
-        if len(self.arrays) != sum(room.is_gradient for room in rooms):
+        memory = no_memory(workspace)
+        if len(self.arrays) != sum(buffer.is_gradient for buffer in workspace):
             return memory  # an empty list has no gradient
         for k, array in enumerate(self.arrays):
             if type(array) is np.ndarray and array.flags.carray and not _overlaps(array, values):
@@ -121,11 +122,11 @@ def _parts_given(argument: Any, out: Any, name: str) -> Sequence[Any]:
     """What is given for the parts of an argument."""
     given = parts_of(out) or ()
     if isinstance(argument, tuple):
-        fits, said = isinstance(out, tuple) and len(argument) == len(given), f"a tuple of {len(argument)}"
+        fits, form = isinstance(out, tuple) and len(argument) == len(given), f"a tuple of {len(argument)}"
     else:
-        fits, said = layout_of(argument) == layout_of(out), f"a {type(argument).__name__} like it"
+        fits, form = layout_of(argument) == layout_of(out), f"a {type(argument).__name__} like it"
     if not fits:
-        raise ValueError(f"{name} has to be {said}")
+        raise ValueError(f"{name} has to be {form}")
     return given
 
 

@@ -28,4 +28,4 @@ def run(chosen: argparse.Namespace) -> Answer:
         {**dataclasses.asdict(row), "ratio": measured.ratio(row), "kept": measured.kept(row)} for row in measured.rows
     ]
     data = {"function": measured.function, "wrt": measured.wrt, "noisy": measured.noisy, "rows": rows}
-    return Answer(f"{asked.said}{measured}", {**data, "assumed": asked.assumed})
+    return Answer(f"{asked.notes}{measured}", {**data, "assumed": asked.assumed})

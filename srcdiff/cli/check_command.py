@@ -29,6 +29,6 @@ def run(chosen: argparse.Namespace) -> Answer:
                 asked.function, *asked.arguments, wrt=wrt, order=chosen.order, backend=chosen.backend
             )
     except AssertionError as error:
-        return Answer(f"{asked.said}{error}", {"agree": False, "reason": str(error), "assumed": asked.assumed}, NO)
+        return Answer(f"{asked.notes}{error}", {"agree": False, "reason": str(error), "assumed": asked.assumed}, NO)
     entries = [{"place": e.place, "derivative": e.derivative, "differences": e.differences} for e in report.entries]
-    return Answer(f"{asked.said}{report}", {"agree": True, "entries": entries, "assumed": asked.assumed})
+    return Answer(f"{asked.notes}{report}", {"agree": True, "entries": entries, "assumed": asked.assumed})

@@ -28,5 +28,5 @@ def run(chosen: argparse.Namespace) -> Answer:
     except ValueError as error:
         raise CommandError(str(error)) from None
     cut_off = [i.name for i in found.inputs if i.reaches is False]
-    text = f"{asked.said}{found.text(colour=wants_colour())}"
+    text = f"{asked.notes}{found.text(colour=wants_colour())}"
     return Answer(text, {**found.data(), "assumed": asked.assumed}, NO if chosen.wrt and cut_off else DONE)

@@ -31,9 +31,9 @@ def run(chosen: argparse.Namespace) -> Answer:
             raise CommandError(f"{chosen.function}: {error}") from None
     data = {"file": chosen.output, "assumed": asked.assumed, "text": text}
     if chosen.output is None:
-        return Answer(text.rstrip("\n"), data, notes=asked.said)
+        return Answer(text.rstrip("\n"), data, notes=asked.notes)
     try:
         Path(chosen.output).write_text(text, encoding="utf-8")
     except OSError as error:
         raise CommandError(f"{chosen.output} cannot be written: {error.strerror}") from None
-    return Answer(f"{asked.said}{chosen.output}: {len(text.splitlines())} lines", data)
+    return Answer(f"{asked.notes}{chosen.output}: {len(text.splitlines())} lines", data)

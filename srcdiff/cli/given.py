@@ -94,7 +94,7 @@ class Given:
         return self.arguments if self.is_example else tuple(describe_argument(a, "", None) for a in self.arguments)
 
     @property
-    def said(self) -> str:
+    def notes(self) -> str:
         """What was assumed, as lines to print before the answer."""
         return "".join(f"assumed {name}: {what}\n" for name, what in self.assumed.items())
 
@@ -191,8 +191,8 @@ def function_in(place: str) -> tuple[Callable[..., Any], dict[str, Any]]:
 
 def _said_with_line(error: BaseException, file: str) -> str:
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename.endswith(file)]
-    said = f"{type(error).__name__}: {error}"
-    return f"{said} (line {lines[-1]})" if lines else said
+    text = f"{type(error).__name__}: {error}"
+    return f"{text} (line {lines[-1]})" if lines else text
 
 
 def _user_function(function: Any) -> Any:
@@ -209,8 +209,8 @@ def _example(text: str, names: dict[str, Any]) -> tuple[tuple[Any, ...], dict[st
     try:
         found: tuple[tuple[Any, ...], dict[str, Any]] = eval(f"given({text}\n)", {**names, "given": given})
     except Exception as error:
-        said = error.msg if isinstance(error, SyntaxError) else error
-        raise CommandError(f"--example {text!r}: {type(error).__name__}: {said}") from error
+        reason = error.msg if isinstance(error, SyntaxError) else error
+        raise CommandError(f"--example {text!r}: {type(error).__name__}: {reason}") from error
     return found
 
 

@@ -43,4 +43,4 @@ def run(chosen: argparse.Namespace) -> Answer:
         "html": chosen.html,
         "assumed": asked.assumed,
     }
-    return Answer(f"{asked.said}{sides if chosen.html is None else f'written: {chosen.html}'}", data)
+    return Answer(f"{asked.notes}{sides if chosen.html is None else f'written: {chosen.html}'}", data)

@@ -191,8 +191,8 @@ def instead_of_call(target: Any) -> tuple[str, str]:
         )
         return f"`{target.__name__}` is a class whose instances srcdiff does not read", known
     if isinstance(target, types.MethodType):
-        said = f"`{name}` is a method without its instance"
-        return said, f"pass the instance, and call the method of that: `instance.{target.__name__}(...)`"
+        message = f"`{name}` is a method without its instance"
+        return message, f"pass the instance, and call the method of that: `instance.{target.__name__}(...)`"
     if isinstance(target, functools._lru_cache_wrapper):
         return f"`{name}` has a cache, which srcdiff does not read", "leave out `lru_cache`"
     if not isinstance(target, _FUNCTION_TYPES):

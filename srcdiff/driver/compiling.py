@@ -30,7 +30,7 @@ from srcdiff.passes.growing_buffers import grow_as_loops_run
 from srcdiff.passes.manager import look, run
 from srcdiff.passes.reverse_mode import protect_arguments, with_new_results
 from srcdiff.passes.stacks import stacks_as_arrays
-from srcdiff.passes.workspace_parameters import Room
+from srcdiff.passes.workspace_parameters import WorkspaceBuffer
 from srcdiff.signature.trees import Part
 
 
@@ -52,7 +52,7 @@ class Compiled:
     """The arrays of floats in the arguments that the function writes into: results of other modes than `reverse`."""
     further: dict[str, Abstract]
     """What the compiled function takes beside the arguments and what is read from outside."""
-    rooms: tuple[Room, ...]
+    workspace: tuple[WorkspaceBuffer, ...]
     """The memory that it takes from the caller after its arguments, and gives back after its results."""
     kept_elsewhere: tuple[Span, ...]
     """The places of values that it keeps in other memory."""
@@ -81,7 +81,7 @@ def compile_request(request: Request, backend: str, options: dict[str, Any]) -> 
         requested.names_of(reading, written),
         requested.written_parts(reading),
         state.further,
-        module.rooms,
+        module.workspace,
         module.kept_elsewhere,
         request,
     )
@@ -114,8 +114,8 @@ def start(request: Request, backend: str) -> Compilation:
     state = Compilation(reading.program, request, reading, backend=backend)
     requested.refuse_lost_results(state)
     state.further = requested.further_parameters(state)
-    if hasattr(request.of, "said"):
-        state.main = replace(state.main, name=f"{state.main.name}_{request.of.said}")
+    if hasattr(request.of, "suffix"):
+        state.main = replace(state.main, name=f"{state.main.name}_{request.of.suffix}")
     if request.mode != "reverse":  # what the user's function writes into its arguments is part of what it does
         state.main = replace(state.main, written=tuple(p for p in state.main.params if isinstance(p.type, Array)))
     if request.mode == "primal":

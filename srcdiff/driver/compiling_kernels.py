@@ -12,7 +12,7 @@ from srcdiff.backends.cuda import numba_cuda
 from srcdiff.backends.cuda.device import Device
 from srcdiff.backends.cuda.kernel_passes import KernelCompilation
 from srcdiff.backends.cuda.races import SPREAD, Spread
-from srcdiff.backends.cuda.thread_memory import ROOM, Scratch
+from srcdiff.backends.cuda.thread_memory import CAPACITY, Scratch
 from srcdiff.backends.python import interpreter
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.diagnostics.timings import timed
@@ -157,19 +157,19 @@ class CompiledKernel:
         if measure is None:
             return {}
         sizes = device.zeros(measure.count, np.int64)
-        rooms = dict.fromkeys(measure.guessed, ROOM)
+        capacities = dict.fromkeys(measure.guessed, CAPACITY)
         while True:
             copies = {p: device.copy(device.array(passed[p])) for p in self.stored_by_measure if p in passed}
             values = {**passed, **copies, measure.sizes: sizes}
-            values |= self.arrays(measure.scratch, measure.kernel.name, passed, rooms, device, threads)
+            values |= self.arrays(measure.scratch, measure.kernel.name, passed, capacities, device, threads)
             if self.private.errors is not None:
                 values[self.private.errors] = device.zeros(1, np.int64)
             self.names[measure.kernel.name][shape](*(values[p] for p in measure.kernel.params))
             found = {n: int(size) for n, size in enumerate(device.host_array(sizes))}
-            lacking = {n: 2 * found[n] for n, room in rooms.items() if found[n] > room}
+            lacking = {n: 2 * found[n] for n, capacity in capacities.items() if found[n] > capacity}
             if not lacking:
                 return found
-            rooms |= lacking
+            capacities |= lacking
 
     def refuse_too_much(self, shapes: dict[Value, tuple[int, ...]], device: Device, threads: int) -> None:
         needed = sum(int(np.prod(s)) * bytes_of(p.array.dtype) for p, s in shapes.items())

@@ -19,7 +19,7 @@ from srcdiff.diagnostics import Span
 from srcdiff.diagnostics.timings import timed
 from srcdiff.emit.module import Module, nameable
 from srcdiff.passes.compilation import Compilation, Request
-from srcdiff.passes.workspace_parameters import Room, no_memory
+from srcdiff.passes.workspace_parameters import WorkspaceBuffer, no_memory
 
 
 def is_cached(request: Request, backend: str, options: dict[str, Any]) -> bool:
@@ -76,7 +76,7 @@ def _restored(found: Any, objects: Mapping[str, Any]) -> tuple[Module, list[str]
         set(found["support"]),
         {name: objects[name] for name in found["objects"]},
         found["functions"],
-        tuple(Room(**{**room, "keeps": room["keeps"] and Span(**room["keeps"])}) for room in found["rooms"]),
+        tuple(WorkspaceBuffer(**{**b, "keeps": b["keeps"] and Span(**b["keeps"])}) for b in found["workspace"]),
         tuple(Span(**span) for span in found["kept_elsewhere"]),
     )
     defined = [node.name for node in ast.parse(module.text).body if isinstance(node, ast.FunctionDef)]
@@ -84,7 +84,7 @@ def _restored(found: Any, objects: Mapping[str, Any]) -> tuple[Module, list[str]
         raise ValueError(module.functions)
     if not all(isinstance(text, str) for text in (*module.support, *found["warnings"])):
         raise TypeError(found["warnings"])
-    no_memory(module.rooms)  # it can be called with some
+    no_memory(module.workspace)  # it can be called with some
     return module, found["warnings"]
 
 
@@ -98,7 +98,7 @@ def keep(state: Compilation, key: str) -> None:
         "support": sorted(module.support),
         "objects": list(module.objects),
         "functions": module.functions,
-        "rooms": [asdict(room) for room in module.rooms],
+        "workspace": [asdict(buffer) for buffer in module.workspace],
         "kept_elsewhere": [asdict(span) for span in module.kept_elsewhere],
         "warnings": state.warnings,
     }

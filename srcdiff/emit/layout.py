@@ -313,7 +313,7 @@ class _Segments:
                 if inner is operation.body or value in needed:
                     self.define(value, begin, needed)
             for value in needed:
-                self.use(value, end, last)  # a later turn needs it too
+                self.use(value, end, last)  # a later iteration needs it too
         for value in operation.bounds or ():
             self.use(value, begin + 1, last)
         for value in operation.inits:

@@ -20,7 +20,7 @@ from srcdiff.frontend.nested_derivatives import Reading
 from srcdiff.ir.nodes import Function, Raise, Value, walk
 from srcdiff.ir.primitives import RESERVED
 from srcdiff.ir.types import Type
-from srcdiff.passes.workspace_parameters import Room, kept_elsewhere
+from srcdiff.passes.workspace_parameters import WorkspaceBuffer, kept_elsewhere
 from srcdiff.rules import special
 from srcdiff.signature.trees import NODES
 
@@ -33,7 +33,7 @@ class Module:
     objects: dict[str, Any] = field(default_factory=dict)
     functions: list[str] = field(default_factory=list)
     """The functions that the text defines."""
-    rooms: tuple[Room, ...] = ()
+    workspace: tuple[WorkspaceBuffer, ...] = ()
     """The memory that the last of them takes from its caller."""
     kept_elsewhere: tuple[Span, ...] = ()
     """The places of values that are kept in other memory."""
@@ -49,7 +49,7 @@ def write_module(
     reading: Reading,
     further: dict[str, Abstract],
     result: str,
-    rooms: tuple[Room, ...] = (),
+    workspace: tuple[WorkspaceBuffer, ...] = (),
     kernels: Sequence[Function] = (),
     instead: Mapping[Value, Value] | None = None,
     spelling: Spelling = NUMPY,
@@ -58,7 +58,7 @@ def write_module(
 
     `kernels` are functions that the main function launches; `instead` are parameters in place of arguments.
     """
-    module = Module(main.name, rooms=rooms, kept_elsewhere=kept_elsewhere((main, *callees)))
+    module = Module(main.name, workspace=workspace, kept_elsewhere=kept_elsewhere((main, *callees)))
     module.kernels = {k.name: tuple(p.type for p in k.params) for k in kernels}
     reserved = sorted({c.name for c in callees} | {main.name, *module.kernels})
     module.objects = {kind.__name__: kind for kind in _namedtuples(reading)}
@@ -79,7 +79,7 @@ def write_module(
         write_function(
             main,
             doc=first_line_about(reading),
-            parameters=[*parameters, *main.params[len(main.params) - len(rooms) :]],
+            parameters=[*parameters, *main.params[len(main.params) - len(workspace) :]],
             unpack=unpack,
             result=result,
             reserved=reserved,
@@ -104,9 +104,9 @@ def write_kernels(
         write_function(f, parameters=f.params, result=_tuple_of(f), reserved=reserved, objects=objects) for f in host
     ]
     for kernel in kernels:
-        said = doc if kernel.name == name else ""
+        about = doc if kernel.name == name else ""
         in_kernel: dict[str, Any] = {"reserved": reserved, "objects": objects, "spelling": spelling, "on_host": False}
-        text = write_function(kernel, parameters=kernel.params, doc=said, **in_kernel)
+        text = write_function(kernel, parameters=kernel.params, doc=about, **in_kernel)
         text.decorate(spelling.kernel)
         texts.append(text)
     _put_together(module, texts, spelling)

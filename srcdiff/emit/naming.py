@@ -98,7 +98,7 @@ class _Namer:
         members = self.classes.of(value)
         hint = value.name if of_parameter and value.name else self.hint(members)
         name, number = hint, 0
-        while name in self.taken or not self.free(name, members) or not self.has_room(name, value):
+        while name in self.taken or not self.free(name, members) or not self.top_is_free(name, value):
             number += 1
             name = f"{hint}_{number}"
         if isinstance(value.type, Stack):
@@ -124,7 +124,7 @@ class _Namer:
         """The first of them that the user gave to nothing, or the last."""
         return next((word for word in words if word not in self.given), words[-1])
 
-    def has_room(self, name: str, value: Value) -> bool:
+    def top_is_free(self, name: str, value: Value) -> bool:
         """A stack has a second variable, for its top."""
         return not isinstance(value.type, Stack) or (
             f"{name}_top" not in self.taken and f"{name}_top" not in self.users

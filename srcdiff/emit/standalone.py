@@ -159,8 +159,8 @@ def _formatted(name: str, base: str, by_parts: bool) -> list[str]:
         body = ["        left = map(_plain, values)", f"        return {base}(*({parts}))"]
     else:
         body = [f"        return {base}(layout.format(*map(_plain, values)))"]
-    said = "Makes the exception with numbers in its text: compiled code cannot format them, but it can call a class."
-    head = ["", "", f"class {name}({base}):", f'    """{said}"""', "", "    def __new__(cls, layout, *values):"]
+    text = "Makes the exception with numbers in its text: compiled code cannot format them, but it can call a class."
+    head = ["", "", f"class {name}({base}):", f'    """{text}"""', "", "    def __new__(cls, layout, *values):"]
     return [*head, *body]
 
 
@@ -224,8 +224,8 @@ def _wrapper(x: Exported, inner: str, constants: Sequence[str]) -> tuple[list[st
     lines = [f"def {x.name}{_signature(x)}:", f'    """{x.summary}"""', *(f"    {line}" for line in taking.checks)]
     for a, b in x.apart:
         lines.append(f"    if np.shares_memory({a}, {b}):")
-        said = f"`{a}` and `{b}` share memory, and one of them is written"
-        lines.append(f"        raise ValueError({said!r})")
+        text = f"`{a}` and `{b}` share memory, and one of them is written"
+        lines.append(f"        raise ValueError({text!r})")
     result = _free(x, "result")
     returned = _returned(x, result)
     if returned == result:

@@ -7,21 +7,21 @@ from typing import Any
 import numpy as np
 
 
-def copied(array: Any, room: Any) -> Any:
+def copied(array: Any, buffer: Any) -> Any:
     """A copy of the array: in the other one if that has its shape, else a new one."""
-    copy = room if room.shape == array.shape else np.empty(array.shape, room.dtype)
+    copy = buffer if buffer.shape == array.shape else np.empty(array.shape, buffer.dtype)
     copy[...] = array
     return copy
 
 
-def fitting(room: Any, shape: Any) -> Any:
+def fitting(buffer: Any, shape: Any) -> Any:
     """The array if it has the shape, else a new one."""
-    return room if room.shape == shape else np.empty(shape, room.dtype)
+    return buffer if buffer.shape == shape else np.empty(shape, buffer.dtype)
 
 
-def as_long(room: Any, shape: Any) -> Any:
+def as_long(buffer: Any, shape: Any) -> Any:
     """The array if it has the shape, or more along its first axis, else a new one."""
-    return room if room.shape[0] >= shape[0] and room.shape[1:] == shape[1:] else np.empty(shape, room.dtype)
+    return buffer if buffer.shape[0] >= shape[0] and buffer.shape[1:] == shape[1:] else np.empty(shape, buffer.dtype)
 
 
 def grown(array: Any, position: Any) -> Any:

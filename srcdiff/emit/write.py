@@ -355,12 +355,12 @@ class _Writer:
                 self.assign_formula(self.names[operation.out], operation)
             case Store():
                 self.store(operation)
-            case Alloc() if operation.room is not None:
-                self.fit(operation, operation.room)
-            case Copy() if operation.room is not None:
+            case Alloc() if operation.workspace is not None:
+                self.fit(operation, operation.workspace)
+            case Copy() if operation.workspace is not None:
                 self.text.support.add("copied")
                 self.assign(
-                    operation.out, f"copied({self.names_of(operation.array)}, {self.expression(operation.room)})"
+                    operation.out, f"copied({self.names_of(operation.array)}, {self.expression(operation.workspace)})"
                 )
             case Alloc():
                 self.assign(operation.out, self.alloc(operation))
@@ -474,7 +474,7 @@ class _Writer:
             kind = ", np.float64"
         return f"{self.arrays}.{maker}({shape}{rest}{kind})"
 
-    def fit(self, operation: Alloc, room: Value) -> None:
+    def fit(self, operation: Alloc, buffer: Value) -> None:
         fitting = "as_long" if operation.grows else "fitting"
         self.text.support.add(fitting)
         if operation.like is not None:
@@ -482,7 +482,7 @@ class _Writer:
         else:
             sizes = [self.expression(s) for s in operation.shape]
             shape = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
-        self.assign(operation.out, f"{fitting}({self.expression(room)}, {shape})")
+        self.assign(operation.out, f"{fitting}({self.expression(buffer)}, {shape})")
         if operation.fill is not None:
             self.line(f"{self.names[operation.out]}[...] = {self.expression(operation.fill)}")
 
@@ -528,8 +528,8 @@ class _Writer:
         value = self.expression(operation.value)
         array, index = self.names[operation.array], self.expression(operation.index)
         self.line(self.spelling.atomic_max.format(array=array, index=index, value=value))
-        if operation.room is not None:
-            self.line(f"if {value} > {self.expression(operation.room)}:")
+        if operation.capacity is not None:
+            self.line(f"if {value} > {self.expression(operation.capacity)}:")
             self.line("    return")
 
     def raise_(self, operation: Raise) -> None:
@@ -592,11 +592,11 @@ class _Writer:
         match operation:
             case NewStack():
                 fresh = f"np.empty({STACK_START}{'' if kind == 'float64' else f', np.{kind}'})"
-                self.line(f"{name} = {fresh if operation.room is None else self.expression(operation.room)}")
+                self.line(f"{name} = {fresh if operation.workspace is None else self.expression(operation.workspace)}")
                 self.line(f"{top} = 0")
             case Push():
                 self.text.support.add("grown")
-                self.line(f"if {top} == {name}.shape[0]:")  # a call at every turn would count references, too
+                self.line(f"if {top} == {name}.shape[0]:")  # a call at every iteration would count references, too
                 self.line(f"    {name} = grown({name}, {top})")
                 self.line(f"{name}[{top}] = {self.expression(operation.value)}")
                 self.line(f"{top} += 1")

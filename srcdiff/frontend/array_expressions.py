@@ -118,7 +118,7 @@ class WholeArrays(Iterators):
     def forced(self, x: Abstract) -> Abstract:
         """The array itself, computed; anything else as it is."""
         if isinstance(x, Through | Drawn):
-            self.refuse("SD102", None, f"{self.said(x)} is an iterator that is not used up here", help_=AS_LIST)
+            self.refuse("SD102", None, f"{self.in_words(x)} is an iterator that is not used up here", help_=AS_LIST)
         if not isinstance(x, Lazy):
             return x
         if x.array is None:

@@ -165,7 +165,7 @@ class Arrays(WholeArrays):
             return self.laid_out_like(self.copy(a), (a,))
         if isinstance(a, List):
             return self.list_copy(node, a)
-        self.refuse("SD203", node, f"{self.said(a)} stands where an array is needed")
+        self.refuse("SD203", node, f"{self.in_words(a)} stands where an array is needed")
 
     def call_shape(self, node: ast.AST, a: Abstract) -> Abstract:
         if isinstance(a, List | Tuple):
@@ -189,7 +189,7 @@ class Arrays(WholeArrays):
 
     def call_transpose(self, node: ast.AST, a: Abstract, axes: Abstract = Static(None)) -> Abstract:  # noqa: B008
         if not (isinstance(a, Value) and isinstance(a.type, Array)):
-            self.refuse("SD203", node, f"{self.said(a)} cannot be transposed")
+            self.refuse("SD203", node, f"{self.in_words(a)} cannot be transposed")
         rank = a.type.rank
         if isinstance(axes, Static) and axes.value is None:
             return self.transposed(a, tuple(reversed(range(rank))))
@@ -317,7 +317,7 @@ class Arrays(WholeArrays):
         if isinstance(x, List | Tuple):
             return self.array_of(x, node)
         if not (isinstance(x, Value) and isinstance(x.type, Array)):
-            self.refuse("SD203", node, f"{self.said(x)} stands where an array is needed")
+            self.refuse("SD203", node, f"{self.in_words(x)} stands where an array is needed")
         return x
 
     def static_integers(self, x: Abstract, node: ast.AST) -> tuple[int, ...]:

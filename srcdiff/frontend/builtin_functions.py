@@ -125,7 +125,9 @@ class Builtins(Sequences):
     def call_dict(self, node: ast.AST, /, *of: Abstract, **items: Abstract) -> Abstract:
         """`dict(other, name=value)`."""
         if of and not (len(of) == 1 and isinstance(of[0], Record) and of[0].kind.is_mapping):
-            self.refuse("SD102", node, f"a dictionary of {self.said(of[0])} is outside the language", help_=_WRITE_OUT)
+            self.refuse(
+                "SD102", node, f"a dictionary of {self.in_words(of[0])} is outside the language", help_=_WRITE_OUT
+            )
         found: dict[str | int | enum.Enum, Abstract] = {}
         for other in of:
             assert isinstance(other, Record)

@@ -199,7 +199,7 @@ class Calls(Compiled):
                 continue
             more = self.expr(keyword.value)
             if not (isinstance(more, Record) and more.kind.is_mapping):
-                self.refuse("SD102", node, f"`**` of {self.said(more)} is outside the language")
+                self.refuse("SD102", node, f"`**` of {self.in_words(more)} is outside the language")
             found |= {str(name): x for name, x in zip(more.kind.names, more.items, strict=True)}
         return found
 
@@ -248,7 +248,7 @@ class Calls(Compiled):
         if isinstance(function, Record):
             return self.call_method(Method(function, "__call__"), args, keywords, node)
         if not isinstance(function, Static):
-            self.refuse("SD203", node, f"{self.said(function)} cannot be called")
+            self.refuse("SD203", node, f"{self.in_words(function)} cannot be called")
         if isinstance(target, DeviceName):
             return self.call_device(target.name, args, keywords, node)
         as_type = numba_type(target)
@@ -359,11 +359,13 @@ class Calls(Compiled):
                 self.refuse("SD303", node, f"`np.{name}` on whole arrays is not differentiated yet")
             self.refuse("SD301", node, f"`np.{name}` has no derivative rule")
         name = name.removeprefix("builtins.")
-        said, instead = instead_of_call(target)
+        reason, instead = instead_of_call(target)
         if type(target).__module__.startswith("numba."):
-            said, instead = "", "call the Python function that Numba was given, with arrays or in a loop"
+            reason, instead = "", "call the Python function that Numba was given, with arrays or in a loop"
             name = getattr(target, "__name__", type(target).__name__)
-        self.refuse("SD302", node, said or f"`{name}` has no source that srcdiff can read, and no rule", help_=instead)
+        self.refuse(
+            "SD302", node, reason or f"`{name}` has no source that srcdiff can read, and no rule", help_=instead
+        )
 
     def call_standard(
         self, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
@@ -497,7 +499,7 @@ class Calls(Compiled):
                 self.refuse("SD304", node, "`where` without `out` leaves elements undefined")
             return result
         if not (isinstance(out, Value) and isinstance(out.type, Array)):
-            self.refuse("SD203", node, f"{self.said(out)} stands where an array is needed")
+            self.refuse("SD203", node, f"{self.in_words(out)} stands where an array is needed")
         self.require_cast(kind, out, node)
         for operand in (a for a in args if self.is_array(a)):
             if not self.safe(self.lazy(operand, node), out):
@@ -564,11 +566,11 @@ class Calls(Compiled):
         assert callable(target)
         values: list[Value] = []
         try:
-            said = [("", *self.told(x, values, node)) for x in args]
-            said += [(f"{key}=", *self.told(x, values, node)) for key, x in keywords.items()]
+            arguments_ = [("", *self.told(x, values, node)) for x in args]
+            arguments_ += [(f"{key}=", *self.told(x, values, node)) for key, x in keywords.items()]
             with np.errstate(all="ignore"):
-                by_name = dict(zip(keywords, [example for _, example, _ in said[len(args) :]], strict=True))
-                found = target(*[example for _, example, _ in said[: len(args)]], **by_name)
+                by_name = dict(zip(keywords, [example for _, example, _ in arguments_[len(args) :]], strict=True))
+                found = target(*[example for _, example, _ in arguments_[: len(args)]], **by_name)
         except Exception:
             return None
         results = found if isinstance(found, tuple) else (found,)
@@ -578,7 +580,7 @@ class Calls(Compiled):
         dtypes = tuple(np.asarray(r).dtype.name for r in results)
         if not all(is_supported_dtype(np.dtype(d)) for d in dtypes):
             return None
-        text = f"np.{name}({', '.join(key + text for key, _, text in said)})"
+        text = f"np.{name}({', '.join(key + text for key, _, text in arguments_)})"
         call = opaque(f"np.{name}", text, f"{taken}->{given}", dtypes)
         self.unknown_calls.append(Problem("SD302", f"`np.{name}` cannot be compiled by Numba", self.span))
         return self.library_call(call, list(values), node)
@@ -813,10 +815,10 @@ class Calls(Compiled):
         """Refuse a call that brings a new type, as all before it have."""
         if grown is None:
             return
-        said = f"`{function}` calls itself with a new type of `{grown.name}` each time: compiling it would never end"
+        message = f"`{function}` calls itself with a new type of `{grown.name}` each time: compiling it would never end"
         label, help_ = how_it_grows(bound[grown.name], grown.is_larger)
         span = self.span if self.frame.library else self.span_of(node)
-        problem = Problem("SD308", said, span, f"`{grown.name}` {label}", help=help_.format(function=function))
+        problem = Problem("SD308", message, span, f"`{grown.name}` {label}", help=help_.format(function=function))
         raise Hopeless(problem)
 
     def too_deep(self, span: Span | None) -> Hopeless:
@@ -879,8 +881,8 @@ class Calls(Compiled):
             self.refuse("SD304", node, f"`{name}` takes {len(positional)} arguments, {len(args)} are given")
         names = {*positional, *(a.arg for a in arguments.kwonlyargs)} - {a.arg for a in arguments.posonlyargs}
         if arguments.kwarg is not None:
-            said = f"`{name}` takes `**{arguments.kwarg.arg}`, which is outside the language"
-            self.refuse("SD102", node, said, help_=f"give each parameter of `{name}` a name")
+            message = f"`{name}` takes `**{arguments.kwarg.arg}`, which is outside the language"
+            self.refuse("SD102", node, message, help_=f"give each parameter of `{name}` a name")
         for keyword, x in keywords.items():
             if keyword not in names or keyword in bound:
                 self.refuse("SD304", node, f"`{name}` does not take the keyword `{keyword}` here")
@@ -937,7 +939,7 @@ class Calls(Compiled):
     def call_replaced(self, node: ast.AST, of: Abstract, /, **fields: Abstract) -> Abstract:
         """`dataclasses.replace`."""
         if not (isinstance(of, Record) and of.kind.is_dataclass):
-            self.refuse("SD203", node, f"{self.said(of)} stands where an instance of a dataclass is needed")
+            self.refuse("SD203", node, f"{self.in_words(of)} stands where an instance of a dataclass is needed")
         self.only_remembers(of.kind.kind, node)
         if fields.keys() - set(of.kind.names):
             self.refuse("SD304", node, f"`{of.kind.kind.__name__}` has the fields {', '.join(map(str, of.kind.names))}")
@@ -1025,7 +1027,7 @@ class Calls(Compiled):
         elif isinstance(owner, Value) and method.name == "item" and not args and not keywords:
             return self.cast(owner, FLOAT) if is_float(owner.type) else owner  # it was NumPy's, and is Python's now
         else:
-            self.refuse("SD203", node, f"{self.said(owner)} has no method `{method.name}` that srcdiff reads")
+            self.refuse("SD203", node, f"{self.in_words(owner)} has no method `{method.name}` that srcdiff reads")
         function = getattr(self, f"{kind}_{method.name}", None)
         if function is None and kind == "text" and method.name in TEXT_METHODS:
             return self.text_method(method.name, owner, args, keywords, node)
@@ -1046,7 +1048,7 @@ class Calls(Compiled):
         if name in ("item", "copy", "tolist") and not args and not keywords:
             return owner
         if name not in METHODS:
-            self.refuse("SD203", node, f"{self.said(owner)} has no method `{name}` that srcdiff reads")
+            self.refuse("SD203", node, f"{self.in_words(owner)} has no method `{name}` that srcdiff reads")
         return self.call_with(Static(METHODS[name]), [owner, *args], keywords, node)
 
     def tuple__replace(self, node: ast.AST, owner: Tuple, **fields: Abstract) -> Abstract:

@@ -55,7 +55,7 @@ from srcdiff.frontend.abstract_values import (
     scalar_of,
 )
 from srcdiff.frontend.capture import Captured
-from srcdiff.frontend.liveness import read_after_turns
+from srcdiff.frontend.liveness import read_after_iterations
 from srcdiff.frontend.numba_options import Told
 from srcdiff.frontend.scopes import assigned_names, inner_scopes
 from srcdiff.frontend.shapes import ANYTHING, Doubt, Shapes
@@ -118,16 +118,16 @@ class Environment(Shapes):
         super().__init__()
         self.names: dict[Key, Abstract] = {}
         self.counters: dict[Value, tuple[Value, Value, Value]] = {}
-        """What counts the turns of a `for`, with its bounds."""
+        """What counts the iterations of a `for`, with its bounds."""
         self.problems: list[Problem] = []
         self.pending: weakref.WeakSet[Lazy] = weakref.WeakSet()
         """Arrays that are not computed yet."""
         self.frame: Frame
         self.learned: dict[Any, dict[Key, Description]] = {}
         self.awaited: frozenset[Key] = frozenset()
-        """Names that a loop around may have assigned in an earlier turn."""
+        """Names that a loop around may have assigned in an earlier iteration."""
         self.early: list[Problem] = []
-        """What was read where no turn had made it."""
+        """What was read where no iteration had made it."""
         self.units_in_progress: list[Any] = []
         self.sure: set[ast.AST] = set()
         """Loops of which it is known that they run."""
@@ -209,9 +209,9 @@ class Environment(Shapes):
         if isinstance(x, Maybe | Poison | Missing):
             return self.value(self.checked(x, "a value", node), node)
         help_ = instead_of(type(x.value)) if isinstance(x, Static) and not is_plain(x.value) else ""
-        self.refuse("SD203", node, f"{self.said(x)} stands where a number is needed", help_=help_)
+        self.refuse("SD203", node, f"{self.in_words(x)} stands where a number is needed", help_=help_)
 
-    def said(self, x: Abstract) -> str:
+    def in_words(self, x: Abstract) -> str:
         """What it is, in the user's words."""
         match x:
             case Value(type=Array()):
@@ -233,9 +233,9 @@ class Environment(Shapes):
             case Items() | Stored():
                 return "a list"
             case Optional():
-                return f"{self.said(x.value)} or `None`"
+                return f"{self.in_words(x.value)} or `None`"
             case Maybe():
-                return f"{self.said(x.value)} that may not be assigned"
+                return f"{self.in_words(x.value)} that may not be assigned"
             case Missing():
                 return "not assigned"
             case Closure() | Choice() | Transformed() | Partial():
@@ -277,7 +277,7 @@ class Environment(Shapes):
         return x
 
     def too_early(self, problem: Problem, exception: type[BaseException], text: str) -> NoReturn:
-        """What only an earlier turn of a loop can have made is needed: in the first turn, that raises."""
+        """What only an earlier iteration of a loop can have made is needed: in the first iteration, that raises."""
         self.early.append(problem)
         self.raise_always(exception, text)
 
@@ -631,7 +631,7 @@ class Environment(Shapes):
                 return x.problem
         if key[0] == LISTS:
             if isinstance(a, Slot) or isinstance(b, Slot):
-                message = "a list is an element of another one on one path, or in one turn, and not on all"
+                message = "a list is an element of another one on one path, or in one iteration, and not on all"
                 return Problem("SD206", message, self.span, help="put a copy there: `list(...)` of it")
             message = "the list holds elements of different kinds on different paths"
             return Problem("SD202", message, self.span, help=SAME_ELEMENTS)
@@ -645,7 +645,9 @@ class Environment(Shapes):
         if isinstance(a, Static) and isinstance(b, Static) and type(a.value) is type(b.value):
             message = f"{what} is {a.value!r} on one path and {b.value!r} on another: only numbers change at run time"
             return Problem("SD202", message, self.span, help="use numbers, or truth values, that stand for them")
-        return Problem("SD202", f"{what} is {self.said(a)} on one path and {self.said(b)} on another", self.span)
+        return Problem(
+            "SD202", f"{what} is {self.in_words(a)} on one path and {self.in_words(b)} on another", self.span
+        )
 
     # -- loops -------------------------------------------------------------------------------------------------------
 
@@ -675,7 +677,7 @@ class Environment(Shapes):
                 carried[key] = loosened(describe(before[key]))
         carried = {k: join(d, self.head(k, d, before)) for k, d in carried.items()}
         same, made_here, early = self.same, self.made_here, self.early
-        for turn in itertools.count():
+        for iteration in itertools.count():
             self.made_here = made_here  # what is made has the same origin at each reading
             self.early = list(early)
             with self.awaiting(statement):
@@ -683,7 +685,7 @@ class Environment(Shapes):
             self.same = same
             if attempt.carried == carried and not attempt.again:
                 break
-            if turn > _MOST_READINGS:
+            if iteration > _MOST_READINGS:
                 if any(isinstance(x, Slot) for x in before.values()):
                     message = "a loop replaces a list of lists of which an element has a name"
                     self.refuse("SD206", node, message, help_="make a copy of the element first: `list(...)`")
@@ -692,7 +694,7 @@ class Environment(Shapes):
                     k[1] for k, d in unsettled.items() if k[0] != LISTS and carried.get(k) != attempt.carried.get(k)
                 ]
                 for name in named or [k[1] for k, d in unsettled.items() if d.kind == "poison" and k[0] != LISTS]:
-                    message = f"`{name}` is one thing in some turns of the loop and another in others"
+                    message = f"`{name}` is one thing in some iterations of the loop and another in others"
                     self.refuse("SD202", node, message, help_="use different names")
                 raise InternalError("the types that a loop carries do not settle")
             poisoned = [k for k, x in attempt.after.items() if isinstance(x, Poison) and k in attempt.carried]
@@ -708,12 +710,12 @@ class Environment(Shapes):
         if self.early and not self.awaited:
             (problem, *others), self.early = self.early, []
             self.problems += [p for p in others if p not in self.problems]
-            raise Refusal(problem)  # no turn makes it
+            raise Refusal(problem)  # no iteration makes it
         return self.finish_loop(before, attempt, bounds, node in self.sure)
 
     @contextlib.contextmanager
     def awaiting(self, loop: ast.For | ast.While | None) -> Iterator[None]:
-        """Read what a loop repeats: names that it assigns may be there from the second turn on."""
+        """Read what a loop repeats: names that it assigns may be there from the second iteration on."""
         before = self.awaited
         assigned, passing = self.assigned_by(loop)
         self.awaited = before | (set(assigned) - passing)
@@ -723,7 +725,7 @@ class Environment(Shapes):
             self.awaited = before
 
     def changes_its_type(self, key: Key, first: Abstract, then: Abstract, loop: ast.For | ast.While | None) -> None:
-        """A name has one type before a loop and another after a turn."""
+        """A name has one type before a loop and another after an iteration."""
         problem = self.conflict(key, first, then)
         self.poisoned[key] = Poison(problem)
         if problem is not None and loop is not None:
@@ -733,11 +735,11 @@ class Environment(Shapes):
         raise NotImplementedError
 
     def assigned_by(self, loop: ast.For | ast.While | None) -> tuple[list[Key], set[Key]]:
-        """The names that a loop assigns, and those of them that no turn hands on."""
+        """The names that a loop assigns, and those of them that no iteration hands on."""
         if loop is None:
             return [], set()
         names = assigned_names(loop)
-        read = read_after_turns(self.frame.node).get(loop, names)
+        read = read_after_iterations(self.frame.node).get(loop, names)
         return [(self.frame.number, n) for n in sorted(names)], {(self.frame.number, n) for n in names - read}
 
     def head(self, key: Key, d: Description, before: dict[Key, Abstract]) -> Description:
@@ -824,7 +826,7 @@ class Environment(Shapes):
         return found
 
     def inner(self, key: Key) -> bool:
-        """Whether the name belongs to a call, or to a list made, inside the loop's body: no turn sees it again."""
+        """Whether the name belongs to a call, or to a list made, inside the loop's body: no iteration sees it again."""
         return key[0] > self.frame.number or key[0] == LISTS
 
     def finish_loop(
@@ -906,7 +908,7 @@ class Environment(Shapes):
         yields: list[Value],
         outs: list[Value],
     ) -> None:
-        """A name that the last turn certainly assigned is what that turn made it, whatever it was before the loop."""
+        """A name that the last iteration certainly assigned has that value, whatever it was before the loop."""
         for key, description in attempt.carried.items():
             x = attempt.after.get(key, MISSING)
             if isinstance(x, List) and handles(attempt.after[list_key(x)]):

@@ -559,12 +559,12 @@ class Expressions(Lists):
         if isinstance(x, Value) and isinstance(x.type, Array):
             if x.type.rank == 0:
                 return self.load(x, ())
-            self.refuse("SD203", node, f"{self.said(x)} stands where a number is needed")
+            self.refuse("SD203", node, f"{self.in_words(x)} stands where a number is needed")
         if isinstance(x, Lazy):
             return self.number(self.forced(x), node)
         if isinstance(x, Static) and not isinstance(x.value, _NUMBERS):
             help_ = "" if is_plain(x.value) else instead_of(type(x.value))
-            self.refuse("SD203", node, f"{self.said(x)} stands where a number is needed", help_=help_)
+            self.refuse("SD203", node, f"{self.in_words(x)} stands where a number is needed", help_=help_)
         return self.value(x, node)
 
     def expr_UnaryOp(self, node: ast.UnaryOp) -> Abstract:
@@ -702,7 +702,7 @@ class Expressions(Lists):
 
     def expr_Compare(self, node: ast.Compare) -> Abstract:
         if len(node.ops) > 1 and any(_may_raise(c) for c in node.comparators[1:]):
-            return self.compare_in_turn(node)
+            return self.compare_in_iteration(node)
         left = self.lazily(node.left)
         result: Abstract | None = None
         for op, right_node in zip(node.ops, node.comparators, strict=True):
@@ -722,7 +722,7 @@ class Expressions(Lists):
         assert result is not None
         return result
 
-    def compare_in_turn(self, node: ast.Compare) -> Abstract:
+    def compare_in_iteration(self, node: ast.Compare) -> Abstract:
         """A chain of comparisons of which the later ones are evaluated only if the earlier ones hold."""
         key = (self.frame.number, "%choice")
 
@@ -761,7 +761,7 @@ class Expressions(Lists):
             text = next(x for x in (left, right) if isinstance(x, Static))
             if not isinstance(text.value, _NUMBERS):
                 if not isinstance(op, ast.Eq | ast.NotEq):
-                    self.refuse("SD203", node, f"{self.said(left)} and {self.said(right)} have no order")
+                    self.refuse("SD203", node, f"{self.in_words(left)} and {self.in_words(right)} have no order")
                 return Static(isinstance(op, ast.NotEq))
         if self.is_array(left) or self.is_array(right):
             return self.elementwise((left, right), lambda v: self.compare(op, v[0], v[1], node), "bool", node)
@@ -893,7 +893,7 @@ class Expressions(Lists):
             if key is None:
                 more = self.expr(value)
                 if not (isinstance(more, Record) and more.kind.is_mapping):
-                    self.refuse("SD102", value, f"`**` of {self.said(more)} is outside the language")
+                    self.refuse("SD102", value, f"`**` of {self.in_words(more)} is outside the language")
                 found |= dict(zip(more.kind.names, more.items, strict=True))
                 continue
             known = self.expr(key)
@@ -953,7 +953,7 @@ class Expressions(Lists):
                 self.refuse(
                     "SD203",
                     node,
-                    f"{self.said(base)} has no attribute that srcdiff reads",
+                    f"{self.in_words(base)} has no attribute that srcdiff reads",
                     help_=instead_of_attribute(base.value),
                 )
             case Record(kind=layout) if layout.is_dataclass:
@@ -1117,7 +1117,7 @@ class Expressions(Lists):
                 return self.index_trick(base.value, where, node)
         is_object = isinstance(base, Static) and not is_plain(base.value)
         help_ = instead_of(type(base.value)) if is_object and isinstance(base, Static) else ""
-        self.refuse("SD203", node, f"{self.said(base)} cannot be indexed", help_=help_)
+        self.refuse("SD203", node, f"{self.in_words(base)} cannot be indexed", help_=help_)
 
     def index_trick(self, trick: Any, where: ast.expr, node: ast.AST) -> Abstract:
         raise NotImplementedError

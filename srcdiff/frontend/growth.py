@@ -138,7 +138,7 @@ def without_end(before: Called, arguments: dict[str, Argument], steps: int) -> G
 def how_it_grows(x: Abstract, is_larger: bool) -> tuple[str, str]:
     """What is said of such an argument, and what to write instead."""
     table = _LARGER if is_larger else {}
-    return next((said for kind, said in (table | _NEW).items() if isinstance(x, kind)), _OTHER)
+    return next((text for kind, text in (table | _NEW).items() if isinstance(x, kind)), _OTHER)
 
 
 _FUNCTIONS = (Closure, Choice, Partial, Transformed)

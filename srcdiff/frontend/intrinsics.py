@@ -148,8 +148,8 @@ class Language(Arrays):
             if self.may_be_one(key):
                 self.assumes = not self.exact
                 differs = self.apply("not_equal" if guess else "equal", self.dim(array, axis), self.const(1))
-                said = "has another length than one" if guess else "has length one"
-                text = f"axis {axis} {said}, which is not known when the function is compiled: give `axis`"
+                length = "has another length than one" if guess else "has length one"
+                text = f"axis {axis} {length}, which is not known when the function is compiled: give `axis`"
                 self.raise_with(differs, ValueError, (text,))
         return Tuple(tuple(Static(axis) for axis in found))
 

@@ -1,7 +1,7 @@
 """What Python computes while it is gone through, orders, and functions made of functions.
 
-`map` and `filter` are never lists: their functions are called when an element is asked for, between the turns of a
-loop, so that these see what the turns before them have changed.
+`map` and `filter` are never lists: their functions are called when an element is asked for, between the iterations of a
+loop, so that these see what the iterations before them have changed.
 """
 
 from __future__ import annotations
@@ -222,12 +222,12 @@ class Iterators(Builtins):
             return picked
         arrays = tuple(self.alloc(a.array.dtype, (stored.length,), None) for a in stored.arrays)
 
-        def turn(k: Abstract) -> None:
+        def iteration(k: Abstract) -> None:
             place = self.load(order, (self.value(k),))
             for source, array in zip(stored.arrays, arrays, strict=True):
                 self.store(array, (self.value(k),), self.load(source, (place,)))
 
-        self.for_each(node, Iteration(stored.length, lambda k: k), turn)
+        self.for_each(node, Iteration(stored.length, lambda k: k), iteration)
         return self.new_list(Stored(stored.element, arrays, stored.length))
 
     # -- functions of functions --------------------------------------------------------------------------------------
@@ -296,7 +296,7 @@ class Iterators(Builtins):
         handle = self.new_list(())
         function = Static(operators.add) if func == _NONE else func
         if not isinstance(func, Static) or isinstance(func.value, types.FunctionType):
-            # between the turns of a loop it might see what they change
+            # between the iterations of a loop it might see what they change
             self.refuse("SD102", node, "`accumulate` with a function of your own", help_="write the loop")
 
         def noted(x: Abstract) -> Abstract:

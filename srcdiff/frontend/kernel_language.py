@@ -69,12 +69,12 @@ class Kernels(Optionals):
         for x in operands:
             if isinstance(x, Static) and isinstance(x.value, DeviceName):
                 help_ = _INSTEAD.get(x.value.name, "call it, or name a part of it")
-                self.refuse("SD502", node, f"{self.said(x)} has no value that srcdiff reads", help_=help_)
+                self.refuse("SD502", node, f"{self.in_words(x)} has no value that srcdiff reads", help_=help_)
 
-    def said(self, x: Abstract) -> str:
+    def in_words(self, x: Abstract) -> str:
         if isinstance(x, Static) and isinstance(x.value, DeviceName):
             return f"`cuda.{x.value.name}`"
-        return super().said(x)
+        return super().in_words(x)
 
     def coordinate_at_start(self, kind: CoordinateKind, axis: int) -> Value:
         if (kind, axis) not in self.coordinates:
@@ -154,7 +154,7 @@ class Kernels(Optionals):
 
     def atomic_add(self, name: str, array: Abstract, index: Abstract, amount: Value, node: ast.AST) -> Abstract:
         if not (isinstance(array, Value) and isinstance(array.type, Array)):
-            self.refuse("SD203", node, f"{self.said(array)} stands where an array is needed")
+            self.refuse("SD203", node, f"{self.in_words(array)} stands where an array is needed")
         places = index.items if isinstance(index, Tuple) else (index,)
         if len(places) != array.type.rank:
             self.refuse(

@@ -47,7 +47,7 @@ from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Stack, element_type, is_fl
 from srcdiff.signature.descriptions import Description
 from srcdiff.signature.trees import NODES
 
-_FIRST_ROOM = 4  # elements that the storage of a list has room for at first
+_FIRST_CAPACITY = 4  # how many elements the storage of a list can hold at first
 
 
 class Lists(Environment):
@@ -249,14 +249,14 @@ class Lists(Environment):
             return
         contents = self.wide_enough(handle, item, node)
         arrays = [
-            a if isinstance(a.type, Stack) else self.with_room(a, contents.length, len(contents.at))
+            a if isinstance(a.type, Stack) else self.with_capacity(a, contents.length, len(contents.at))
             for a in contents.arrays
         ]
         length = self.apply("add", contents.length, self.const(1))
         self.hold(handle, replace(contents, arrays=tuple(arrays), length=length))
         self.put(handle, replace(contents, arrays=tuple(arrays)), contents.length, item, node)
 
-    def with_room(self, array: Value, position: Value, axis: int) -> Value:
+    def with_capacity(self, array: Value, position: Value, axis: int) -> Value:
         """Storage with a place for an element."""
         grown = Value(array.type, array.name)
         self.storage.add(grown)
@@ -334,7 +334,7 @@ class Lists(Environment):
             contents = self.stored(row)
         length = self.const(len(before.items)) if isinstance(before, Items) else before.length
         last = self.apply("subtract", length, self.const(1))
-        arrays = tuple(self.with_room(a, last, len(contents.at)) for a in contents.arrays)
+        arrays = tuple(self.with_capacity(a, last, len(contents.at)) for a in contents.arrays)
         if isinstance(before, Items):
             for k, item in enumerate(before.items):
                 for array, leaf in zip(arrays, self.leaves(item, contents.element), strict=True):
@@ -387,9 +387,9 @@ class Lists(Environment):
         types = stored_types(element)
         if types is None:
             self.refuse("SD202", None, "a list of such elements cannot be indexed at run time", help_=SAME_ELEMENTS)
-        size, room = self.const(max(_FIRST_ROOM, len(x.items))), self.const(_FIRST_ROOM)
+        size, capacity = self.const(max(_FIRST_CAPACITY, len(x.items))), self.const(_FIRST_CAPACITY)
         arrays = tuple(
-            self.alloc(t.dtype, (size, room)[: t.rank], None) if isinstance(t, Array) else self.nothing(t)
+            self.alloc(t.dtype, (size, capacity)[: t.rank], None) if isinstance(t, Array) else self.nothing(t)
             for t in types
         )
         self.storage.update(arrays)
@@ -409,11 +409,11 @@ class Lists(Environment):
         if types is None:
             self.refuse("SD202", node, "the list holds elements of another type")
         if contents.arrays and isinstance(contents.arrays[0].type, Array):
-            room = self.dim(contents.arrays[0], 0)
+            capacity = self.dim(contents.arrays[0], 0)
         else:
-            room = self.apply("add", contents.length, self.const(_FIRST_ROOM))
+            capacity = self.apply("add", contents.length, self.const(_FIRST_CAPACITY))
         before = iter(contents.arrays)
-        arrays = self.wider(contents.element, element, before, (room,), contents.length, node)
+        arrays = self.wider(contents.element, element, before, (capacity,), contents.length, node)
         self.storage.update(arrays)
         return Stored(element, tuple(arrays), contents.length)
 
@@ -436,11 +436,11 @@ class Lists(Environment):
         if new.kind == "stored":
             if old == NOTHING:
                 lengths = self.alloc("int64", shape, self.const(0))
-                inside = self.wider(NOTHING, new.parts[0], before, (*shape, self.const(_FIRST_ROOM)), length, node)
+                inside = self.wider(NOTHING, new.parts[0], before, (*shape, self.const(_FIRST_CAPACITY)), length, node)
                 return [*inside, lengths]
             rows = [next(before) for _ in stored_types(old.parts[0]) or ()]
-            room = self.dim(rows[0], 1) if rows else self.const(_FIRST_ROOM)
-            inside = self.wider(old.parts[0], new.parts[0], iter(rows), (*shape, room), length, node)
+            capacity = self.dim(rows[0], 1) if rows else self.const(_FIRST_CAPACITY)
+            inside = self.wider(old.parts[0], new.parts[0], iter(rows), (*shape, capacity), length, node)
             return [*inside, next(before)]
         if new.kind != "value":
             return []

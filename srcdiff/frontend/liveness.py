@@ -1,8 +1,8 @@
-"""Which names that a turn of a loop assigns may be read after it, by a later turn or by what follows the loop.
+"""Liveness: which names that an iteration assigns may be read later, by another iteration or behind the loop.
 
 for i in range(n):
-    y = a[i]            `s` is read by the next turn and after the loop;
-    s = s + y * y       `i` and `y` are assigned before they are read, so that no turn hands them on
+    y = a[i]            `s` is read by the next iteration and after the loop;
+    s = s + y * y       `i` and `y` are assigned before they are read, so that no iteration hands them on
 return s
 """
 
@@ -21,25 +21,25 @@ _LATER = (ast.FunctionDef, ast.Lambda, ast.GeneratorExp)
 
 
 @functools.lru_cache(maxsize=4096)
-def read_after_turns(function: ast.FunctionDef | ast.Lambda) -> dict[ast.stmt, Names]:
-    """For each loop of the function, the names that may be read after one of its turns.
+def read_after_iterations(function: ast.FunctionDef | ast.Lambda) -> dict[ast.stmt, Names]:
+    """For each loop of the function, the names that may be read after one of its iterations.
 
     >>> tree = ast.parse("def f(a, s):\\n for i in a:\\n  y = a[i]\\n  s += y\\n return s")
-    >>> [sorted(names) for names in read_after_turns(tree.body[0]).values()]
+    >>> [sorted(names) for names in read_after_iterations(tree.body[0]).values()]
     [['a', 's']]
     """
     found = _Liveness()
     kept = [names_in(n) for n in ast.walk(function) if isinstance(n, _LATER) and n is not function]
     if isinstance(function, ast.FunctionDef):
         found.block(function.body, frozenset().union(*kept), frozenset())
-    return found.after_turn
+    return found.after_iteration
 
 
 class _Liveness:
     """Goes backwards through statements, with the names that may be read after them."""
 
     def __init__(self) -> None:
-        self.after_turn: dict[ast.stmt, Names] = {}
+        self.after_iteration: dict[ast.stmt, Names] = {}
 
     def block(self, block: Sequence[ast.stmt], after: Names, at_exits: Names) -> Names:
         """The names read from the block's start on; `at_exits` are those read where `break` and `continue` lead."""
@@ -67,13 +67,13 @@ class _Liveness:
     def loop(self, node: ast.For | ast.While, after: Names, at_exits: Names, assigned: Names) -> Names:
         ended = after | self.block(node.orelse, after, at_exits)
         ended |= _read(node.target) if isinstance(node, ast.For) else names_in(node.test)
-        turn: Names = frozenset()
+        iteration: Names = frozenset()
         known: Names | None = None
-        while turn != known:
-            known = turn
-            turn = ended | (self.block(node.body, known | ended, known | ended) - assigned)
-        self.after_turn[node] = turn
-        return turn
+        while iteration != known:
+            known = iteration
+            iteration = ended | (self.block(node.body, known | ended, known | ended) - assigned)
+        self.after_iteration[node] = iteration
+        return iteration
 
 
 def _stored(*targets: ast.expr) -> Names:

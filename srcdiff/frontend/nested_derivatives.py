@@ -191,7 +191,7 @@ class Derivatives(Recursion):
         inner = getattr(target, "__srcdiff_derivative__", None)
         plain = plain_function(target if inner is None else inner.function)
         if plain is None:
-            self.refuse("SD302", node, f"{self.said(function)} cannot be differentiated")
+            self.refuse("SD302", node, f"{self.in_words(function)} cannot be differentiated")
         try:
             return capture(plain), tuple(inspect.signature(plain, follow_wrapped=False).parameters)
         except Refusal as refusal:
@@ -403,7 +403,7 @@ class Derivatives(Recursion):
                     self.the_array(y, node) if isinstance(x.type, Array) else self.cast(self.number(y, node), x.type)
                 )
                 if value.type != x.type:
-                    self.refuse("SD203", node, f"a tangent is {self.said(y)}, its argument {self.said(x)}")
+                    self.refuse("SD203", node, f"a tangent is {self.in_words(y)}, its argument {self.in_words(x)}")
                 known[x] = self.copy(value) if isinstance(value.type, Array) else value  # it may be given back
         return known
 

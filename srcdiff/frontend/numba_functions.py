@@ -109,10 +109,10 @@ class Compiled(Kernels):
         if told.signatures is None:  # it compiles another, unless there is one for exactly these types
             return [s for s in found if all(g is None or g == t for g, t in zip(given, s.args, strict=True))]
         if not found or len(results(found)) > 1:
-            said = " and ".join(f"`{spelled(s)}`" for s in known)
-            given_as = ", ".join(f"`{n}`, {self.said(x)}" for n, x in bound.items())
+            signatures = " and ".join(f"`{spelled(s)}`" for s in known)
+            given_as = ", ".join(f"`{n}`, {self.in_words(x)}" for n, x in bound.items())
             why = "among which the layout of arrays decides for" if found else "to which Numba does not convert"
-            message = f"`{captured.name}` is compiled for {said}, {why} {given_as}"
+            message = f"`{captured.name}` is compiled for {signatures}, {why} {given_as}"
             raise Refusal(Problem("SD304", message, span, help=f"convert what is passed, or {_ANY_TYPES}"))
         return found
 

@@ -40,7 +40,7 @@ class Optionals(Texts):
         for group, times in ((left, right), (right, left)):
             repeats = op is ast.Mult and isinstance(group, Tuple | List)
             if repeats and isinstance(times, Static) and not isinstance(times.value, int):
-                self.refuse("SD203", node, f"{self.said(group)} cannot be multiplied by {self.said(times)}")
+                self.refuse("SD203", node, f"{self.in_words(group)} cannot be multiplied by {self.in_words(times)}")
         return super().binary(op, left, right, node)
 
     def subscript(self, base: Abstract, where: ast.expr, node: ast.AST) -> Abstract:

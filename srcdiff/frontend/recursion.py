@@ -415,7 +415,7 @@ class Recursion(Sameness):
             except NeverReturns:
                 self.frame, self.span = calling_frame, calling_span
                 if len(self.early) > early:
-                    raise  # what it needs is made by a later turn of the loop that calls it
+                    raise  # what it needs is made by a later iteration of the loop that calls it
                 self.refuse("SD305", node, f"`{like.name}` never returns without calling itself")
             if isinstance(result, Poison):
                 raise Refusal(result.problem)
@@ -494,8 +494,8 @@ class Recursion(Sameness):
         found = loosened(describe(x))
         types = leaf_types(found)
         if types is None or mentioned(found) or found.kind == "closure" or any(isinstance(t, Stack) for t in types):
-            said = f"{what} in the recursive function `{self.frame.name}` is {self.said(x)}"
-            self.refuse("SD305", self.frame.node, said, help_=_GIVES)
+            message = f"{what} in the recursive function `{self.frame.name}` is {self.in_words(x)}"
+            self.refuse("SD305", self.frame.node, message, help_=_GIVES)
         return found
 
     def contents_handed(self, contents: Abstract, what: str) -> Description:
@@ -503,14 +503,14 @@ class Recursion(Sameness):
         if isinstance(contents, Items):
             return Description("items", None, tuple(self.handed_element(i, what) for i in contents.items))
         if not isinstance(contents, Stored) or holds_arrays(contents) or holds_lists(contents.element):
-            said = f"{what} in the recursive function `{self.frame.name}` is a list of other things than numbers"
-            self.refuse("SD305", self.frame.node, said, help_=_GIVES)
+            message = f"{what} in the recursive function `{self.frame.name}` is a list of other things than numbers"
+            self.refuse("SD305", self.frame.node, message, help_=_GIVES)
         return describe(contents)
 
     def handed_element(self, x: Abstract, what: str) -> Description:
         if handles(x):
-            said = f"{what} in the recursive function `{self.frame.name}` is a list of lists"
-            self.refuse("SD305", self.frame.node, said, help_=_GIVES)
+            message = f"{what} in the recursive function `{self.frame.name}` is a list of lists"
+            self.refuse("SD305", self.frame.node, message, help_=_GIVES)
         return self.handed(x, what)
 
     def is_changed(self, handle: List, given: dict[Key, Abstract], operations: list[Operation]) -> bool:

@@ -43,12 +43,12 @@ class Sequences(Expressions):
     def for_each(self, node: ast.AST, found: Iteration, body: Callable[[Abstract], None], first: int = 0) -> None:
         """A loop over all elements, from the first or from another."""
 
-        def turn(index: Value | None) -> None:
+        def iteration(index: Value | None) -> None:
             assert index is not None
             body(found.element(index))
 
         bounds = (self.const(first), self.value(found.length), self.const(1))
-        self.loop(node, None, bounds, None, turn)
+        self.loop(node, None, bounds, None, iteration)
 
     def fold(
         self,
@@ -83,10 +83,10 @@ class Sequences(Expressions):
             first, done = step(first, found.element(Static(0))), 1
         self.names[key] = self.forced(first)
 
-        def turn(item: Abstract) -> None:
+        def iteration(item: Abstract) -> None:
             self.names[key] = self.forced(step(self.names[key], item))
 
-        self.for_each(node, found, turn, done)
+        self.for_each(node, found, iteration, done)
         return self.checked(self.chosen(key), "the result", node)
 
     def starts_arrays(self, start: Abstract, found: Iteration) -> bool:
@@ -151,13 +151,13 @@ class Sequences(Expressions):
     def shift_down(self, contents: Stored, position: Value, last: Value, node: ast.AST) -> None:
         """Move the elements behind the position one place to the front."""
 
-        def turn(index: Value | None) -> None:
+        def iteration(index: Value | None) -> None:
             assert index is not None
             following = self.apply("add", index, self.const(1))
             for array in contents.arrays:
                 self.store(array, (index,), self.load(array, (following,)))
 
-        self.loop(node, None, (position, last, self.const(1)), None, turn)
+        self.loop(node, None, (position, last, self.const(1)), None, iteration)
 
     def delete_element(self, owner: List, where: ast.expr, node: ast.AST) -> None:
         """`del items[i]`, `del items[a:b]`."""
@@ -190,13 +190,13 @@ class Sequences(Expressions):
         if not is_of_numbers(contents.element):
             self.refuse("SD102", node, f"`insert` into {_OF_OTHERS} is outside the language")
 
-        def turn(index: Value | None) -> None:
+        def iteration(index: Value | None) -> None:
             assert index is not None
             before = self.apply("subtract", index, self.const(1))
             for array in contents.arrays:
                 self.store(array, (index,), self.load(array, (before,)))
 
-        self.loop(node, None, (length, position, self.const(-1)), None, turn)
+        self.loop(node, None, (length, position, self.const(-1)), None, iteration)
         for array, leaf in zip(contents.arrays, self.leaves(item, contents.element), strict=True):
             self.store(array, (position,), leaf)
         return Static(None)
@@ -221,7 +221,7 @@ class Sequences(Expressions):
             self.refuse("SD102", node, f"`reverse` of {_OF_OTHERS} is outside the language")
         last = self.apply("subtract", stored.length, self.const(1))
 
-        def turn(index: Value | None) -> None:
+        def iteration(index: Value | None) -> None:
             assert index is not None
             other = self.apply("subtract", last, index)
             for array in stored.arrays:
@@ -230,7 +230,7 @@ class Sequences(Expressions):
                 self.store(array, (other,), first)
 
         half = self.apply("floor_divide", stored.length, self.const(2))
-        self.loop(node, None, (self.const(0), half, self.const(1)), None, turn)
+        self.loop(node, None, (self.const(0), half, self.const(1)), None, iteration)
         return Static(None)
 
     def list_count(self, node: ast.AST, owner: List, item: Abstract) -> Abstract:
@@ -321,7 +321,7 @@ class Sequences(Expressions):
     def watching_lengths(
         self, of: Abstract, found: Iteration, body: Callable[[Abstract], None], node: ast.AST
     ) -> Callable[[Abstract], None]:
-        """What a turn does, with a look at whether the lists that are gone through have got longer or shorter."""
+        """What an iteration does, with a look at whether the lists that are gone through have got longer or shorter."""
         lengths = {h: self.value(found.length) for h in handles(of)}
 
         def watched(item: Abstract) -> None:
@@ -337,10 +337,10 @@ class Sequences(Expressions):
     ) -> Callable[[Abstract], None]:
         """The same for a loop that is written out: what it has not come to yet must stay."""
         before = {h: self.names[list_key(h)] for h in handles(of)}
-        turns = itertools.count(1)
+        iterations = itertools.count(1)
 
         def watched(item: Abstract) -> None:
-            ahead = 0 if isinstance(of, Reversed) else next(turns)
+            ahead = 0 if isinstance(of, Reversed) else next(iterations)
             body(item)
             for handle, contents in before.items():
                 if not self.stays(contents, self.names.get(list_key(handle), contents), ahead):
@@ -430,8 +430,8 @@ class Sequences(Expressions):
             if isinstance(contents, Items) and (isinstance(times, Static) or len(contents.items) == 1):
                 return super().list_operator(op, lists[0], times, node)
             handle = self.new_list(())
-            turns = Iteration(self.integer(times, node), lambda k: k)
-            self.for_each(node, turns, lambda _: self.extend_inside(node, handle, lists[0]))
+            iterations = Iteration(self.integer(times, node), lambda k: k)
+            self.for_each(node, iterations, lambda _: self.extend_inside(node, handle, lists[0]))
             return handle
         return super().list_operator(op, left, right, node)
 
@@ -538,7 +538,7 @@ class Sequences(Expressions):
                 forward = inner
                 last = self.binary(ast.Sub, forward.length, Static(1), node)
                 return Iteration(forward.length, lambda k: forward.element(self.binary(ast.Sub, last, k, node)))
-        self.refuse("SD203", node, f"{self.said(x)} cannot be iterated")
+        self.refuse("SD203", node, f"{self.in_words(x)} cannot be iterated")
 
     def of_numbers(self, contents: Items) -> bool:
         return is_of_numbers(self.common(contents))
@@ -609,7 +609,7 @@ class Sequences(Expressions):
         return x.length if known is None and isinstance(x, Iteration) else Static(known)
 
     def require_same_lengths(self, lengths: list[Abstract], node: ast.AST) -> None:
-        """Raise `ValueError` as `zip(..., strict=True)` does; here before the first turn, there after the last."""
+        """Raise `ValueError` as `zip(..., strict=True)` does; here before the first iteration, there after the last."""
         values = [self.value(n) for n in lengths]
         if len({self.size_key(n) for n in values}) < 2:
             return

@@ -98,10 +98,10 @@ class Shapes(Builder):
         self.made_here = 0
         """How many arrays the statement that is being read has made."""
         self.varying: set[Hashable] = set()
-        """What does not stay from turn to turn, by loop: the shape of an array, two arrays apart."""
+        """What does not stay from iteration to iteration, by loop: the shape of an array, two arrays apart."""
         self.come_to: dict[Hashable, frozenset[Hashable]] = {}
         self.path: tuple[int, ...] = ()
-        """The calls and unrolled turns that lead to what is being read."""
+        """The calls and unrolled iterations that lead to what is being read."""
         self._births = itertools.count(1)
 
     # -- sizes -------------------------------------------------------------------------------------------------------
@@ -376,7 +376,7 @@ class Shapes(Builder):
     def assume(
         self, place: Hashable, before: dict[Hashable, Value], carried: dict[Hashable, Value]
     ) -> dict[Hashable, Value]:
-        """Take it that arrays keep their shape, and those apart stay apart, from one turn of a loop to the next."""
+        """Assume that arrays keep their shapes, and that different arrays stay different, in all iterations."""
         for name, array in carried.items():
             first = before.get(name)
             if first is None:
@@ -392,7 +392,7 @@ class Shapes(Builder):
         return carried
 
     def learn(self, place: Hashable, carried: dict[Hashable, Value], after: dict[Hashable, Value]) -> bool:
-        """Compare what was assumed with what the turn did; true if the loop must be read again."""
+        """Compare what was assumed with what the iteration did; true if the loop must be read again."""
         wrong: set[Hashable] = set()
         changed = False
         for name, array in carried.items():

@@ -467,7 +467,7 @@ class Reader(Derivatives):
             self.refuse("SD102", target, CHANGED, help_=INSTEAD)
         if not (isinstance(base, Value) and isinstance(base.type, Array)):
             help_ = "make a list of it first: `list(...)`" if isinstance(base, Tuple) else ""
-            self.refuse("SD203", target, f"elements of {self.said(base)} cannot be assigned", help_=help_)
+            self.refuse("SD203", target, f"elements of {self.in_words(base)} cannot be assigned", help_=help_)
         items = self.array_items(base, target.slice, target)
         place = element_place(items, base)
         if isinstance(target.value, ast.Attribute) and target.value.attr == "flat":
@@ -560,7 +560,7 @@ class Reader(Derivatives):
             return
         if not (isinstance(base, Value) and isinstance(base.type, Array)):
             help_ = "make a list of it first: `list(...)`" if isinstance(base, Tuple) else ""
-            self.refuse("SD203", target, f"elements of {self.said(base)} cannot be assigned", help_=help_)
+            self.refuse("SD203", target, f"elements of {self.in_words(base)} cannot be assigned", help_=help_)
         items = self.array_items(base, target.slice, target)
         place = element_place(items, base)
         if place is None:
@@ -694,14 +694,14 @@ class Reader(Derivatives):
     def while_with_assignments(self, node: ast.While) -> None:
         """A condition that assigns (`:=`, or a call that changes something) is part of the body."""
 
-        def turn(_: Value | None) -> None:
+        def iteration(_: Value | None) -> None:
             truth = self.condition(node.test)
             if isinstance(truth, Static):
                 self.loop_body(node.body) if truth.value else self.leave(ENDS)
                 return
             self.branch_on(truth, lambda: self.loop_body(node.body), lambda: self.leave(ENDS))
 
-        self.after_loop(self.loop(node, node, None, None, turn), node)
+        self.after_loop(self.loop(node, node, None, None, iteration), node)
 
     def loop_body(self, body: list[ast.stmt]) -> None:
         self.loop_depth += 1
@@ -743,7 +743,7 @@ class Reader(Derivatives):
             self.sure.discard(node)
             if len(self.problems) > mark.problems and not (node.orelse or _breaks(node.body) or _returns(node.body)):
                 self.go_back(mark)
-                self.first_turn_apart(node, source)
+                self.first_iteration_apart(node, source)
             code = self.exit
             if not isinstance(code, Static):
                 self.go_on(code, rest)
@@ -754,8 +754,8 @@ class Reader(Derivatives):
         self.branch_on(some, runs, lambda: self.statements([*node.orelse, *rest]))
         return True
 
-    def first_turn_apart(self, node: ast.For, source: Abstract) -> None:
-        """A loop that runs, in which a name gets its type in the first turn: `total = 0` and `total = total + a[i]`."""
+    def first_iteration_apart(self, node: ast.For, source: Abstract) -> None:
+        """A loop that runs, and gives a name its type in the first iteration: `total = 0`, `total = total + a[i]`."""
         found = self.iteration(source, node.iter)
         assert isinstance(found, Iteration)
         outer_path = self.path
@@ -763,14 +763,14 @@ class Reader(Derivatives):
         self.assign(node.target, found.element(Static(0)))
         self.loop_body(node.body)
         self.names[self.exit_key] = Static(GOES_ON)
-        self.path = (*outer_path, 1)  # what was learned of all turns does not hold for the others
+        self.path = (*outer_path, 1)  # what was learned of all iterations does not hold for the others
 
-        def turn(index: Value | None) -> None:
+        def iteration(index: Value | None) -> None:
             assert index is not None
             self.assign(node.target, found.element(index))
             self.loop_body(node.body)
 
-        self.loop(node, node, (self.const(1), self.value(found.length), self.const(1)), None, turn)
+        self.loop(node, node, (self.const(1), self.value(found.length), self.const(1)), None, iteration)
         self.path = outer_path
         self.names[self.exit_key] = Static(GOES_ON)
 
@@ -781,11 +781,11 @@ class Reader(Derivatives):
             self.nothing_changed(source, before, self.operations[start:])
             return
 
-        def turn_of(item: Abstract) -> None:
+        def iteration_of(item: Abstract) -> None:
             self.assign(node.target, item)
             self.loop_body(node.body)
 
-        source, body = self.peeled(source, turn_of)
+        source, body = self.peeled(source, iteration_of)
         if isinstance(source, Range):
             self.for_range(node, source, body)
             return
@@ -798,12 +798,12 @@ class Reader(Derivatives):
             return
         body = self.watching_lengths(source, found, body, node)
 
-        def turn(index: Value | None) -> None:
+        def iteration(index: Value | None) -> None:
             assert index is not None
             body(found.element(index))
 
         bounds = (self.const(0), self.value(found.length), self.const(1))
-        code = self.loop(node, node, bounds, None, turn)
+        code = self.loop(node, node, bounds, None, iteration)
         self.after_loop(code, node)
 
     def for_range(self, node: ast.For, source: Range, body: Callable[[Abstract], None]) -> None:
@@ -814,25 +814,25 @@ class Reader(Derivatives):
             zero = self.apply("equal", bounds[2], self.const(0))
             self.raise_if(zero, ValueError, "range() arg 3 must not be zero")
 
-        def turn(index: Value | None) -> None:
+        def iteration(index: Value | None) -> None:
             assert index is not None
             index.name = ""
             body(index)
 
-        code = self.loop(node, node, (bounds[0], bounds[1], bounds[2]), None, turn)
-        # Something in the body must know the counter, or a name has one type in one turn and another in the next.
+        code = self.loop(node, node, (bounds[0], bounds[1], bounds[2]), None, iteration)
+        # Something in the body must know the counter, or a name has one type in one iteration and another in the next.
         unknown = any(p.code in ("SD202", "SD203", "SD205") for p in self.problems[mark.problems :])
         short = len(known) == 3 and length_of_range(*known) <= 32
         if short and (unknown or node in self.split) and self.written_out(node, range(*known), mark, body):
             return
         self.after_loop(code, node)
 
-    def written_out(self, node: ast.For, turns: range, mark: Mark, body: Callable[[Abstract], None]) -> bool:
-        """Read the turns of a loop one by one, instead of once for all; false if that does not help."""
+    def written_out(self, node: ast.For, iterations: range, mark: Mark, body: Callable[[Abstract], None]) -> bool:
+        """Read the iterations of a loop one by one, instead of once for all; false if that does not help."""
         names, operations = self.names, self.operations[mark.operations :]
         problems = self.problems[mark.problems :]
         self.go_back(mark)
-        self.unrolled(node, tuple(Static(k) for k in turns), body)
+        self.unrolled(node, tuple(Static(k) for k in iterations), body)
         found = self.problems[mark.problems :]
         if len(found) < len(problems) or not found:
             return True
@@ -857,13 +857,13 @@ class Reader(Derivatives):
                     self.names[self.exit_key] = Static(GOES_ON)
                 return
 
-            def turn(index: Value | None) -> None:
+            def iteration(index: Value | None) -> None:
                 assert index is not None
                 index.name = "ijklmn"[axis % 6]
                 level(axis + 1, (*places, index))
 
             bounds = (self.const(0), lengths[axis], self.const(1))
-            self.loop(nodes[axis], node, bounds, None, turn)
+            self.loop(nodes[axis], node, bounds, None, iteration)
 
         level(0, ())
         self.names[self.exit_key] = Static(GOES_ON)
@@ -875,7 +875,7 @@ class Reader(Derivatives):
         """A loop over things known one by one is written out."""
         outer_path = self.path
 
-        def turns(k: int) -> None:
+        def iterations(k: int) -> None:
             if k == len(items):
                 return
             self.path = (*outer_path, k)
@@ -884,12 +884,12 @@ class Reader(Derivatives):
             code = self.exit
             if isinstance(code, Static):
                 if code.value in (GOES_ON, CONTINUES):
-                    turns(k + 1)
+                    iterations(k + 1)
                 return
             goes_on = self.apply("less_equal", self.value(code), self.const(GOES_ON))
-            self.branch_on(goes_on, lambda: turns(k + 1), lambda: None)
+            self.branch_on(goes_on, lambda: iterations(k + 1), lambda: None)
 
-        turns(0)
+        iterations(0)
         self.path = outer_path
         if not self.dead:
             self.after_loop(self.exit, node)
@@ -968,11 +968,11 @@ class Reader(Derivatives):
         generator = node.generators[level]
         source = self.source(generator.iter) if source is None else source
 
-        def turn(item: Abstract) -> None:
+        def iteration(item: Abstract) -> None:
             self.assign(generator.target, item)
             self.when(generator.ifs, lambda: self.generate(node, level + 1, handle, None), node)
 
-        self.go_through(generator, source, turn, written_out=4)
+        self.go_through(generator, source, iteration, written_out=4)
 
     def when(self, conditions: list[ast.expr], then: Callable[[], None], node: ast.AST) -> None:
         if not conditions:
@@ -1303,7 +1303,9 @@ def _with_contents(reader: Reader, result: Abstract) -> Abstract:
             case Value(type=Array(rank=0)):
                 return reader.load(x, ())
             case Optional():
-                raise DifferentiationError([Problem("SD401", f"a part of the result is {reader.said(x)}", reader.span)])
+                raise DifferentiationError(
+                    [Problem("SD401", f"a part of the result is {reader.in_words(x)}", reader.span)]
+                )
             case Poison():
                 raise DifferentiationError([x.problem] if x.problem is not None else [])
         return x
@@ -1320,5 +1322,5 @@ def _result_values(reader: Reader, result: Abstract) -> tuple[list[Value], list[
             except Refusal as refusal:
                 raise DifferentiationError([refusal.problem] if refusal.problem is not None else []) from None
     raise DifferentiationError(
-        [Problem("SD401", f"the result is {reader.said(result)}", reader.span, help="return a float")]
+        [Problem("SD401", f"the result is {reader.in_words(result)}", reader.span, help="return a float")]
     )

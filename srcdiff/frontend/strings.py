@@ -57,7 +57,7 @@ class Texts(Language):
             if isinstance(x, Static | Text):
                 self.refuse("SD102", node, "a text cannot be formatted here by a width known at run time")
             if colon:
-                self.refuse("SD203", node, f"{self.said(x)} takes no format")
+                self.refuse("SD203", node, f"{self.in_words(x)} takes no format")
         return self.text_of(x, node)
 
     def fits(self, example: Any, template: str, node: ast.AST) -> None:
@@ -82,7 +82,7 @@ class Texts(Language):
                 contents = self.holding(x)
                 if isinstance(contents, Items):
                     return self.listed("", "[]", contents.items, [""] * len(contents.items), node)
-        self.refuse("SD102", node, f"{self.said(x)} cannot be printed", help_="print its elements")
+        self.refuse("SD102", node, f"{self.in_words(x)} cannot be printed", help_="print its elements")
 
     def listed(self, name: str, brackets: str, items: tuple[Abstract, ...], names: list[str], node: ast.AST) -> Text:
         text = literal(name + brackets[0])

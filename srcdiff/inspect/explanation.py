@@ -147,7 +147,7 @@ def _data_of(one: Input) -> dict[str, Any]:
         "type": one.type,
         "reaches": one.reaches,
         "path": [_place(s) for s in one.path],
-        "cuts": [{"kind": c.kind, "said": c.said, **_place(c.span)} for c in one.cuts],
+        "cuts": [{"kind": c.kind, "text": c.text, **_place(c.span)} for c in one.cuts],
         "cut_off": [_data_of(part) for part in one.cut_off],
     }
 
@@ -293,23 +293,23 @@ class _Text:
         return painted(text, style, self.colour)
 
     def lines(self) -> Iterator[str]:
-        said, span = self.all, self.all.span
+        found, span = self.all, self.all.span
         place = self.paint(f"{printable(Path(span.file).name)}:{span.line}", "faint")
-        yield f"{self.paint(said.function, 'title')}  {place}"
-        for one in said.inputs:
+        yield f"{self.paint(found.function, 'title')}  {place}"
+        for one in found.inputs:
             yield ""
             yield from self.input(one)
-        if said.constants:
-            names = ", ".join(f"{c.name} ({c.type})" for c in said.constants)
+        if found.constants:
+            names = ", ".join(f"{c.name} ({c.type})" for c in found.constants)
             yield from ("", f"{self.paint('held constant', 'title')}, read from outside: {names}")
-        yield from self.section(_kept_title(said), [_kept_row(k) for k in said.kept])
-        yield from self.section("computed again in the reverse sweep", [_repeated_row(r) for r in said.repeated])
-        yield from self.section("loops that share a body", [_shared_row(s) for s in said.shared])
-        if said.assumed:
+        yield from self.section(_kept_title(found), [_kept_row(k) for k in found.kept])
+        yield from self.section("computed again in the reverse sweep", [_repeated_row(r) for r in found.repeated])
+        yield from self.section("loops that share a body", [_shared_row(s) for s in found.shared])
+        if found.assumed:
             yield ""
-        for one in said.inputs:
-            if one.name in said.assumed:
-                yield self.paint(f"assumed {one.name}: {one.type}, from {said.assumed[one.name]}", "faint")
+        for one in found.inputs:
+            if one.name in found.assumed:
+                yield self.paint(f"assumed {one.name}: {one.type}, from {found.assumed[one.name]}", "faint")
 
     def input(self, one: Input) -> Iterator[str]:
         style, verdict = _verdict(one)
@@ -341,7 +341,7 @@ def _verdict(one: Input) -> tuple[str, str]:
         return "good", "reaches the result"
     return (
         "bad",
-        f"does not reach the result: {reason([replace(c, span=None, said=c.said.rstrip(',')) for c in one.cuts])}",
+        f"does not reach the result: {reason([replace(c, span=None, text=c.text.rstrip(',')) for c in one.cuts])}",
     )
 
 
@@ -351,16 +351,16 @@ def _excerpt(one: Input) -> list[tuple[Span, list[str]]]:
     for cut in one.cuts:
         if cut.span is not None:
             where = f", in `{cut.elsewhere}`" if cut.elsewhere else ""
-            note = f"{'cut by ' if cut.is_way else ''}{cut.said.rstrip(',')}{where}"
+            note = f"{'cut by ' if cut.is_way else ''}{cut.text.rstrip(',')}{where}"
             rows.setdefault((cut.span.file, cut.span.line), (cut.span, []))[1].append(note)
     files = list(dict.fromkeys(file for file, _ in rows))
     return [rows[key] for key in sorted(rows, key=lambda key: (files.index(key[0]), key[1]))]
 
 
-def _kept_title(said: Explanation) -> str:
-    if not said.kept:
+def _kept_title(found: Explanation) -> str:
+    if not found.kept:
         return "nothing is kept for the reverse sweep"
-    total = said.nbytes
+    total = found.nbytes
     return "kept for the reverse sweep" + ("" if total is None else f": {amount(total)}")
 
 
@@ -395,11 +395,11 @@ _STYLE = """<style>
 </style>"""
 
 
-def _html(said: Explanation) -> str:
+def _html(found: Explanation) -> str:
     parts = [_STYLE, '<div class="srcdiff-explanation">']
-    place = f"{printable(Path(said.span.file).name)}:{said.span.line}"
-    parts.append(f'<p><b>{escape(said.function)}</b> <span class="faint">{escape(place)}</span></p>')
-    for one in said.inputs:
+    place = f"{printable(Path(found.span.file).name)}:{found.span.line}"
+    parts.append(f'<p><b>{escape(found.function)}</b> <span class="faint">{escape(place)}</span></p>')
+    for one in found.inputs:
         style, verdict = _verdict(one)
         parts.append(
             f'<div><b>{escape(one.name)}</b>: {escape(one.type)} <span class="{style}">{escape(verdict)}</span></div>'
@@ -412,13 +412,13 @@ def _html(said: Explanation) -> str:
             verdict = escape(_verdict(part)[1])
             rows.append(f'{escape(part.name)}: {escape(part.type)} <span class="bad">{verdict}</span>')
         parts.append(f"<pre>{chr(10).join(rows)}</pre>" if rows else "")
-    if said.constants:
-        names = ", ".join(f"{c.name} ({c.type})" for c in said.constants)
+    if found.constants:
+        names = ", ".join(f"{c.name} ({c.type})" for c in found.constants)
         parts.append(f"<div><b>held constant</b>, read from outside: {escape(names)}</div>")
     for title, table in (
-        (_kept_title(said), [_kept_row(k) for k in said.kept]),
-        ("computed again in the reverse sweep", [_repeated_row(r) for r in said.repeated]),
-        ("loops that share a body", [_shared_row(s) for s in said.shared]),
+        (_kept_title(found), [_kept_row(k) for k in found.kept]),
+        ("computed again in the reverse sweep", [_repeated_row(r) for r in found.repeated]),
+        ("loops that share a body", [_shared_row(s) for s in found.shared]),
     ):
         if table or title.startswith("nothing"):
             cells = "".join(f"<tr>{''.join(f'<td>{escape(c)}</td>' for c in row)}</tr>" for row in table)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from srcdiff.diagnostics import Span
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
-    from srcdiff.passes.workspace_parameters import Room
+    from srcdiff.passes.workspace_parameters import WorkspaceBuffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +59,16 @@ class MemoryReport:
 
 
 def memory_report(
-    function: str, rooms: Sequence[Room], memory: Sequence[Any], uncounted: Sequence[Span]
+    function: str, workspace: Sequence[WorkspaceBuffer], memory: Sequence[Any], uncounted: Sequence[Span]
 ) -> MemoryReport:
-    """What the rooms hold after a call."""
+    """What the workspace holds after a call."""
     kept: dict[tuple[str, Span], int] = {}
     working = gradients = 0
-    for room, array in zip(rooms, memory, strict=True):
-        if room.keeps is not None:
-            row = room.name.removeprefix("kept_"), room.keeps
+    for buffer, array in zip(workspace, memory, strict=True):
+        if buffer.keeps is not None:
+            row = buffer.name.removeprefix("kept_"), buffer.keeps
             kept[row] = kept.get(row, 0) + array.nbytes
-        elif room.is_gradient:
+        elif buffer.is_gradient:
             gradients += array.nbytes
         else:
             working += array.nbytes

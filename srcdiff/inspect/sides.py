@@ -163,16 +163,16 @@ def _rows(sides: Sides, colour: bool, width: int) -> Iterator[str]:
     """The generated source line by line, and in front of each line the one that it comes from, where that changes."""
     numbers = max(len(_number(sides, place)) for link in [*sides.links, ((0, 1),)] for place in link)
     longest = max((sum(len(t) for _, t in line) for piece in sides.pieces for line in piece.lines), default=0)
-    room = min(longest, max(20, (width - numbers) * 2 // 5))
+    width_left = min(longest, max(20, (width - numbers) * 2 // 5))
     kept = {place for place, _ in sides.kept}
-    yield painted(f"{sides.function.ljust(numbers + room + 3)}   {sides.derivative}", "title", colour)
+    yield painted(f"{sides.function.ljust(numbers + width_left + 3)}   {sides.derivative}", "title", colour)
     before: Place | None = None
     for line, link, keeps in zip(sides.generated, sides.links, sides.keeps, strict=True):
         place = link[-1] if link else None
-        left = " " * (numbers + 3 + room)
+        left = " " * (numbers + 3 + width_left)
         if place is not None and place != before:
             number = painted(_number(sides, place).rjust(numbers), "note" if place in kept else "faint", colour)
-            left = f"{number}   {_fitted(_source(sides, place), room, colour)}"
+            left = f"{number}   {_fitted(_source(sides, place), width_left, colour)}"
         before = place or before
         mark = painted("*" if keeps else "|", "note" if keeps else "faint", colour)
         yield f"{left} {mark} {''.join(painted(t, s, colour) for s, t in line)}".rstrip()
@@ -189,7 +189,7 @@ def _source(sides: Sides, place: Place) -> Line:
 
 
 def _fitted(line: Line, width: int, colour: bool) -> str:
-    """The line, as long as there is room for it."""
+    """The line, cut to the width."""
     shown, left = "", width
     for style, text in line:
         cut = text[:left]

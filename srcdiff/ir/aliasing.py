@@ -104,8 +104,8 @@ def _shared(flows: list[Flow]) -> list[Flow]:
 class Apart:
     """Which references are known to be different arrays, although both may be the same ones: buffers that are swapped.
 
-    Two parameters of a loop are different if they start as different arrays and every turn hands on different ones. And
-    what a turn makes is none of what it was given.
+    Two parameters of a loop are different if they start as different arrays and every iteration passes on
+    different ones. And what an iteration makes is none of what it was given.
     """
 
     def __init__(self, function: Function, sites: dict[Value, Sites]) -> None:
@@ -114,7 +114,7 @@ class Apart:
         self.given: dict[Value, Loop] = {}
         """Array parameters, with their loops."""
         self.made: dict[Value, set[Loop]] = {}
-        """New arrays, with the loops that make them anew in every turn."""
+        """New arrays, with the loops that make them anew in every iteration."""
         self.pairs: set[frozenset[Value]] = set()
         self.visit(function.body, ())
 

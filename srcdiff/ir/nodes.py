@@ -7,7 +7,7 @@ Scalars and array references are values, assigned once. What arrays hold is memo
     loop       a body that yields the next value of each parameter; counted (`bounds`), tested (`test`), or ended by its
                body (`leaves`: the last value the body yields says whether to stop), in any combination
 
-`count` of a loop is the number of turns it made.
+`count` of a loop is the number of iterations it made.
 """
 
 from __future__ import annotations
@@ -177,12 +177,12 @@ class BlockSum(Operation):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Enlarge(Operation):
-    """`array[index] = max(array[index], value)`, whatever other threads do; with less `room`, the thread ends here."""
+    """`array[index] = max(array[index], value)`, whatever other threads do; beyond `capacity`, the thread ends here."""
 
     array: Operand
     index: Operand
     value: Operand
-    room: Operand | None = None
+    capacity: Operand | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -201,7 +201,7 @@ class Alloc(Operation):
     """The array whose shape this is, if it came from one: `np.zeros_like(a)` reads better than its shape."""
     keeps: Span | None = None
     """The place of the value that is kept here for the reverse sweep, if that is what it is for."""
-    room: Operand | None = None
+    workspace: Operand | None = None
     """An array from the caller, taken instead if it has the shape."""
     place: str = ""
     """Where it is, in code that a thread of a GPU runs: `local`, its own, or `shared` with the threads of its block."""
@@ -213,7 +213,7 @@ class Alloc(Operation):
 class Copy(Operation):
     out: Result
     array: Operand
-    room: Operand | None = None
+    workspace: Operand | None = None
     """An array from the caller, taken instead of a new one if it has the shape."""
 
 
@@ -299,7 +299,7 @@ class Dim(Operation):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Grow(Operation):
-    """The storage of a list with room for element `size`: the same, or one twice as large with the same contents.
+    """The storage of a list that can hold element `size`: the same, or one twice as large with the same contents.
 
     The old storage is not used afterwards, so that its elements live on in the new one.
     """
@@ -332,7 +332,7 @@ class Loop(Operation):
 
     @property
     def counted(self) -> bool:
-        """Whether the number of turns is known when the loop starts."""
+        """Whether the number of iterations is known when the loop starts."""
         return self.bounds is not None and self.test is None and not self.leaves
 
 
@@ -423,7 +423,7 @@ class Print(Operation):
 
 
 STACK_START = 64
-"""How many numbers a stack has room for at first."""
+"""How many numbers a stack can hold at first."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -433,7 +433,7 @@ class NewStack(Operation):
     out: Result
     keeps: Span | None = None
     """The place of the value that is kept here."""
-    room: Operand | None = None
+    workspace: Operand | None = None
     """An array from the caller for a start, of any length."""
 
 

@@ -202,21 +202,21 @@ class _Lines:
 
     def line(self, operation: Operation) -> str:
         own = OWN.get(type(operation))
-        said = own(self, operation) if own is not None else self.fields(operation)
+        text = own(self, operation) if own is not None else self.fields(operation)
         outs = self.definitions(operation.defines())
-        return f"{outs} = {said}" if outs else said
+        return f"{outs} = {text}" if outs else text
 
     def fields(self, operation: Operation) -> str:
         """The name of the operation, what stands first, and its other fields."""
         words, head = words_of(type(operation)), HEADS.get(type(operation), ())
-        said = [type_name(type(operation)) + self.head(operation, *head) if head else type_name(type(operation))]
+        text = [type_name(type(operation)) + self.head(operation, *head) if head else type_name(type(operation))]
         defaults = {f.name: f.default for f in dataclasses.fields(operation)}
         for name, kind in words.items():
             value = getattr(operation, name)
             if kind in LEFT_OUT or name in head or value in NOTHING or same(value, defaults[name]):
                 continue
-            said.append(name if kind == "bool" else f"{name}={WRITTEN[kind](self, value)}")
-        return " ".join(said)
+            text.append(name if kind == "bool" else f"{name}={WRITTEN[kind](self, value)}")
+        return " ".join(text)
 
     def head(self, operation: Operation, called: str, given: str) -> str:
         words = words_of(type(operation))
@@ -240,7 +240,7 @@ class _Lines:
         return " ".join(part for part in (counted, *ways, "with " * bool(carried) + ", ".join(carried)) if part)
 
     def carried(self, param: Value, init: Value) -> str:
-        """A parameter of a loop; its type is that of what it starts with, unless it is said."""
+        """A parameter of a loop; its type is that of what it starts with, unless it is given."""
         type_ = "" if param.type == init.type else f": {param.type}"
         return f"{self.name(param)}{type_} = {self.name(init)}"
 

@@ -275,8 +275,8 @@ class _Check:
 
     def enlarge(self, operation: Enlarge) -> None:
         self.typed(operation.array, Array("int64", 1), "the array of sizes", operation)
-        room = () if operation.room is None else (operation.room,)
-        self.integers((operation.index, operation.value, *room), "an index or a size", operation)
+        capacity = () if operation.capacity is None else (operation.capacity,)
+        self.integers((operation.index, operation.value, *capacity), "an index or a size", operation)
 
     def alloc(self, operation: Alloc) -> None:
         array = self.array(operation.out, "an allocation", operation)
@@ -286,8 +286,8 @@ class _Check:
             self.fail(f"{operation.like.type} does not give the shape of {array}", operation)
         if operation.fill is not None:
             self.converted(operation.fill, element_type(array), "`fill`", operation)
-        if operation.room is not None:
-            self.typed(operation.room, array, "`room`", operation)
+        if operation.workspace is not None:
+            self.typed(operation.workspace, array, "`workspace`", operation)
         if operation.place not in _PLACES:
             self.fail(f"there is no memory `{operation.place}`", operation)
         if operation.grows and not array.rank:
@@ -296,8 +296,8 @@ class _Check:
     def copy(self, operation: Copy) -> None:
         array = self.array(operation.array, "what is copied", operation)
         self.typed(operation.out, array, "the copy", operation)
-        if operation.room is not None:
-            self.typed(operation.room, array, "`room`", operation)
+        if operation.workspace is not None:
+            self.typed(operation.workspace, array, "`workspace`", operation)
 
     def view(self, operation: View) -> None:
         array = self.array(operation.array, "what is indexed", operation)
@@ -344,10 +344,10 @@ class _Check:
 
     def new_stack(self, operation: NewStack) -> None:
         stack = self.stack(operation.out, operation)
-        if operation.room is not None:
+        if operation.workspace is not None:
             if not isinstance(stack.element, Scalar):
                 self.fail("a stack of arrays takes no memory from the caller", operation)
-            self.typed(operation.room, Array(stack.element.dtype, 1), "`room`", operation)
+            self.typed(operation.workspace, Array(stack.element.dtype, 1), "`workspace`", operation)
 
     def push(self, operation: Push) -> None:
         self.typed(operation.value, self.stack(operation.stack, operation).element, "what is pushed", operation)

@@ -271,7 +271,7 @@ def joined_rows(arrays: Any, axis: Any, out: Any = None, dtype: Any = None) -> A
     length = 0
     for k in range(len(arrays)):
         length += array_like(arrays[k]).shape[axis]
-    result = room_for_rows(replaced(first.shape, axis, length), first.dtype, out, dtype)
+    result = array_for_rows(replaced(first.shape, axis, length), first.dtype, out, dtype)
     offset = 0
     for k in range(len(arrays)):
         a = array_like(arrays[k])
@@ -289,7 +289,7 @@ def stacked_rows(arrays: Any, axis: Any, out: Any = None, dtype: Any = None) -> 
         raise ValueError("need at least one array to stack")
     first = array_like(arrays[0])
     axis = axis_of(axis, first.ndim + 1)
-    result = room_for_rows(inserted(first.shape, axis, len(arrays)), first.dtype, out, dtype)
+    result = array_for_rows(inserted(first.shape, axis, len(arrays)), first.dtype, out, dtype)
     for k in range(len(arrays)):
         a = array_like(arrays[k])
         for n, m in zip(a.shape, first.shape, strict=True):
@@ -299,7 +299,7 @@ def stacked_rows(arrays: Any, axis: Any, out: Any = None, dtype: Any = None) -> 
     return result
 
 
-def room_for_rows(shape: Any, own: Any, out: Any, dtype: Any) -> Any:
+def array_for_rows(shape: Any, own: Any, out: Any, dtype: Any) -> Any:
     if out is not None:
         unsupported("`out` with a list whose length is known only at run time")
     return np.empty(shape, own if dtype is None else dtype)
@@ -845,8 +845,8 @@ def tile(A: Any, reps: Any) -> Any:  # noqa: N803 -- NumPy's names
     for i in each(times):
         for k in each(a.shape):
             place: Any = ()
-            for turn, n, inner in zip(i, shape, zeros(len(shape) - a.ndim) + k, strict=True):
-                place = (*place, turn * n + inner)
+            for iteration, n, inner in zip(i, shape, zeros(len(shape) - a.ndim) + k, strict=True):
+                place = (*place, iteration * n + inner)
             result[place] = a[k]
     return result
 

@@ -122,8 +122,8 @@ def polyder(p: Any, m: Any = 1) -> Any:
 
 def polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
     p = np.asarray(p)
-    for turn in tuple(range(m)):
-        constant = 0.0 if k is None else k[turn] if is_array(k) else k
+    for iteration in tuple(range(m)):
+        constant = 0.0 if k is None else k[iteration] if is_array(k) else k
         p = np.append(p / np.arange(len(p), 0, -1), constant)
     return p
 

@@ -6,7 +6,7 @@
     a[i] += e                                           e_bar += a_bar[i]
     if c: A else: B             c, if it is gone        if c: A backwards else: B backwards
     for i in range(n): A        what A's adjoint reads  for i in reversed(range(n)): A backwards
-    while c: A                  the number of turns     as many turns of A backwards
+    while c: A                  the number of iterations     as many iterations of A backwards
     syncthreads()                                       syncthreads()
 
 Every block of the program has a mirror block. Adjoints of scalars are values: a mirror maps each value to its current
@@ -85,17 +85,17 @@ class MirrorLoop:
     index: Value
     captured: dict[Value, Value] = field(default_factory=dict)
     restored: dict[int, Value] = field(default_factory=dict)
-    turn: Value | None = None
+    iteration: Value | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where a kept value stands: an array indexed by the turns of the loops around it, or a stack."""
+    """Where a kept value stands: an array indexed by the iterations of the loops around it, or a stack."""
 
     where: Value
     loops: tuple[Loop, ...] | None
     start: Value | None = None
-    """For what a loop hands on, and the turn before has put there: what the loop starts from."""
+    """For what a loop hands on, and the iteration before has put there: what the loop starts from."""
 
 
 class Adjoint:
@@ -131,7 +131,7 @@ class Adjoint:
         self.copies: dict[Call, list[tuple[Value, Value]]] = {}
         """Branches that have nothing to do in reverse, found by the first run."""
         self.handed_back: frozenset[Value] = lists
-        """Memory of which loops carry the adjoints backwards: that of lists, and of what every turn makes anew."""
+        """Memory of which loops carry the adjoints backwards: that of lists, and of what every iteration makes anew."""
         self.lengths = Lengths(Function("", (), structure.top))
         self.uses: dict[Value, int] = {}
         self.top = Mirror(structure.top, None)
@@ -284,7 +284,7 @@ class Adjoint:
         return self.builder.apply(formula.primitive, *args)
 
     def restored(self, loop: MirrorLoop, slot: int) -> Value:
-        """What the loop yielded at this turn: the mirrored loop carries it backwards."""
+        """What the loop yielded at this iteration: the mirrored loop carries it backwards."""
         if slot not in loop.restored:
             param = loop.loop.params[slot]
             loop.restored[slot] = Value(param.type, param.name)
@@ -298,40 +298,42 @@ class Adjoint:
             out = Value(value.type, value.name)
             self.builder.add(Pop(out, storage.where))
             return out
-        turns = [self.turns(loop, at) if value in loop.outs else self.turn(loop, at) for loop in storage.loops]
+        iterations = [
+            self.trip_count(loop, at) if value in loop.outs else self.iteration(loop, at) for loop in storage.loops
+        ]
         if isinstance(value.type, Scalar):
-            return self.builder.load(storage.where, tuple(turns), value.name)
+            return self.builder.load(storage.where, tuple(iterations), value.name)
         if storage.start is None:
-            return self.builder.view(storage.where, tuple(Index(t) for t in turns), value.name)
-        return self.from_turn_before(value, storage, turns, at)
+            return self.builder.view(storage.where, tuple(Index(t) for t in iterations), value.name)
+        return self.from_iteration_before(value, storage, iterations, at)
 
-    def from_turn_before(self, value: Value, storage: Storage, turns: list[Value], at: Mirror) -> Value:
-        """What the loop handed on: the row of the turn before, or what the loop started from."""
+    def from_iteration_before(self, value: Value, storage: Storage, iterations: list[Value], at: Mirror) -> Value:
+        """What the loop handed on: the row of the iteration before, or what the loop started from."""
         assert storage.start is not None
         start, out = self.value(storage.start, at), Value(value.type, value.name)
-        is_first = self.builder.apply("equal", turns[-1], self.builder.const(0))
+        is_first = self.builder.apply("equal", iterations[-1], self.builder.const(0))
         with self.builder.block() as operations:
-            turns[-1] = self.builder.apply("subtract", turns[-1], self.builder.const(1))
-            row = self.builder.view(storage.where, tuple(Index(t) for t in turns), value.name)
+            iterations[-1] = self.builder.apply("subtract", iterations[-1], self.builder.const(1))
+            row = self.builder.view(storage.where, tuple(Index(t) for t in iterations), value.name)
         self.builder.branch(is_first, Block((), (start,)), Block(tuple(operations), (row,)), (out,))
         return out
 
-    def turn(self, loop: Loop, at: Mirror) -> Value:
-        """The number of the loop's turn, counted from zero."""
+    def iteration(self, loop: Loop, at: Mirror) -> Value:
+        """The number of the loop's iteration, counted from zero."""
         mirror: Mirror | None = at
         while mirror is not None and not (mirror.loop is not None and mirror.loop.loop is loop):
             mirror = mirror.parent
         assert mirror is not None and mirror.loop is not None
-        if mirror.loop.turn is None:
+        if mirror.loop.iteration is None:
             with self.into(mirror):
-                mirror.loop.turn = mirror.loop.index  # of a loop that was left early, the turns are counted
+                mirror.loop.iteration = mirror.loop.index  # of a loop that was left early, the iterations are counted
                 if loop.counted:
                     bounds = tuple(self.value(b, mirror) for b in loop.bounds or ())
-                    mirror.loop.turn = turn_number(self.builder, mirror.loop.index, bounds)
-        return mirror.loop.turn
+                    mirror.loop.iteration = iteration_number(self.builder, mirror.loop.index, bounds)
+        return mirror.loop.iteration
 
-    def turns(self, loop: Loop, at: Mirror) -> Value:
-        """How many turns a counted loop made."""
+    def trip_count(self, loop: Loop, at: Mirror) -> Value:
+        """How many iterations a counted loop made."""
         return self.builder.apply("range_length", *(self.value(b, at) for b in loop.bounds or ()))
 
     # -- adjoints of memory ------------------------------------------------------------------------------------------
@@ -926,8 +928,8 @@ def bar(value: Value) -> str:
     return f"{name}_bar" if name else ""
 
 
-def turn_number(builder: Builder, index: Value, bounds: tuple[Value, ...]) -> Value:
-    """Which turn of `range(start, stop, step)` the index belongs to."""
+def iteration_number(builder: Builder, index: Value, bounds: tuple[Value, ...]) -> Value:
+    """Which iteration of `range(start, stop, step)` the index belongs to."""
     start, _, step = bounds
     known = builder.constants.get(step)
     if known == -1:

@@ -1,4 +1,4 @@
-"""Arrays of which every turn of a loop sees its own part only need room for one part.
+"""Arrays of which every iteration of a loop sees its own part shrink to one part.
 
 kept = np.empty((n, m))                      kept = np.empty(m)
 for p in range(n):                           for p in range(n):
@@ -41,7 +41,7 @@ class _Contraction:
                 self.known_otherwise |= set(operation.uses())
 
     def needless(self, operation: Operation) -> list[int]:
-        """The first axis along which nothing is handed from turn to turn of a loop, if there is one."""
+        """The first axis along which nothing is handed from iteration to iteration of a loop, if there is one."""
         if not isinstance(operation, Alloc) or operation.fill is not None or operation.like is not None:
             return []
         accesses = self.accesses.get(operation.out, [])

@@ -1,4 +1,4 @@
-"""Arrays that a loop makes anew in every turn, and that the reverse sweep sees again, are the rows of one array.
+"""Arrays that a loop makes anew in every iteration, and that the reverse sweep sees again, are the rows of one array.
 
     for t in range(n):                          kept_a = np.empty((n, m))
         a = np.empty(m)                         for t in range(n):
@@ -7,7 +7,7 @@
     for t in range(n - 1, -1, -1):              for t in range(n - 1, -1, -1):
         a = kept_a.pop()                            a = kept_a[t]
 
-What a loop hands on from turn to turn is the row of the turn before; in the first turn, what the loop started from.
+What a loop carries is the row of the iteration before; in the first iteration, what the loop started from.
 """
 
 from __future__ import annotations

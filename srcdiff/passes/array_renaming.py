@@ -1,4 +1,4 @@
-"""Buffers that every turn of a loop fills anew are new arrays in every turn, so that the old ones stay to be read.
+"""Array renaming: a buffer that every iteration fills becomes a new array, so that the old values stay to be read.
 
 u, v = x.copy(), np.empty(n)                 u, v = x.copy(), np.empty(n)
 for t in range(steps):                       for t in range(steps):
@@ -46,7 +46,7 @@ class Buffer:
 
 
 def renew(function: Function, buffer: Buffer) -> tuple[Function, Value]:
-    """The function with a new array in every turn instead of the buffer; and that array."""
+    """The function with a new array in every iteration instead of the buffer; and that array."""
     new = Value(buffer.param.type, buffer.param.name)
 
     def renewed(operation: Operation) -> Operation:
@@ -108,7 +108,7 @@ class _Renewable:
         return 0 if definition is None else self.structure.start[definition]
 
     def is_filled(self, buffer: Buffer) -> bool:
-        """Whether a turn writes every element before it reads any."""
+        """Whether an iteration writes every element before it reads any."""
         stores: list[Store] = []
         for operation in buffer.loop.body.operations:
             if self.reads(operation, buffer.param):
@@ -127,7 +127,7 @@ class _Renewable:
         return False
 
     def surely_stored(self, operation: Operation, array: Value) -> Iterator[Store]:
-        """The stores that every turn comes to."""
+        """The stores that every iteration comes to."""
         if isinstance(operation, Store) and operation.array is array and not operation.adds:
             yield operation
         if isinstance(operation, Loop) and operation.counted:

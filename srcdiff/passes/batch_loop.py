@@ -1,4 +1,4 @@
-"""A function for each element of the leading axes of some of its arguments, as one loop of independent turns.
+"""A function for each element of the leading axes of some of its arguments, as one loop of independent iterations.
 
 def f(w, x):                                 def f(w, x):
     ...                                          value = np.empty(x.shape[0])
@@ -42,9 +42,9 @@ class Batch:
     function: Function
     loop: Loop
     whole: dict[Value, Value]
-    """What is passed for the parameters of which there is one for each turn."""
+    """What is passed for the parameters of which there is one for each iteration."""
     shared: frozenset[Value]
-    """The arrays that all turns add to."""
+    """The arrays that all iterations add to."""
 
 
 def for_each(
@@ -57,9 +57,8 @@ def for_each(
 ) -> Batch:
     """The function over the leading axes of the parameters `mapped`.
 
-    Parameters `given` are arrays that every turn adds to: they are results, not parameters, of the function that is
-    made. The results `summed` are numbers that are added up over the turns; those that are `like` a parameter have its
-    shape.
+    Parameters `given` are arrays that every iteration adds to: they become results. The results `summed` are numbers
+    that are added up over the iterations; those that are `like` a parameter have its shape.
     """
     return _Batch(function, mapped, given, summed, like, span).run()
 
@@ -85,7 +84,7 @@ class _Batch:
             if p in mapped
         }
         """The parameters that have a leading axis now."""
-        self.turn = Value(INT, "k")
+        self.iteration = Value(INT, "k")
 
     @staticmethod
     def rank(value: Value) -> int:
@@ -106,7 +105,7 @@ class _Batch:
         inits = tuple(build.const(0.0, p.scalar) for p in params)
         results = tuple(Value(p.type, p.name) for p in params)
         bounds = (build.const(0), count, build.const(1))
-        loop = Loop(self.turn, bounds, params, inits, None, Block(tuple(loop_body), sums), results, span=self.span)
+        loop = Loop(self.iteration, bounds, params, inits, None, Block(tuple(loop_body), sums), results, span=self.span)
         build.add(loop)
         added = dict(zip(self.summed, results, strict=True))
         new_yields = tuple(added.get(k) or outs.get(k) or totals[y] for k, y in enumerate(yields))
@@ -115,19 +114,19 @@ class _Batch:
         return Batch(made, loop, self.whole, frozenset(totals.values()))
 
     def like(self) -> list[tuple[Value, Value]]:
-        """The arrays that every turn adds to, with the parameter that each has the shape of."""
+        """The arrays that every iteration adds to, with the parameter that each has the shape of."""
         names = {p.name: p for p in self.function.params}
         return [(bar, names[bar.name.removesuffix("_bar")]) for bar in self.given]
 
     def new_result(self, value: Value, count: Value) -> Value:
-        """An array for what the turns give."""
+        """An array for what the iterations give."""
         if not isinstance(value.type, Array):
             assert isinstance(value.type, Scalar)
             return self.build.alloc(value.type.dtype, (count,), None, value.name)
         return self.build.alloc(value.array.dtype, (count, *self.shape(value)), None, value.name)
 
     def shape(self, value: Value) -> list[Value]:
-        """The shape of a result, which is the same for all turns."""
+        """The shape of a result, which is the same for all iterations."""
         operation = self.definition.get(value)
         if isinstance(operation, Alloc):
             if operation.like is not None:
@@ -198,10 +197,10 @@ class _Batch:
         return operations, tuple(sums)
 
     def element(self, whole: Value, name: str) -> Value:
-        """What a turn has of an array."""
+        """What an iteration has of an array."""
         if whole.array.rank == 1:
-            return self.build.load(whole, (self.turn,), name)
-        return self.build.view(whole, (Index(self.turn), *[_ALL] * (whole.array.rank - 1)), name)
+            return self.build.load(whole, (self.iteration,), name)
+        return self.build.view(whole, (Index(self.iteration), *[_ALL] * (whole.array.rank - 1)), name)
 
     def written_at_once(self, outs: dict[int, Value]) -> dict[Value, Value]:
         """New arrays that are results: what each is a part of."""
@@ -214,7 +213,7 @@ class _Batch:
         return found
 
     def place(self, operation: Alloc, whole: Value, known: dict[Value, Value]) -> None:
-        """A new array is the part of a result that belongs to the turn."""
+        """A new array is the part of a result that belongs to the iteration."""
         part = self.element(whole, operation.out.name)
         known[operation.out] = part
         if operation.fill is not None:
@@ -223,7 +222,7 @@ class _Batch:
 
     def put(self, value: Value, out: Value) -> None:
         if not isinstance(value.type, Array):
-            self.build.store(out, (self.turn,), value)
+            self.build.store(out, (self.iteration,), value)
             return
         part = self.element(out, value.name)
         self.build.each_element(part, lambda at: self.build.store(part, at, self.build.load(value, at)))

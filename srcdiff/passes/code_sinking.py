@@ -7,7 +7,8 @@
         y = 2.0 * x                         y = 2.0 * x
 
 Where the branch is not taken, the derivative of `s` is not asked for. Left outside, it would be multiplied by zero, and
-at x = 0 zero times infinity is NaN. The branch may be in a loop, as those of `np.where` are: then no turn may take it.
+at x = 0 zero times infinity is NaN. The branch may be in a loop, as those of `np.where` are: then perhaps
+no iteration takes it.
 """
 
 from __future__ import annotations

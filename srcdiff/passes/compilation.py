@@ -13,7 +13,7 @@ from srcdiff.frontend.nested_derivatives import Reading
 from srcdiff.ir.nodes import Function, Loop, Program, Value
 from srcdiff.passes.manager import State
 from srcdiff.passes.reverse_mode import Reversal
-from srcdiff.passes.workspace_parameters import Room
+from srcdiff.passes.workspace_parameters import WorkspaceBuffer
 from srcdiff.signature.descriptions import Description
 
 
@@ -36,7 +36,7 @@ class Request:
     """The derivative of the function, or the function with its rule, that is meant instead of what is written there."""
     directions: int = 1
     """How many tangents of each argument `forward` takes."""
-    rooms: bool = False
+    workspace: bool = False
     """Whether it takes memory from the caller, and gives it back."""
     batch: tuple[str, ...] = ()
     """The arguments over whose leading axes it is called, if it is called for a batch at once."""
@@ -56,7 +56,7 @@ class Compilation(State):
     """Whether the derivative is written into another function."""
     further: dict[str, Abstract] = field(default_factory=dict)
     """The parameters after those of the function: tangents of arguments, or adjoints of results."""
-    rooms: tuple[Room, ...] = ()
+    workspace: tuple[WorkspaceBuffer, ...] = ()
     backend: str = ""
     """The name of the backend that the text is for; none of a derivative that is written into another function."""
     kernels: tuple[Function, ...] = ()

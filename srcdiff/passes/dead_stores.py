@@ -204,7 +204,7 @@ class _Tidy:
         return structure.start[later] > structure.start[store]
 
     def separated(self, loop: Loop, a: Load | Store, b: Load | Store) -> bool:
-        """Whether different turns of the loop touch different elements."""
+        """Whether different iterations of the loop touch different elements."""
         return any(
             self.distance(p, loop) is not None and self.distance(p, loop) == self.distance(q, loop)
             for p, q in zip(a.indices, b.indices, strict=True)
@@ -260,11 +260,11 @@ class _Tidy:
         instead[array] = replace(array, fill=None)
 
     def touching(self, array: Value) -> list[Operation] | None:
-        """The operations that read or write the array, in order; None if it has other names, but in later turns."""
+        """The operations that read or write the array, in order; None if it has other names in the same iteration."""
         return None if array in self.shared else self.touched.get(array, [])
 
     def is_handed_on(self, name: Value, array: Value) -> bool:
-        """Whether a name is what a loop hands on, of what a turn makes."""
+        """Whether a name is what a loop hands on, of what an iteration makes."""
         loop = self.structure.owner.get(self.structure.home.get(array, self.structure.top))
         return isinstance(loop, Loop) and (name in loop.params or name in loop.outs)
 

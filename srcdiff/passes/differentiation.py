@@ -19,7 +19,7 @@ from srcdiff.passes.product_loops import products_as_loops
 from srcdiff.passes.requested import are_lengths, chosen, leaves, output_of, outputs_with_written, with_lists_cut
 from srcdiff.passes.reverse_mode import Reversal, copied_first, protect_arguments, with_new_results
 from srcdiff.passes.tangent import tangent_of, tangents_of_callees
-from srcdiff.passes.workspace_parameters import with_rooms
+from srcdiff.passes.workspace_parameters import with_workspace
 
 
 def start_gradient(state: Compilation) -> None:
@@ -95,9 +95,9 @@ def check_rules(state: Compilation) -> None:
 
 
 def take_workspace(state: Compilation) -> None:
-    if state.request.rooms:
+    if state.request.workspace:
         gradients = sum(len(chosen(state, name)) for name in state.request.wrt)
-        state.main, state.rooms = with_rooms(state.main, gradients)
+        state.main, state.workspace = with_workspace(state.main, gradients)
 
 
 def batch_loop(state: Compilation) -> None:

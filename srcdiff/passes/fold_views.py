@@ -42,8 +42,8 @@ from srcdiff.ir.types import Array
 Indices = tuple[Value, ...]
 
 
-def index_instead_of_turning(function: Function) -> Function:
-    """The function with elements and parts of turned and reshaped arrays taken from where these come from."""
+def fold_views(function: Function) -> Function:
+    """The function with elements and parts of transposed and reshaped arrays taken from where these come from."""
     return replace(function, body=_Turned().block(_Reshaped().block(function.body)))
 
 
@@ -208,7 +208,7 @@ def _always(value: Value) -> Callable[[Indices], Value]:
 
 class _Turned:
     def __init__(self) -> None:
-        self.turned: dict[Value, tuple[Value, tuple[int, ...]]] = {}
+        self.transposed: dict[Value, tuple[Value, tuple[int, ...]]] = {}
         """Turned arrays: what they come from, and which of its axes each axis is."""
 
     def block(self, block: Block) -> Block:
@@ -220,17 +220,17 @@ class _Turned:
     def operation(self, operation: Operation, into: list[Operation]) -> None:
         match operation:
             case Transpose(out=out, array=array, axes=axes):
-                base, below = self.turned.get(array, (array, tuple(range(len(axes)))))
-                self.turned[out] = base, tuple(below[k] for k in axes)
+                base, below = self.transposed.get(array, (array, tuple(range(len(axes)))))
+                self.transposed[out] = base, tuple(below[k] for k in axes)
                 into.append(operation)
-            case Load(array=array, indices=indices) | Store(array=array, indices=indices) if array in self.turned:
-                base, axes = self.turned[array]
+            case Load(array=array, indices=indices) | Store(array=array, indices=indices) if array in self.transposed:
+                base, axes = self.transposed[array]
                 places = dict(zip(axes, indices, strict=True))
                 into.append(replace(operation, array=base, indices=tuple(places[k] for k in range(len(axes)))))
-            case Dim(array=array, axis=axis) if array in self.turned:
-                base, axes = self.turned[array]
+            case Dim(array=array, axis=axis) if array in self.transposed:
+                base, axes = self.transposed[array]
                 into.append(replace(operation, array=base, axis=axes[axis]))
-            case View(array=array, items=items) if array in self.turned and not any(
+            case View(array=array, items=items) if array in self.transposed and not any(
                 isinstance(i, NewAxis) for i in items
             ):
                 self.view(operation, into)
@@ -238,7 +238,7 @@ class _Turned:
                 into.append(operation)
 
     def view(self, operation: View, into: list[Operation]) -> None:
-        base, axes = self.turned[operation.array]
+        base, axes = self.transposed[operation.array]
         items: dict[int, Item] = {k: Slice(None, None, None) for k in range(len(axes))}
         items |= dict(zip(axes, operation.items, strict=False))
         left = [k for k, item in zip(axes, (items[k] for k in axes), strict=True) if not isinstance(item, Index)]
@@ -249,5 +249,5 @@ class _Turned:
         straight = Value(Array(operation.out.array.dtype, len(left)), operation.out.name)
         into.append(replace(operation, out=straight, array=base, items=given))
         order = tuple(sorted(left).index(k) for k in left)
-        self.turned[operation.out] = straight, order
+        self.transposed[operation.out] = straight, order
         into.append(Transpose(operation.out, straight, order, span=operation.span))

@@ -40,7 +40,7 @@ from srcdiff.ir.nodes import (
 )
 from srcdiff.ir.types import INT, Array, Scalar, Stack
 from srcdiff.ir.words import words_for
-from srcdiff.passes.adjoint import Storage, turn_number
+from srcdiff.passes.adjoint import Storage, iteration_number
 from srcdiff.passes.array_expansion import early_shape, write_rows
 
 
@@ -58,11 +58,11 @@ class Keeper:
         self.before: dict[Operation, list[Operation]] = {}
         self.kept_in: dict[Block, list[Value]] = {}
         self.rows: dict[Value, Storage | None] = {}
-        """Arrays that the loops make anew in every turn, with the array they are rows of, if they can be."""
+        """Arrays that the loops make anew in every iteration, with the array they are rows of, if they can be."""
 
     def run(self) -> Block:
         for value in sorted(self.plan.kept, key=self.comes_out_of_loop):
-            self.make_room(value)
+            self.make_storage(value)
         block, _ = self.block(self.structure.top, inside_loop=False)
         return block
 
@@ -72,7 +72,7 @@ class Keeper:
         definition = self.structure.definition.get(value)
         return isinstance(definition, Loop) and value in definition.outs
 
-    def make_room(self, value: Value) -> None:
+    def make_storage(self, value: Value) -> None:
         home = self.structure.home[value]
         loops = self.structure.loops_around(home)
         storage = self.among_rows(value) if loops and isinstance(value.type, Array) else None
@@ -84,7 +84,7 @@ class Keeper:
             self.storage[value] = storage
 
     def among_rows(self, value: Value) -> Storage | None:
-        """Where an array stands that needs no keeping: it, or what the turn before made, is a row."""
+        """Where an array stands that needs no keeping: it, or what the iteration before made, is a row."""
         handed = handed_on(value, self.structure)
         if handed is None:
             return self.row(value)
@@ -96,7 +96,7 @@ class Keeper:
         is_at_hand = self.structure.home.get(start, self.structure.top) is self.structure.top
         if not is_at_hand and start not in self.plan.decisions:
             self.plan = replace(self.plan, decisions={**self.plan.decisions, start: Decision("keep")})
-            self.make_room(start)
+            self.make_storage(start)
         return replace(storage, start=start)
 
     def row(self, value: Value) -> Storage | None:
@@ -110,11 +110,11 @@ class Keeper:
         into = self.before.setdefault(statement, [])
         length, limit = len(into), self.structure.start[statement]
         loops = self.structure.loops_around(home)
-        turns = self.sizes(loops, statement, into)
-        shape = turns and early_shape(
+        trip_counts = self.sizes(loops, statement, into)
+        shape = trip_counts and early_shape(
             value, self.lengths, self.naturals(limit), lambda v: self.early(v, limit), self.builder
         )
-        if not turns or not shape:
+        if not trip_counts or not shape:
             del into[length:]
             return None
         definition = self.structure.definition[value]
@@ -122,8 +122,8 @@ class Keeper:
         known = None if fill is None else self.structure.constants.get(fill)
         if fill is not None:
             fill = None if known is None else self.builder.const(known, fill.scalar)
-        rows = Value(Array(value.array.dtype, len(turns) + len(shape)), self.name(value))
-        into.append(Alloc(rows, (*turns, *shape), fill, keeps=self.place(value, loops)))
+        rows = Value(Array(value.array.dtype, len(trip_counts) + len(shape)), self.name(value))
+        into.append(Alloc(rows, (*trip_counts, *shape), fill, keeps=self.place(value, loops)))
         return Storage(rows, tuple(loops))
 
     def naturals(self, limit: int) -> set[Value]:
@@ -159,7 +159,7 @@ class Keeper:
         return loops[-1].span if definition is None else definition.span
 
     def sizes(self, loops: list[Loop], statement: Operation, into: list[Operation]) -> list[Value] | None:
-        """The numbers of turns, computed before the outermost loop; None if they are not known there."""
+        """The numbers of iterations, computed before the outermost loop; None if they are not known there."""
         limit = self.structure.start[statement]
         found: list[Value] = []
         self.builder.operations = into
@@ -172,7 +172,7 @@ class Keeper:
             if any(b is None for b in bounds) or self.structure.constants.get(loop.bounds[2]) is None:
                 del into[length:]
                 return None
-            found.append(self.turns_of(*(b for b in bounds if b is not None)))
+            found.append(self.iterations_of(*(b for b in bounds if b is not None)))
         return found
 
     def early(self, value: Value, limit: int) -> Value | None:
@@ -197,7 +197,7 @@ class Keeper:
             return self.builder.dim(known[0], definition.axis)
         return self.builder.apply(definition.primitive, *known)
 
-    def turns_of(self, start: Value, stop: Value, step: Value) -> Value:
+    def iterations_of(self, start: Value, stop: Value, step: Value) -> Value:
         known = self.builder.constants
         if known.get(start) == 0 and known.get(step) == 1 and self.never_negative(stop):
             return stop
@@ -241,8 +241,8 @@ class Keeper:
         for value in operation.defines():
             storage = self.rows.get(value)
             if storage is not None and storage.loops is not None:
-                turns = tuple(Index(self.turn(loop)) for loop in storage.loops)
-                rows[value] = View(value, storage.where, turns, span=operation.span)
+                iterations = tuple(Index(self.iteration(loop)) for loop in storage.loops)
+                rows[value] = View(value, storage.where, iterations, span=operation.span)
         if rows:
             write_rows(operation, rows, self.builder)
         else:
@@ -254,12 +254,12 @@ class Keeper:
             into.append(Push(storage.where, value))
             return
         self.builder.operations = into
-        indices = tuple(self.turn(loop) for loop in storage.loops)
+        indices = tuple(self.iteration(loop) for loop in storage.loops)
         into.append(Store(storage.where, indices, value))
 
-    def turn(self, loop: Loop) -> Value:
+    def iteration(self, loop: Loop) -> Value:
         assert loop.index is not None and loop.bounds is not None
-        return turn_number(self.builder, loop.index, loop.bounds)
+        return iteration_number(self.builder, loop.index, loop.bounds)
 
     def operation(self, operation: Operation, inside_loop: bool) -> tuple[Operation, list[tuple[Value, Value]]]:
         if isinstance(operation, If):

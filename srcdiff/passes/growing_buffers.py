@@ -42,7 +42,7 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.types import BOOL, INT
-from srcdiff.passes.adjoint import turn_number
+from srcdiff.passes.adjoint import iteration_number
 
 _START = 2**20
 """How many numbers such an array has memory for at first, if there may be so many: what is not used costs nothing."""
@@ -153,7 +153,7 @@ class _Lowering:
         known = build.constants.get(total)
         rows = few if known is not None and known > _START else self.smaller(total, few)
         self.total[operation.out], self.few[operation.out] = total, few
-        self.others[operation.out] = tuple(others) if operation.room is None else None
+        self.others[operation.out] = tuple(others) if operation.workspace is None else None
         build.add(replace(operation, shape=(rows, *others)))
 
     def renewed(self, arrays: Sequence[Value]) -> list[Value]:
@@ -183,7 +183,7 @@ class _Lowering:
     def grow(self, arrays: Sequence[Value], loop: Loop) -> None:
         for array in arrays:
             assert loop.index is not None and loop.bounds is not None
-            self.grow_to(array, turn_number(self.builder, loop.index, loop.bounds))
+            self.grow_to(array, iteration_number(self.builder, loop.index, loop.bounds))
 
     def grow_to(self, array: Value, position: Value) -> None:
         grown = Value(array.type, array.name)
@@ -220,14 +220,14 @@ class _Lowering:
     def chunk(self, loop: Loop, arrays: list[Value]) -> tuple[Value, ...]:
         """The loop, which also counts its iterations and says whether it was left; arrays grow inside it."""
         build = self.builder
-        (turns,), left, following = _counting(), Value(BOOL, "left"), list[Value]()
+        (iterations,), left, following = _counting(), Value(BOOL, "left"), list[Value]()
         *inits, left_before = loop.inits
         given = (*inits, *(self.now[a] for a in arrays), left_before)
-        params = (turns, *loop.params, *self.renewed(arrays), left)
-        body = self.block(loop.body, arrays, lambda: following.append(build.apply("add", turns, build.const(1))))
+        params = (iterations, *loop.params, *self.renewed(arrays), left)
+        body = self.block(loop.body, arrays, lambda: following.append(build.apply("add", iterations, build.const(1))))
         *handed, leaves = body.yields[: len(loop.params) + 1]
         yields = (*following, *handed, *body.yields[len(loop.params) + 1 :], leaves, leaves)
-        outs = tuple(Value(p.type, p.name) for p in (turns, *loop.params))
+        outs = tuple(Value(p.type, p.name) for p in (iterations, *loop.params))
         outs = (*outs, *self.renewed(arrays), Value(BOOL, "left"))
         done = Block(body.operations, yields)
         build.add(replace(loop, params=params, inits=given, body=done, outs=outs, count=None))

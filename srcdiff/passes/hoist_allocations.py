@@ -1,4 +1,4 @@
-"""Arrays that every turn of a loop makes and leaves behind are made once, before the loop.
+"""Arrays that every iteration of a loop makes and leaves behind are made once, before the loop.
 
 for t in range(n):                           t_bar, other = np.empty(m), np.empty(m)
     t_bar = np.empty(m)                      for t in range(n):
@@ -8,7 +8,7 @@ for t in range(n):                           t_bar, other = np.empty(m), np.empt
         x_bar[i] = t_bar[i] * y_bar[i]           y_bar, other = other, y_bar
     y_bar = x_bar
 
-What a turn hands on in place of what it got, and nobody sees again, changes places with it.
+What an iteration hands on in place of what it got, and nobody sees again, changes places with it.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ class _Scratch:
         return self.function
 
     def arrays(self, loop: Loop) -> Iterator[tuple[Alloc, int | None]]:
-        """New arrays of a turn that can be made before the loop; those that are handed on, with where."""
+        """New arrays of an iteration that can be made before the loop; those that are handed on, with where."""
         taken: set[int] = set()
         for operation in loop.body.operations:
-            if not isinstance(operation, Alloc) or not operation.out.array.rank or operation.room is not None:
+            if not isinstance(operation, Alloc) or not operation.out.array.rank or operation.workspace is not None:
                 continue
             if self.shape(operation, loop) is None:
                 continue
@@ -70,7 +70,7 @@ class _Scratch:
                     yield operation, slot
 
     def changes_places(self, made: Alloc, loop: Loop, slot: int) -> bool:
-        """Whether what a turn got can be what the next one makes: it is as large, and nobody sees it again."""
+        """Whether what an iteration got can be what the next one makes: it is as large, and nobody sees it again."""
         param = loop.params[slot]
         same = all(self.lengths.of(param, k) == self.lengths.of(made.out, k) for k in range(param.array.rank))
         others = [v for v in loop.body.yields if v is not made.out and v in self.sites]

@@ -1,4 +1,4 @@
-"""Integers that count the turns of a loop: those in step are one, and along a `for` they follow from its counter.
+"""Integers that count the iterations of a loop: those in step are one, and along a `for` they follow from its counter.
 
 size = top = 0                               size = 0
 for i in range(n):                           for i in range(n):

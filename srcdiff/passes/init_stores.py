@@ -1,4 +1,4 @@
-"""Buffers of sums that every turn of a loop leaves full of zeros are not filled with them, where the next turn writes.
+"""Sums start by assignment: a buffer is not filled with zeros where the next iteration writes anyway.
 
 for t in range(steps):                       for t in range(steps):
     for i in range(2, n - 2):                    a[1] = a[n - 2] = 0.0
@@ -8,9 +8,9 @@ for t in range(steps):                       for t in range(steps):
         b[i] = 0.0
     a, b = b, a                                  a, b = b, a
 
-What a turn finds is zero, if it was at first and each turn puts zeros into what it hands on. So the first sum in an
-element is an assignment; and zeros that the next turn writes over are not needed. The few elements that it does not
-assign get their zeros in front of it. Adjoints of swapped buffers are such sums.
+An iteration finds zeros in a buffer that was zero at first, if each iteration leaves zeros in what it passes on. So the
+first addition to an element can be an assignment, and zeros that the next iteration overwrites are not needed. The few
+elements that it does not assign get their zeros in front of it. Adjoints of swapped buffers are such sums.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from srcdiff.analyses.access_relations import Affine, affine, never_meets, reaches, turns_are_apart
+from srcdiff.analyses.access_relations import Affine, affine, iterations_are_apart, never_meets, reaches
 from srcdiff.analyses.dependence import dependence_of
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
@@ -79,10 +79,10 @@ class _Zeros:
         operations[place] = self.assigning(loop, slot, *first)
         return replace(self.function, body=changed(self.function.body, operations=tuple(operations)))
 
-    # -- what a turn finds -------------------------------------------------------------------------------------------
+    # -- what an iteration finds ---------------------------------------------------------------------------------------
 
     def is_empty(self, first: Store, loop: Loop, k: int) -> bool:
-        """Whether there are nothing but zeros where a turn first stores into this parameter."""
+        """Whether there are nothing but zeros where an iteration first stores into this parameter."""
         taken, handed = loop.params[k], loop.body.yields[k]
         if not self.starts_empty(loop.inits[k], loop) or not self.is_known_by_one_name(taken, loop):
             return False
@@ -102,7 +102,7 @@ class _Zeros:
         return not any(self.writes(inner, array) for o in before for inner in self.inside(o))
 
     def is_known_by_one_name(self, array: Value, loop: Loop) -> bool:
-        """Whether a turn has no other reference to the memory of a parameter."""
+        """Whether an iteration has no other reference to the memory of a parameter."""
         memory, own = self.dependence.memory(array), {v for o in walk(loop.body) for v in o.defines()}
         used = self.dependence.effects(loop.body.operations).uses | set(loop.body.yields) | set(loop.params)
         others = [v for v in used - own if v is not array and self.sites.get(v, frozenset()) & memory]
@@ -131,7 +131,7 @@ class _Zeros:
         return any(self.may_be(v, array) for v in used)
 
     def emptying(self, loop: Loop, array: Value) -> list[Operation]:
-        """The operations at the end of a turn that write nothing but zeros into the array."""
+        """The operations at the end of an iteration that write nothing but zeros into the array."""
         found: list[Operation] = []
         for operation in reversed(loop.body.operations):
             stores = [o for o in self.inside(operation) if self.writes(o, array)]
@@ -145,7 +145,7 @@ class _Zeros:
         return not store.adds and self.constants.get(store.value) == 0.0
 
     def surely_stored(self, operation: Operation, array: Value) -> Iterator[Store]:
-        """The stores that every turn comes to."""
+        """The stores that every iteration comes to."""
         if isinstance(operation, Store) and operation.array is array:
             yield operation
         if isinstance(operation, Loop) and operation.counted:
@@ -155,7 +155,7 @@ class _Zeros:
     # -- what it does with it ----------------------------------------------------------------------------------------
 
     def first_sum(self, loop: Loop, array: Value) -> tuple[Loop, Store] | None:
-        """The loop that is the first to touch the array, if it adds to an element in every turn, and to each once."""
+        """The loop that touches the array first, if every iteration adds to an element, and to each element once."""
         for operation in loop.body.operations:
             touching = [o for o in self.inside(operation) if self.touches(o, array)]
             if not touching:
@@ -167,7 +167,11 @@ class _Zeros:
                 return None
             around = self.structure.loops_around(self.structure.block_of[first])
             inner = around[around.index(loop) + 1 :]
-            return (operation, first) if all(turns_are_apart(x, first, first, self.structure) for x in inner) else None
+            return (
+                (operation, first)
+                if all(iterations_are_apart(x, first, first, self.structure) for x in inner)
+                else None
+            )
         return None
 
     def assigning(self, loop: Loop, k: int, first: Loop, store: Store) -> Loop:
@@ -188,7 +192,7 @@ class _Zeros:
         return replace(loop, body=Block(tuple(builder.operations), loop.body.yields))
 
     def needless(self, loop: Loop, array: Value) -> dict[Operation, _Range]:
-        """The stores in loops that put zeros into elements which nobody reads in the rest of the turn."""
+        """The stores in loops that put zeros into elements which nobody reads in the rest of the iteration."""
         found: dict[Operation, _Range] = {}
         for operation in self.emptying(loop, array):
             stores = list(self.surely_stored(operation, array))
@@ -199,7 +203,7 @@ class _Zeros:
         return found
 
     def is_used_behind(self, loop: Loop, k: int) -> bool:
-        """Whether somebody may look for the zeros after the last turn."""
+        """Whether somebody may look for the zeros after the last iteration."""
         end = self.structure.end[loop]
         behind = set(self.function.body.yields)
         for operation in self.function.body.operations:
@@ -208,7 +212,7 @@ class _Zeros:
         return any(self.may_be(v, loop.outs[k]) for v in behind)
 
     def is_read_behind(self, store: Store, emptying: Loop, loop: Loop) -> bool:
-        """Whether the rest of the turn may read an element that has been emptied."""
+        """Whether the rest of the iteration may read an element that has been emptied."""
         behind = [o for o in loop.body.operations if self.structure.start[o] >= self.structure.start[emptying]]
         for operation in (inner for o in behind for inner in self.inside(o)):
             if not self.touches(operation, store.array) or (isinstance(operation, Store) and not operation.adds):

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from srcdiff.analyses.decisions import Decisions
-from srcdiff.analyses.dependence import Effects, Turns, dependence_of
+from srcdiff.analyses.dependence import Dependence, Effects, dependence_of
 from srcdiff.analyses.symbolic_shapes import Pair
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
@@ -50,7 +50,7 @@ def fuse(function: Function, decisions: Decisions | None = None) -> Function:
 
 
 def straighten(function: Function) -> Function:
-    """Loops that run backwards run forwards, where the order of their turns does not matter."""
+    """Loops that run backwards run forwards, where the order of their iterations does not matter."""
     return changed(function, body=_Straighten(function).block(function.body))
 
 
@@ -105,7 +105,7 @@ class Between:
 
 class _Fuse:
     def __init__(self, function: Function, decisions: Decisions) -> None:
-        self.dependence = Turns(function, changing=True)
+        self.dependence = Dependence(function, changing=True)
         self.lengths = self.dependence.lengths
         self.definition = self.dependence.definition
         self.decisions = decisions
@@ -277,7 +277,7 @@ class _Fuse:
         return not a.touched.isdisjoint(b.touched) and self.recurs_once(first) == self.recurs_once(second)
 
     def in_step(self, first: Loop, second: Loop, a: Effects, b: Effects) -> bool:
-        """Whether a turn of the second touches only elements that the first is done with by then."""
+        """Whether an iteration of the second touches only elements that the first is done with by then."""
         for site in (a.touched & b.writes) | (a.writes & b.touched):
             if site in a.reads or site in b.reads:
                 return False
@@ -293,7 +293,7 @@ class _Fuse:
         return True
 
     def not_later(self, x: Load | Store, first: Loop, y: Load | Store, second: Loop) -> bool:
-        """Whether the turn of the first loop that touches an element is none after that of the second."""
+        """Whether the iteration of the first loop that touches an element is none after that of the second."""
         if x.array is not y.array:
             return False
         forward = self.dependence.step(first) == 1

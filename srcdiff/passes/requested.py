@@ -241,10 +241,10 @@ def _beside(x: Abstract, values: Iterator[Value], name: str) -> Abstract:
 def result_template(state: Compilation) -> str:
     """A template of the returned expression: `{0}` and so on are the function's results in order."""
     asked_for = _template_of_request(state)
-    if not state.request.rooms:
+    if not state.request.workspace:
         return asked_for
     count = len(state.main.body.yields)
-    memory = "".join(f"{{{k}}}, " for k in range(count - len(state.rooms), count))
+    memory = "".join(f"{{{k}}}, " for k in range(count - len(state.workspace), count))
     return f"({asked_for}), ({memory.strip()})"
 
 

@@ -138,7 +138,7 @@ class _Registers:
     # -- which elements ----------------------------------------------------------------------------------------------
 
     def elements(self, loop: Loop) -> list[_Element]:
-        """Elements that are the same in every turn, as the loop's own statements touch them."""
+        """Elements that are the same in every iteration, as the loop's own statements touch them."""
         found: dict[Key, _Element] = {}
         for operation in loop.body.operations:
             if isinstance(operation, Load | Store):
@@ -152,7 +152,7 @@ class _Registers:
         return element_name(array.name, places) or array.name
 
     def outside(self, value: Value, loop: Loop) -> bool:
-        """Whether a value is the same in every turn, and can be had before the loop."""
+        """Whether a value is the same in every iteration, and can be had before the loop."""
         home = self.structure.home.get(value, self.structure.top)
         if value in self.structure.constants or loop not in self.structure.loops_around(home):
             return True

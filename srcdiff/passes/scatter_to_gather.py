@@ -1,4 +1,4 @@
-"""Each element collects what it gets, instead of each turn handing it out.
+"""Each element collects what it gets, instead of each iteration handing it out.
 
 for i in range(1, n - 1):                    for i in range(2, n - 2):
     a[i - 1] += p[i]                             a[i] += p[i + 1] + q[i - 1]
@@ -7,7 +7,7 @@ for i in range(1, n - 1):                    for i in range(2, n - 2):
                                              for i in range(max(1, n - 3), n - 1):
                                                  a[i + 1] += q[i]
 
-A loop that adds to neighbours has no use for vector instructions: each turn changes what the next one adds to. The
+A loop that adds to neighbours has no use for vector instructions: each iteration changes what the next one adds to. The
 reverse of a stencil is such a loop. What is added is computed once for each neighbour, which must be cheap; elements at
 both ends, which do not get something from every neighbour, are added to as before. Several rows of one array are added
 to in a loop each, for the same reason.
@@ -49,7 +49,7 @@ def gather(function: Function) -> Function:
 
 @dataclass(eq=False, slots=True)
 class _Share:
-    """What a turn adds to one neighbour: its distance, and the operations that compute the amount."""
+    """What an iteration adds to one neighbour: its distance, and the operations that compute the amount."""
 
     store: Store
     distance: int
@@ -58,7 +58,7 @@ class _Share:
 
 @dataclass(eq=False, slots=True)
 class _Group:
-    """All that a turn adds to the elements of one row."""
+    """All that an iteration adds to the elements of one row."""
 
     array: Value
     axis: int
@@ -128,7 +128,7 @@ class _Gather:
         return self.structure.home.get(value, self.structure.top) is loop.body
 
     def varies(self, value: Value, loop: Loop) -> bool:
-        """Whether a value of a turn may be another one in the next."""
+        """Whether a value of an iteration may be another one in the next."""
         if not self.inside(value, loop) or value in self.constants:
             return False
         operation = self.definition.get(value)
@@ -175,7 +175,7 @@ class _Gather:
         return sum(isinstance(o, Apply) for s in group.shares for o in s.operations) <= most
 
     def needed(self, values: Iterable[Value], loop: Loop) -> list[Operation] | None:
-        """The operations of a turn that compute the values, in order; None if there are others than plain ones."""
+        """The operations of an iteration that compute the values, in order; None if some are not plain."""
         found: set[Operation] = set()
         work = list(values)
         while work:
@@ -225,7 +225,7 @@ class _Gather:
         self.loop(loop, counter, start, stop, operations, builder)
 
     def ends(self, loop: Loop, group: _Group, builder: Builder) -> None:
-        """The first and the last turns, for the elements that the middle leaves out."""
+        """The first and the last iterations, for the elements that the middle leaves out."""
         assert loop.bounds is not None
         start, stop, _ = loop.bounds
         width = group.high - group.low
@@ -256,7 +256,7 @@ class _Gather:
         is_late: bool,
         builder: Builder,
     ) -> None:
-        """What a turn near the end adds to one neighbour, if the middle has not done so."""
+        """What an iteration near the end adds to one neighbour, if the middle has not done so."""
 
         def add() -> None:
             known = self.computed(share, loop, counter, builder)
@@ -273,7 +273,7 @@ class _Gather:
         builder.branch(condition, Block(tuple(operations)), Block(), ())
 
     def computed(self, share: _Share, loop: Loop, counter: Value, builder: Builder) -> Substitution:
-        """Compute what a turn adds, and where, for a counter; gives what stands for the values of the turn."""
+        """Compute what an iteration adds, and where, for a counter; gives a substitution for its values."""
         known: dict[Value, Value] = {}
         if loop.index is not None:
             known[loop.index] = counter

@@ -199,7 +199,7 @@ class _Forward:
         return all(isinstance(k, int) for k in known) and length_of_range(*known) == 1  # type: ignore[arg-type]
 
     def once(self, loop: Loop, into: list[Operation]) -> None:
-        """A loop of one turn is that turn."""
+        """A loop of one iteration is that iteration."""
         assert loop.bounds is not None
         if loop.index is not None:
             self.known[loop.index] = loop.bounds[0]

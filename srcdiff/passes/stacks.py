@@ -16,12 +16,12 @@ from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Block, Custom, Function, Grow, If, Load, Loop, NewStack, Operation, Pop, Push, Value, walk
 from srcdiff.ir.types import INT, Scalar, Stack
 
-_ROOM = 64  # for how many numbers a stack has room when it starts
+_CAPACITY = 64  # how many numbers a stack can hold when it starts
 
 
-def stacks_as_arrays(function: Function, room: int = _ROOM) -> Function:
+def stacks_as_arrays(function: Function, capacity: int = _CAPACITY) -> Function:
     """With stacks that start as arrays of so many numbers."""
-    lowering = _Lowering(room)
+    lowering = _Lowering(capacity)
     return replace(function, body=lowering.block(function.body, ()))
 
 
@@ -30,8 +30,8 @@ def _is_of_numbers(value: Value) -> bool:
 
 
 class _Lowering:
-    def __init__(self, room: int) -> None:
-        self.builder, self.room = Builder(), room
+    def __init__(self, capacity: int) -> None:
+        self.builder, self.capacity = Builder(), capacity
         self.now: dict[Value, tuple[Value, Value]] = {}
         """For each stack the array and the number of elements, at the place that is being written."""
 
@@ -57,7 +57,7 @@ class _Lowering:
             case NewStack() if _is_of_numbers(operation.out):
                 assert isinstance(operation.out.type, Stack)
                 dtype = operation.out.type.element.dtype
-                array = build.alloc(dtype, (build.const(self.room),), None, operation.out.name)
+                array = build.alloc(dtype, (build.const(self.capacity),), None, operation.out.name)
                 self.now[operation.out] = (array, build.const(0))
             case Push() if operation.stack in self.now:
                 array, top = self.now[operation.stack]

@@ -1,8 +1,8 @@
 """Memory from the caller: what a function would allocate once is taken from outside where it fits, and returned.
 
-def f_grad(x):                               def f_grad(x, x_bar_room, kept_room):
-    kept = np.empty(n)            =>             kept = fitting(kept_room, (n,))
-    x_bar = np.zeros_like(x)                     x_bar = fitting(x_bar_room, x.shape)
+def f_grad(x):                               def f_grad(x, x_bar_buffer, kept_buffer):
+    kept = np.empty(n)            =>             kept = fitting(kept_buffer, (n,))
+    x_bar = np.zeros_like(x)                     x_bar = fitting(x_bar_buffer, x.shape)
     ...                                          x_bar[...] = 0.0
     return x_bar                                 ...
                                                  return x_bar, (x_bar, kept)
@@ -23,7 +23,7 @@ from srcdiff.ir.types import Array, Scalar, Stack
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class WorkspaceBuffer:
     """Memory that a function takes from its caller: an array of this dtype with so many axes."""
 
     dtype: str
@@ -36,8 +36,8 @@ class Room:
     """The place of the value that is kept there for the reverse sweep, if that is what it is for."""
 
 
-def with_rooms(function: Function, gradients: int) -> tuple[Function, tuple[Room, ...]]:
-    """The function with a room for each array among its last results, the gradients, and for what it needs besides.
+def with_workspace(function: Function, gradients: int) -> tuple[Function, tuple[WorkspaceBuffer, ...]]:
+    """The function with a buffer for each array among its last results, the gradients, and for what it needs besides.
 
     Other results are new arrays: what the caller has been given is not written again.
     """
@@ -48,11 +48,11 @@ def with_rooms(function: Function, gradients: int) -> tuple[Function, tuple[Room
     operations: list[Operation] = []
     taken: dict[Value, tuple[Value, Operation]] = {}
     for operation in function.body.operations:
-        room = _room_for(operation, returned)
-        if room is not None:
+        buffer = _buffer_for(operation, returned)
+        if buffer is not None:
             assert isinstance(operation, Alloc | Copy | NewStack)
-            taken[operation.out] = room, operation
-            operation = replace(operation, room=room)
+            taken[operation.out] = buffer, operation
+            operation = replace(operation, workspace=buffer)
         operations.append(operation)
     placed: dict[int, Value] = {}
     for k, bar in enumerate(bars):
@@ -61,8 +61,8 @@ def with_rooms(function: Function, gradients: int) -> tuple[Function, tuple[Room
             if bar not in taken or bar in bars[:k]:
                 placed[k] = Value(bar.type, bar.name)
                 copy = Copy(placed[k], bar)
-                taken[placed[k]] = Value(bar.type, f"{bar.name}_room"), copy
-                operations.append(replace(copy, room=taken[placed[k]][0]))
+                taken[placed[k]] = Value(bar.type, f"{bar.name}_buffer"), copy
+                operations.append(replace(copy, workspace=taken[placed[k]][0]))
     first = list(placed.values())
     order = [*first, *(v for v in taken if v not in first)]
     params = (*function.params, *(taken[v][0] for v in order))
@@ -73,27 +73,29 @@ def with_rooms(function: Function, gradients: int) -> tuple[Function, tuple[Room
     )
 
 
-def _room_for(operation: Operation, returned: frozenset[Value]) -> Value | None:
+def _buffer_for(operation: Operation, returned: frozenset[Value]) -> Value | None:
     match operation:
         case Alloc() | Copy() if operation.out.array.rank and operation.out not in returned:
-            return Value(operation.out.type, f"{operation.out.name.strip('%') or 'array'}_room")
+            return Value(operation.out.type, f"{operation.out.name.strip('%') or 'array'}_buffer")
         case NewStack(out=Value(type=Stack(element=Scalar() as element), name=name)):
-            return Value(Array(element.dtype, 1), f"{name}_room")
+            return Value(Array(element.dtype, 1), f"{name}_buffer")
     return None
 
 
-def _described(room: Value, operation: Operation, *, is_gradient: bool) -> Room:
+def _described(buffer: Value, operation: Operation, *, is_gradient: bool) -> WorkspaceBuffer:
     keeps = operation.keeps if isinstance(operation, Alloc | NewStack) else None
     start = STACK_START if isinstance(operation, NewStack) else 0
-    return Room(room.array.dtype, room.array.rank, room.name.removesuffix("_room"), is_gradient, start, keeps)
+    return WorkspaceBuffer(
+        buffer.array.dtype, buffer.array.rank, buffer.name.removesuffix("_buffer"), is_gradient, start, keeps
+    )
 
 
 def kept_elsewhere(functions: Iterable[Function]) -> tuple[Span, ...]:
-    """The places of values that are kept, but in no room: one array for each, or in a recursive function."""
-    operations = [o for f in functions for o in walk(f.body) if isinstance(o, Alloc | NewStack) and o.room is None]
+    """The places of values that are kept, but not in the workspace: one array for each, or in a recursive function."""
+    operations = [o for f in functions for o in walk(f.body) if isinstance(o, Alloc | NewStack) and o.workspace is None]
     return tuple(o.keeps for o in operations if o.keeps is not None)
 
 
-def no_memory(rooms: Sequence[Room]) -> list[Any]:
+def no_memory(workspace: Sequence[WorkspaceBuffer]) -> list[Any]:
     """What says that there is no memory yet."""
-    return [np.empty((room.start,) * room.rank, room.dtype) for room in rooms]
+    return [np.empty((buffer.start,) * buffer.rank, buffer.dtype) for buffer in workspace]

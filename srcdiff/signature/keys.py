@@ -170,8 +170,8 @@ def _refused(name: str, span: Span | None, kind: type, dtype: np.dtype[Any] | No
         help_ = "pass its real and its imaginary part: `.real`, `.imag`"
     elif kind is np.ndarray:
         assert dtype is not None
-        said, help_ = array_of(dtype)
-        message = f"the argument `{name}` is {said}"
+        what, help_ = array_of(dtype)
+        message = f"the argument `{name}` is {what}"
     elif issubclass(kind, dict):
         message = f"the argument `{name}` is a {kind.__name__}"
         message += " with other keys than texts and integers" if kind is dict else ""

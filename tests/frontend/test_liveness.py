@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from srcdiff.frontend.liveness import read_after_turns
+from srcdiff.frontend.liveness import read_after_iterations
 
 
 def handed_on(text: str) -> list[set[str]]:
@@ -15,7 +15,7 @@ def handed_on(text: str) -> list[set[str]]:
     function = ast.parse(textwrap.dedent(text)).body[0]
     assert isinstance(function, ast.FunctionDef)
     stored = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    found = read_after_turns(function)
+    found = read_after_iterations(function)
     return [set(found[loop]) & stored for loop in sorted(found, key=lambda loop: loop.lineno)]
 
 

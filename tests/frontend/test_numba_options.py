@@ -282,7 +282,7 @@ def other_array(x):
 )
 def test_what_is_not_followed_is_refused_with_the_line(function, reason):
     argument = np.float32(1.5) if function is other_array else 1.5
-    with pytest.raises(srcdiff.DifferentiationError, match=rf"SD307.*{reason}(?s:.)*test_told.py"):
+    with pytest.raises(srcdiff.DifferentiationError, match=rf"SD307.*{reason}(?s:.)*test_numba_options.py"):
         srcdiff.grad(function, backend="python")(argument)
     with pytest.raises(srcdiff.DifferentiationError, match=f"SD307.*{reason}"):
         srcdiff.grad(lambda x: 2.0 * function(x), backend="python")(argument)

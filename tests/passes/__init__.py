@@ -33,7 +33,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from srcdiff.backends.cuda.kernel_adjoint import conditions_as_formulas, count_turns_over_grid, step_over_grid
+from srcdiff.backends.cuda.kernel_adjoint import conditions_as_formulas, count_iterations_over_grid, step_over_grid
 from srcdiff.ir.nodes import Function, Program, Value, walk
 from srcdiff.ir.parse import parse
 from srcdiff.ir.print import show
@@ -107,7 +107,7 @@ PASSES: dict[str, Run] = {
     "dead_stores": each(tidy_memory),
     "dead_stores_of_threads": each(without_dead_stores),
     "element_sinking": each(compute_where_picked, "wrt"),
-    "grid_counts": each(count_turns_over_grid),
+    "grid_counts": each(count_iterations_over_grid),
     "grid_strides": each(step_over_grid),
     "growing_buffers": each(grow_as_loops_run),
     "hoist_allocations": each(make_scratch_once),

@@ -14,7 +14,7 @@ from srcdiff.signature.trees import TUPLES
 
 THREADS_IN_BLOCK = 128
 BLOCKS = 1024
-"""How many blocks are launched at most: threads go on to further turns, so that more are of no use."""
+"""How many blocks are launched at most: threads go on to further iterations, so that more are of no use."""
 
 
 class Device:
@@ -22,7 +22,7 @@ class Device:
 
     Kernels run on the stream, copies on that of CUDA itself, which waits for the others, as theirs wait for it.
     `memory_limit` is how many bytes all threads together may have for what each keeps by itself: where more is needed
-    for all turns at once there are fewer threads, and each runs more turns, one after the other.
+    for all iterations at once there are fewer threads, and each runs more iterations, one after the other.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Device:
         return blocks, self.block, self.stream
 
     def grid(self, count: int, bytes_each: int) -> tuple[int, int]:
-        """How many blocks run so many turns, of which each thread needs memory of its own, and how many threads."""
+        """How many blocks and threads run so many iterations, if each thread needs so much memory of its own."""
         blocks = min(max(1, -(-count // self.block)), self.most_blocks)
         limit = self.free_memory() if self.memory_limit is None else self.memory_limit
         if bytes_each and limit is not None:

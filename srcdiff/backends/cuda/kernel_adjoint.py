@@ -107,8 +107,8 @@ def conditions_as_formulas(function: Function) -> Function:
 # -- loops over a grid -----------------------------------------------------------------------------------------------
 
 
-def count_turns_over_grid(function: Function) -> Function:
-    """`for i in range(start, n, cuda.gridsize(1))` as a loop that counts its turns; `i` follows from them."""
+def count_iterations_over_grid(function: Function) -> Function:
+    """`for i in range(start, n, cuda.gridsize(1))` as a loop that counts its iterations; `i` follows from them."""
     definition = structure_of(function).definition
     builder = Builder()
 
@@ -127,12 +127,12 @@ def count_turns_over_grid(function: Function) -> Function:
                 builder.operations = operations
                 length = builder.apply("range_length", *operation.bounds)
                 bounds = (builder.const(0), length, builder.const(1))
-                turn, way = Value(INT, "iteration"), Value(INT)
+                iteration, way = Value(INT, "iteration"), Value(INT)
                 first: list[Operation] = []
                 if operation.index is not None:
-                    first = [Apply(way, "multiply", (turn, step)), Apply(operation.index, "add", (start, way))]
+                    first = [Apply(way, "multiply", (iteration, step)), Apply(operation.index, "add", (start, way))]
                 body = Block((*first, *operation.body.operations), operation.body.yields)
-                operation = replace(operation, index=turn, bounds=bounds, body=body)
+                operation = replace(operation, index=iteration, bounds=bounds, body=body)
             operations.append(operation)
         return changed(block, operations=tuple(operations))
 
@@ -140,7 +140,7 @@ def count_turns_over_grid(function: Function) -> Function:
 
 
 def step_over_grid(function: Function) -> Function:
-    """The opposite, where nothing but `i` follows from the number of the turn."""
+    """The opposite, where nothing but `i` follows from the number of the iteration."""
     structure = structure_of(function)
     uses: dict[Value, int] = {}
     for operation in walk(function.body):

@@ -1,14 +1,14 @@
-"""Loops whose turns are independent become kernels of a GPU; what stands around them stays on the host.
+"""Loops whose iterations are independent become kernels of a GPU; what stands around them stays on the host.
 
 for i in range(n):                           blocks, threads = device.grid(n, 0)
     y[i] = a * x[i]                          sums = device.empty((1, blocks))
     total += y[i]                 =>         f_1[blocks, device.block](n, a, x, y, sums)
                                              total = device.total(sums, 0)
 
-A thread runs the turns `thread, thread + threads, ...`. What turns add up is added up by each thread, then by the
-threads of a block, then over the blocks; what they add to elements, by atomic additions where two turns may meet, or,
-where every turn adds to the same elements, in an array that each thread has of its own, and then like sums. A loop
-whose turns need each other is run by one thread, or stays on the host, if there are independent loops inside it.
+A thread runs the iterations `thread, thread + threads, ...`. Each thread adds up its part of a sum, then the threads of
+a block do, then the blocks. Elements that two iterations may add to get atomic additions; where every iteration adds to
+the same elements, each thread has an array of its own, and these arrays are added up like sums. A loop with dependent
+iterations is run by one thread, or stays on the host if there are independent loops inside it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from srcdiff.analyses.dependence import dependence_of
-from srcdiff.backends.cuda.thread_memory import ROOM, Private, Scratch, private_memory
+from srcdiff.backends.cuda.thread_memory import CAPACITY, Private, Scratch, private_memory
 from srcdiff.diagnostics import DifferentiationError, Problem
 from srcdiff.ir.aliasing import Sites
 from srcdiff.ir.builder import Builder
@@ -55,7 +55,7 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Stack, bytes_of, is_float
-from srcdiff.passes.fold_views import index_instead_of_turning
+from srcdiff.passes.fold_views import fold_views
 from srcdiff.passes.simplify import simplify
 
 
@@ -68,7 +68,7 @@ class Kernels:
 def to_kernels(function: Function, independent: Mapping[Loop, Sites]) -> Kernels:
     """The function for a host with a GPU, and its kernels.
 
-    `independent` are loops known to be so, with the arrays that their turns add to all the same.
+    `independent` are loops known to be so, with the arrays that their iterations add to all the same.
     """
     outline = _Outline(function, independent)
     host = replace(function, body=outline.block(function.body))
@@ -101,7 +101,7 @@ def _blocks(block: Block) -> list[Block]:
 class _Outline:
     def __init__(self, function: Function, independent: Mapping[Loop, Sites]) -> None:
         self.name = function.name
-        self.turns = dependence_of(function)
+        self.dependence = dependence_of(function)
         self.definition = {v: o for o in walk(function.body) for v in o.defines()}
         self.known_independent = independent
         self.kernels: list[Function] = []
@@ -123,30 +123,30 @@ class _Outline:
     # -- which loops -------------------------------------------------------------------------------------------------
 
     def is_independent(self, loop: Loop) -> bool:
-        """Whether the turns may run at the same time: each writes elements of its own, or only adds."""
+        """Whether the iterations may run at the same time: each writes elements of its own, or only adds."""
         if loop in self.known_independent:
             return True
         if not loop.counted or not self.fits_a_thread(loop):
             return False
-        turns = self.turns
-        if not all(turns.is_sum(loop, k) for k in range(len(loop.params))):
+        dependence = self.dependence
+        if not all(dependence.is_sum(loop, k) for k in range(len(loop.params))):
             return False
-        effects = turns.effects((loop,))
+        effects = dependence.effects((loop,))
         own = {v for o in walk(loop.body) for v in o.defines()}
-        written = [x for x in effects.stores if not turns.memory(x.array) <= own]
+        written = [x for x in effects.stores if not dependence.memory(x.array) <= own]
         accesses: list[Load | Store] = [*effects.loads, *effects.stores]
-        if any(turns.memory(x.array) & effects.reads for x in written):
+        if any(dependence.memory(x.array) & effects.reads for x in written):
             return False
-        if any(x.adds and turns.memory(x.array) & own for x in written):
+        if any(x.adds and dependence.memory(x.array) & own for x in written):
             return False  # an array of one thread or of all of them: there is no addition for both
-        return all(turns.turns_apart(loop, x, y, own) for x in written for y in accesses)
+        return all(dependence.iterations_apart(loop, x, y, own) for x in written for y in accesses)
 
     def runs_in_one_thread(self, loop: Loop) -> bool:
-        """Whether a loop whose turns need each other is better run on the GPU, where its arrays are."""
+        """Whether a loop whose iterations need each other is better run on the GPU, where its arrays are."""
         if not self.fits_a_thread(loop) or any(isinstance(v.type, Array) for v in loop.params):
             return False
         inner = [o for o in walk(loop.body) if isinstance(o, Loop) and o.bounds is not None]
-        constants = self.turns.constants
+        constants = self.dependence.constants
         return not any(self.is_independent(o) for o in inner if o.bounds is not None and o.bounds[1] not in constants)
 
     def fits_a_thread(self, loop: Loop) -> bool:
@@ -165,22 +165,22 @@ class _Outline:
                 case NewStack(out=Value(type=Stack(element=Array()))):
                     return False
                 case Grow():
-                    if operation.axis or not self.turns.memory(operation.array) <= own:
+                    if operation.axis or not self.dependence.memory(operation.array) <= own:
                         return False
         return True
 
     def accesses(self, loop: Loop) -> list[Load | Store]:
-        """Those to memory that is not of one turn."""
+        """Those to memory that is not of one iteration."""
         inside = walk(loop.body)
         made = {v for o in inside for v in o.defines()}
-        return [o for o in inside if isinstance(o, Load | Store) and not self.turns.memory(o.array) <= made]
+        return [o for o in inside if isinstance(o, Load | Store) and not self.dependence.memory(o.array) <= made]
 
     def meeting(self, loop: Loop) -> set[Store]:
-        """The additions to elements that another turn may touch."""
+        """The additions to elements that another iteration may touch."""
         accesses, made = self.accesses(loop), {v for o in walk(loop.body) for v in o.defines()}
 
         def is_alone(store: Store) -> bool:
-            return all(self.turns.turns_apart(loop, store, other, made, sums=False) for other in accesses)
+            return all(self.dependence.iterations_apart(loop, store, other, made, sums=False) for other in accesses)
 
         return {o for o in accesses if isinstance(o, Store) and o.adds and not is_alone(o)}
 
@@ -195,8 +195,8 @@ class _Outline:
             return [loop]
         if inner.bounds is None or not self.is_independent(inner):
             return [loop]
-        if self.adds_for_all_turns(loop) or self.meeting(inner):
-            return [loop]  # in turns of their own they add up without others in the way
+        if self.adds_for_all_iterations(loop) or self.meeting(inner):
+            return [loop]  # in iterations of their own they add up without others in the way
         if tuple(loop.body.yields) != inner.outs or inner.inits != loop.params:
             return [loop]
         inside = {v for o in loop.body.operations for v in o.defines()} | set(loop.inner())
@@ -205,7 +205,7 @@ class _Outline:
         return [loop, *self.nest(inner)]
 
     def is_known_outside(self, value: Value, inside: set[Value]) -> bool:
-        """Whether a value does not depend on the turn."""
+        """Whether a value does not depend on the iteration."""
         if value not in inside:
             return True
         operation = self.definition.get(value)
@@ -213,13 +213,13 @@ class _Outline:
             self.is_known_outside(v, inside) for v in operation.uses()
         )
 
-    def adds_for_all_turns(self, loop: Loop) -> bool:
-        """Whether there are elements that every turn adds to."""
+    def adds_for_all_iterations(self, loop: Loop) -> bool:
+        """Whether there are elements that every iteration adds to."""
         changing = self.changing(loop)
         return any(isinstance(o, Store) and o.adds and not {o.array, *o.indices} & changing for o in walk(loop.body))
 
     def changing(self, loop: Loop) -> set[Value]:
-        """Values that may be others in every turn, and new arrays."""
+        """Values that may be others in every iteration, and new arrays."""
         found = set(loop.inner())
         size = -1
         while size != len(found):
@@ -288,7 +288,7 @@ class _Launch:
                     self.bring(value)
 
     def outside(self, value: Value) -> Value:
-        """A value of a loop that does not depend on its turns, on the host."""
+        """A value of a loop that does not depend on its iterations, on the host."""
         operation = self.outline.definition.get(value)
         if value in self.hosted:
             return self.hosted[value]
@@ -321,12 +321,12 @@ class _Launch:
             self.bring_formula(value)
         mine = self.own_arrays(own)
         starts = [self.zero(p) for p in inner.params]
-        turn = Value(INT, self.name_of_turn(nest))
+        iteration = Value(INT, self.name_of_iteration(nest))
         known = dict(self.inside)
         known |= mine
         params = tuple(Value(p.type, p.name) for p in inner.params)
         with self.build.block() as body:
-            self.indices(nest, sizes, turn, known)
+            self.indices(nest, sizes, iteration, known)
             known |= dict(zip(inner.params, params, strict=True))
             for operation in (*before, *inner.body.operations):
                 self.build.add(cloned(_atomic(operation, atomic), known))
@@ -334,7 +334,7 @@ class _Launch:
         outs = tuple(Value(p.type, p.name) for p in params)
         bounds = (thread, count_inside, threads)
         self.build.add(
-            Loop(turn, bounds, params, tuple(starts), None, Block(tuple(body), yields), outs, span=self.loop.span)
+            Loop(iteration, bounds, params, tuple(starts), None, Block(tuple(body), yields), outs, span=self.loop.span)
         )
         blocks = Value(INT, "blocks")
         finish = self.add_up(outs, blocks)
@@ -344,24 +344,24 @@ class _Launch:
 
     def bring_or_pass(self, value: Value) -> Value:
         """A size that the host has computed, in the kernel."""
-        if value in self.outline.definition or value in self.outline.turns.sites:
+        if value in self.outline.definition or value in self.outline.dependence.sites:
             return self.bring(value)
         known = self.host.constants.get(value)
         return self.build.const(known) if known is not None else self.parameter(value)
 
     def length(self, loop: Loop) -> Value:
-        """How many turns a loop has, on the host."""
+        """How many iterations a loop has, on the host."""
         assert loop.bounds is not None
         start, stop, step = (self.outside(b) for b in loop.bounds)
-        constants = self.outline.turns.constants
+        constants = self.outline.dependence.constants
         known = [constants.get(b) for b in loop.bounds]
         if known[0] == 0 and known[2] == 1:
             return stop
         return self.host.apply("range_length", start, stop, step)
 
-    def indices(self, nest: list[Loop], sizes: list[Value], turn: Value, known: dict[Value, Value]) -> None:
-        """The counters of the loops, from the number of the turn among all."""
-        build, rest = self.build, turn
+    def indices(self, nest: list[Loop], sizes: list[Value], iteration: Value, known: dict[Value, Value]) -> None:
+        """The counters of the loops, from the number of the iteration among all."""
+        build, rest = self.build, iteration
         numbers: list[Value] = []
         for size in reversed(sizes):
             numbers.insert(0, build.apply("remainder", rest, size))
@@ -373,23 +373,23 @@ class _Launch:
                 continue
             start, _, step = loop.bounds
             value = number
-            constants = self.outline.turns.constants
+            constants = self.outline.dependence.constants
             if constants.get(step) != 1:
                 value = build.apply("multiply", value, known[step])
             if constants.get(start) != 0:
                 value = build.apply("add", known[start], value)
-            if value is not turn:
+            if value is not iteration:
                 value.name = loop.index.name
             known[loop.index] = value
 
-    def name_of_turn(self, nest: list[Loop]) -> str:
-        """The name of the loop's counter, if the turns are counted as it counts."""
-        known = [self.outline.turns.constants.get(b) for b in nest[0].bounds or ()]
+    def name_of_iteration(self, nest: list[Loop]) -> str:
+        """The name of the loop's counter, if the iterations are counted as it counts."""
+        known = [self.outline.dependence.constants.get(b) for b in nest[0].bounds or ()]
         index = nest[0].index
         return index.name if len(nest) == 1 and index is not None and known[0] == 0 and known[2] == 1 else "k"
 
     def bring_formula(self, value: Value) -> None:
-        """A value that does not depend on the turn, in the kernel before its loop."""
+        """A value that does not depend on the iteration, in the kernel before its loop."""
         if value not in self.of_loop:
             self.bring(value)
         elif value not in self.inside:
@@ -401,11 +401,11 @@ class _Launch:
     def zero(self, param: Value) -> Value:
         return self.build.const(0 if param.type == INT else 0.0, param.scalar)
 
-    # -- what turns add up -------------------------------------------------------------------------------------------
+    # -- sums ----------------------------------------------------------------------------------------------------------
 
     def targets(self) -> tuple[set[Store], list[Value]]:
         """The additions that have to be atomic, and the arrays that each thread adds to in one of its own instead."""
-        outline, loop, memory = self.outline, self.loop, self.outline.turns.memory
+        outline, loop, memory = self.outline, self.loop, self.outline.dependence.memory
         made = {v for o in walk(loop.body) for v in o.defines()}
         accesses = outline.accesses(loop)
         if loop in outline.known_independent:
@@ -503,7 +503,7 @@ class _Launch:
         def finish() -> None:
             for row, k in enumerate(floats):
                 out, init = inits[k]
-                at_first = self.outline.turns.constants.get(init) == 0 and out.type == FLOAT
+                at_first = self.outline.dependence.constants.get(init) == 0 and out.type == FLOAT
                 total = out if at_first else Value(FLOAT)
                 host.add(Library((total,), "device.total", (sums, host.const(row))))
                 if not at_first:
@@ -521,7 +521,7 @@ class _Launch:
     # -- one thread --------------------------------------------------------------------------------------------------
 
     def in_one_thread(self) -> None:
-        """A loop whose turns need each other; its results come back in arrays."""
+        """A loop whose iterations need each other; its results come back in arrays."""
         thread = self.build.coordinate(CoordinateKind.GLOBAL_INDEX, name="thread")
         self.bring_all((self.loop,))
         known = dict(self.inside)
@@ -557,7 +557,7 @@ class _Launch:
         params = tuple(self.params)
         arrays = tuple(p for p in params if isinstance(p.type, Array))
         kernel = Function(self.name, params, Block(tuple(self.build.operations)), arrays)
-        kernel = simplify(index_instead_of_turning(kernel))
+        kernel = simplify(fold_views(kernel))
         refuse_reshaping(kernel)
         private = private_memory(kernel, thread)
         host, known = self.host, dict(zip(params, self.args, strict=True))
@@ -630,8 +630,8 @@ class _Launch:
         for length in formulas:
             self.on_host(length, measure.definition, known)
 
-        def run(rooms: Mapping[int, Value]) -> None:
-            shapes = [self.shape(s, rooms, measure.definition, known) for s in measure.scratch]
+        def run(capacities: Mapping[int, Value]) -> None:
+            shapes = [self.shape(s, capacities, measure.definition, known) for s in measure.scratch]
             blocks = Value(INT, "blocks") if count is not None else host.const(1)
             threads = self.threads(measure.scratch, shapes, count, blocks)
             arrays = self.scratch(measure.scratch, shapes, threads)
@@ -640,29 +640,27 @@ class _Launch:
             self.raise_what_threads_raised(private, known)
 
         if measure.guessed:
-            self.until_there_is_room(measure.guessed, sizes, run)
+            self.until_it_fits(measure.guessed, sizes, run)
         else:
             run({})
         places = {n for s in private.scratch for n in s.lengths if isinstance(n, int)}
         return {n: host.load(sizes, (host.const(n),)) for n in sorted(places)}
 
-    def until_there_is_room(
-        self, places: Sequence[int], sizes: Value, run: Callable[[Mapping[int, Value]], None]
-    ) -> None:
-        """Run it again, with twice the room that it lacked, until it has not lacked any."""
+    def until_it_fits(self, places: Sequence[int], sizes: Value, run: Callable[[Mapping[int, Value]], None]) -> None:
+        """Run it again, with twice the capacity that it needed, until it fits."""
         host = self.host
-        rooms = {n: Value(INT, "room") for n in places}
+        capacities = {n: Value(INT, "capacity") for n in places}
         lacking = Value(BOOL, "lacking")
-        first = (*(host.const(ROOM) for _ in places), host.const(True))
+        first = (*(host.const(CAPACITY) for _ in places), host.const(True))
         with host.block() as operations:
-            run(rooms)
+            run(capacities)
             following, more = [], host.const(False)
-            for n, room in rooms.items():
+            for n, capacity in capacities.items():
                 needed = host.load(sizes, (host.const(n),), "needed")
-                is_more = host.apply("greater", needed, room)
-                following.append(host.apply("where", is_more, host.apply("multiply", host.const(2), needed), room))
+                is_more = host.apply("greater", needed, capacity)
+                following.append(host.apply("where", is_more, host.apply("multiply", host.const(2), needed), capacity))
                 more = host.apply("logical_or", more, is_more)
-        params = (*rooms.values(), lacking)
+        params = (*capacities.values(), lacking)
         body = Block(tuple(operations), (*following, more))
         outs = tuple(Value(p.type, p.name) for p in params)
         host.add(Loop(None, None, params, first, Block((), (lacking,)), body, outs, span=self.loop.span))

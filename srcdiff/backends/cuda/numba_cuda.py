@@ -329,13 +329,13 @@ def resources(code: str, cc: tuple[int, int]) -> dict[str, int]:
         machine_code = nvjitlink.get_linked_cubin_size(handle)
     finally:
         nvjitlink.destroy(handle)
-    said = log.decode(errors="replace")
+    report = log.decode(errors="replace")
 
     def number(pattern: str) -> int:
-        return sum(int(n) for n in re.findall(pattern, said))
+        return sum(int(n) for n in re.findall(pattern, report))
 
     return {
-        "registers": max([int(n) for n in re.findall(r"Used (\d+) registers", said)], default=0),
+        "registers": max([int(n) for n in re.findall(r"Used (\d+) registers", report)], default=0),
         "stack": number(r"(\d+) bytes stack frame"),
         "shared": number(r"(\d+) bytes smem"),
         "spill_stores": number(r"(\d+) bytes spill stores"),

@@ -153,7 +153,7 @@ class _Lowering:
                 for k in range(1 + self.most_numbers(self.sources[out])):
                     stack = Value(Stack(INT), f"{out.name}_{'which' if k == 0 else 'place'}")
                     self.stacks[out].append(stack)
-                    build.add(replace(operation, out=stack, room=None))
+                    build.add(replace(operation, out=stack, workspace=None))
             case Push(stack=stack, value=value) if stack in self.stacks:
                 numbers = self.numbers_of(value, self.sources[stack])
                 for one, number in zip(self.stacks[stack], numbers, strict=True):

@@ -1,8 +1,8 @@
 """What the threads of a kernel do at the same time: who comes to a barrier, and which elements two of them touch.
 
 All threads run the same program. An access by one thread and an access by another touch the same element for a set of
-integers: the coordinates of both threads, the turns of the loops that each is in, and the sizes that both see. Whether
-the set is empty is asked of isl. With `D` threads in a block, a thread has along an axis
+integers: the coordinates of both threads, the iterations of their loops, and the sizes that both see. isl is asked
+whether the set is empty. With `D` threads in a block, a thread has along an axis
 
     threadIdx = t     blockIdx = b     grid = s + t     where 0 <= t < D and s = b * D,
 
@@ -145,7 +145,7 @@ class _Differing:
 
 
 def ends_of(loop: Loop) -> list[Value]:
-    """What decides how many turns a loop makes."""
+    """What decides how many iterations a loop makes."""
     found = list(loop.bounds or ())
     if loop.test is not None:
         found += loop.test.yields
@@ -260,8 +260,8 @@ class _Races:
 
     def surely(self, a: Access, b: Access) -> bool:
         """Whether two threads certainly meet: those of different blocks at any time, others between two barriers."""
-        return self.in_one_turn(a, b) or any(
-            self.meetings.surely(x, y, same_block=True, same_turn=self.loops_around(x, loop), next_turn=loop)
+        return self.in_one_iteration(a, b) or any(
+            self.meetings.surely(x, y, same_block=True, same_iteration=self.loops_around(x, loop), next_iteration=loop)
             for loop, last, first in self.rounds
             for x, y in ((a, b), (b, a))
             if x in last and y in first and self.loops_with_barriers(x) == self.loops_with_barriers(y)
@@ -270,7 +270,7 @@ class _Races:
     def loops_around(self, access: Access, loop: Loop) -> list[Loop]:
         return [x for x in self.loops_with_barriers(access) if x is not loop]
 
-    def in_one_turn(self, a: Access, b: Access) -> bool:
+    def in_one_iteration(self, a: Access, b: Access) -> bool:
         shared = any(
             isinstance(self.structure.definition.get(s), Alloc) for x in (a, b) for s in self.sites.get(x.array, ())
         )
@@ -279,7 +279,7 @@ class _Races:
         together = set(self.interval[a]) & set(self.interval[b])
         if not together or self.loops_with_barriers(a) != self.loops_with_barriers(b):
             return False
-        return self.meetings.surely(a, b, same_block=True, same_turn=self.loops_with_barriers(a))
+        return self.meetings.surely(a, b, same_block=True, same_iteration=self.loops_with_barriers(a))
 
     def loops_with_barriers(self, access: Access) -> list[Loop]:
         around = self.structure.loops_around(self.structure.block_of[access])
@@ -338,18 +338,18 @@ class Meetings:
         b: Access,
         *,
         same_block: bool,
-        same_turn: Sequence[Loop] = (),
-        next_turn: Loop | None = None,
+        same_iteration: Sequence[Loop] = (),
+        next_iteration: Loop | None = None,
     ) -> bool:
         """Whether two threads, of one block or not, meet for some sizes, and all is known about when they come."""
         sides = _Side("a"), _Side("b")
-        for loop in same_turn:
+        for loop in same_iteration:
             sides[1].variables[loop.index] = sides[0].variable(loop.index)
-        if next_turn is not None:
-            step = self.structure.constants.get(next_turn.bounds[2]) if next_turn.bounds is not None else None
+        if next_iteration is not None:
+            step = self.structure.constants.get(next_iteration.bounds[2]) if next_iteration.bounds is not None else None
             if not isinstance(step, int):
                 return False
-            here, there = (side.variable(next_turn.index) for side in sides)
+            here, there = (side.variable(next_iteration.index) for side in sides)
             sides[1].constraints.append(f"{there} = {here} + {step}")
         bases, indices = [], []
         for side, access in zip(sides, (a, b), strict=True):
@@ -476,8 +476,8 @@ class Meetings:
         start, stop = (self.linear(b, side) for b in loop.bounds[:2])
         index, step = side.variable(loop.index), self.structure.constants.get(loop.bounds[2])
         if isinstance(step, int) and step != 0:
-            turn = side.variable((loop, "turn"))
-            side.constraints += [f"{index} = {start} + {step}*{turn}", f"{turn} >= 0"]
+            iteration = side.variable((loop, "iteration"))
+            side.constraints += [f"{index} = {start} + {step}*{iteration}", f"{iteration} >= 0"]
             side.constraints.append(f"{index} {'<' if step > 0 else '>'} {stop}")
             return
         side.exact = False
@@ -539,7 +539,7 @@ class Meetings:
         return f"({start} + {index})" if self.is_natural(start, side) else None
 
     def linear(self, value: Value, side: _Side) -> str:
-        """An integer in terms of the thread, its turns and what all threads know; a variable if it is not linear."""
+        """An integer in terms of the thread, its iterations and what all threads know; else a variable."""
         constant = self.structure.constants.get(value)
         if isinstance(constant, int):
             return str(int(constant))
@@ -610,7 +610,7 @@ class Meetings:
         return None
 
     def steps_over_grid(self, start: Value, way: Value) -> int | None:
-        """The axis, if it is a number of steps over the grid: `turn * cuda.gridsize(1)` for a turn of a loop."""
+        """The axis, if it is a number of steps over the grid: `iteration * cuda.gridsize(1)`."""
         steps = self.structure.definition.get(way)
         if not isinstance(steps, Apply) or steps.primitive != "multiply":
             return None

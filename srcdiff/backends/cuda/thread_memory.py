@@ -63,7 +63,7 @@ LOCAL_BYTES = 16 * 1024
 """How much of an array a thread has by itself; larger ones are parts of an array of all threads."""
 
 
-ROOM = 16
+CAPACITY = 16
 """How long arrays are at first that are needed to find out how long arrays are."""
 
 Length = Value | int
@@ -144,7 +144,7 @@ def _impossible(operation: Operation) -> tuple[str, str] | None:
             help_ = (
                 f"make the array before the loop and write into it, `{name}[:] = ...`, instead of giving it a name anew"
             )
-            return f"which array `{name}` was in each turn is kept for the reverse sweep,", help_
+            return f"which array `{name}` was in each iteration is kept for the reverse sweep,", help_
         case Push(value=Value(type=Array())) | Peek():
             return "a list of arrays", "use an array with one more axis"
         case Print() if any(isinstance(p, Formatted) for p in operation.parts):
@@ -159,7 +159,7 @@ def private_memory(kernel: Function, thread: Value, *, measures_on_copies: bool 
     """
     slots = _Slots(kernel)
     kernel = replace(kernel, body=slots.block(kernel.body))
-    kernel = stacks_as_arrays(references_as_numbers(kernel, slots.numbers), room=0)
+    kernel = stacks_as_arrays(references_as_numbers(kernel, slots.numbers), capacity=0)
     refuse_in_threads(kernel)
     kernel, errors, raised = _with_errors(kernel)
     memory = _Memory(kernel, thread, slots.numbers, measures_on_copies)
@@ -268,7 +268,7 @@ class _Memory:
         self.constants = {o.out: o.value for o in inside if isinstance(o, Const)}
         self.definition = {v: o for o in inside for v in o.defines()}
         self.arrays: dict[Value, Value] = {}
-        """What stands for arrays, their parts of larger ones, and for lengths of arrays that have room to grow."""
+        """What stands for arrays, their parts of larger ones, and for lengths of arrays that can grow."""
         self.scratch: list[Scratch] = []
         self.places: dict[Value, Value] = {}
         """The larger arrays that they are parts of."""
@@ -277,7 +277,7 @@ class _Memory:
         self.reports: dict[Operation, list[tuple[int, Callable[[Builder], Value]]]] = {}
         """Operations behind which a length is known that is reported: the place for it, and what writes it."""
         self.count = first
-        self.rooms: dict[int, tuple[Value, int]] = {}
+        self.capacities: dict[int, tuple[Value, int]] = {}
         """For each place where a length is reported, an axis that is so long."""
         self.grown: dict[Value, int] = {}
         """Storage of lists, with the place where its length is reported."""
@@ -330,7 +330,7 @@ class _Memory:
                     self.arrays[out] = self.placed(length_before(made, axis), build)
                 case Grow():
                     self.arrays[operation.out] = operation.array
-                    self.end_without_room(written, build)
+                    self.end_without_capacity(written, build)
                 case _:
                     build.add(operation.rebuilt(self.block))
         return Block(tuple(build.operations), tuple(self.resolve(y) for y in block.yields))
@@ -341,7 +341,7 @@ class _Memory:
         return value
 
     def made_to_grow(self, asks: Operation) -> Alloc | Copy | None:
-        """What makes the array whose length is asked for, if it has room for more elements from the start."""
+        """What makes the array whose length is asked for, if it can hold more elements from the start."""
         assert isinstance(asks, Dim)
         made = self.definition.get(asks.array)
         return made if isinstance(made, Alloc | Copy) and made.out in self.grown else None
@@ -379,19 +379,19 @@ class _Memory:
         self.places[out] = param
         for axis, length in enumerate(lengths):
             if isinstance(length, int):
-                self.rooms.setdefault(length, (param, axis))
-        self.end_without_room(written, build)
+                self.capacities.setdefault(length, (param, axis))
+        self.end_without_capacity(written, build)
         self.arrays[out] = build.view(param, (*items, Index(self.thread)), out.name)
         return self.arrays[out]
 
-    def end_without_room(self, written: Operation, build: Builder) -> None:
+    def end_without_capacity(self, written: Operation, build: Builder) -> None:
         """A kernel that measures does not know how much memory it needs, either."""
         if self.sizes is None:
             return
         for place, write in self.reports.get(written, ()):
             needed = self.placed(write, build)
-            room = build.dim(*self.rooms[place])
-            build.add(Enlarge(self.sizes, build.const(place), needed, room, span=written.span))
+            capacity = build.dim(*self.capacities[place])
+            build.add(Enlarge(self.sizes, build.const(place), needed, capacity, span=written.span))
 
     def placed(self, write: Callable[[Builder], Value], build: Builder) -> Value:
         """A formula, with the arrays in it where they are."""

@@ -216,7 +216,7 @@ define void @forget(ptr %limit) {{
 
 _SYSTEMS: Mapping[str, str] = {"linux": _LINUX, "darwin": _MACOS}
 _PROCESSORS = ("x86_64", "aarch64", "arm64")
-"""Where LLVM has calls that leave the registers of the caller alone, so that looking costs no room in frames."""
+"""Where LLVM has calls that leave the registers of the caller alone, so that looking takes no space in frames."""
 _JUMP_BUFFER = ir.ArrayType(ir.IntType(64), 64)
 """Larger than any `jmp_buf`."""
 
