@@ -4,7 +4,7 @@ import pytest
 
 from srcdiff.ir.parse import parse
 from srcdiff.ir.verify import verify
-from tests.passes import AFTER, FOLDER, PASSES, all_cases
+from tests.passes import AFTER, FOLDER, OPTIONS, PASSES, all_cases
 
 CASES = all_cases()
 
@@ -30,7 +30,7 @@ def test_case_says_what_it_stands_for(case):
 def test_every_pass_of_the_table_runs_on_a_program(name):
     program = parse(PROGRAM)
 
-    made = PASSES[name](program, {"wrt": ["x"], "alone": []})
+    made = PASSES[name](program, {option: [] for option in OPTIONS} | {"wrt": ["x"], "batch": ["x"], "gradients": ["1"]})
 
     verify(made, name)
 
