@@ -101,6 +101,16 @@ def test_batch_however_its_arrays_lie_in_memory(name: str, layout: Callable[[Any
         assert type(bar) is type(argument) or wrt not in sample.over
 
 
+def test_batch_of_an_array_that_is_two_results() -> None:
+    def twice(v):
+        w = 2.0 * v
+        return w, w
+
+    v = np.arange(6.0).reshape(2, 3)
+
+    assert_same(srcdiff.batched(twice, backend="cuda")(v), (2.0 * v, 2.0 * v))
+
+
 def test_batch_without_samples_is_refused() -> None:
     with pytest.raises(ValueError, match="the batch is empty"):
         srcdiff.batched(srcdiff.grad(lambda x: x * x, backend="cuda"))(np.zeros(0))
