@@ -101,6 +101,21 @@ def test_batch_however_its_arrays_lie_in_memory(name: str, layout: Callable[[Any
         assert type(bar) is type(argument) or wrt not in sample.over
 
 
+@pytest.mark.parametrize(("n", "m"), [(2, 3), (-2, -3), (-2, 3), (2, -3)])
+def test_loops_of_lengths_below_zero_in_one_kernel(n: int, m: int) -> None:
+    def squares(a, n, m):
+        total = 0.0
+        for i in range(n):
+            for j in range(m):
+                total += a[i, j] * a[i, j]
+        return total
+
+    a = np.arange(6.0).reshape(2, 3)
+    found = srcdiff.value_and_grad(squares, "a", backend="cuda")(a, n, m)
+
+    assert_same(found, srcdiff.value_and_grad(squares, "a", backend="python")(a, n, m))
+
+
 def test_batch_of_an_array_that_is_two_results() -> None:
     def twice(v):
         w = 2.0 * v

@@ -308,7 +308,7 @@ class _Launch:
         inner = nest[-1]
         self.of_loop = {v for o in walk(self.loop.body) for v in o.defines()}
         self.hosted: dict[Value, Value] = {}
-        lengths = [self.length(loop) for loop in nest]
+        lengths = [self.length(loop, is_factor=len(nest) > 1) for loop in nest]
         count = lengths[0]
         for length in lengths[1:]:
             count = self.host.apply("multiply", count, length)
@@ -351,13 +351,13 @@ class _Launch:
         known = self.host.constants.get(value)
         return self.build.const(known) if known is not None else self.parameter(value)
 
-    def length(self, loop: Loop) -> Value:
-        """How many turns a loop has, on the host."""
+    def length(self, loop: Loop, *, is_factor: bool) -> Value:
+        """How many turns a loop has, on the host; below zero for none, unless it is a factor."""
         assert loop.bounds is not None
         start, stop, step = (self.outside(b) for b in loop.bounds)
         constants = self.outline.turns.constants
         known = [constants.get(b) for b in loop.bounds]
-        if known[0] == 0 and known[2] == 1:
+        if known[0] == 0 and known[2] == 1 and (not is_factor or self.outline.turns.lengths.is_natural(loop.bounds[1])):
             return stop
         return self.host.apply("range_length", start, stop, step)
 
