@@ -26,6 +26,7 @@ from srcdiff.backends.cuda.races import SPREAD, Spread
 from srcdiff.backends.cuda.thread_memory import _Slots, private_memory
 from srcdiff.diagnostics import Span
 from srcdiff.ir.builder import Builder
+from srcdiff.ir.clone import fresh
 from srcdiff.ir.nodes import Block, Comment, CoordinateKind, Function, Loop, Operation, Program, Value
 from srcdiff.ir.types import Array
 from srcdiff.passes.batch_loop import for_each
@@ -240,7 +241,7 @@ def thread_memory(program: Program, options: Options) -> Program:
     main = program.main
     main = replace(main, body=Block((*builder.operations, *main.body.operations)))
     private = private_memory(main, thread, measures_on_copies=bool(options["copies"]))
-    return Program(private.kernel, () if private.measure is None else (private.measure.kernel,))
+    return Program(private.kernel, () if private.measure is None else (fresh(private.measure.kernel),))
 
 
 def numbered_references(kernel: Function, options: Options) -> Function:
