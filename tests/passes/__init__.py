@@ -25,6 +25,9 @@ pass has at least three cases: the plain one, one where it must not apply, and o
 Options: `wrt`, parameters that are differentiated by; `alone`, values that stay by themselves. Both are names. What
 `mode: forward`, `batch`, `given`, `sums`, `gradients`, `axes` and `copies` are, the rows in `derivatives.py` say. Names
 of custom rules stand for those of `derivatives.OBJECTS`.
+
+The programs run, too: `test_numbers.py` compares derivatives with central differences, and what other passes make of a
+program with the program; `tests/cuda/test_cases_of_passes.py` does so with kernels.
 """
 
 from __future__ import annotations

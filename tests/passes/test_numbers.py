@@ -66,7 +66,9 @@ def choices(param: Value, number: int) -> Sequence[Any]:
         case Array(dtype, rank):
             shape = (LENGTH,) * rank
             numbers = np.arange(LENGTH**rank).reshape(shape)
-            floats = np.cos(1.0 + numbers + number) + 2.0 * np.eye(*shape) if rank == 2 else np.cos(0.3 + numbers + number)
+            floats = (
+                np.cos(1.0 + numbers + number) + 2.0 * np.eye(*shape) if rank == 2 else np.cos(0.3 + numbers + number)
+            )
             return ((floats if is_float(param.type) else numbers % LENGTH).astype(dtype),)
     raise AssertionError(f"no number for {param.type}")
 
@@ -175,7 +177,9 @@ def test_pass_changes_no_number(case: Case) -> None:
     run, again = emitted(before), emitted(after)
     for point in points(before):
         for value, same in zip(run(*point), again(*point), strict=True):
-            np.testing.assert_allclose(same, value, rtol=1e-6 if is_single(before) else 1e-14)  # a library adds up in another order
+            np.testing.assert_allclose(
+                same, value, rtol=1e-6 if is_single(before) else 1e-14
+            )  # a library adds up in another order
 
 
 def test_a_wrong_derivative_is_found() -> None:
