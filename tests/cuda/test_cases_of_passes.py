@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba import cuda
 
 from srcdiff.backends.cuda import numba_cuda
 from srcdiff.backends.cuda.cuda_spelling import CUDA
+from srcdiff.backends.cuda.device import Device
 from srcdiff.backends.python import interpreter
 from srcdiff.emit.module import write_kernels
-from srcdiff.ir.nodes import Function
+from srcdiff.emit.write import write_function
+from srcdiff.ir.nodes import Function, Program
 from tests.passes import Case
-from tests.passes.test_numbers import LENGTH, choices, directions, half, of
+from tests.passes.test_numbers import LENGTH, choices, copies, directions, function_of, half, of, points
 
 LAUNCHES = ((1, LENGTH), (2, 2), (2, 3), (1, 2))
 """Blocks and threads: as many as there are elements, more, and fewer."""
@@ -28,7 +31,7 @@ def launched(kernel: Function, shape: tuple[int, int]) -> Run:
     found = numba_cuda.load_kernels(module.text, module.objects, interpreter.new_file(module.name))[kernel.name]
 
     def run(args: Values) -> Values:
-        args = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+        args = copies(args)
         found[shape](*args)
         return args
 
@@ -105,3 +108,32 @@ def test_pass_over_a_kernel_changes_no_number(case: Case) -> None:
         results = (launched(kernel, shape)(arguments(before)) for kernel in (before, after))
         for value, same in zip(*results, strict=True):
             np.testing.assert_allclose(same, value)
+
+
+def hosted(program: Program) -> Callable[..., tuple[Any, ...]]:
+    """A program that launches kernels."""
+    main, kernels = program.main, program.callees
+    module = write_kernels(main.name, kernels, (), "", CUDA)
+    result = f"({''.join([f'{{{k}}}, ' for k in range(len(main.body.yields))])})"
+    host = write_function(main, parameters=main.params, result=result, reserved=list(module.kernels), spelling=CUDA)
+    text, objects = "\n".join([module.text, *host.lines]), module.objects | host.objects
+    function: Callable[..., tuple[Any, ...]]
+    function = numba_cuda.load(text, list(module.kernels), objects, Device(), interpreter.new_file(main.name))[
+        main.name
+    ]
+    return function
+
+
+@pytest.mark.parametrize("case", of("kernel_extraction"))
+def test_kernels_of_a_program_give_its_numbers(case: Case) -> None:
+    """Also where what may be a length is below zero."""
+    before, after = half(case, 0), half(case, 1)
+    assert after.callees
+    for point in points(before):
+        for args in (point, [-a if isinstance(a, int) else a for a in point]):
+            given = copies(args)
+            on_device = [cuda.to_device(a) if isinstance(a, np.ndarray) else a for a in copies(args)]
+            expected = (*function_of(before)(*given), *given)
+            for value, same in zip(expected, (*hosted(after)(*on_device), *on_device), strict=True):
+                found = same.copy_to_host() if hasattr(same, "copy_to_host") else same
+                np.testing.assert_allclose(found, value, rtol=1e-14)

@@ -41,13 +41,21 @@ def of(*folders: str) -> list[Any]:
     return [pytest.param(case, id=case.name) for case in all_cases() if case.path.parent.name in folders]
 
 
-def emitted(program: Program) -> Runs:
+def function_of(program: Program) -> Runs:
     """The main function, as Python."""
     module = write_kernels(program.main.name, (), (program.main, *program.callees), "", NUMPY)
-    function = interpreter.quiet(
-        interpreter.run(module.text, module.objects, interpreter.new_file(module.name))[module.name]
-    )
-    return lambda *args: function(*(a.copy() if isinstance(a, np.ndarray) else a for a in args))
+    names = interpreter.run(module.text, module.objects, interpreter.new_file(module.name))
+    return interpreter.quiet(names[module.name])
+
+
+def emitted(program: Program) -> Runs:
+    """The main function; what it writes into its arguments is lost."""
+    function = function_of(program)
+    return lambda *args: function(*copies(args))
+
+
+def copies(args: Sequence[Any]) -> Point:
+    return [a.copy() if isinstance(a, np.ndarray) else a for a in args]
 
 
 def half(case: Case, number: int) -> Program:
