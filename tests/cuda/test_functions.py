@@ -116,6 +116,20 @@ def test_loops_of_lengths_below_zero_in_one_kernel(n: int, m: int) -> None:
     assert_same(found, srcdiff.value_and_grad(squares, "a", backend="python")(a, n, m))
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int32, np.bool_])
+def test_threads_have_arrays_of_short_integers(dtype: Any) -> None:
+    def weighted(x, n):
+        weights = np.ones(n, dtype)
+        total = 0.0
+        for i in range(n):
+            total += weights[i] * x
+        return total
+
+    found = srcdiff.batched(srcdiff.value_and_grad(weighted, backend="cuda"))(np.array([2.0, 3.0]), np.array([3, 4]))
+
+    assert_same(found, (np.array([6.0, 12.0]), np.array([3.0, 4.0])))
+
+
 def test_batch_of_an_array_that_is_two_results() -> None:
     def twice(v):
         w = 2.0 * v

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from srcdiff.analyses.dependence import Turns
 from srcdiff.backends.cuda.thread_memory import ROOM, Private, Scratch, private_memory
 from srcdiff.diagnostics import DifferentiationError, Problem
@@ -57,8 +59,6 @@ from srcdiff.ir.nodes import (
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Stack, is_float
 from srcdiff.passes.fold_views import index_instead_of_turning
 from srcdiff.passes.simplify import simplify
-
-BYTES = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "bool": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -595,7 +595,7 @@ class _Launch:
         host = self.host
         bytes_each = host.const(0)
         for one, shape in zip(scratch, shapes, strict=True):
-            amount = host.const(BYTES[one.param.array.dtype])
+            amount = host.const(np.dtype(one.param.array.dtype).itemsize)
             for size in shape:
                 amount = host.apply("multiply", amount, size)
             bytes_each = host.apply("add", bytes_each, amount)
