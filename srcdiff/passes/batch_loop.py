@@ -188,7 +188,7 @@ class _Batch:
                     build.add(cloned(operation, known))
             for k, out in outs.items():
                 value = function.body.yields[k]
-                if value not in direct:
+                if direct.get(value) is not out:  # an array that is two results is written into the first
                     self.put(known.get(value, value), out)
             sums = []
             for param, k in zip(params, self.summed, strict=True):

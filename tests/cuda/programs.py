@@ -72,6 +72,20 @@ def strided(x, y):
         y[i] = math.sin(x[i]) * x[i]
 
 
+def strided_from_the_second_loop(x, y):
+    for i in range(4, len(x)):
+        y[i] = x[i] * x[i]
+
+
+@program(strided_from_the_second_loop, 2, 2, lambda r: (r.normal(size=11), r.normal(size=11)))
+def strided_from_the_second(x, y):
+    """Without the first element of each thread."""
+    first, threads = cuda.grid(1), cuda.gridsize(1)
+    for turn in range(1, len(range(first, x.shape[0], threads))):
+        i = first + turn * threads
+        y[i] = x[i] * x[i]
+
+
 def stencil_loop(x, y):
     for i in range(1, len(x) - 1):
         y[i] = x[i - 1] * x[i] + math.sin(x[i + 1])

@@ -101,6 +101,45 @@ def test_batch_however_its_arrays_lie_in_memory(name: str, layout: Callable[[Any
         assert type(bar) is type(argument) or wrt not in sample.over
 
 
+@pytest.mark.parametrize(("n", "m"), [(2, 3), (-2, -3), (-2, 3), (2, -3)])
+def test_loops_of_lengths_below_zero_in_one_kernel(n: int, m: int) -> None:
+    def squares(a, n, m):
+        total = 0.0
+        for i in range(n):
+            for j in range(m):
+                total += a[i, j] * a[i, j]
+        return total
+
+    a = np.arange(6.0).reshape(2, 3)
+    found = srcdiff.value_and_grad(squares, "a", backend="cuda")(a, n, m)
+
+    assert_same(found, srcdiff.value_and_grad(squares, "a", backend="python")(a, n, m))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int32, np.bool_])
+def test_threads_have_arrays_of_short_integers(dtype: Any) -> None:
+    def weighted(x, n):
+        weights = np.ones(n, dtype)
+        total = 0.0
+        for i in range(n):
+            total += weights[i] * x
+        return total
+
+    found = srcdiff.batched(srcdiff.value_and_grad(weighted, backend="cuda"))(np.array([2.0, 3.0]), np.array([3, 4]))
+
+    assert_same(found, (np.array([6.0, 12.0]), np.array([3.0, 4.0])))
+
+
+def test_batch_of_an_array_that_is_two_results() -> None:
+    def twice(v):
+        w = 2.0 * v
+        return w, w
+
+    v = np.arange(6.0).reshape(2, 3)
+
+    assert_same(srcdiff.batched(twice, backend="cuda")(v), (2.0 * v, 2.0 * v))
+
+
 def test_batch_without_samples_is_refused() -> None:
     with pytest.raises(ValueError, match="the batch is empty"):
         srcdiff.batched(srcdiff.grad(lambda x: x * x, backend="cuda"))(np.zeros(0))

@@ -22,7 +22,12 @@ which prints the program after it). Make it as small as it can be. Then `python 
 `# ---- after` anew, of all cases or of those that are named; look at the difference, and judge whether it is right. A
 pass has at least three cases: the plain one, one where it must not apply, and one that guards against a likely mistake.
 
-Options: `wrt`, parameters that are differentiated by; `alone`, values that stay by themselves. Both are names.
+Options: `wrt`, parameters that are differentiated by; `alone`, values that stay by themselves. Both are names. What
+`mode: forward`, `batch`, `given`, `sums`, `gradients`, `axes` and `copies` are, the rows in `derivatives.py` say. Names
+of custom rules stand for those of `derivatives.OBJECTS`.
+
+The programs run, too: `test_numbers.py` compares derivatives with central differences, and what other passes make of a
+program with the program; `tests/cuda/test_cases_of_passes.py` does so with kernels.
 """
 
 from __future__ import annotations
@@ -31,15 +36,12 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from srcdiff.backends.cuda.kernel_adjoint import conditions_as_formulas, count_iterations_over_grid, step_over_grid
 from srcdiff.ir.nodes import Function, Program, Value, walk
 from srcdiff.ir.parse import parse
 from srcdiff.ir.print import show
 from srcdiff.ir.verify import verify
 from srcdiff.passes.array_contraction import contract
-from srcdiff.passes.callee_adjoints import reversals_of_callees
 from srcdiff.passes.code_sinking import sink_into_branches
 from srcdiff.passes.cse import share
 from srcdiff.passes.dead_stores import tidy_memory, without_dead_stores
@@ -49,19 +51,16 @@ from srcdiff.passes.hoist_allocations import make_scratch_once
 from srcdiff.passes.init_stores import start_from_zeros
 from srcdiff.passes.loop_fusion import fuse, straighten
 from srcdiff.passes.loop_normalization import count_from_zero
-from srcdiff.passes.reverse_mode import Reversal, protect_arguments, reversed_function
 from srcdiff.passes.scalar_replacement import elements_in_registers
 from srcdiff.passes.scatter_to_gather import gather
 from srcdiff.passes.shape_checks import leave_out_checks_of_shapes
 from srcdiff.passes.simplify import simplify
-from srcdiff.passes.tangent import dot_of, tangent_of, tangents_of_callees
+from tests.passes.derivatives import DERIVATIVES, OBJECTS, Options, Run
 
 FOLDER = Path(__file__).parent
 AFTER = "# ---- after"
-_OPTION = re.compile(r"^# (wrt|alone): (.+)$", re.MULTILINE)
-
-Options = dict[str, list[str]]
-Run = Callable[[Program, Options], Program]
+OPTIONS = ("wrt", "alone", "mode", "batch", "given", "sums", "gradients", "axes", "copies")
+_OPTION = re.compile(rf"^# ({'|'.join(OPTIONS)}): (.+)$", re.MULTILINE)
 
 
 def each(transform: Callable[..., Function], *needs: str) -> Run:
@@ -80,47 +79,24 @@ def named(function: Function, names: Sequence[str]) -> list[Value]:
     return [v for v in values if v.name in names]
 
 
-def reverse(program: Program, options: Options) -> Program:
-    """The value and the gradient of the first result by the parameters of `wrt`."""
-    known, callees = reversals_of_callees(program.callees)
-    main, _ = protect_arguments(program.main)
-    parameters = tuple(p for p in main.params if p.name in options["wrt"])
-    results = main.body.yields
-    seeds = ((results[0], None),)
-    made = Reversal(main, parameters, seeds, f"{main.name}_value_and_grad", results, callees=known)
-    return Program(reversed_function(made), (*program.callees, *map(reversed_function, callees)))
-
-
-def tangent(program: Program, options: Options) -> Program:
-    """The tangents of all results, from those of the parameters of `wrt`."""
-    main = program.main
-    dots = {p: dot_of(p) for p in main.params if p.name in options["wrt"]}
-    found = tangent_of(main, dots, f"{main.name}_tangent", main.body.yields)
-    return Program(found, tangents_of_callees(program.callees))
-
-
 PASSES: dict[str, Run] = {
     "array_contraction": each(contract),
     "code_sinking": each(sink_into_branches, "wrt"),
-    "conditions": each(conditions_as_formulas),
     "cse": each(share, "alone"),
     "dead_stores": each(tidy_memory),
     "dead_stores_of_threads": each(without_dead_stores),
     "element_sinking": each(compute_where_picked, "wrt"),
-    "grid_counts": each(count_iterations_over_grid),
-    "grid_strides": each(step_over_grid),
     "growing_buffers": each(grow_as_loops_run),
     "hoist_allocations": each(make_scratch_once),
     "init_stores": each(start_from_zeros),
     "loop_fusion": each(fuse),
     "loop_normalization": each(count_from_zero),
     "loop_reversal": each(straighten),
-    "reverse_mode": reverse,
     "scalar_replacement": each(elements_in_registers),
     "scatter_to_gather": each(gather),
     "shape_checks": each(leave_out_checks_of_shapes),
     "simplify": each(simplify),
-    "tangent": tangent,
+    **DERIVATIVES,
 }
 """Passes by the names of their folders: the module of the pass, or its function where a module has several."""
 
@@ -140,15 +116,15 @@ class Case:
         return before, after
 
     def options(self) -> Options:
-        found: Any = {"wrt": [], "alone": []}
-        return found | {key: names.split(", ") for key, names in _OPTION.findall(self.halves()[0])}
+        given = {key: names.split(", ") for key, names in _OPTION.findall(self.halves()[0])}
+        return {option: given.get(option, []) for option in OPTIONS}
 
     def expected(self) -> str:
-        return show(parse(self.halves()[1]))
+        return show(parse(self.halves()[1], OBJECTS))
 
     def made(self) -> str:
         """What the pass makes of the first half; both are legal."""
-        program = parse(self.halves()[0])
+        program = parse(self.halves()[0], OBJECTS)
         verify(program, "reading")
         made = PASSES[self.path.parent.name](program, self.options())
         verify(made, self.path.parent.name)

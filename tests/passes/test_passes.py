@@ -4,7 +4,8 @@ import pytest
 
 from srcdiff.ir.parse import parse
 from srcdiff.ir.verify import verify
-from tests.passes import AFTER, FOLDER, PASSES, all_cases
+from tests.passes import AFTER, FOLDER, OPTIONS, PASSES, all_cases
+from tests.passes.derivatives import DERIVATIVES
 
 CASES = all_cases()
 
@@ -20,6 +21,11 @@ def test_folders_have_the_names_of_passes():
     assert {path.parent.parent for path in FOLDER.rglob("*.ir")} == {FOLDER}
 
 
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_every_pass_has_three_cases(name):
+    assert len([case for case in CASES if case.path.parent.name == name]) >= 3
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_case_says_what_it_stands_for(case):
     assert case.path.read_text(encoding="utf-8").startswith("# ")
@@ -30,7 +36,9 @@ def test_case_says_what_it_stands_for(case):
 def test_every_pass_of_the_table_runs_on_a_program(name):
     program = parse(PROGRAM)
 
-    made = PASSES[name](program, {"wrt": ["x"], "alone": []})
+    made = PASSES[name](
+        program, {option: [] for option in OPTIONS} | {"wrt": ["x"], "batch": ["x"], "gradients": ["1"]}
+    )
 
     verify(made, name)
 

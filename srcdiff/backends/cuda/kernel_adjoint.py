@@ -148,13 +148,12 @@ def step_over_grid(function: Function) -> Function:
             uses[value] = uses.get(value, 0) + 1
 
     def stepping(loop: Loop) -> Loop:
-        length = structure.definition.get(loop.bounds[1]) if loop.bounds is not None else None
-        if (
-            not isinstance(length, Apply)
-            or length.primitive != "range_length"
-            or loop.index is None
-            or not loop.counted
-        ):
+        if loop.bounds is None or loop.index is None or not loop.counted:
+            return loop
+        first, count, by = loop.bounds
+        length = structure.definition.get(count)
+        counts_all = structure.constants.get(first) == 0 and structure.constants.get(by) == 1
+        if not isinstance(length, Apply) or length.primitive != "range_length" or not counts_all:
             return loop
         start, _, step = length.args
         ways = [o for o in loop.body.operations if isinstance(o, Apply) and loop.index in o.args]

@@ -306,7 +306,7 @@ class _Launch:
         inner = nest[-1]
         self.of_loop = {v for o in walk(self.loop.body) for v in o.defines()}
         self.hosted: dict[Value, Value] = {}
-        lengths = [self.length(loop) for loop in nest]
+        lengths = [self.length(loop, is_factor=len(nest) > 1) for loop in nest]
         count = lengths[0]
         for length in lengths[1:]:
             count = self.host.apply("multiply", count, length)
@@ -349,13 +349,17 @@ class _Launch:
         known = self.host.constants.get(value)
         return self.build.const(known) if known is not None else self.parameter(value)
 
-    def length(self, loop: Loop) -> Value:
-        """How many iterations a loop has, on the host."""
+    def length(self, loop: Loop, *, is_factor: bool) -> Value:
+        """How many iterations a loop has, on the host; below zero for none, unless it is a factor."""
         assert loop.bounds is not None
         start, stop, step = (self.outside(b) for b in loop.bounds)
         constants = self.outline.dependence.constants
         known = [constants.get(b) for b in loop.bounds]
-        if known[0] == 0 and known[2] == 1:
+        if (
+            known[0] == 0
+            and known[2] == 1
+            and (not is_factor or self.outline.dependence.lengths.is_natural(loop.bounds[1]))
+        ):
             return stop
         return self.host.apply("range_length", start, stop, step)
 

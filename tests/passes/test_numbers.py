@@ -1,0 +1,197 @@
+"""The programs of cases run: derivatives are those that central differences give, other passes change no number.
+
+So a part after `# ---- after` that is wrong cannot be written down by accident.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srcdiff.backends.python import interpreter
+from srcdiff.emit.module import write_kernels
+from srcdiff.emit.spelling import NUMPY
+from srcdiff.ir.nodes import Program, Value
+from srcdiff.ir.parse import parse
+from srcdiff.ir.types import Array, Scalar, is_float
+from tests.passes import Case, all_cases
+from tests.passes.derivatives import OBJECTS, reverse
+
+DERIVATIVES = ("callee_adjoints", "custom_adjoints", "reverse_mode", "tangent", "transpose")
+STEPS = (
+    "array_expansion",
+    "array_renaming",
+    "forward_sweep",
+    "iteration_counts",
+    "shadows",
+    "snapshots",
+    "storage_plan",
+)
+LENGTH = 4
+COUNTS = (3, 0)
+Point = list[Any]
+Runs = Callable[..., tuple[Any, ...]]
+
+
+def of(*folders: str) -> list[Any]:
+    return [pytest.param(case, id=case.name) for case in all_cases() if case.path.parent.name in folders]
+
+
+def function_of(program: Program) -> Runs:
+    """The main function, as Python."""
+    module = write_kernels(program.main.name, (), (program.main, *program.callees), "", NUMPY)
+    names = interpreter.run(module.text, module.objects, interpreter.new_file(module.name))
+    return interpreter.quiet(names[module.name])
+
+
+def emitted(program: Program) -> Runs:
+    """The main function; what it writes into its arguments is lost."""
+    function = function_of(program)
+    return lambda *args: function(*copies(args))
+
+
+def copies(args: Sequence[Any]) -> Point:
+    return [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+
+
+def half(case: Case, number: int) -> Program:
+    return parse(case.halves()[number], OBJECTS)
+
+
+def choices(param: Value, number: int) -> Sequence[Any]:
+    """What is passed for a parameter: integers are counts, also of nothing, and branches go both ways."""
+    match param.type:
+        case Scalar("int64"):
+            return COUNTS
+        case Scalar("bool"):
+            return (True, False)
+        case Scalar(dtype):
+            return (np.dtype(dtype).type(0.7 + 0.2 * number),)
+        case Array(dtype, rank):
+            shape = (LENGTH,) * rank
+            numbers = np.arange(LENGTH**rank).reshape(shape)
+            floats = (
+                np.cos(1.0 + numbers + number) + 2.0 * np.eye(*shape) if rank == 2 else np.cos(0.3 + numbers + number)
+            )
+            return ((floats if is_float(param.type) else numbers % LENGTH).astype(dtype),)
+    raise AssertionError(f"no number for {param.type}")
+
+
+def points(program: Program) -> list[Point]:
+    """Arguments with which the program raises nothing; there are some."""
+    run, found = emitted(program), []
+    for args in product(*(choices(p, k) for k, p in enumerate(program.main.params))):
+        try:
+            run(*args)
+        except (IndexError, ValueError, ZeroDivisionError):
+            continue
+        found.append(list(args))
+    assert found
+    return found
+
+
+def nudged(point: Point, place: int, by: Any) -> Point:
+    return [a + np.asarray(a).dtype.type(1) * by if k == place else a for k, a in enumerate(point)]
+
+
+def is_single(program: Program) -> bool:
+    return any("float32" in str(p.type) for p in program.main.params)
+
+
+def tolerance(program: Program) -> tuple[float, float]:
+    """The step of the differences, and how exact they are."""
+    return (1e-2, 2e-3) if is_single(program) else (1e-6, 1e-7)
+
+
+def difference(run: Runs, point: Point, place: int, along: Any, step: float) -> list[Any]:
+    """The derivatives of all results along a change of one argument."""
+    above, below = (run(*nudged(point, place, sign * step * along)) for sign in (1, -1))
+    return [(np.asarray(a, float) - np.asarray(b, float)) / (2 * step) for a, b in zip(above, below, strict=True)]
+
+
+def directions(argument: Any) -> list[Any]:
+    """One for each number."""
+    if not isinstance(argument, np.ndarray):
+        return [1.0]
+    return [np.eye(1, argument.size, k).reshape(argument.shape).astype(argument.dtype) for k in range(argument.size)]
+
+
+def places(case: Case, program: Program) -> list[int]:
+    return [k for k, p in enumerate(program.main.params) if p.name in case.options()["wrt"]]
+
+
+@pytest.mark.parametrize("case", of(*DERIVATIVES))
+def test_derivative_is_that_of_central_differences(case: Case) -> None:
+    before, after = half(case, 0), half(case, 1)
+    run, derivative = emitted(before), emitted(after)
+    is_tangent = after.main.name.endswith("_tangent")
+    check = check_tangent if is_tangent else check_gradient
+    for point in points(before):
+        check(run, derivative, point, places(case, before), *tolerance(before))
+
+
+def check_gradient(run: Runs, gradient: Runs, point: Point, wrt: list[int], step: float, exact: float) -> None:
+    values, found = run(*point), gradient(*point)
+    for value, same in zip(values, found, strict=False):
+        np.testing.assert_allclose(same, value)
+    for place, bar in zip(wrt, found[len(values) :], strict=True):
+        expected = [difference(run, point, place, along, step)[0] for along in directions(point[place])]
+        np.testing.assert_allclose(np.ravel(bar), expected, rtol=exact, atol=exact)
+
+
+def check_tangent(run: Runs, tangent: Runs, point: Point, wrt: list[int], step: float, exact: float) -> None:
+    dots = [0.3 + 0.1 * k + np.zeros_like(point[place]) for k, place in enumerate(wrt)]
+    changes = [difference(run, point, place, dot, step) for place, dot in zip(wrt, dots, strict=True)]
+    found = tangent(*point, *dots)
+    for dot, expected in zip(found, zip(*changes, strict=True), strict=True):
+        np.testing.assert_allclose(dot, sum(expected), rtol=exact, atol=exact)
+
+
+@pytest.mark.parametrize("case", of(*STEPS))
+def test_gradient_of_a_program_for_one_step(case: Case) -> None:
+    """What a step has made is right if all steps together are."""
+    before = half(case, 0)
+    run, gradient = emitted(before), emitted(reverse(half(case, 0), case.options()))
+    for point in points(before):
+        check_gradient(run, gradient, point, places(case, before), *tolerance(before))
+
+
+@pytest.mark.parametrize("case", of("batch_loop"))
+def test_batch_is_what_its_elements_are(case: Case) -> None:
+    before, options = half(case, 0), case.options()
+    run, batch, yields = emitted(before), emitted(half(case, 1)), before.main.body.yields
+    in_batch = [p.name in options["batch"] for p in before.main.params]
+    for point in points(before):
+        rows = [[a * (1.0 + k) if m else a for a, m in zip(point, in_batch, strict=True)] for k in range(LENGTH)]
+        alone = [
+            [0.0 * a if p.name in options["given"] else a for a, p in zip(row, before.main.params, strict=True)]
+            for row in rows
+        ]
+        stacked = [np.stack([r[k] for r in rows]) if m else point[k] for k, m in enumerate(in_batch)]
+        given = [a for a, p in zip(stacked, before.main.params, strict=True) if p.name not in options["given"]]
+        results = zip(*(run(*args) for args in alone), strict=True)
+        for k, (found, expected) in enumerate(zip(batch(*given), results, strict=True)):
+            is_sum = str(k) in options["sums"] or yields[k].name in options["given"]
+            np.testing.assert_allclose(found, np.sum(expected, axis=0) if is_sum else np.stack(expected))
+
+
+@pytest.mark.parametrize("case", of(*STEPS, "product_loops", "stacks"))
+def test_pass_changes_no_number(case: Case) -> None:
+    before, after = half(case, 0), half(case, 1)
+    run, again = emitted(before), emitted(after)
+    for point in points(before):
+        for value, same in zip(run(*point), again(*point), strict=True):
+            np.testing.assert_allclose(
+                same, value, rtol=1e-6 if is_single(before) else 1e-14
+            )  # a library adds up in another order
+
+
+def test_a_wrong_derivative_is_found() -> None:
+    case = next(case for case in all_cases() if case.name == "reverse_mode/plain")
+    run, wrong = emitted(half(case, 0)), emitted(parse(case.halves()[1].replace("cos(", "sin("), OBJECTS))
+    with pytest.raises(AssertionError):
+        check_gradient(run, wrong, [0.7, 0.9], [0], *tolerance(half(case, 0)))
