@@ -47,7 +47,7 @@ from srcdiff.ir.nodes import (
     Value,
     View,
 )
-from srcdiff.ir.types import FLOAT, Array, Stack, Type, is_float
+from srcdiff.ir.types import FLOAT, Array, Stack, Type, element_type, is_float
 from srcdiff.ir.words import own_name
 from srcdiff.library.blas_lapack import LIBRARY
 from srcdiff.passes.custom_adjoints import named, require_shape, tangent_values
@@ -74,10 +74,14 @@ def tangent_of(
     return Function(name, (*function.params, *dots.values()), body, (*function.written, *written))
 
 
-def tangents_of_callees(callees: Iterable[Function]) -> tuple[Function, ...]:
+def tangents_of_callees(callees: Sequence[Function]) -> tuple[Function, ...]:
     """The recursive functions, and for each the function that takes and gives tangents of all floats too."""
     found: list[Function] = []
+    names = {callee.name for callee in callees}
     for callee in callees:
+        if tangent_name(callee.name) in names:  # of an earlier direction
+            found.append(callee)
+            continue
         copy = fresh(callee)
         dots = {p: dot_of(p) for p in copy.params if is_float(p.type)}
         outputs = [v for v in copy.body.yields if is_float(v.type)]
@@ -122,8 +126,10 @@ class Tangent:
         return self.zeros(value)
 
     def zeros(self, array: Value) -> Value:
-        out = dot_of(array)
-        self.builder.add(Alloc(out, (), self.builder.const(0.0), array, span=self.builder.span))
+        out, zero = dot_of(array), self.builder.const(0.0)
+        if not is_float(array.type):  # a list of tuples of integers and floats has such zeros
+            zero = self.builder.cast(zero, element_type(array.array))
+        self.builder.add(Alloc(out, (), zero, array, span=self.builder.span))
         return out
 
     def new_dot(self, value: Value) -> Value:
