@@ -100,28 +100,41 @@ def waits_for_lock() -> dict[str, Any]:
     """The main thread waits until another has compiled, which takes long, and is interrupted."""
     from srcdiff.backends.numba.interrupts import ONE_AT_A_TIME
 
-    held, end = threading.Event(), threading.Event()
+    held, end, main = threading.Event(), threading.Event(), threading.get_ident()
 
     def hold() -> None:
         with ONE_AT_A_TIME:
             held.set()
-            end.wait(30)
+            end.wait()
+
+    def interrupt() -> None:
+        while not waits_in(main, "lock"):
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
 
     gradient = srcdiff.grad(second, cache=False)
     gradient.compile("float64")
-    thread = threading.Thread(target=hold)
-    thread.start()
+    holding = threading.Thread(target=hold)
+    holding.start()
     held.wait()
-    threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-    start, raised = time.monotonic(), None
+    raised = None
     try:
+        threading.Thread(target=interrupt).start()
         gradient.latest.function.compile(("float32",))
     except KeyboardInterrupt:
         raised = "KeyboardInterrupt"
-    waited = time.monotonic() - start
+    is_held = holding.is_alive()
     end.set()
-    thread.join()
-    return {"raised": raised, "waited": waited, "second": gradient(2.0)}
+    holding.join()
+    return {"raised": raised, "is_held": is_held, "second": gradient(2.0)}
+
+
+def waits_in(thread: int, function: str) -> bool:
+    """Whether a thread is in a function of this name."""
+    frame = sys._current_frames().get(thread)
+    while frame is not None and frame.f_code.co_name != function:
+        frame = frame.f_back
+    return frame is not None
 
 
 def in_child(run: Callable[[], dict[str, Any]]) -> dict[str, Any]:

@@ -63,5 +63,5 @@ def test_interrupted_compilation_leaves_a_compiler_that_works(found: Any, number
 def test_thread_that_waits_for_the_compiler_can_be_interrupted(found: Any) -> None:
     waiting = found[1]
     assert waiting["raised"] == "KeyboardInterrupt"
-    assert waiting["waited"] < 3.0
+    assert waiting["is_held"]  # by the thread that compiles: nobody waited until it was done
     assert waiting["second"] == 12.0
