@@ -84,6 +84,8 @@ class _Namer:
         self.given |= {own_name(p) for p in function.params}
         self.names: dict[Value, str] = {}
         self.users: dict[str, list[list[Value]]] = {}
+        self.ends: dict[str, float] = {}
+        """Until when any value of a name lives."""
 
     def run(self) -> dict[Value, str]:
         for param in self.function.params:
@@ -104,6 +106,8 @@ class _Namer:
         if isinstance(value.type, Stack):
             self.taken.add(f"{name}_top")
         self.users.setdefault(name, []).append(members)
+        ends = [end for m in members for _, end in self.layout.segments.get(m, ())]
+        self.ends[name] = max([self.ends.get(name, 0), *ends])
         for member in members:
             self.names[member] = name
 
@@ -131,9 +135,13 @@ class _Namer:
         )
 
     def free(self, name: str, members: list[Value]) -> bool:
-        for others in self.users.get(name, ()):
-            if others[0].type != members[0].type:
-                return False
-            if any(self.classes.overlap(a, b) for a in others for b in members):
-                return False
-        return True
+        """Whether no value of the name has another type, or lives when one of these does; the latest come first."""
+        users = self.users.get(name, ())
+        if users and users[0][0].type != members[0].type:
+            return False
+        if self.start(members) >= self.ends.get(name, 0):
+            return True
+        return not any(self.classes.overlap(a, b) for others in reversed(users) for a in others for b in members)
+
+    def start(self, members: list[Value]) -> float:
+        return min((start for m in members for start, _ in self.layout.segments.get(m, ())), default=0)
