@@ -44,8 +44,10 @@ from srcdiff.passes.code_sinking import sink_into_branches
 from srcdiff.passes.cse import share
 from srcdiff.passes.dead_stores import tidy_memory, without_dead_stores
 from srcdiff.passes.element_sinking import compute_where_picked
+from srcdiff.passes.fold_views import index_instead_of_turning
 from srcdiff.passes.growing_buffers import grow_as_loops_run
 from srcdiff.passes.hoist_allocations import make_scratch_once
+from srcdiff.passes.induction_variables import count_in_step
 from srcdiff.passes.init_stores import start_from_zeros
 from srcdiff.passes.loop_fusion import fuse, straighten
 from srcdiff.passes.loop_normalization import count_from_zero
@@ -107,10 +109,12 @@ PASSES: dict[str, Run] = {
     "dead_stores": each(tidy_memory),
     "dead_stores_of_threads": each(without_dead_stores),
     "element_sinking": each(compute_where_picked, "wrt"),
+    "fold_views": each(index_instead_of_turning),
     "grid_counts": each(count_turns_over_grid),
     "grid_strides": each(step_over_grid),
     "growing_buffers": each(grow_as_loops_run),
     "hoist_allocations": each(make_scratch_once),
+    "induction_variables": each(count_in_step),
     "init_stores": each(start_from_zeros),
     "loop_fusion": each(fuse),
     "loop_normalization": each(count_from_zero),
