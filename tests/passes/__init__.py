@@ -21,6 +21,7 @@ How to write a case: write the program by hand, or take the text of a function o
 which prints the program after it). Make it as small as it can be. Then `python -m tests.passes` writes the parts after
 `# ---- after` anew, of all cases or of those that are named; look at the difference, and judge whether it is right. A
 pass has at least three cases: the plain one, one where it must not apply, and one that guards against a likely mistake.
+`python -m tests.passes.mutations` says which mistakes in a pass its cases would not notice.
 
 Options: `wrt`, parameters that are differentiated by; `alone`, values that stay by themselves. Both are names.
 """
@@ -66,14 +67,22 @@ Options = dict[str, list[str]]
 Run = Callable[[Program, Options], Program]
 
 
-def each(transform: Callable[..., Function], *needs: str) -> Run:
+@dataclass(frozen=True)
+class Each:
     """A transform on every function; `needs` are options whose values it takes beside the function."""
 
-    def run(program: Program, options: Options) -> Program:
-        functions = [transform(f, *(named(f, options[n]) for n in needs)) for f in (program.main, *program.callees)]
-        return Program(functions[0], tuple(functions[1:]))
+    transform: Callable[..., Function]
+    needs: tuple[str, ...] = ()
 
-    return run
+    def __call__(self, program: Program, options: Options) -> Program:
+        main, *callees = [
+            self.transform(f, *(named(f, options[n]) for n in self.needs)) for f in (program.main, *program.callees)
+        ]
+        return Program(main, tuple(callees))
+
+
+def each(transform: Callable[..., Function], *needs: str) -> Run:
+    return Each(transform, needs)
 
 
 def named(function: Function, names: Sequence[str]) -> list[Value]:
@@ -150,11 +159,11 @@ class Case:
     def expected(self) -> str:
         return show(parse(self.halves()[1]))
 
-    def made(self) -> str:
-        """What the pass makes of the first half; both are legal."""
+    def made(self, run: Run | None = None) -> str:
+        """What the pass, or `run` in its place, makes of the first half; both are legal."""
         program = parse(self.halves()[0])
         verify(program, "reading")
-        made = PASSES[self.path.parent.name](program, self.options())
+        made = (run or PASSES[self.path.parent.name])(program, self.options())
         verify(made, self.path.parent.name)
         return show(made)
 

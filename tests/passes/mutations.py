@@ -1,0 +1,278 @@
+"""Would the cases of a pass notice a mistake in it? `python -m tests.passes.mutations [pass ...]`
+
+Each mutant is the module of the pass with one small mistake: a condition negated or left out, `or` for `and`, `<` for
+`<=`, a number off by one, a statement left out. It is noticed if a case comes out otherwise, is not legal, raises, or
+does not end. What is not noticed is listed with its line: either no case stands for it, or the mistake makes no
+difference (it only costs time, or something else excludes what it lets through).
+
+A mutant is compiled into a namespace of its own; the module that everybody else imports is never touched.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import copy
+import functools
+import importlib
+import inspect
+import signal
+import sys
+import types
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tests.passes import PASSES, Case, Each, all_cases
+
+MOST_SECONDS = 5.0
+"""How long all cases of a pass may compute before a mutant counts as one that does not end."""
+
+# -- mistakes --------------------------------------------------------------------------------------------------------
+
+Edit = Callable[[ast.AST], ast.AST]
+
+OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {}
+for one, other in (
+    (ast.Eq, ast.NotEq),
+    (ast.Is, ast.IsNot),
+    (ast.In, ast.NotIn),
+    (ast.Lt, ast.GtE),
+    (ast.LtE, ast.Gt),
+):
+    OPPOSITES |= {one: other, other: one}
+AT_THE_EDGE: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+}
+OTHER_NAMES = {"all": "any", "any": "all", "min": "max", "max": "min"}
+
+
+def mistakes(node: ast.AST) -> Iterator[ast.AST]:
+    """What could stand by mistake in place of a node."""
+    match node:
+        case ast.If() | ast.While() | ast.IfExp():
+            yield replaced(node, test=negated(node.test))
+        case ast.comprehension(ifs=[first, *rest]):
+            yield replaced(node, ifs=[negated(first), *rest])
+            yield replaced(node, ifs=rest)
+        case ast.match_case(guard=ast.expr() as guard):
+            yield replaced(node, guard=negated(guard))
+        case ast.BoolOp(op=op, values=values):
+            yield replaced(node, op=ast.Or() if isinstance(op, ast.And) else ast.And())
+            for k in range(len(values)):
+                rest = values[:k] + values[k + 1 :]
+                yield rest[0] if len(rest) == 1 else replaced(node, values=rest)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            yield operand
+        case ast.Compare(ops=[op]):
+            yield negated(node)
+            if type(op) in AT_THE_EDGE:
+                yield replaced(node, ops=[AT_THE_EDGE[type(op)]()])
+        case ast.Constant(value=bool(value)):
+            yield replaced(node, value=not value)
+        case ast.Constant(value=int(value)):
+            yield replaced(node, value=value + 1)
+        case ast.Name(id=name) if name in OTHER_NAMES:
+            yield replaced(node, id=OTHER_NAMES[name])
+        case ast.Expr(value=ast.Call()) | ast.AugAssign() | ast.Continue():
+            yield ast.copy_location(ast.Pass(), node)
+        case ast.Assign(targets=[ast.Subscript() | ast.Attribute()]):
+            yield ast.copy_location(ast.Pass(), node)
+
+
+def replaced(node: ast.AST, **fields: object) -> ast.AST:
+    other = copy.copy(node)
+    for name, value in fields.items():
+        setattr(other, name, value)
+    return other
+
+
+def negated(test: ast.expr) -> ast.expr:
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return operand
+        case ast.Compare(ops=[op]):
+            changed = replaced(test, ops=[OPPOSITES[type(op)]()])
+            assert isinstance(changed, ast.expr)
+            return changed
+    return ast.copy_location(ast.UnaryOp(ast.Not(), test), test)
+
+
+# -- mutants ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A pass with one mistake."""
+
+    row: Each
+    tree: ast.Module
+    line: int
+    text: str
+    """What stands in that line, and what by mistake."""
+
+    def run(self) -> Each:
+        """The pass, of a namespace of its own."""
+        entry = self.row.transform
+        namespace = types.ModuleType(entry.__module__).__dict__
+        exec(compile(self.tree, f"<mutant of {entry.__module__}>", "exec"), namespace)
+        return replace(self.row, transform=namespace[entry.__name__])
+
+
+def mutants(name: str) -> list[Mutant]:
+    """All mutants of a pass, in the order of its text; the first leaves every function as it is."""
+    row = PASSES[name]
+    if not isinstance(row, Each):
+        raise ValueError(f"`{name}` is more than a transform on each function")
+    tree = _tree(row.transform.__module__)
+    found = [Mutant(_idle(row), tree, row.transform.__code__.co_firstlineno, "the function as it is")]
+    seen = {ast.dump(tree)}
+    for path, node in _places(tree, _reached(tree, row.transform.__name__)):
+        for mistake in mistakes(node):
+            changed = ast.fix_missing_locations(_with(tree, path, mistake))
+            if (dump := ast.dump(changed)) not in seen:
+                seen.add(dump)
+                line = getattr(node, "lineno", 0) or _line_in(node)
+                found.append(Mutant(row, changed, line, f"`{_first_line(node)}` -> `{_first_line(mistake)}`"))
+    return found
+
+
+def _idle(row: Each) -> Each:
+    idle = Idle(row.transform)
+    return replace(row, transform=idle)
+
+
+@dataclass(frozen=True)
+class Idle:
+    """A transform that does nothing."""
+
+    of: Callable[..., object]
+
+    def __call__(self, function: object, *others: object) -> object:
+        return function
+
+
+@functools.cache
+def _tree(module: str) -> ast.Module:
+    return ast.parse(inspect.getsource(importlib.import_module(module)))
+
+
+def _reached(tree: ast.Module, entry: str) -> set[str]:
+    """The functions and classes of the module that the pass uses."""
+    own = {o.name: o for o in tree.body if isinstance(o, ast.FunctionDef | ast.ClassDef)}
+    found, work = {entry}, [entry]
+    while work:
+        names = {n.id for n in ast.walk(own[work.pop()]) if isinstance(n, ast.Name)}
+        work += sorted(names & own.keys() - found)
+        found |= names & own.keys()
+    return found
+
+
+Path_ = tuple[tuple[str, int | None], ...]
+SKIPPED = {"decorator_list", "annotation", "returns", "type_params"}
+
+
+def _places(tree: ast.Module, reached: set[str]) -> Iterator[tuple[Path_, ast.AST]]:
+    """Every node of these functions and classes, with the way to it."""
+    for k, statement in enumerate(tree.body):
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef) and statement.name in reached:
+            yield from _below((("body", k),), statement)
+
+
+def _below(path: Path_, node: ast.AST) -> Iterator[tuple[Path_, ast.AST]]:
+    if isinstance(node, ast.Assert | ast.MatchValue) or _is_text(node):
+        return
+    if isinstance(node, ast.keyword) and node.arg == "strict":
+        return  # what `zip` checks is so
+    yield path, node
+    for name, value in ast.iter_fields(node):
+        if name in SKIPPED:
+            continue
+        for k, inner in enumerate(value) if isinstance(value, list) else [(None, value)]:
+            if isinstance(inner, ast.AST):
+                yield from _below((*path, (name, k)), inner)
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _with(tree: ast.AST, path: Path_, node: ast.AST) -> ast.Module:
+    """The tree with another node at a place; all else is shared with it."""
+    (name, k), *rest = path
+    field = getattr(tree, name)
+    inner = field if k is None else field[k]
+    inner = _with(inner, tuple(rest), node) if rest else node
+    found = replaced(tree, **{name: inner if k is None else [*field[:k], inner, *field[k + 1 :]]})
+    return found  # type: ignore[return-value]
+
+
+def _line_in(node: ast.AST) -> int:
+    return min((n.lineno for n in ast.walk(node) if hasattr(n, "lineno")), default=0)
+
+
+def _first_line(node: ast.AST) -> str:
+    return ast.unparse(node).strip().splitlines()[0]
+
+
+# -- whether they are noticed ----------------------------------------------------------------------------------------
+
+
+class TooLong(BaseException):
+    """Is no `Exception`, so that nothing in a pass catches it."""
+
+
+@contextlib.contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Raise `TooLong` after so many seconds of computing; other processes do not count."""
+
+    def stop(number: int, frame: object) -> None:
+        raise TooLong
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+@functools.cache
+def _cases(name: str) -> list[tuple[Case, str]]:
+    return [(case, case.expected()) for case in all_cases() if case.path.parent.name == name]
+
+
+def is_noticed(mutant: Mutant, name: str) -> bool:
+    """Whether a case of the pass comes out otherwise."""
+    try:
+        with at_most(MOST_SECONDS):
+            run = mutant.run()
+            return any(case.made(run) != expected for case, expected in _cases(name))
+    except (Exception, TooLong):
+        return True
+
+
+def report(name: str) -> Iterator[str]:
+    found = mutants(name)
+    missed = [m for m in found if not is_noticed(m, name)]
+    yield f"{name}: {len(found) - len(missed)} of {len(found)} mutants are noticed, by {len(_cases(name))} cases"
+    row = PASSES[name]
+    assert isinstance(row, Each)
+    place = Path(*row.transform.__module__.split(".")).with_suffix(".py")
+    for mutant in missed:
+        yield f"    {place}:{mutant.line}: {mutant.text}"
+
+
+def main(names: Sequence[str]) -> None:
+    with_cases = {case.path.parent.name for case in all_cases()}
+    for name in names or [n for n, row in PASSES.items() if isinstance(row, Each) and n in with_cases]:
+        for line in report(name):
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
