@@ -19,18 +19,17 @@ import inspect
 import signal
 import sys
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from srcdiff.ir.nodes import Function
 from tests.passes import PASSES, Case, Each, all_cases
 
 MOST_SECONDS = 5.0
 """How long all cases of a pass may compute before a mutant counts as one that does not end."""
 
 # -- mistakes --------------------------------------------------------------------------------------------------------
-
-Edit = Callable[[ast.AST], ast.AST]
 
 OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {}
 for one, other in (
@@ -50,8 +49,8 @@ AT_THE_EDGE: dict[type[ast.cmpop], type[ast.cmpop]] = {
 OTHER_NAMES = {"all": "any", "any": "all", "min": "max", "max": "min"}
 
 
-def mistakes(node: ast.AST) -> Iterator[ast.AST]:
-    """What could stand by mistake in place of a node."""
+def mistakes(node: ast.AST, is_negated: bool) -> Iterator[ast.AST]:
+    """What could stand by mistake in place of a node; that it is negated may have been done already."""
     match node:
         case ast.If() | ast.While() | ast.IfExp():
             yield replaced(node, test=negated(node.test))
@@ -65,10 +64,11 @@ def mistakes(node: ast.AST) -> Iterator[ast.AST]:
             for k in range(len(values)):
                 rest = values[:k] + values[k + 1 :]
                 yield rest[0] if len(rest) == 1 else replaced(node, values=rest)
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
+        case ast.UnaryOp(op=ast.Not(), operand=operand) if not is_negated:
             yield operand
         case ast.Compare(ops=[op]):
-            yield negated(node)
+            if not is_negated:
+                yield negated(node)
             if type(op) in AT_THE_EDGE:
                 yield replaced(node, ops=[AT_THE_EDGE[type(op)]()])
         case ast.Constant(value=bool(value)):
@@ -104,21 +104,32 @@ def negated(test: ast.expr) -> ast.expr:
 # -- mutants ---------------------------------------------------------------------------------------------------------
 
 
+Way = tuple[tuple[str, int | None], ...]
+"""From the tree of a module to a node: the names of fields, and places in those that are lists."""
+
+
 @dataclass(frozen=True)
 class Mutant:
     """A pass with one mistake."""
 
     row: Each
-    tree: ast.Module
+    way: Way
+    mistake: ast.AST | None
+    """What stands there; None for nothing else than there was."""
     line: int
     text: str
-    """What stands in that line, and what by mistake."""
+    """What should stand in that line, and what does."""
 
     def run(self) -> Each:
         """The pass, of a namespace of its own."""
         entry = self.row.transform
+        if isinstance(entry, Idle):
+            return self.row
+        tree = _tree(entry.__module__)
+        if self.mistake is not None:
+            tree = ast.fix_missing_locations(_with(tree, self.way, self.mistake))
         namespace = types.ModuleType(entry.__module__).__dict__
-        exec(compile(self.tree, f"<mutant of {entry.__module__}>", "exec"), namespace)
+        exec(compile(tree, f"<mutant of {entry.__module__}>", "exec"), namespace)
         return replace(self.row, transform=namespace[entry.__name__])
 
 
@@ -128,30 +139,23 @@ def mutants(name: str) -> list[Mutant]:
     if not isinstance(row, Each):
         raise ValueError(f"`{name}` is more than a transform on each function")
     tree = _tree(row.transform.__module__)
-    found = [Mutant(_idle(row), tree, row.transform.__code__.co_firstlineno, "the function as it is")]
-    seen = {ast.dump(tree)}
-    for path, node in _places(tree, _reached(tree, row.transform.__name__)):
-        for mistake in mistakes(node):
-            changed = ast.fix_missing_locations(_with(tree, path, mistake))
-            if (dump := ast.dump(changed)) not in seen:
-                seen.add(dump)
-                line = getattr(node, "lineno", 0) or _line_in(node)
-                found.append(Mutant(row, changed, line, f"`{_first_line(node)}` -> `{_first_line(mistake)}`"))
+    idle = replace(row, transform=Idle())
+    found = [Mutant(idle, (), None, row.transform.__code__.co_firstlineno, "the function as it is")]
+    negated_above: set[Way] = set()
+    for way, node in _places(tree, _reached(tree, row.transform.__name__)):
+        if isinstance(node, ast.If | ast.While | ast.IfExp):
+            negated_above.add((*way, ("test", None)))
+        for mistake in mistakes(node, way in negated_above):
+            line = getattr(node, "lineno", 0) or _line_in(node)
+            found.append(Mutant(row, way, mistake, line, f"`{_first_line(node)}` -> `{_first_line(mistake)}`"))
     return found
-
-
-def _idle(row: Each) -> Each:
-    idle = Idle(row.transform)
-    return replace(row, transform=idle)
 
 
 @dataclass(frozen=True)
 class Idle:
     """A transform that does nothing."""
 
-    of: Callable[..., object]
-
-    def __call__(self, function: object, *others: object) -> object:
+    def __call__(self, function: Function, *others: object) -> Function:
         return function
 
 
@@ -171,38 +175,37 @@ def _reached(tree: ast.Module, entry: str) -> set[str]:
     return found
 
 
-Path_ = tuple[tuple[str, int | None], ...]
 SKIPPED = {"decorator_list", "annotation", "returns", "type_params"}
 
 
-def _places(tree: ast.Module, reached: set[str]) -> Iterator[tuple[Path_, ast.AST]]:
+def _places(tree: ast.Module, reached: set[str]) -> Iterator[tuple[Way, ast.AST]]:
     """Every node of these functions and classes, with the way to it."""
     for k, statement in enumerate(tree.body):
         if isinstance(statement, ast.FunctionDef | ast.ClassDef) and statement.name in reached:
             yield from _below((("body", k),), statement)
 
 
-def _below(path: Path_, node: ast.AST) -> Iterator[tuple[Path_, ast.AST]]:
+def _below(way: Way, node: ast.AST) -> Iterator[tuple[Way, ast.AST]]:
     if isinstance(node, ast.Assert | ast.MatchValue) or _is_text(node):
         return
     if isinstance(node, ast.keyword) and node.arg == "strict":
         return  # what `zip` checks is so
-    yield path, node
+    yield way, node
     for name, value in ast.iter_fields(node):
         if name in SKIPPED:
             continue
         for k, inner in enumerate(value) if isinstance(value, list) else [(None, value)]:
             if isinstance(inner, ast.AST):
-                yield from _below((*path, (name, k)), inner)
+                yield from _below((*way, (name, k)), inner)
 
 
 def _is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def _with(tree: ast.AST, path: Path_, node: ast.AST) -> ast.Module:
+def _with(tree: ast.AST, way: Way, node: ast.AST) -> ast.Module:
     """The tree with another node at a place; all else is shared with it."""
-    (name, k), *rest = path
+    (name, k), *rest = way
     field = getattr(tree, name)
     inner = field if k is None else field[k]
     inner = _with(inner, tuple(rest), node) if rest else node
