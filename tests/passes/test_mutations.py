@@ -26,7 +26,7 @@ SAMPLED = (
     "shape_checks",
     "simplify",
 )
-PER_PASS = 12
+PER_PASS = 9
 WITH_CASES = sorted({case.path.parent.name for case in all_cases()})
 
 
