@@ -168,20 +168,31 @@ def _tree(module: str) -> ast.Module:
 
 def _reached(tree: ast.Module, entry: str) -> set[ast.AST]:
     """The functions, classes and methods of the module that the pass uses, by the names that stand in them."""
-    own: dict[str, list[ast.AST]] = {}
-    for definition in ast.walk(tree):
+    own: dict[tuple[str, str], ast.AST] = {}
+    for definition in tree.body:
         if isinstance(definition, ast.FunctionDef | ast.ClassDef):
-            own.setdefault(definition.name, []).append(definition)
+            own["", definition.name] = definition
+        if isinstance(definition, ast.ClassDef):
+            own |= {(definition.name, o.name): o for o in definition.body if isinstance(o, ast.FunctionDef)}
     found: set[ast.AST] = set()
-    work = [entry]
+    work = [("", entry)]
     while work:
-        for definition in own.pop(work.pop(), []):
-            found.add(definition)
-            for node in _inside(definition):
-                if isinstance(node, ast.Name | ast.Attribute):
-                    work.append(node.id if isinstance(node, ast.Name) else node.attr)
-                elif isinstance(node, ast.FunctionDef) and (node.name.startswith("__") or node.decorator_list):
-                    work.append(node.name)
+        key = work.pop()
+        if own.get(key, tree) in {*found, tree}:
+            continue
+        found.add(own[key])
+        for node in _inside(own[key]):
+            match node:
+                case ast.Name(id=name):
+                    work.append(("", name))
+                case ast.Attribute(value=ast.Name(id="self"), attr=name):
+                    work.append((key[0], name))
+                case ast.Attribute(value=ast.Call(func=ast.Name(id=made)), attr=name):
+                    work.append((made, name))
+                case ast.Attribute(value=ast.Name(), attr=name):
+                    work += [k for k in own if k[0] and k[1] == name]
+                case ast.FunctionDef(name=name) if name.startswith("__"):
+                    work.append((key[1], name))
     return found
 
 
@@ -206,7 +217,8 @@ def _places(tree: ast.Module, reached: set[ast.AST]) -> Iterator[tuple[Way, ast.
 def _below(way: Way, node: ast.AST, reached: set[ast.AST]) -> Iterator[tuple[Way, ast.AST]]:
     if isinstance(node, ast.Assert | ast.MatchValue) or _is_text(node):
         return
-    if isinstance(node, ast.FunctionDef | ast.ClassDef) and node not in reached:
+    is_inner = not way or way[-1][0] != "body" or len(way) > 2
+    if isinstance(node, ast.FunctionDef | ast.ClassDef) and not is_inner and node not in reached:
         return
     if isinstance(node, ast.keyword) and node.arg == "strict":
         return  # what `zip` checks is so
