@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from srcdiff.analyses.structure import structure_of
+from srcdiff.analyses.symbolic_shapes import Lengths
 from srcdiff.ir.nodes import Alloc, Block, Function, Load, Loop, Operation, Store, Value, changed
 from srcdiff.ir.types import Array
 
@@ -32,6 +33,7 @@ def contract(function: Function) -> Function:
 class _Contraction:
     def __init__(self, function: Function) -> None:
         self.structure = structure_of(function)
+        self.lengths = Lengths(function)
         self.accesses: dict[Value, list[Load | Store]] = {}
         self.known_otherwise = {v for b in (function.body, *self.structure.owner) for v in b.yields}
         for operation in self.structure.start:
@@ -50,8 +52,8 @@ class _Contraction:
         for axis in range(operation.out.array.rank):
             indices = {a.indices[axis] for a in accesses}
             loop = self.structure.definition.get(next(iter(indices)))
-            if not isinstance(loop, Loop) or indices != {loop.index}:
-                continue
+            if not isinstance(loop, Loop) or indices != {loop.index} or not self.lengths.counts_naturals(loop):
+                continue  # row -1 is the last row as well: two iterations would have one row
             if self.structure.block_of[loop] is self.structure.block_of[operation]:
                 return [axis]
         return []

@@ -222,7 +222,10 @@ class _Zeros:
             is_before = self.structure.start[operation] < self.structure.start[store]
             if is_before and operation.indices == store.indices:
                 continue  # its own element, before it is emptied
-            if not never_meets(store, store.array, operation.indices, self.structure, emptying):
+            is_inside = emptying in self.structure.loops_around(self.structure.block_of[operation])
+            if is_inside and not iterations_are_apart(emptying, store, operation, self.structure):
+                return True  # another iteration may have emptied it
+            if not is_before and not never_meets(store, store.array, operation.indices, self.structure, emptying):
                 return True
         return False
 

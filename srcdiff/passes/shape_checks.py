@@ -24,6 +24,7 @@ from srcdiff.ir.nodes import (
     Operation,
     Print,
     Raise,
+    Store,
     Value,
     changed,
     walk,
@@ -59,8 +60,8 @@ class _Checks:
             if isinstance(operation, Alloc) and not operation.place and (is_of_size or self.is_plain(operation)):
                 if operation.like is None and asked <= set(operation.shape):
                     return True
-            elif isinstance(operation, Call | Print) or (operation.blocks() and not _is_check(operation)):
-                return False
+            elif isinstance(operation, Call | Print | Store) or (operation.blocks() and not _is_check(operation)):
+                return False  # it would be seen, although the exception comes before it
         return False
 
     def is_plain(self, made: Alloc) -> bool:

@@ -21,6 +21,7 @@ How to write a case: write the program by hand, or take the text of a function o
 which prints the program after it). Make it as small as it can be. Then `python -m tests.passes` writes the parts after
 `# ---- after` anew, of all cases or of those that are named; look at the difference, and judge whether it is right. A
 pass has at least three cases: the plain one, one where it must not apply, and one that guards against a likely mistake.
+`python -m tests.passes.mutations` says which mistakes in a pass its cases would not notice.
 
 Options: `wrt`, parameters that are differentiated by; `alone`, values that stay by themselves. Both are names. What
 `mode: forward`, `batch`, `given`, `sums`, `gradients`, `axes` and `copies` are, the rows in `derivatives.py` say. Names
@@ -46,8 +47,10 @@ from srcdiff.passes.code_sinking import sink_into_branches
 from srcdiff.passes.cse import share
 from srcdiff.passes.dead_stores import tidy_memory, without_dead_stores
 from srcdiff.passes.element_sinking import compute_where_picked
+from srcdiff.passes.fold_views import fold_views
 from srcdiff.passes.growing_buffers import grow_as_loops_run
 from srcdiff.passes.hoist_allocations import make_scratch_once
+from srcdiff.passes.induction_variables import count_in_step
 from srcdiff.passes.init_stores import start_from_zeros
 from srcdiff.passes.loop_fusion import fuse, straighten
 from srcdiff.passes.loop_normalization import count_from_zero
@@ -63,14 +66,22 @@ OPTIONS = ("wrt", "alone", "mode", "batch", "given", "sums", "gradients", "axes"
 _OPTION = re.compile(rf"^# ({'|'.join(OPTIONS)}): (.+)$", re.MULTILINE)
 
 
-def each(transform: Callable[..., Function], *needs: str) -> Run:
+@dataclass(frozen=True)
+class Each:
     """A transform on every function; `needs` are options whose values it takes beside the function."""
 
-    def run(program: Program, options: Options) -> Program:
-        functions = [transform(f, *(named(f, options[n]) for n in needs)) for f in (program.main, *program.callees)]
-        return Program(functions[0], tuple(functions[1:]))
+    transform: Callable[..., Function]
+    needs: tuple[str, ...] = ()
 
-    return run
+    def __call__(self, program: Program, options: Options) -> Program:
+        main, *callees = [
+            self.transform(f, *(named(f, options[n]) for n in self.needs)) for f in (program.main, *program.callees)
+        ]
+        return Program(main, tuple(callees))
+
+
+def each(transform: Callable[..., Function], *needs: str) -> Run:
+    return Each(transform, needs)
 
 
 def named(function: Function, names: Sequence[str]) -> list[Value]:
@@ -86,8 +97,10 @@ PASSES: dict[str, Run] = {
     "dead_stores": each(tidy_memory),
     "dead_stores_of_threads": each(without_dead_stores),
     "element_sinking": each(compute_where_picked, "wrt"),
+    "fold_views": each(fold_views),
     "growing_buffers": each(grow_as_loops_run),
     "hoist_allocations": each(make_scratch_once),
+    "induction_variables": each(count_in_step),
     "init_stores": each(start_from_zeros),
     "loop_fusion": each(fuse),
     "loop_normalization": each(count_from_zero),
@@ -122,11 +135,11 @@ class Case:
     def expected(self) -> str:
         return show(parse(self.halves()[1], OBJECTS))
 
-    def made(self) -> str:
-        """What the pass makes of the first half; both are legal."""
+    def made(self, run: Run | None = None) -> str:
+        """What the pass, or `run` in its place, makes of the first half; both are legal."""
         program = parse(self.halves()[0], OBJECTS)
         verify(program, "reading")
-        made = PASSES[self.path.parent.name](program, self.options())
+        made = (run or PASSES[self.path.parent.name])(program, self.options())
         verify(made, self.path.parent.name)
         return show(made)
 

@@ -1,0 +1,64 @@
+"""The cases of a pass notice mistakes in it: of a sample of its mutants, few stay unseen.
+
+`python -m tests.passes.mutations` makes all of them, and lists those that no case notices.
+"""
+
+import signal
+from dataclasses import replace
+
+import pytest
+
+from tests.passes import PASSES, Each, all_cases
+from tests.passes.mutations import TooLong, at_most, is_noticed, mutants
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="a mutant that does not end cannot be stopped")
+
+SAMPLED = (
+    "array_contraction",
+    "code_sinking",
+    "cse",
+    "fold_views",
+    "growing_buffers",
+    "hoist_allocations",
+    "loop_normalization",
+    "loop_reversal",
+    "scalar_replacement",
+    "shape_checks",
+    "simplify",
+)
+PER_PASS = 9
+WITH_CASES = sorted({case.path.parent.name for case in all_cases()})
+
+
+@pytest.mark.parametrize("name", [n for n in WITH_CASES if isinstance(PASSES[n], Each)])
+def test_a_pass_that_does_nothing_is_noticed(name):
+    assert is_noticed(mutants(name)[0], name)
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_mistakes_are_noticed(name):
+    """Some make no difference; of those that are spread over the text, at least two thirds do."""
+    found = mutants(name)[1:]
+    sample = found[:: max(1, len(found) // PER_PASS)][:PER_PASS]
+
+    missed = [f"line {m.line}: {m.text}" for m in sample if not is_noticed(m, name)]
+
+    assert len(missed) <= PER_PASS // 3, "\n".join(missed)
+
+
+def test_a_pass_without_a_mistake_is_not_noticed():
+    """What is compiled anew does what the pass does: it is the mistakes that are noticed."""
+    mutant = mutants("cse")[1]
+
+    assert is_noticed(mutant, "cse")
+    assert not is_noticed(replace(mutant, mistake=None), "cse")
+
+
+def never_ends():
+    while True:
+        pass
+
+
+def test_what_does_not_end_is_stopped():
+    with pytest.raises(TooLong), at_most(0.05):
+        never_ends()
