@@ -21,16 +21,16 @@ from srcdiff.ir.nodes import Function, Value
 from srcdiff.passes import differentiation as derivative
 from srcdiff.passes import requested
 from srcdiff.passes.array_contraction import contract
-from srcdiff.passes.code_sinking import sink_into_branches
+from srcdiff.passes.code_sinking import sink_code
 from srcdiff.passes.compilation import Compilation
-from srcdiff.passes.cse import share
-from srcdiff.passes.dead_stores import tidy_memory, without_dead_stores
-from srcdiff.passes.element_sinking import compute_where_picked
-from srcdiff.passes.growing_buffers import grow_as_loops_run
-from srcdiff.passes.hoist_allocations import make_scratch_once
-from srcdiff.passes.init_stores import start_from_zeros
-from srcdiff.passes.loop_fusion import fuse, straighten
-from srcdiff.passes.loop_normalization import count_from_zero
+from srcdiff.passes.cse import eliminate_common_subexpressions
+from srcdiff.passes.dead_stores import remove_dead_stores, remove_dead_stores_only
+from srcdiff.passes.element_sinking import sink_elements
+from srcdiff.passes.growing_buffers import grow_buffers
+from srcdiff.passes.hoist_allocations import hoist_allocations
+from srcdiff.passes.init_stores import start_sums_by_assignment
+from srcdiff.passes.loop_fusion import fuse, reverse_loops
+from srcdiff.passes.loop_normalization import normalize_loops
 from srcdiff.passes.manager import Pass, each
 from srcdiff.passes.reverse_mode import (
     add_shadow_references,
@@ -42,9 +42,9 @@ from srcdiff.passes.reverse_mode import (
     write_forward_sweep,
     write_reverse_sweep,
 )
-from srcdiff.passes.scalar_replacement import elements_in_registers
+from srcdiff.passes.scalar_replacement import replace_scalars
 from srcdiff.passes.scatter_to_gather import gather
-from srcdiff.passes.shape_checks import leave_out_checks_of_shapes
+from srcdiff.passes.shape_checks import remove_shape_checks
 from srcdiff.passes.simplify import simplify
 
 # -- when passes are due, and what they need to know -----------------------------------------------------------------
@@ -105,13 +105,13 @@ SIMPLIFICATION = Pass(
     "simplification", each(simplify), "fold constants, remove dead code and loop-invariant parameters"
 )
 CLEAN_UP = (
-    Pass("common subexpressions", each(share, named), "compute once what is computed twice"),
+    Pass("common subexpressions", each(eliminate_common_subexpressions, named), "compute once what is computed twice"),
     SIMPLIFICATION,
 )
 FUSION = (
     Pass("loop fusion", each(fuse, decisions), "loops over the same range share one body"),
     *CLEAN_UP,
-    Pass("dead stores", each(tidy_memory), "remove stores that nobody reads; start arrays by assignment"),
+    Pass("dead stores", each(remove_dead_stores), "remove stores that nobody reads; start arrays by assignment"),
     *CLEAN_UP,
 )
 
@@ -132,10 +132,10 @@ def sweeps(when: Callable[[Any], bool], check: Callable[[Any], None] = lambda st
 
 DIFFERENTIATE = (
     *CLEAN_UP,
-    Pass("element sinking", each(compute_where_picked, wrt), "compute an element where an index selects it", REVERSE),
+    Pass("element sinking", each(sink_elements, wrt), "compute an element where an index selects it", REVERSE),
     *CLEAN_UP,
     *FUSION,
-    Pass("code sinking", each(sink_into_branches, wrt), "compute in a branch what only it differentiates", REVERSE),
+    Pass("code sinking", each(sink_code, wrt), "compute in a branch what only it differentiates", REVERSE),
     Pass("primal", note_primal, "the program that the derivative is of is settled"),
     Pass("gradient", derivative.start_gradient, "reverse mode, from one result", mode("reverse")),
     Pass("pullback", derivative.start_pullback, "reverse mode, from adjoints that are given", mode("pullback")),
@@ -144,23 +144,23 @@ DIFFERENTIATE = (
 )
 OPTIMIZE = (
     *CLEAN_UP,
-    Pass("loop reversal", each(straighten), "loops with independent iterations run forwards"),
+    Pass("loop reversal", each(reverse_loops), "loops with independent iterations run forwards"),
     *FUSION,
     Pass("array contraction", each(contract), "an array of which an iteration sees one part shrinks to that part"),
     Pass("scatter to gather", each(gather), "each element collects its contributions"),
     *CLEAN_UP,
-    Pass("initial stores", each(start_from_zeros, only_main=True), "sums start by assignment instead of zeros"),
+    Pass("initial stores", each(start_sums_by_assignment, only_main=True), "sums start by assignment instead of zeros"),
     *CLEAN_UP,
-    Pass("allocation hoisting", each(make_scratch_once), "allocate once, before a loop, what iterations reuse"),
-    Pass("scalar replacement", each(elements_in_registers), "keep an element that a loop revisits in a scalar"),
-    Pass("loop normalization", each(count_from_zero), "inner loops count from zero"),
+    Pass("allocation hoisting", each(hoist_allocations), "allocate once, before a loop, what iterations reuse"),
+    Pass("scalar replacement", each(replace_scalars), "keep an element that a loop revisits in a scalar"),
+    Pass("loop normalization", each(normalize_loops), "inner loops count from zero"),
     *CLEAN_UP,
-    Pass("shape checks", each(leave_out_checks_of_shapes), "remove checks of lengths that an allocation makes itself"),
+    Pass("shape checks", each(remove_shape_checks), "remove checks of lengths that an allocation makes itself"),
     *CLEAN_UP,
 )
 FINISH = (
     Pass("workspace", derivative.take_workspace, "take memory from the caller", lambda state: state.request.workspace),
-    of_backend("growing buffers", each(grow_as_loops_run), "what a loop with early exits keeps grows as it runs"),
+    of_backend("growing buffers", each(grow_buffers), "what a loop with early exits keeps grows as it runs"),
     Pass("batch loop", derivative.batch_loop, "call it for each element of a batch", lambda state: state.request.batch),
     of_backend("kernel extraction", kernels.extract_kernels, "independent loops become kernels"),
     Pass("emission", emit, "write the source"),
@@ -172,7 +172,7 @@ PASSES: Sequence[Pass] = (*DIFFERENTIATE, *OPTIMIZE, *FINISH)
 
 CLEAN_UP_KERNEL = (
     SIMPLIFICATION,
-    Pass("common subexpressions", each(share), "compute once what is computed twice"),
+    Pass("common subexpressions", each(eliminate_common_subexpressions), "compute once what is computed twice"),
     SIMPLIFICATION,
 )
 KERNEL_PASSES: Sequence[Pass] = (
@@ -185,13 +185,13 @@ KERNEL_PASSES: Sequence[Pass] = (
     Pass("kernel adjoint", kernels.start_reversal, "reverse mode, for each thread", kernels.differentiated),
     *sweeps(kernels.differentiated, kernels.check_adjoints),
     *CLEAN_UP_KERNEL,
-    Pass("loop reversal", each(straighten), "loops with independent iterations run forwards", kernels.alone),
+    Pass("loop reversal", each(reverse_loops), "loops with independent iterations run forwards", kernels.alone),
     Pass("loop fusion", each(fuse), "loops over the same range share one body", kernels.alone),
     *CLEAN_UP_KERNEL,
-    Pass("dead stores", each(tidy_memory), "remove stores that nobody reads", kernels.alone),
-    Pass("dead stores", each(without_dead_stores), "of arrays that no other thread reads", kernels.together),
+    Pass("dead stores", each(remove_dead_stores), "remove stores that nobody reads", kernels.alone),
+    Pass("dead stores", each(remove_dead_stores_only), "of arrays that no other thread reads", kernels.together),
     *CLEAN_UP_KERNEL,
-    Pass("scalar replacement", each(elements_in_registers), "keep an element in a scalar", kernels.alone),
+    Pass("scalar replacement", each(replace_scalars), "keep an element in a scalar", kernels.alone),
     *CLEAN_UP_KERNEL,
     Pass("grid strides", each(step_over_grid), "loops over a grid step by its size again"),
     Pass("guard closing", kernels.close_guard, "put the guard around the kernel again", kernels.guarded),

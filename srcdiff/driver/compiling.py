@@ -26,7 +26,7 @@ from srcdiff.ir.types import INT, Array
 from srcdiff.passes import differentiation as derivative
 from srcdiff.passes import requested
 from srcdiff.passes.compilation import Compilation, Request
-from srcdiff.passes.growing_buffers import grow_as_loops_run
+from srcdiff.passes.growing_buffers import grow_buffers
 from srcdiff.passes.manager import look, run
 from srcdiff.passes.reverse_mode import protect_arguments, with_new_results
 from srcdiff.passes.stacks import stacks_as_arrays
@@ -178,7 +178,7 @@ class Derivation:
         state.further = requested.further_parameters(state)
         run(pipeline.DIFFERENTIATE, state)
         functions = [stacks_as_arrays(without_comments(f)) for f in (state.main, *state.callees)]
-        main, *callees = [grow_as_loops_run(f, in_chunks=False) for f in functions]
+        main, *callees = [grow_buffers(f, in_chunks=False) for f in functions]
         main, _ = protect_arguments(main)
         main = with_new_results(main) if self.mode == "primal" else main
         return Derived(main, tuple(callees), state.further, requested.written_arguments(reading))

@@ -25,7 +25,7 @@ _HARMLESS = frozenset({"add", "subtract", "multiply", "negative", "positive", "a
 _HARMLESS |= {"where", "square", "float", "float64", "float32", "sin", "cos", "tanh", "arctan"}
 
 
-def sink_into_branches(function: Function, stay: Iterable[Value] = ()) -> Function:
+def sink_code(function: Function, stay: Iterable[Value] = ()) -> Function:
     """The function with its branches made self-contained; what is in `stay` is left where it is."""
     return changed(function, body=_block(function.body, set(stay)))
 

@@ -15,7 +15,7 @@ from srcdiff.ir.types import is_kept_by
 Key = tuple[Any, ...]
 
 
-def share(function: Function, by_themselves: Iterable[Value] = ()) -> Function:
+def eliminate_common_subexpressions(function: Function, by_themselves: Iterable[Value] = ()) -> Function:
     """The function with equal values shared; `by_themselves` are left alone: the derivative by one of them is asked."""
     return _Share(function, set(by_themselves)).run()
 

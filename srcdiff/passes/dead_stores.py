@@ -40,9 +40,9 @@ from srcdiff.ir.nodes import (
 from srcdiff.ir.types import Array, element_type
 
 
-def tidy_memory(function: Function) -> Function:
+def remove_dead_stores(function: Function) -> Function:
     """What is stored and then added to is stored once; then dead stores, zeros, and copies for the caller go."""
-    steps = (_Tidy.storing_once, _Tidy.without_dead_stores, _Tidy.starting_by_assignment)
+    steps = (_Tidy.storing_once, _Tidy.remove_dead_stores_only, _Tidy.starting_by_assignment)
     tidy = _Tidy(function)
     for step in (*steps, _Tidy.giving_back_what_is_there):
         function = step(tidy)
@@ -50,9 +50,9 @@ def tidy_memory(function: Function) -> Function:
     return function
 
 
-def without_dead_stores(function: Function) -> Function:
+def remove_dead_stores_only(function: Function) -> Function:
     """The function without stores to arrays of its own that nobody reads afterwards."""
-    return _Tidy(function).without_dead_stores()
+    return _Tidy(function).remove_dead_stores_only()
 
 
 @dataclass(slots=True)
@@ -148,7 +148,7 @@ class _Tidy:
 
     # -- stores that nobody reads ------------------------------------------------------------------------------------
 
-    def without_dead_stores(self) -> Function:
+    def remove_dead_stores_only(self) -> Function:
         dead: set[Operation] = set()
         own = [self.own(operation) for operation in self.structure.start]
         seen = LastSeen(self.function)

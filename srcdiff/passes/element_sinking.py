@@ -59,7 +59,7 @@ Step = Apply | Load | Const
 Bounds = tuple[Value, Value, Value]
 
 
-def compute_where_picked(function: Function, inputs: Iterable[Value]) -> Function:
+def sink_elements(function: Function, inputs: Iterable[Value]) -> Function:
     """The function with elements that depend on the inputs computed where they are picked."""
     if not any(isinstance(o, Apply) and o.primitive in _SINGULAR for o in walk(function.body)):
         return function

@@ -48,7 +48,7 @@ _START = 2**20
 """How many numbers such an array has memory for at first, if there may be so many: what is not used costs nothing."""
 
 
-def grow_as_loops_run(function: Function, *, in_chunks: bool = True) -> Function:
+def grow_buffers(function: Function, *, in_chunks: bool = True) -> Function:
     growing = [o.out for o in walk(function.body) if isinstance(o, Alloc) and o.grows]
     if not growing:
         return function

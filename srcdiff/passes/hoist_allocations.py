@@ -24,7 +24,7 @@ from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Alloc, Block, Function, Loop, Operation, Value, changed, substituted, walk
 
 
-def make_scratch_once(function: Function) -> Function:
+def hoist_allocations(function: Function) -> Function:
     """One loop after the other, from the inside: what is made before an inner loop may be made before an outer one."""
     while True:
         after = _Scratch(function).run()

@@ -16,7 +16,7 @@ from srcdiff.ir.nodes import Apply, Block, Const, Function, Loop, Operation, Val
 from srcdiff.ir.types import INT
 
 
-def count_in_step(function: Function) -> Function:
+def merge_induction_variables(function: Function) -> Function:
     return _Counters().function(function)
 
 

@@ -39,7 +39,7 @@ from srcdiff.ir.nodes import (
 from srcdiff.ir.types import INT, Array, element_type
 
 
-def start_from_zeros(function: Function) -> Function:
+def start_sums_by_assignment(function: Function) -> Function:
     """Look at the loops at top level, one parameter after the other: each changes what is known of the next."""
     for k in range(len(function.body.operations)):
         loop = function.body.operations[k]

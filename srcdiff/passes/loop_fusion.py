@@ -49,12 +49,12 @@ def fuse(function: Function, decisions: Decisions | None = None) -> Function:
     return changed(function, body=_Fuse(function, decisions or Decisions()).block(function.body))
 
 
-def straighten(function: Function) -> Function:
+def reverse_loops(function: Function) -> Function:
     """Loops that run backwards run forwards, where the order of their iterations does not matter."""
-    return changed(function, body=_Straighten(function).block(function.body))
+    return changed(function, body=_Reverse(function).block(function.body))
 
 
-class _Straighten:
+class _Reverse:
     def __init__(self, function: Function) -> None:
         self.dependence = dependence_of(function)
         self.definition = self.dependence.definition

@@ -19,7 +19,7 @@ from srcdiff.ir.nodes import Apply, Block, Const, Function, Load, Loop, Operatio
 from srcdiff.ir.types import INT
 
 
-def count_from_zero(function: Function) -> Function:
+def normalize_loops(function: Function) -> Function:
     return changed(function, body=_FromZero(function).block(function.body))
 
 

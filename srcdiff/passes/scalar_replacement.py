@@ -51,12 +51,12 @@ Access = Load | Store
 Key = tuple[Value, tuple[Value, ...]]
 
 
-def elements_in_registers(function: Function) -> Function:
+def replace_scalars(function: Function) -> Function:
     """From the innermost loops outwards, as long as there is something to do."""
     while True:
-        registers = _Registers(function)
-        function = changed(function, body=registers.block(function.body))
-        if not registers.changed:
+        replacement = _ScalarReplacement(function)
+        function = changed(function, body=replacement.block(function.body))
+        if not replacement.changed:
             return function
 
 
@@ -79,7 +79,7 @@ class _Element:
         return all(isinstance(a, Store) and a.adds for a in self.accesses)
 
 
-class _Registers:
+class _ScalarReplacement:
     def __init__(self, function: Function) -> None:
         self.structure: Structure = structure_of(function)
         self.sites: dict[Value, Sites] = points_to(function)

@@ -32,7 +32,7 @@ from srcdiff.ir.nodes import (
 from srcdiff.ir.types import INT, NEGATIVE, TOO_LARGE
 
 
-def leave_out_checks_of_shapes(function: Function) -> Function:
+def remove_shape_checks(function: Function) -> Function:
     return _Checks(function).function()
 
 

@@ -41,7 +41,7 @@ from srcdiff.ir.nodes import (
 from srcdiff.ir.primitives import length_of_range
 from srcdiff.ir.types import INT, Array, Stack
 from srcdiff.library.blas_lapack import LIBRARY
-from srcdiff.passes.induction_variables import count_in_step
+from srcdiff.passes.induction_variables import merge_induction_variables
 
 
 def simplify(function: Function) -> Function:
@@ -49,7 +49,7 @@ def simplify(function: Function) -> Function:
     while True:
         living, forward = remove_dead(function), _Forward()
         forwarded = forward.function(living)
-        function = count_in_step(forwarded)
+        function = merge_induction_variables(forwarded)
         if function is living:
             return function
         if function is forwarded and not forward.again:

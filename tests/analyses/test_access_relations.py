@@ -16,7 +16,7 @@ from srcdiff.frontend.capture import capture
 from srcdiff.frontend.statements import read
 from srcdiff.ir.aliasing import points_to
 from srcdiff.ir.nodes import Function, Load, Loop, Store, walk
-from srcdiff.passes.cse import share
+from srcdiff.passes.cse import eliminate_common_subexpressions
 from srcdiff.passes.simplify import simplify
 from srcdiff.signature.keys import describe_argument
 
@@ -27,7 +27,7 @@ def program(function: Callable[..., Any], *arguments: Any) -> Function:
     captured = capture(function)
     names = [a.arg for a in captured.node.args.args]
     descriptions = {n: describe_argument(a, n, None) for n, a in zip(names, arguments, strict=True)}
-    return simplify(share(simplify(read(captured, descriptions).program.main)))
+    return simplify(eliminate_common_subexpressions(simplify(read(captured, descriptions).program.main)))
 
 
 def still_there(function: Callable[..., Any], *arguments: Any) -> dict[str, list[bool]]:

@@ -43,20 +43,20 @@ from srcdiff.ir.parse import parse
 from srcdiff.ir.print import show
 from srcdiff.ir.verify import verify
 from srcdiff.passes.array_contraction import contract
-from srcdiff.passes.code_sinking import sink_into_branches
-from srcdiff.passes.cse import share
-from srcdiff.passes.dead_stores import tidy_memory, without_dead_stores
-from srcdiff.passes.element_sinking import compute_where_picked
+from srcdiff.passes.code_sinking import sink_code
+from srcdiff.passes.cse import eliminate_common_subexpressions
+from srcdiff.passes.dead_stores import remove_dead_stores, remove_dead_stores_only
+from srcdiff.passes.element_sinking import sink_elements
 from srcdiff.passes.fold_views import fold_views
-from srcdiff.passes.growing_buffers import grow_as_loops_run
-from srcdiff.passes.hoist_allocations import make_scratch_once
-from srcdiff.passes.induction_variables import count_in_step
-from srcdiff.passes.init_stores import start_from_zeros
-from srcdiff.passes.loop_fusion import fuse, straighten
-from srcdiff.passes.loop_normalization import count_from_zero
-from srcdiff.passes.scalar_replacement import elements_in_registers
+from srcdiff.passes.growing_buffers import grow_buffers
+from srcdiff.passes.hoist_allocations import hoist_allocations
+from srcdiff.passes.induction_variables import merge_induction_variables
+from srcdiff.passes.init_stores import start_sums_by_assignment
+from srcdiff.passes.loop_fusion import fuse, reverse_loops
+from srcdiff.passes.loop_normalization import normalize_loops
+from srcdiff.passes.scalar_replacement import replace_scalars
 from srcdiff.passes.scatter_to_gather import gather
-from srcdiff.passes.shape_checks import leave_out_checks_of_shapes
+from srcdiff.passes.shape_checks import remove_shape_checks
 from srcdiff.passes.simplify import simplify
 from tests.passes.derivatives import DERIVATIVES, OBJECTS, Options, Run
 
@@ -92,22 +92,22 @@ def named(function: Function, names: Sequence[str]) -> list[Value]:
 
 PASSES: dict[str, Run] = {
     "array_contraction": each(contract),
-    "code_sinking": each(sink_into_branches, "wrt"),
-    "cse": each(share, "alone"),
-    "dead_stores": each(tidy_memory),
-    "dead_stores_of_threads": each(without_dead_stores),
-    "element_sinking": each(compute_where_picked, "wrt"),
+    "code_sinking": each(sink_code, "wrt"),
+    "cse": each(eliminate_common_subexpressions, "alone"),
+    "dead_stores": each(remove_dead_stores),
+    "dead_stores_of_threads": each(remove_dead_stores_only),
+    "element_sinking": each(sink_elements, "wrt"),
     "fold_views": each(fold_views),
-    "growing_buffers": each(grow_as_loops_run),
-    "hoist_allocations": each(make_scratch_once),
-    "induction_variables": each(count_in_step),
-    "init_stores": each(start_from_zeros),
+    "growing_buffers": each(grow_buffers),
+    "hoist_allocations": each(hoist_allocations),
+    "induction_variables": each(merge_induction_variables),
+    "init_stores": each(start_sums_by_assignment),
     "loop_fusion": each(fuse),
-    "loop_normalization": each(count_from_zero),
-    "loop_reversal": each(straighten),
-    "scalar_replacement": each(elements_in_registers),
+    "loop_normalization": each(normalize_loops),
+    "loop_reversal": each(reverse_loops),
+    "scalar_replacement": each(replace_scalars),
     "scatter_to_gather": each(gather),
-    "shape_checks": each(leave_out_checks_of_shapes),
+    "shape_checks": each(remove_shape_checks),
     "simplify": each(simplify),
     **DERIVATIVES,
 }
