@@ -77,12 +77,14 @@ from srcdiff.ir.nodes import (
     NewAxis,
     Operation,
     Pop,
+    Print,
     Program,
     Push,
     Raise,
     Slice,
     Store,
     Value,
+    functions_with,
     walk,
 )
 from srcdiff.ir.primitives import length_of_range
@@ -1226,14 +1228,16 @@ def _argument(reader: Reader, d: Description, name: str, lists: dict[List, Store
 
 
 def mark_writing_calls(program: Program) -> Program:
-    """Note which calls write into arrays they are given: that is seen by whoever calls."""
+    """Note which calls write into arrays they are given, raise or print: that is seen by whoever calls."""
     writing: dict[str, tuple[int, ...]] = {}
+    effects = functions_with(program.callees, (Raise, Print))
 
     def marked(block: Block) -> Block:
         operations = []
         for operation in block.operations:
             if isinstance(operation, Call) and operation.function in writing:
-                operation = replace(operation, writes=writing[operation.function])
+                has_effects = operation.function in effects
+                operation = replace(operation, writes=writing[operation.function], effects=has_effects)
             operations.append(operation.rebuilt(marked))
         return Block(tuple(operations), block.yields)
 

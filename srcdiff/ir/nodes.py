@@ -12,7 +12,7 @@ Scalars and array references are values, assigned once. What arrays hold is memo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, TypeVar
@@ -352,6 +352,8 @@ class Call(Operation):
     """How many blocks of threads run it, if it is a kernel."""
     alone: bool = False
     """Whether one thread runs it."""
+    effects: bool = False
+    """Whether it may raise or print, so that it is run even if nobody needs what it gives."""
 
     @property
     def written(self) -> tuple[Value, ...]:
@@ -517,6 +519,19 @@ def _gather(block: Block, into: list[Operation]) -> None:
         into.append(operation)
         for inner in operation.blocks():
             _gather(inner, into)
+
+
+def functions_with(functions: Iterable[Function], kinds: tuple[type[Operation], ...]) -> set[str]:
+    """The names of functions that have such operations, by themselves or by what they call."""
+    inside = {f.name: walk(f.body) for f in functions}
+    found = {name for name, operations in inside.items() if any(isinstance(o, kinds) for o in operations)}
+    size = -1
+    while size != len(found):
+        size = len(found)
+        for name, operations in inside.items():
+            if any(isinstance(o, Call) and o.function in found for o in operations):
+                found.add(name)
+    return found
 
 
 def substituted(block: Block, by: Substitution) -> Block:

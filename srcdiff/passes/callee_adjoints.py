@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from srcdiff.diagnostics import DifferentiationError, Problem
 from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.clone import fresh
-from srcdiff.ir.nodes import Block, Call, Function, Value, walk
+from srcdiff.ir.nodes import Block, Call, Function, Operation, Print, Value, functions_with, walk
 from srcdiff.ir.types import FLOAT, Array, is_float
 from srcdiff.ir.words import own_name
 from srcdiff.passes.reverse_mode import Reversal, copied_first
@@ -47,10 +47,53 @@ def _written_parameters(function: Function) -> set[int]:
     return {k for k, p in enumerate(function.params) if p in written}
 
 
-def reversals_of_callees(callees: Sequence[Function]) -> tuple[dict[str, Any], list[Reversal]]:
-    """For each recursive function its adjoint, by its name, and the reversal that makes it."""
-    known: dict[str, Any] = {c.name: Callee(f"{c.name}_adjoint") for c in callees}
-    return known, [_reversal(fresh(callee), known) for callee in callees]
+@dataclass(frozen=True, slots=True)
+class Reversed:
+    """What a program needs to reverse its recursive functions."""
+
+    known: dict[str, Callee]
+    """Their adjoints, by the names of the functions."""
+    reversals: tuple[Reversal, ...]
+    functions: tuple[Function, ...]
+    """The functions, and silent copies of those that print, which run again for their adjoints."""
+
+
+def reversals_of_callees(callees: Sequence[Function]) -> Reversed:
+    silent = _silent_names(callees)
+    known = {c.name: Callee(f"{c.name}_adjoint") for c in callees}
+    again = [_again(callee, silent) for callee in callees]
+    copies = [replace(f, name=silent[c.name]) for c, f in zip(callees, again, strict=True) if c.name in silent]
+    known |= {silent[name]: known[name] for name in silent}
+    return Reversed(known, tuple(_reversal(callee, known) for callee in again), (*callees, *map(fresh, copies)))
+
+
+def _silent_names(callees: Sequence[Function]) -> dict[str, str]:
+    """New names for the functions that print."""
+    names = {c.name for c in callees}
+    found: dict[str, str] = {}
+    for name in sorted(functions_with(callees, (Print,))):
+        new = f"{name}_silent"
+        while new in names:
+            new += "_"
+        found[name] = new
+    return found
+
+
+def _again(function: Function, silent: dict[str, str]) -> Function:
+    """The function as it runs again, for its adjoint: it has raised or printed already, when it ran for its value."""
+
+    def visit(block: Block) -> Block:
+        operations: list[Operation] = []
+        for operation in block.operations:
+            if isinstance(operation, Call):
+                name = silent.get(operation.function, operation.function)
+                operation = replace(operation, function=name, effects=False)
+            if not isinstance(operation, Print):
+                operations.append(operation.rebuilt(visit))
+        return Block(tuple(operations), block.yields)
+
+    copy = fresh(function)
+    return replace(copy, body=visit(copy.body))
 
 
 def _seed(result: Value) -> Value:

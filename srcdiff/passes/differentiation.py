@@ -64,9 +64,9 @@ def start_pullback(state: Compilation) -> None:
 
 
 def _start(state: Compilation, reversal: Reversal) -> None:
-    callees, reversals = reversals_of_callees(state.callees)
-    reversal.callees, reversal.decisions = callees, state.decisions
-    state.reversals, state.reversed_callees = (reversal, *reversals), state.callees
+    found = reversals_of_callees(state.callees)
+    reversal.callees, reversal.decisions = found.known, state.decisions
+    state.reversals, state.reversed_callees = (reversal, *found.reversals), found.functions
     state.main = reversal.function
 
 

@@ -316,7 +316,7 @@ class _Dead:
             case Raise() | Print() | Enlarge() | Barrier():
                 return True
             case Call():
-                return bool(operation.writes)
+                return bool(operation.writes) or operation.effects
             case Push() | Pop():
                 made_here = isinstance(self.definition.get(operation.stack), NewStack)  # who sees it names it
                 return _holds_arrays(operation.stack) and not made_here

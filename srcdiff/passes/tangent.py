@@ -273,6 +273,7 @@ class Tangent:
         name, count = tangent_name(operation.function), len(operation.args)
         writes = (*operation.writes, *(count + place for place, k in enumerate(floats) if k in operation.writes))
         call = Call((*operation.outs, *outs), name, (*operation.args, *dots), writes, span=operation.span)
+        call = replace(call, effects=operation.effects)
         self.builder.add(call)
 
     def by_rule(self, operation: Library | Custom) -> None:

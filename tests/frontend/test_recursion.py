@@ -464,3 +464,36 @@ def reads_a_list_of_arrays(x):
 def test_a_list_of_arrays_around_a_recursive_function_is_refused():
     with pytest.raises(srcdiff.DifferentiationError, match="a list of arrays of floats"):
         srcdiff.grad(reads_a_list_of_arrays, backend="python")(0.6)
+
+
+def checked_power(x, n):
+    if n < 0:
+        raise ValueError("negative")
+    return 1.0 if n == 0 else x * checked_power(x, n - 1)
+
+
+def power_that_nobody_needs(x, n):
+    checked_power(x, n)
+    return x * x
+
+
+@pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=pytest.mark.numba)])
+def test_call_that_raises_is_made_even_if_nobody_needs_its_result(backend):
+    gradient = srcdiff.grad(power_that_nobody_needs, backend=backend)
+    assert 3.0 == gradient(1.5, 2)
+    with pytest.raises(ValueError, match="negative"):
+        gradient(1.5, -1)
+    with pytest.raises(ValueError, match="negative"):
+        srcdiff.jvp(power_that_nobody_needs, (1.5, -1), (1.0, None), backend=backend)
+
+
+def told_power(x, n):
+    print("power", n)
+    return 1.0 if n == 0 else x * told_power(x, n - 1)
+
+
+@pytest.mark.parametrize("derivative", [srcdiff.grad, srcdiff.value_and_grad])
+@pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=pytest.mark.numba)])
+def test_recursive_function_prints_once(derivative, backend, capfd):
+    derivative(told_power, backend=backend)(1.5, 2)
+    assert ["power 2", "power 1", "power 0"] == capfd.readouterr().out.splitlines()
