@@ -183,7 +183,7 @@ def test_its_gradient_is_zero_and_the_warning_names_the_line_once(function, argu
 
 def test_an_input_that_is_not_used_has_no_line():
     (cut,) = srcdiff.explain(unused, 1.5, 2.0)["x"].cuts
-    assert (cut.kind, cut.said, cut.span) == ("unused", "it is not used", None)
+    assert (cut.kind, cut.text, cut.span) == ("unused", "it is not used", None)
 
 
 def test_the_warning_can_be_silenced():
@@ -265,7 +265,7 @@ def one_side(x, flag):
 def test_a_branch_that_does_not_read_an_input_is_named():
     (cut,) = srcdiff.explain(one_side, 1.5, 1.0)["x"].cuts
     assert (cut.kind, cut.span.text.strip()) == ("branch", "if flag > 0.0:")
-    assert "is not met" in cut.said
+    assert "is not met" in cut.text
 
 
 def two_ways(x, y):

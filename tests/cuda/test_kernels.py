@@ -10,7 +10,7 @@ import pytest
 from numba import cuda, float32, float64
 
 import srcdiff
-from srcdiff.backends.python.interpreter import interpreter
+from srcdiff.backends.python import interpreter
 from srcdiff.cuda import kernel
 from tests.cuda.programs import PROGRAMS, Program
 
