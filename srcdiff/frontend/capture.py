@@ -212,15 +212,18 @@ def _codes(file: str, text: str, flags: int, rewriter: Any) -> dict[tuple[str, i
 
 _COMPARED = (
     *("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_exceptiontable"),
-    *("co_argcount", "co_posonlyargcount", "co_kwonlyargcount", "co_flags", "co_name"),
+    *("co_argcount", "co_posonlyargcount", "co_kwonlyargcount", "co_name"),
 )
 
 
 def _is_same_code(one: types.CodeType, other: types.CodeType) -> bool:
-    """Whether two code objects do the same, wherever they come from."""
-    return all(getattr(one, name) == getattr(other, name) for name in _COMPARED) and _is_same_constant(
-        one.co_consts, other.co_consts
-    )
+    """Whether two code objects do the same, wherever they come from.
+
+    Numba takes the flag `CO_OPTIMIZED` away from the code of a function that it runs while somebody profiles.
+    """
+    flags = (one.co_flags ^ other.co_flags) & ~inspect.CO_OPTIMIZED
+    is_alike = not flags and all(getattr(one, name) == getattr(other, name) for name in _COMPARED)
+    return is_alike and _is_same_constant(one.co_consts, other.co_consts)
 
 
 def _is_same_constant(one: Any, other: Any) -> bool:

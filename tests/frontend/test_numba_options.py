@@ -1,6 +1,8 @@
 """What Numba was told about a function is part of it: signatures, types of variables, and options."""
 
+import cProfile
 import dataclasses
+import inspect
 
 import numba
 import numpy as np
@@ -370,3 +372,18 @@ def test_what_is_told_is_known_of_every_layer():
     assert told(njit(whole.py_func)) == dataclasses.replace(told(whole), signatures=None)
     assert told(whole.py_func) is None
     assert told(numba.jit("float64(int64)", forceobj=True)(whole.py_func)) is None
+
+
+@pytest.mark.numba
+def test_function_that_numba_ran_while_somebody_profiled_is_read():
+    @njit
+    def profiled(x):
+        return x * x * x
+
+    profiler = cProfile.Profile()
+    profiler.enable()
+    profiled(2.0)
+    profiler.disable()
+
+    assert not profiled.py_func.__code__.co_flags & inspect.CO_OPTIMIZED  # which is why this is a test
+    assert 12.0 == srcdiff.grad(profiled, backend="python")(2.0)
