@@ -101,9 +101,7 @@ def note_primal(state: Compilation) -> None:
 # -- the passes ------------------------------------------------------------------------------------------------------
 
 REVERSE = mode("reverse", "pullback")
-SIMPLIFICATION = Pass(
-    "simplification", each(simplify), "fold constants, remove dead code and loop-invariant parameters"
-)
+SIMPLIFICATION = Pass("simplification", each(simplify), "fold constants, remove dead code and constant loop parameters")
 CLEAN_UP = (
     Pass("common subexpressions", each(eliminate_common_subexpressions, named), "compute once what is computed twice"),
     SIMPLIFICATION,
@@ -171,7 +169,6 @@ PASSES: Sequence[Pass] = (*DIFFERENTIATE, *OPTIMIZE, *FINISH)
 # -- the passes over users' own kernels ------------------------------------------------------------------------------
 
 CLEAN_UP_KERNEL = (
-    SIMPLIFICATION,
     Pass("common subexpressions", each(eliminate_common_subexpressions), "compute once what is computed twice"),
     SIMPLIFICATION,
 )
