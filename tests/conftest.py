@@ -19,6 +19,28 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(lambda: shutil.rmtree(cache, ignore_errors=True))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """With several processes (`-n 2`), one that has nothing left to do takes tests from another."""
+    if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
+        config.option.dist = "worksteal"
+
+
+LONG = (
+    "test_simulator.py",
+    "test_own_function.py",
+    "test_interrupts.py",
+    "test_run.py",
+    "test_leaks.py",
+    "test_stack.py",
+)
+"""Files whose tests take many seconds each: they come first, so that no process is left alone with them at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.name not in LONG)
+
+
 @pytest.fixture
 def own_backends() -> Iterator[None]:
     """Backends that the test registers are gone behind it."""
