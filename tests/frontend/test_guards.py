@@ -37,8 +37,18 @@ def module(text: str, **names) -> types.ModuleType:
 module.count = 0
 
 
-def code_of(text: str) -> types.CodeType:
-    return module(text).f.__code__
+@dataclasses.dataclass(frozen=True)
+class Code:
+    """The code of a function `f`, made when it is needed: others may have cleared `linecache` by then."""
+
+    text: str
+
+    def made(self) -> types.CodeType:
+        return module(self.text).f.__code__
+
+
+def code_of(text: str) -> Code:
+    return Code(text)
 
 
 def set_global(**values):
@@ -47,9 +57,12 @@ def set_global(**values):
 
 def set_attribute(owner: str, name: str, value):
     """Sets an attribute of something in the module, which may itself be made in the module."""
-    return lambda m: setattr(
-        eval(owner, m.__dict__), name, eval(value, m.__dict__) if isinstance(value, str) else value
-    )
+
+    def change(m: types.ModuleType) -> None:
+        made = eval(value, m.__dict__) if isinstance(value, str) else value.made() if isinstance(value, Code) else value
+        setattr(eval(owner, m.__dict__), name, made)
+
+    return change
 
 
 CHANGES = {
@@ -338,7 +351,7 @@ def test_change_is_seen_by_every_way_to_call(call):
     assert 3.0 * scale == pytest.approx(derivative())
     m.k = 5
     assert 5.0 * scale == pytest.approx(derivative())
-    m.h.__code__ = code_of("def f(x): return 7.0 * x")
+    m.h.__code__ = code_of("def f(x): return 7.0 * x").made()
     assert 7.0 * scale == pytest.approx(derivative())
 
 
