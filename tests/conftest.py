@@ -16,6 +16,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         cache = tempfile.mkdtemp(prefix="srcdiff-tests-")
         os.environ["SRCDIFF_CACHE_DIR"] = cache
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # processes that tests start need not compile srcdiff anew
         config.add_cleanup(lambda: shutil.rmtree(cache, ignore_errors=True))
 
 
