@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import gc
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -59,8 +61,20 @@ class Compiled:
     request: Request
 
 
+@contextlib.contextmanager
+def collections_paused() -> Iterator[None]:
+    """Programs are large structures without cycles: nobody looks for cycles while they are made."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 def compile_request(request: Request, backend: str, options: dict[str, Any]) -> Compiled:
-    with collected() as guards:
+    with collected() as guards, collections_paused():
         state = start(request, backend)
         options = {**numba_cpu.followed(state.reading.told_options), **options}
         with source_cache.cached(state, options) as is_known:
@@ -99,6 +113,11 @@ def follow(request: Request, backend: str, *, any_result: bool = False) -> Compi
 
     With `any_result`, the gradient of a function that does not return one float is its pullback.
     """
+    with collections_paused():
+        return _followed(request, backend, any_result)
+
+
+def _followed(request: Request, backend: str, any_result: bool) -> Compilation:
     state = start(request, backend)
     if any_result and request.mode == "reverse" and not requested.returns_float(state):
         state = start(replace(request, mode="pullback", with_value=False, has_aux=False, single=False), backend)
