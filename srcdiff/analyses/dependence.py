@@ -202,38 +202,44 @@ class Dependence:
 
     def is_sum(self, loop: Loop, k: int) -> bool:
         """Whether all that an iteration does with a parameter is to add to it, in branches and inner loops too."""
-        wanted: Counter[Value] = Counter({loop.body.yields[k]: 1})
-        if not self.adds_up(loop.params[k], loop.body.yields[k], wanted, set()):
+        wanted = self.adds_up(loop.params[k], loop.body.yields[k], set())
+        if wanted is None:
             return False
+        wanted[loop.body.yields[k]] += 1
         uses = Counter(v for o in walk(loop.body) for v in (*o.uses(), *(y for b in o.blocks() for y in b.yields)))
         uses.update(loop.body.yields)
         return all(uses[value] == count for value, count in wanted.items())  # the sum so far is not used otherwise
 
-    def adds_up(self, start: Value, end: Value, wanted: Counter[Value], seen: set[Value]) -> bool:
-        """Whether one value is another with something added; `wanted` counts the uses that this makes of both."""
+    def adds_up(self, start: Value, end: Value, seen: set[Value]) -> Counter[Value] | None:
+        """How often one value and those on the way are used to make another by additions alone; None if it is not."""
         if end is start:
-            return True
+            return Counter()
         if end in seen:
-            return False
+            return None
         seen.add(end)
         operation = self.definition.get(end)
-        parts: tuple[Value, ...] = ()
+        parts: list[tuple[Value, Counter[Value] | None]]
         match operation:
-            case Apply(primitive="add"):
-                parts = next(((a,) for a in operation.args if self.adds_up(start, a, wanted, seen)), ())
-            case Apply(primitive="subtract"):
-                parts = tuple(a for a in operation.args[:1] if self.adds_up(start, a, wanted, seen))
+            case Apply(primitive="add" | "subtract"):
+                first = operation.args if operation.primitive == "add" else operation.args[:1]
+                ways = ((a, self.adds_up(start, a, seen)) for a in first)
+                parts = [next(((a, found) for a, found in ways if found is not None), (start, None))]
             case Loop() if end in operation.outs and self.is_sum(operation, operation.outs.index(end)):
-                parts = (operation.inits[operation.outs.index(end)],)
-                if not self.adds_up(start, parts[0], wanted, seen):
-                    return False
+                init = operation.inits[operation.outs.index(end)]
+                parts = [(init, self.adds_up(start, init, seen))]
             case If():
                 k = operation.outs.index(end)
-                parts = (operation.then.yields[k], operation.orelse.yields[k])
-                if not all(self.adds_up(start, p, wanted, seen) for p in parts):
-                    return False
-        wanted.update(parts)
-        return bool(parts)
+                yields = (operation.then.yields[k], operation.orelse.yields[k])
+                parts = [(y, self.adds_up(start, y, seen)) for y in yields]
+            case _:
+                return None
+        wanted: Counter[Value] = Counter()
+        for value, found in parts:
+            if found is None:
+                return None
+            wanted[value] += 1
+            wanted.update(found)
+        return wanted
 
 
 @analysis

@@ -23,7 +23,7 @@ from srcdiff.frontend.guards import Guard, collected, names_in
 from srcdiff.frontend.nested_derivatives import Reading
 from srcdiff.frontend.statements import mark_writing_calls, read
 from srcdiff.ir.clone import without_comments
-from srcdiff.ir.nodes import Function, Value
+from srcdiff.ir.nodes import Function, Value, free_values
 from srcdiff.ir.types import INT, Array
 from srcdiff.passes import differentiation as derivative
 from srcdiff.passes import requested
@@ -194,6 +194,7 @@ class Derivation:
         request = Request(reading.captured, {}, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
         request.directions = self.directions
         state = Compilation(mark_writing_calls(reading.program), request, reading, inside=True)
+        state.around = frozenset(v for callee in state.callees for v in free_values(callee))  # it gets them at the end
         state.further = requested.further_parameters(state)
         run(pipeline.DIFFERENTIATE, state)
         functions = [stacks_as_arrays(without_comments(f)) for f in (state.main, *state.callees)]

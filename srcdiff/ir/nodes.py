@@ -534,6 +534,14 @@ def functions_with(functions: Iterable[Function], kinds: tuple[type[Operation], 
     return found
 
 
+def free_values(function: Function) -> set[Value]:
+    """The values that a function uses and does not define: those of a program around it."""
+    operations = walk(function.body)
+    used = {v for o in operations for v in (*o.uses(), *(y for b in o.blocks() for y in b.yields))}
+    defined = {v for o in operations for v in (*o.defines(), *o.inner())}
+    return (used | set(function.body.yields)) - defined - set(function.params)
+
+
 def substituted(block: Block, by: Substitution) -> Block:
     """The block with other values, in the blocks inside it too; results stay."""
     operations = tuple([o.replaced(by).rebuilt(lambda inner: substituted(inner, by)) for o in block.operations])

@@ -7,7 +7,7 @@ what its operands, its results and its blocks must be; an operation without a ro
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NoReturn
 
 from srcdiff.diagnostics import InternalError
@@ -60,11 +60,18 @@ _CONSTANTS: dict[str, tuple[type, ...]] = {"float64": (float,), "float32": (floa
 _INT_RANGE = range(-(2**63), 2**63)
 
 
-def verify(program: Program, step: str, before: Program | None = None, checked: set[Operation] | None = None) -> None:
+def verify(
+    program: Program,
+    step: str,
+    before: Program | None = None,
+    checked: set[Operation] | None = None,
+    around: Collection[Value] = (),
+) -> None:
     """Refuse an illegal program, with the name of the pass that made it.
 
     Of a program `before` that was legal, functions that are the same are not looked at again; of those that are not,
-    operations that are in `checked` have the right types. What is right goes there.
+    operations that are in `checked` have the right types. What is right goes there. Values `around` a program that is a
+    part of another are seen by all its functions.
     """
     checked = set() if checked is None else checked
     functions = (program.main, *program.callees)
@@ -73,6 +80,7 @@ def verify(program: Program, step: str, before: Program | None = None, checked: 
     defined: set[Value] = set()
     for function in functions:
         check = _Check(step, function, callees, defined, checked)
+        check.visible.update(around)
         if len(callees) < len(program.callees):
             check.fail("two functions that are called have the same name")
         if function in known:

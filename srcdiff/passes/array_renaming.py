@@ -96,7 +96,7 @@ class _Renewable:
         if memory & set(self.function.params) or any(getattr(self.definition.get(s), "place", "") for s in memory):
             return False
         start, end = self.structure.start[loop], self.structure.end[loop]
-        inside = self.dependence.effects((loop,)).uses - set(loop.inits)
+        inside = self.dependence.effects(loop.body.operations).uses | set(loop.body.yields)
         behind = set(self.function.body.yields)
         for operation in self.function.body.operations:
             if self.structure.start[operation] > end:

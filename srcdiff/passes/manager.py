@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from srcdiff.diagnostics.timings import timed
-from srcdiff.ir.nodes import Function, Operation, Program
+from srcdiff.ir.nodes import Function, Operation, Program, Value
 from srcdiff.ir.verify import verify
 
 Transform = Callable[..., Function]
@@ -40,6 +40,8 @@ class State:
 
     checked: set[Operation] = field(default_factory=set, kw_only=True)
     """Operations whose types have been found right."""
+    around: frozenset[Value] = field(default=frozenset(), kw_only=True)
+    """Values of the program that this one is a part of, if it is, which its functions see."""
 
     def whole_program(self) -> Program:
         """The program with all functions that it calls."""
@@ -101,7 +103,7 @@ def look(name: str, state: State, before: Program | None = None) -> None:
     """Verify and note a program that a pass has changed; show it if that is wanted."""
     is_new = state.program is not before
     if is_new:
-        verify(state.whole_program(), name, before if state.history else None, state.checked)
+        verify(state.whole_program(), name, before if state.history else None, state.checked, state.around)
         state.history.append((name, state.program.main))
     wanted = os.environ.get("SRCDIFF_SHOW", "")
     if wanted and (wanted == name or (wanted == "all" and is_new)):

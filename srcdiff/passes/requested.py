@@ -65,6 +65,11 @@ def intermediate(state: Compilation, name: str) -> Value:
             f"`{name}` is neither an argument nor a float that the function assigns once, outside of branches and loops"
         )
         raise DifferentiationError([Problem("SD402", what, state.span, help="name an argument with `wrt=`")])
+    others = [n for n, v in state.reading.intermediates.items() if v is value and n != name]
+    others += [p.name for p in parts_of_arguments(state.reading.arguments) if p.value is value]
+    if others:
+        what = f"`{name}` and `{others[0]}` are the same number, so that there is no derivative by one of them alone"
+        raise DifferentiationError([Problem("SD402", what, state.span, help="name an argument with `wrt=`")])
     return value
 
 
