@@ -7,6 +7,7 @@ from srcdiff.api.derivatives import Derivative, custom_rule, differentiable, gra
 from srcdiff.api.exporting import export
 from srcdiff.api.inspecting import explain, show
 from srcdiff.api.modes import check, hessian, hvp, jacobian, jvp, vjp
+from srcdiff.api.workspaces import release_memory
 from srcdiff.diagnostics import CompiledDiffersWarning, DifferentiationError, ZeroGradientWarning
 from srcdiff.version import __version__
 
@@ -29,6 +30,7 @@ __all__ = [
     "hvp",
     "jacobian",
     "jvp",
+    "release_memory",
     "show",
     "source",
     "stop_gradient",

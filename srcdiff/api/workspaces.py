@@ -2,7 +2,7 @@
 
 Both run the derivative in a form that takes its memory from the caller (see passes/workspace_parameters.py). Memory
 that an argument shares, or that is not laid out as the code expects, is not used: the gradient is copied there
-afterwards.
+afterwards. Other calls leave their memory to the next ones (see backends/numba/memory_pool.py): `release_memory`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from srcdiff.backends.numba import memory_pool
 from srcdiff.passes.workspace_parameters import no_memory
 from srcdiff.signature.structures import layout_of
 from srcdiff.signature.trees import TUPLES, VALUES, parts_of
@@ -21,6 +22,11 @@ if TYPE_CHECKING:  # the compiler is imported when the first function is differe
     from srcdiff.passes.workspace_parameters import WorkspaceBuffer
 
 Memory = list[Any]
+
+
+def release_memory() -> int:
+    """Give the memory back to the system that calls have left for the next ones; how many bytes that were."""
+    return memory_pool.release_all()
 
 
 class Specialised(Protocol):

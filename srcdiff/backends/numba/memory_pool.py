@@ -2,13 +2,23 @@
 
 The C library gives the memory of large arrays back to the system as soon as it is freed, and the next call faults its
 pages in anew: that can take longer than all that the call computes. So compiled code asks here for its arrays. A block
-that is freed waits for somebody who wants as many bytes, or up to a quarter fewer. At most 64 MB wait, no block of more
-than 32 MB does (the C library's own bounds, where it keeps memory), and whoever does not find a block, or frees one too
-many, goes to Python's allocator, as Numba does. What is small goes there straight.
+that is freed waits for somebody who wants as many bytes, or up to a quarter fewer. Whoever does not find a block goes
+to Python's allocator, as Numba does. What is small goes there straight.
+
+How much waits:
+
+- at most a quarter of the memory that the process may use (`most_held`), the block that was freed first goes first;
+- a block goes that nobody has taken while the pool has handed out sixteen times as many bytes as wait (or as 64 MB): at
+  most one in sixteen of the bytes that calls take is faulted in again;
+- nothing after `release_all`.
+
+On Linux, blocks of 4 MB or more are made of huge pages where the system has some, which are faulted in within a quarter
+of the time. Those of 32 MB or more are marked as free while they wait (`MADV_FREE`): their pages stay, and cost
+nothing to take again, until the system or the container is short of memory, which then takes them without asking.
 
 The functions are written for LLVM, because threads call them that do not hold Python's lock: a block is in one of the
-places of an array, and is taken from it, or put there, by one atomic operation. Sizes beside the places only say where
-to look: a block tells its own size. In memory that is
+places of an array, and is taken from it, or put there, by one atomic operation. Sizes and times beside the places only
+say where to look: a block tells its own size. Time is the number of bytes handed out. In memory a block is
 
     | ...  | bytes, 8 | address of the whole, 8 | what is handed out
            ^ a multiple of 64
@@ -20,6 +30,11 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import mmap
+import os
+import re
+import sys
+from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -29,25 +44,38 @@ NEW = "srcdiff.new_memory"
 """The name of the function that compiled code calls: it takes a number of bytes, and gives what Numba counts
 references to."""
 
-_PLACES = 32
-_SMALL = 1 << 14
-_LARGEST = 1 << 25
-_MOST = 1 << 26
+LIMIT = "SRCDIFF_HELD_MEMORY"
+"""The environment variable that says how much may wait: `2 GB`, `500 MB`, `0`."""
 
-_TEXT = f"""
-@blocks = internal global [{_PLACES} x ptr] zeroinitializer, align 64
-@sizes = internal global [{_PLACES} x i64] zeroinitializer, align 64
+_PLACES = 64
+_SMALL = 1 << 14
+_HUGE = 1 << 22
+"""From how many bytes on huge pages are asked for: as NumPy does."""
+_LAZY = 1 << 25
+"""From how many bytes on the system may take the pages of blocks that wait."""
+_AGE = 4
+"""The binary logarithm of how much is handed out before a block goes, as a multiple of what waits."""
+_ALWAYS = 1 << 26
+"""So many bytes are counted as waiting where fewer are; when so many are handed out, old blocks are looked for."""
+
+_TEXT = """
+@blocks = internal global [{places} x ptr] zeroinitializer, align 64
+@sizes = internal global [{places} x i64] zeroinitializer, align 64
+@times = internal global [{places} x i64] zeroinitializer, align 64
 @held = internal global i64 0
-@turn = internal global i64 0
+@time = internal global i64 0
+@checked = internal global i64 0
+@most = internal global i64 0
 @allocator = internal constant {{ ptr, ptr, ptr, ptr }} {{ ptr @take, ptr null, ptr @give_back, ptr null }}
 
 declare ptr @srcdiff.malloc(i64)
 declare void @srcdiff.free(ptr)
 declare ptr @srcdiff.small_memory(i64, i32)
 declare ptr @srcdiff.large_memory(i64, ptr)
+declare i32 @srcdiff.advise(ptr, i64, i32)
 
 define ptr @new_memory(i64 %size) {{
-  %small = icmp ult i64 %size, {_SMALL}
+  %small = icmp ult i64 %size, {small}
   br i1 %small, label %usual, label %ours
 usual:
   %a = tail call ptr @srcdiff.small_memory(i64 %size, i32 32)
@@ -70,9 +98,27 @@ define internal void @release(ptr %block) {{
   ret void
 }}
 
+define internal void @advise(ptr %block, i64 %size, i32 %advice) {{
+entry:
+  br i1 {advises}, label %pages, label %out
+pages:  ; that are in the block as a whole
+  %address = ptrtoint ptr %block to i64
+  %beyond = add i64 %address, {within_page}
+  %first = and i64 %beyond, -{page}
+  %end = add i64 %address, %size
+  %last = and i64 %end, -{page}
+  %start = inttoptr i64 %first to ptr
+  %length = sub i64 %last, %first
+  %ignored = call i32 @srcdiff.advise(ptr %start, i64 %length, i32 %advice)
+  br label %out
+out:
+  ret void
+}}
+
 define internal ptr @take(i64 %size, ptr %nothing) {{
 entry:
   %quarter = lshr i64 %size, 2
+  %then = atomicrmw add ptr @time, i64 %size monotonic
   br label %look
 look:
   %k = phi i64 [ 0, %entry ], [ %next, %further ]
@@ -98,37 +144,57 @@ wrong:
   br label %further
 further:
   %next = add i64 %k, 1
-  %end = icmp eq i64 %next, {_PLACES}
+  %end = icmp eq i64 %next, {places}
   br i1 %end, label %ask, label %look
 ask:
   %whole_size = add i64 %size, 160
   %whole = call ptr @srcdiff.malloc(i64 %whole_size)
   %none = icmp eq ptr %whole, null
-  br i1 %none, label %failed, label %fresh
+  br i1 %none, label %again, label %fresh
+again:
+  call void @release_all()
+  %whole_2 = call ptr @srcdiff.malloc(i64 %whole_size)
+  %none_2 = icmp eq ptr %whole_2, null
+  br i1 %none_2, label %failed, label %fresh
 failed:
   ret ptr null
 fresh:
-  %address = ptrtoint ptr %whole to i64
+  %got = phi ptr [ %whole, %ask ], [ %whole_2, %again ]
+  %address = ptrtoint ptr %got to i64
   %beyond = add i64 %address, 63
   %aligned = and i64 %beyond, -64
   %head = inttoptr i64 %aligned to ptr
   store i64 %size, ptr %head
   %second = getelementptr i8, ptr %head, i64 8
-  store ptr %whole, ptr %second
+  store ptr %got, ptr %second
   %new = getelementptr i8, ptr %head, i64 16
+  %pages = icmp uge i64 %size, {huge}
+  br i1 %pages, label %advise, label %out
+advise:
+  call void @advise(ptr %new, i64 %size, i32 {huge_pages})
+  br label %out
+out:
   ret ptr %new
 }}
 
 define internal void @give_back(ptr %block, ptr %nothing) {{
 entry:
   %size = call i64 @size_of(ptr %block)
-  %too_large = icmp ugt i64 %size, {_LARGEST}
-  br i1 %too_large, label %away, label %keep
+  %most = load atomic i64, ptr @most monotonic, align 8
+  %too_large = icmp ugt i64 %size, %most
+  br i1 %too_large, label %away, label %measure
 away:
   call void @release(ptr %block)
   ret void
+measure:
+  %large = icmp uge i64 %size, {lazy}
+  br i1 %large, label %advise, label %keep
+advise:
+  call void @advise(ptr %block, i64 %size, i32 {free_lazily})  ; while nobody else has it
+  br label %keep
 keep:
   %added = atomicrmw add ptr @held, i64 %size monotonic
+  %now = load atomic i64, ptr @time monotonic, align 8
   br label %look
 look:
   %k = phi i64 [ 0, %keep ], [ %next, %further ]
@@ -140,39 +206,100 @@ try:
   %put = cmpxchg ptr %place, ptr null, ptr %block acq_rel monotonic
   %done = extractvalue {{ ptr, i1 }} %put, 1
   br i1 %done, label %say, label %further
-say:
-  %size_at = getelementptr i64, ptr @sizes, i64 %k
-  store atomic i64 %size, ptr %size_at monotonic, align 8
-  br label %bound
 further:
   %next = add i64 %k, 1
-  %end = icmp eq i64 %next, {_PLACES}
+  %end = icmp eq i64 %next, {places}
   br i1 %end, label %replace, label %look
 replace:
-  %turn = atomicrmw add ptr @turn, i64 1 monotonic
-  %r = and i64 %turn, {_PLACES - 1}
-  %r_place = getelementptr ptr, ptr @blocks, i64 %r
-  %old = atomicrmw xchg ptr %r_place, ptr %block acq_rel
-  %r_size_at = getelementptr i64, ptr @sizes, i64 %r
-  store atomic i64 %size, ptr %r_size_at monotonic, align 8
+  %o = call i64 @oldest()
+  %o_place = getelementptr ptr, ptr @blocks, i64 %o
+  %old = atomicrmw xchg ptr %o_place, ptr %block acq_rel
   call void @drop(ptr %old)
+  br label %say
+say:
+  %at = phi i64 [ %k, %try ], [ %o, %replace ]
+  %size_at = getelementptr i64, ptr @sizes, i64 %at
+  store atomic i64 %size, ptr %size_at monotonic, align 8
+  %time_at = getelementptr i64, ptr @times, i64 %at
+  store atomic i64 %now, ptr %time_at monotonic, align 8
   br label %bound
 bound:
-  %tries = phi i64 [ 0, %say ], [ 0, %replace ], [ %tried, %evict ]
-  %now = load atomic i64, ptr @held monotonic, align 8
-  %over = icmp ugt i64 %now, {_MOST}
-  %few = icmp ult i64 %tries, {_PLACES}
+  %tries = phi i64 [ 0, %say ], [ %tried, %evict ]
+  %held = load atomic i64, ptr @held monotonic, align 8
+  %over = icmp ugt i64 %held, %most
+  %few = icmp ult i64 %tries, {places}
   %go = and i1 %over, %few
-  br i1 %go, label %evict, label %out
+  br i1 %go, label %evict, label %aged
 evict:
   %tried = add i64 %tries, 1
-  %turn2 = atomicrmw add ptr @turn, i64 1 monotonic
-  %e = and i64 %turn2, {_PLACES - 1}
-  %e_place = getelementptr ptr, ptr @blocks, i64 %e
-  %oldest = atomicrmw xchg ptr %e_place, ptr null acq_rel
-  call void @drop(ptr %oldest)
+  %e = call i64 @oldest()
+  call void @empty(i64 %e)
   br label %bound
+aged:
+  %checked = load atomic i64, ptr @checked monotonic, align 8
+  %since = sub i64 %now, %checked
+  %due = icmp sgt i64 %since, {always}
+  br i1 %due, label %check, label %out
+check:
+  store atomic i64 %now, ptr @checked monotonic, align 8
+  call void @release_old(i64 %now)
+  br label %out
 out:
+  ret void
+}}
+
+define internal i64 @oldest() {{  ; the place of the block that was freed first
+entry:
+  br label %each
+each:
+  %k = phi i64 [ 0, %entry ], [ %next, %each ]
+  %best = phi i64 [ 0, %entry ], [ %better, %each ]
+  %least = phi i64 [ -1, %entry ], [ %less, %each ]
+  %place = getelementptr ptr, ptr @blocks, i64 %k
+  %block = load atomic ptr, ptr %place monotonic, align 8
+  %time_at = getelementptr i64, ptr @times, i64 %k
+  %said = load atomic i64, ptr %time_at monotonic, align 8
+  %some = icmp ne ptr %block, null
+  %earlier = icmp ult i64 %said, %least
+  %is = and i1 %some, %earlier
+  %better = select i1 %is, i64 %k, i64 %best
+  %less = select i1 %is, i64 %said, i64 %least
+  %next = add i64 %k, 1
+  %end = icmp eq i64 %next, {places}
+  br i1 %end, label %out, label %each
+out:
+  ret i64 %better
+}}
+
+define internal void @release_old(i64 %now) {{
+entry:
+  %held = load atomic i64, ptr @held monotonic, align 8
+  %few = icmp ult i64 %held, {always}
+  %counted = select i1 %few, i64 {always}, i64 %held
+  %bound = shl i64 %counted, {age}
+  br label %each
+each:
+  %k = phi i64 [ 0, %entry ], [ %next, %further ]
+  %time_at = getelementptr i64, ptr @times, i64 %k
+  %said = load atomic i64, ptr %time_at monotonic, align 8
+  %age = sub i64 %now, %said
+  %old = icmp sgt i64 %age, %bound
+  br i1 %old, label %away, label %further
+away:
+  call void @empty(i64 %k)
+  br label %further
+further:
+  %next = add i64 %k, 1
+  %end = icmp eq i64 %next, {places}
+  br i1 %end, label %out, label %each
+out:
+  ret void
+}}
+
+define internal void @empty(i64 %k) {{
+  %place = getelementptr ptr, ptr @blocks, i64 %k
+  %block = atomicrmw xchg ptr %place, ptr null acq_rel
+  call void @drop(ptr %block)
   ret void
 }}
 
@@ -193,11 +320,9 @@ entry:
   br label %each
 each:
   %k = phi i64 [ 0, %entry ], [ %next, %each ]
-  %place = getelementptr ptr, ptr @blocks, i64 %k
-  %block = atomicrmw xchg ptr %place, ptr null acq_rel
-  call void @drop(ptr %block)
+  call void @empty(i64 %k)
   %next = add i64 %k, 1
-  %end = icmp eq i64 %next, {_PLACES}
+  %end = icmp eq i64 %next, {places}
   br i1 %end, label %out, label %each
 out:
   ret void
@@ -206,6 +331,11 @@ out:
 define i64 @held_bytes() {{
   %held = load atomic i64, ptr @held monotonic, align 8
   ret i64 %held
+}}
+
+define void @hold_at_most(i64 %bytes) {{
+  store atomic i64 %bytes, ptr @most monotonic, align 8
+  ret void
 }}
 """
 
@@ -222,22 +352,91 @@ def ensure_loaded() -> Any:
         "srcdiff.small_memory": helpers["MemInfo_alloc_aligned"],
         "srcdiff.large_memory": get_api()[1],  # NRT_api_functions.allocate_external
     }
+    if has_huge_pages():
+        addresses["srcdiff.advise"] = ctypes.cast(ctypes.CDLL(None).madvise, ctypes.c_void_p).value
+    else:
+        addresses["srcdiff.advise"] = addresses["srcdiff.free"]  # LLVM wants an address, which is never called
     for name, address in addresses.items():
         llvm.add_symbol(name, address)
-    module = llvm.parse_assembly(_TEXT)
+    module = llvm.parse_assembly(_text())
     machine = llvm.Target.from_default_triple().create_target_machine(opt=0)  # in 6 ms, not 29
     engine = llvm.create_mcjit_compiler(module, machine)
     engine.finalize_object()
+    ctypes.CFUNCTYPE(None, ctypes.c_int64)(engine.get_function_address("hold_at_most"))(most_held())
     llvm.add_symbol(NEW, engine.get_function_address("new_memory"))
     python.Py_IncRef(ctypes.py_object(engine))  # arrays are freed after the interpreter has ended, too
     return engine
 
 
+def _text() -> str:
+    return _TEXT.format(
+        places=_PLACES,
+        small=_SMALL,
+        huge=_HUGE,
+        lazy=_LAZY,
+        age=_AGE,
+        always=_ALWAYS,
+        page=mmap.PAGESIZE,
+        within_page=mmap.PAGESIZE - 1,
+        advises="true" if has_huge_pages() else "false",
+        huge_pages=getattr(mmap, "MADV_HUGEPAGE", 0),
+        free_lazily=getattr(mmap, "MADV_FREE", 0),
+    )
+
+
+@functools.cache
+def has_huge_pages() -> bool:
+    """Whether the system gives huge pages to those who ask: without them, marking what waits takes too long."""
+    setting = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    try:
+        return sys.platform == "linux" and hasattr(mmap, "MADV_FREE") and "[never]" not in setting.read_text()
+    except OSError:
+        return False
+
+
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+
+
+def most_held() -> int:
+    """How many bytes may wait: what the environment says, or a quarter of what the process may use."""
+    said = os.environ.get(LIMIT, "").strip()
+    if not said:
+        return usable_memory() // 4
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?B|)", said.upper())
+    if not found:
+        raise ValueError(f"{LIMIT}={said!r} is no amount of memory: write '2 GB', '500 MB', or 0")
+    return int(float(found[1]) * _UNITS[found[2]])
+
+
+def usable_memory() -> int:
+    """The bytes that the machine has, or that its container may use."""
+    try:
+        most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):  # Windows does not say
+        most = 8 << 30
+    for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            most = min(most, int(Path(file).read_text()))
+        except (ValueError, OSError):  # there is no container, or no limit
+            continue
+    return most
+
+
 def held_bytes() -> int:
     """How many bytes wait."""
+    if not ensure_loaded.cache_info().currsize:
+        return 0
     return int(ctypes.CFUNCTYPE(ctypes.c_int64)(ensure_loaded().get_function_address("held_bytes"))())
 
 
-def release_all() -> None:
-    """Free what waits."""
-    ctypes.CFUNCTYPE(None)(ensure_loaded().get_function_address("release_all"))()
+def release_all() -> int:
+    """Free what waits, and say how many bytes that were."""
+    held = held_bytes()
+    if held:
+        ctypes.CFUNCTYPE(None)(ensure_loaded().get_function_address("release_all"))()
+    return held
+
+
+def hold_at_most(count: int) -> None:
+    """Let so many bytes wait, from the next one that is freed on."""
+    ctypes.CFUNCTYPE(None, ctypes.c_int64)(ensure_loaded().get_function_address("hold_at_most"))(count)
