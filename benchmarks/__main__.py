@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks import programs, report, run
-from benchmarks.systems import OWN, SYSTEMS
+from benchmarks import patterns, programs, report, run
+from benchmarks.systems import OF_PATTERNS, OWN, SYSTEMS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,18 +25,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = run.replace(settings, sizes=tuple(sorted(chosen.sizes)))
     if chosen.patience:
         settings = run.replace(settings, patience=chosen.patience)
-    # the quick look is srcdiff and the tapes, unless more is asked for
-    names = chosen.systems or (list(OWN) if chosen.quick else None)
-    systems, missing = run.chosen_systems(names)
+    if chosen.patterns:
+        settings = run.replace(settings, sizes=tuple(chosen.sizes or (1,)), budget=run.Settings().budget)
+        systems, missing = run.chosen_systems(chosen.systems or OF_PATTERNS, always=OF_PATTERNS[:2])
+    else:
+        # the quick look is srcdiff and the tapes, unless more is asked for
+        systems, missing = run.chosen_systems(chosen.systems or (list(OWN) if chosen.quick else None))
     for system in missing:
         print(
             f"{system.title} is not installed here: install {system.package}, "
             f"or let {system.variable} name a Python that has it",
             file=sys.stderr,
         )
-    collected = run.run(chosen.only or programs.NAMES, systems, settings, Bar(), saver(chosen.output))
+    collected = run.run(chosen.only, systems, settings, Bar(), saver(chosen.output))
     print("\n".join(report.describe(collected)))
-    if chosen.output and collected.results:
+    if chosen.output and collected.results and not chosen.patterns:
         draw(collected, chosen.output)
     return 130 if collected.interrupted else 0
 
@@ -47,7 +50,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         description="Gradients of plain Python programs: srcdiff, two tapes, and the systems that are installed.",
     )
     parser.add_argument("--quick", action="store_true", help="one size, srcdiff and the tapes: within three minutes")
-    parser.add_argument("--only", nargs="+", metavar="PROGRAM", choices=programs.NAMES, help="these programs")
+    parser.add_argument(
+        "--patterns", action="store_true", help="small programs beside their adjoints written by hand, and JAX"
+    )
+    parser.add_argument("--only", nargs="+", metavar="PROGRAM", help="these programs, or these patterns")
     parser.add_argument("--systems", nargs="+", metavar="SYSTEM", choices=list(SYSTEMS), help="these systems")
     parser.add_argument(
         "--sizes", nargs="+", type=int, choices=(0, 1, 2), help="these of the three sizes; 0 is the smallest"
@@ -57,7 +63,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="write results.json and the plots there")
     parser.add_argument("--show", type=Path, metavar="FILE", help="print the tables of a results.json, and run nothing")
-    return parser.parse_args(arguments)
+    chosen = parser.parse_args(arguments)
+    known = patterns.NAMES if chosen.patterns else programs.NAMES
+    unknown = [name for name in chosen.only or () if name not in known]
+    if unknown:
+        parser.error(f"there is no {', '.join(unknown)}: choose from {', '.join(known)}")
+    chosen.only = [f"patterns.{name}" if chosen.patterns else name for name in chosen.only or known]
+    return chosen
 
 
 class Bar:

@@ -45,6 +45,17 @@ class Findings:
         own, primal = self.seconds(program, size, system), self.seconds(program, size, "primal")
         return None if own is None or primal is None else own / primal
 
+    def times_of_hand(self, program: str, size: int, system: str) -> float | None:
+        """The time of value and gradient in times of the adjoint written by hand."""
+        own, hand = self.seconds(program, size, system), self.seconds(program, size, "hand")
+        return None if own is None or hand is None else own / hand
+
+    def mean_times_of_hand(self, system: str) -> float | None:
+        """The geometric mean over the programs that the system runs, each at its largest size."""
+        found = [self.times_of_hand(p, self.sizes(p)[-1], system) for p in self.programs]
+        logs = [math.log(x) for x in found if x is not None]
+        return math.exp(sum(logs) / len(logs)) if logs else None
+
     def kept(self, program: str, size: int, system: str) -> int | None:
         """The peak of memory beyond that of the primal."""
         own, primal = self.get(program, size, system), self.get(program, size, "primal")
@@ -107,6 +118,9 @@ def megabytes(size: int | None) -> str:
 def describe(run: Run) -> Iterator[str]:
     """Everything, as text."""
     found = Findings(run)
+    if "hand" in found.systems:
+        yield from _patterns(found)
+        return
     others = [s for s in found.systems if s not in ("primal", "srcdiff")]
     yield from _origin(run)
     yield from _times(found, others)
@@ -139,10 +153,58 @@ def describe(run: Run) -> Iterator[str]:
     yield from _reasons(found)
 
 
+#: A pattern that takes longer than this, in times of the adjoint written by hand, is listed.
+FAR_FROM_HAND = 1.3
+
+
+def _patterns(found: Findings) -> Iterator[str]:
+    """The patterns: how far srcdiff is from an adjoint written by hand, and JAX beside it."""
+    yield from _origin(found.run)
+    yield "Patterns: value and gradient beside the adjoint written by hand; first calls in seconds of processor time"
+    yield ""
+    heads = ["pattern", "size", "by hand", "srcdiff", "/hand", "JAX jit", "/hand", "first", "from disk", "JAX first"]
+    rows = []
+    for p in found.programs:
+        n = found.sizes(p)[-1]
+        times = [duration(found.seconds(p, n, s)) + _noise(found.get(p, n, s)) for s in ("hand", "srcdiff", "jax")]
+        firsts = [(found.get(p, n, s), field) for s, field in FIRST_CALLS]
+        rows.append(
+            [
+                p.removeprefix("patterns."),
+                f"{n} {programs.load(p).size_counts}",
+                times[0],
+                times[1],
+                digits(found.times_of_hand(p, n, "srcdiff")),
+                times[2],
+                digits(found.times_of_hand(p, n, "jax")),
+                *(digits(getattr(r, field) if r and not r.refused else None) for r, field in firsts),
+            ]
+        )
+    ours, theirs = found.mean_times_of_hand("srcdiff"), found.mean_times_of_hand("jax")
+    rows.append(["geometric mean", "", "", "", digits(ours), "", digits(theirs), "", "", ""])
+    yield from table(heads, rows)
+    if any(_noise(r) for r in found.run.results):
+        yield f"~ the machine was busy: the rounds differ by more than {100 * NOISY - 100:.0f} %"
+    ratios = {p: found.times_of_hand(p, found.sizes(p)[-1], "srcdiff") for p in found.programs}
+    far = [f"{p.removeprefix('patterns.')} {digits(r)}" for p, r in ratios.items() if r and r > FAR_FROM_HAND]
+    yield f"Above {FAR_FROM_HAND}: {', '.join(far) or 'none'}"
+    slower = [
+        p.removeprefix("patterns.")
+        for p in found.programs
+        if (found.speed_up(p, found.sizes(p)[-1], "jax") or 1.0) < 1.0
+    ]
+    yield f"Slower than JAX: {', '.join(slower) or 'none'}"
+    yield ""
+    yield from _reasons(found)
+
+
+FIRST_CALLS = (("srcdiff", "busy_cold"), ("srcdiff", "busy_warm"), ("jax", "busy_cold"))
+
+
 def _origin(run: Run) -> Iterator[str]:
     yield f"srcdiff against tapes and other systems, {run.date}"
     yield f"{run.machine['processor']}, one thread, {run.machine['system']}, Python {run.machine['python']}"
-    yield ", ".join(dict.fromkeys(run.versions.values()))
+    yield ", ".join(dict.fromkeys(version for system, version in run.versions.items() if system != "hand"))
     yield ""
 
 

@@ -66,6 +66,8 @@ class Result:
     spread: float | None = None
     first_cold: float | None = None
     first_warm: float | None = None
+    busy_cold: float | None = None  # the time of the processor in these: it does not count others who use the machine
+    busy_warm: float | None = None
     peak: int | None = None
     refused: str | None = None
     notes: list[str] = field(default_factory=list)
@@ -268,7 +270,8 @@ class Race:
             return False
         result.refused = answer.get("refused")
         if result.refused is None:
-            result.first_cold = answer["seconds"] if self.settings.fresh else None
+            if self.settings.fresh:
+                result.first_cold, result.busy_cold = answer["seconds"], answer["busy"]
             result.notes += answer["notes"]
             result.refused = disagreement(system.name, answer["value"], self.save, expected)
         return result.refused is None
@@ -303,7 +306,7 @@ class Race:
             try:
                 self.contestants.get(system).greet(self.settings.patience)
                 answer = self._ask(system, do="first", program=self.program.name, size=size, save=str(self.save))
-                result.first_warm = answer.get("seconds")
+                result.first_warm, result.busy_warm = answer.get("seconds"), answer.get("busy")
                 result.peak = self._ask(system, do="memory").get("peak")
             except LostError as lost:
                 result.notes.append(f"memory not measured: {lost}")
@@ -316,8 +319,12 @@ class Race:
 
 
 def reference(program: programs.Program, size: int) -> tuple[float, list[np.ndarray]]:
-    """The value and the gradients that others are compared with: the eager tape's."""
+    """The value and the gradients that others are compared with: written by hand, or else the eager tape's."""
     arguments = program.arguments(size)
+    if hasattr(program.module, "hand"):
+        from benchmarks.systems import hand  # it needs Numba
+
+        return hand.to_numpy(hand.prepare(program, arguments, "hand")())
     value, gradients = tape.eager.value_and_grad(program.primal, program.positions)(*arguments)
     return value, [np.asarray(g) for g in gradients]
 
@@ -347,7 +354,7 @@ def compare_with_differences(program: programs.Program, gradients: Sequence[np.n
         errors.append(abs(by_differences - by_gradient))
     if min(errors) > 1e-6 * max(scale, abs(by_gradient)):
         raise AssertionError(
-            f"{program.name}: the eager tape says {by_gradient}, differences are {min(errors)} away from it"
+            f"{program.name}: the reference says {by_gradient}, differences are {min(errors)} away from it"
         )
 
 
@@ -447,7 +454,8 @@ def run(
     return collected
 
 
-def chosen_systems(names: Sequence[str] | None) -> tuple[list[System], list[System]]:
-    """The systems to run, and those that were asked for (or all) and are not installed."""
-    wanted = [SYSTEMS[n] for n in dict.fromkeys([*OWN[:2], *names])] if names is not None else list(SYSTEMS.values())
+def chosen_systems(names: Sequence[str] | None, always: Sequence[str] = OWN[:2]) -> tuple[list[System], list[System]]:
+    """The systems to run, and those that were asked for (or all but those by hand) and are not installed."""
+    everybody = [name for name in SYSTEMS if name != "hand"]
+    wanted = [SYSTEMS[n] for n in dict.fromkeys([*always, *(everybody if names is None else names)])]
     return [s for s in wanted if python_for(s)], [s for s in wanted if not python_for(s)]

@@ -42,14 +42,14 @@ class Worker:
         self.call = lambda: None  # what was measured before is freed
         chosen = programs.load(program)
         arguments = chosen.arguments(size)
-        start = time.perf_counter()
+        start, busy = time.perf_counter(), time.process_time()
         self.call = self.module.prepare(chosen, arguments, self.system.variant)
         result = self.call()
-        seconds = time.perf_counter() - start
+        seconds, busy = time.perf_counter() - start, time.process_time() - busy
         value, gradients = self.module.to_numpy(result)
         np.savez(save, *gradients)
         self.batch = 0
-        return {"seconds": seconds, "value": value, "notes": list(getattr(self.module, "notes", ()))}
+        return {"seconds": seconds, "busy": busy, "value": value, "notes": list(getattr(self.module, "notes", ()))}
 
     def time(self, seconds: float) -> dict[str, Any]:
         self.batch = self.batch or measure.batch_for(self.call)

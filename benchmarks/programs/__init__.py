@@ -11,6 +11,7 @@ import importlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 NAMES = (
@@ -46,6 +47,7 @@ class Program:
     size_counts: str
     sizes: tuple[int, ...]
     arguments: Callable[[int], tuple[Any, ...]]
+    module: ModuleType
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -59,11 +61,13 @@ class Program:
 
 
 def load(name: str) -> Program:
-    """The program of this name.
+    """The program of this name; those of another package of the benchmark have its name in front.
 
     >>> load("tiny").wrt
     ('x',)
+    >>> load("patterns.pay_off").size_counts
+    'samples'
     """
-    module = importlib.import_module(f"{__name__}.{name}")
+    module = importlib.import_module(f"benchmarks.{name}" if "." in name else f"{__name__}.{name}")
     about = (module.__doc__ or "").partition("\n")[0]
-    return Program(name, about, module.primal, module.WRT, module.SIZE, module.SIZES, module.arguments)
+    return Program(name, about, module.primal, module.WRT, module.SIZE, module.SIZES, module.arguments, module)

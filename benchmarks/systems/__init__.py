@@ -34,6 +34,7 @@ SYSTEMS = {
     s.name: s
     for s in (
         System("primal", "primal", "ours", "primal", "numba"),
+        System("hand", "by hand", "hand", "hand", "numba"),
         System("srcdiff", "srcdiff", "ours", "srcdiff", "numba"),
         System("eager", "eager tape", "ours", "eager", "numba"),
         System("compiled", "compiled tape", "ours", "compiled", "numba"),
@@ -50,3 +51,6 @@ SYSTEMS = {
 
 #: Always there, because they are part of the project.
 OWN = ("primal", "srcdiff", "eager", "compiled")
+
+#: Who runs the patterns: each has its adjoint written by hand, and a form for JAX where there is a natural one.
+OF_PATTERNS = ("hand", "srcdiff", "jax")

@@ -265,11 +265,11 @@ STATIC = {
 
 
 def prepare(program: Program, arguments: tuple[Any, ...], variant: str) -> Callable[[], Any]:
-    function = globals().get(program.name)
+    function = globals().get(program.name) or getattr(program.module, "in_jax", None)
     if function is None:
         raise RefusedError("not written for JAX")
     names = list(program.names)
-    static = STATIC.get(program.name, ())
+    static = STATIC.get(program.name) or getattr(program.module, "STATIC", ())
     fixed = {name: value for name, value in zip(names, arguments, strict=True) if name in static}
     moving = {name: jnp.asarray(value) for name, value in zip(names, arguments, strict=True) if name not in static}
     chosen = tuple(moving.pop(name) for name in program.wrt)

@@ -36,8 +36,9 @@ def prepare(program: Program, arguments: tuple[Any, ...], variant: str) -> Calla
         if note:
             notes.append(note)
         return lambda: (primal(*arguments), ())
+    by_srcdiff = getattr(program.module, "by_srcdiff", None)
     make: dict[str, Callable[..., Any]] = {
-        "srcdiff": lambda: srcdiff.value_and_grad(program.primal, wrt=program.wrt),
+        "srcdiff": by_srcdiff or (lambda: srcdiff.value_and_grad(program.primal, wrt=program.wrt)),
         "eager": lambda: tape.eager.value_and_grad(program.primal, program.positions),
         "compiled": lambda: tape.compiled.value_and_grad(program.primal, program.positions),
     }
@@ -48,7 +49,7 @@ def prepare(program: Program, arguments: tuple[Any, ...], variant: str) -> Calla
 
 def to_numpy(result: Any) -> tuple[float, list[np.ndarray]]:
     value, gradients = result
-    return float(value), [np.asarray(g) for g in gradients]
+    return float(value), [np.asarray(g) for g in (gradients if isinstance(gradients, tuple) else (gradients,))]
 
 
 def held_bytes() -> int:

@@ -1,0 +1,39 @@
+"""The kink of `np.where` on whole arrays: an exponential on one side, a parabola on the other."""
+
+import math
+
+import numpy as np
+
+from benchmarks.patterns import compiled
+
+SIZE = "samples"
+SIZES = (50, 100_000)
+WRT = ("x", "scale")
+
+
+def arguments(size):
+    return np.random.default_rng(26).standard_normal(size), 0.7
+
+
+def primal(x, scale):
+    return np.sum(np.where(x > 0.0, 0.5 * x * x + x, scale * (np.exp(x) - 1.0)))
+
+
+@compiled
+def hand(x, scale):
+    n = len(x)
+    total = scale_bar = 0.0
+    x_bar = np.empty(n)
+    for i in range(n):
+        power = math.exp(x[i])
+        right = x[i] > 0.0
+        total += 0.5 * x[i] * x[i] + x[i] if right else scale * (power - 1.0)
+        scale_bar += 0.0 if right else power - 1.0
+        x_bar[i] = x[i] + 1.0 if right else scale * power
+    return total, (x_bar, scale_bar)
+
+
+def in_jax(x, scale):
+    import jax.numpy as jnp
+
+    return jnp.sum(jnp.where(x > 0.0, 0.5 * x * x + x, scale * (jnp.exp(x) - 1.0)))
