@@ -21,6 +21,7 @@ from srcdiff.ir.nodes import Function, Value
 from srcdiff.passes import differentiation as derivative
 from srcdiff.passes import requested
 from srcdiff.passes.array_contraction import contract
+from srcdiff.passes.closed_forms import close_induction_variables
 from srcdiff.passes.code_sinking import sink_code
 from srcdiff.passes.compilation import Compilation
 from srcdiff.passes.cse import eliminate_common_subexpressions
@@ -130,6 +131,7 @@ def sweeps(when: Callable[[Any], bool], check: Callable[[Any], None] = lambda st
 
 DIFFERENTIATE = (
     *CLEAN_UP,
+    Pass("induction variables", each(close_induction_variables), "integers that loops add to, in closed form", REVERSE),
     Pass("element sinking", each(sink_elements, wrt), "compute an element where an index selects it", REVERSE),
     *CLEAN_UP,
     *FUSION,

@@ -1303,6 +1303,104 @@ def fibonacci_weights(x, n):
 program(fibonacci_weights, at=[(0.7, 6), (0.7, 0)])
 
 
+def packed_triangle(a, x):
+    """A counter beside a triangular nest is a polynomial of the loops' counters."""
+    total, p = 0.0, 0
+    for i in range(len(x)):
+        for j in range(i + 1, len(x)):
+            total += a[p] * x[i] * x[j] * x[j]
+            p += 1
+    return total + p
+
+
+program(packed_triangle, at=[(vector(6), vector(4)), (vector(1), vector(1)), (vector(1), array())])
+
+
+def counters_with_other_steps(a, x):
+    """Counters that go up and down by other steps than the loops, with a recurrence beside them."""
+    p, s = 3, 0.5
+    for i in range(len(x) - 1, -1, -1):
+        for j in range(0, i + 1, 2):
+            s += a[p] * x[i] * s * 0.1 + a[p] * x[j]
+            p += 2
+        p -= 1
+    return s * p
+
+
+program(counters_with_other_steps, at=[(vector(16), vector(5)), (vector(16), vector(2)), (vector(16), array())])
+
+
+def counted_in_a_branch(x):
+    """A counter that only one branch advances: the reverse sweep undoes what the branch has added."""
+    y, n = np.zeros(len(x)), 0
+    for i in range(len(x)):
+        if x[i] > 0.0:
+            y[n] = x[i] * x[i]
+            n += 1
+    s = 0.0
+    for k in range(n):
+        s += y[k] ** 2 * x[k]
+    return s
+
+
+program(counted_in_a_branch, at=[(vector(7),), (-np.ones(3),), (array(),)])
+
+
+def counted_in_a_while(x, m):
+    """A counter that a `while` advances, inside of a `for`: undone iteration by iteration, and all at once."""
+    p, s = 0, 0.0
+    for i in range(m):
+        v = x[p] * 1.3
+        while v > 1.0 and p < len(x) - 1:
+            v = v * x[p] * 0.7
+            p += 1
+        s += v * v
+    return s
+
+
+program(counted_in_a_while, at=[(np.abs(vector(7)) + 1.0, 4), (vector(3), 0), (array(0.5), 3)], wrt=[0])
+
+
+def counters_of_each_other(x, n):
+    """Two integers, each of which adds the other: one of them is kept, the other follows."""
+    p, q, s = 0, 1, 0.0
+    for i in range(n):
+        s += x[p % len(x)] * x[q % len(x)] * s + x[p % len(x)]
+        p, q = p + q, q + p
+    return s
+
+
+program(counters_of_each_other, at=[(vector(5), 6), (vector(1), 3), (vector(2), 0)], wrt=[0])
+
+
+def chased_through_indices(x, steps, n):
+    """What is added to an integer depends on the integer: it cannot be undone."""
+    p, s = 0, 1.0
+    for i in range(n):
+        s = s * x[p % len(x)]
+        p = p + steps[p % len(steps)]
+    return s
+
+
+program(chased_through_indices, at=[(vector(5), np.array([1, 2, 0, 3]), 6), (vector(1), np.array([1]), 2)], wrt=[0])
+
+
+def counter_when_left_early(x, limit):
+    """Loops that are left in the middle leave a counter where it is."""
+    p, s = 0, 0.0
+    for i in range(len(x)):
+        p += 2
+        for j in range(i):
+            s += x[p % len(x)] * x[j] * x[i]
+            if s > limit:
+                break
+            p += 1
+    return s * p
+
+
+program(counter_when_left_early, at=[(np.abs(vector(7)), 2.0), (np.abs(vector(4)), 100.0), (vector(1), 0.0)], wrt=[0])
+
+
 # ---------------------------------------------------------------------------------------------------- loops over things
 
 

@@ -150,6 +150,16 @@ def never_meets(
 
 def runs(loop: Loop, structure: Structure) -> bool:
     """Whether a loop makes an iteration whenever the loops around it make one."""
+    return _is_never_shorter(loop, structure, 1)
+
+
+def length_is_difference(loop: Loop, structure: Structure) -> bool:
+    """Whether a loop in steps of one makes as many iterations as its bounds are apart: they are in order."""
+    return _step(loop, structure) == 1 and _is_never_shorter(loop, structure, 0)
+
+
+def _is_never_shorter(loop: Loop, structure: Structure, least: int) -> bool:
+    """Whether the bounds of a loop are at least so far apart, whenever the loops around it make an iteration."""
     step = _step(loop, structure)
     if step is None or loop.bounds is None:
         return False
@@ -157,9 +167,10 @@ def runs(loop: Loop, structure: Structure) -> bool:
     if start is None or stop is None:
         return False
     names, loops = _Names(), {x: f"a{k}" for k, x in enumerate(structure.loops_around(structure.block_of[loop]))}
-    first, last = (names.text(x, _counters(loops)) for x in (start, stop))
+    first, last = (names.text(x, _counters(loops)) for x in ((start, stop) if step > 0 else (stop, start)))
     domain = _domain(loops, structure, names)
-    return _is_empty(list(loops.values()), [*domain, f"{first} {'>=' if step > 0 else '<='} {last}"], names)
+    domain += [f"{names.parameters[v]} >= 0" for v in names.parameters if isinstance(structure.definition.get(v), Dim)]
+    return _is_empty(list(loops.values()), [*domain, f"{last} - ({first}) < {least}"], names)
 
 
 def exists(array: Value, indices: Sequence[Value], structure: Structure, block: Block) -> bool:

@@ -21,6 +21,7 @@ from srcdiff.ir.nodes import (
     Call,
     Copy,
     Dim,
+    If,
     Library,
     Load,
     Loop,
@@ -32,18 +33,25 @@ from srcdiff.ir.nodes import (
     Value,
 )
 from srcdiff.ir.primitives import PRIMITIVES
-from srcdiff.ir.types import Array, Scalar, bytes_of
+from srcdiff.ir.types import INT, Array, Scalar, bytes_of
 
 _PER_LOOP = 100.0  # how many iterations a loop is taken to make, when costs are compared
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """How a value is had again: `keep`, `again` (by an operation), or `yielded` (carried back by the loop)."""
+    """How a value is had again.
+
+    keep        it is kept
+    again       by an operation
+    yielded     carried back by the loop
+    undone      what the loop carries back, less what the iteration has added
+    """
 
     how: str
     operation: Operation | Formula | None = None
     slot: int | None = None
+    added: Term | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +66,10 @@ class Plan:
     @property
     def kept(self) -> list[Value]:
         return [v for v, d in self.decisions.items() if d.how == "keep"]
+
+
+Option = tuple[Decision, tuple[Value, ...]] | None
+"""A way to have a value again, and the values that it takes."""
 
 
 def memory_of(array: Value, sites: dict[Value, Sites]) -> Sites:
@@ -81,7 +93,11 @@ class Planner:
         self.still_there = still_there
         self.asked = dict(demands)
         self.positions: dict[Value, set[int]] = {v: set(p) for v, p in demands.items()}
-        self.options: dict[Value, tuple[Decision, tuple[Value, ...]] | None] = {}
+        self.options: dict[Value, Option] = {}
+        self.in_question: set[Value] = set()
+        """Parameters of loops that are being looked at: whether what was added to them can be had without them."""
+        self.circular: set[Value] = set()
+        """Those of which it cannot, or not if others are had so."""
         self.stores = [o for o in structure.start if isinstance(o, Store)]
         self.pops = any(isinstance(o, Pop) for o in structure.start)
         self.stored_in: dict[Value, list[Store]] = {}
@@ -160,7 +176,7 @@ class Planner:
 
     # -- the ways to have a value again ------------------------------------------------------------------------------
 
-    def option(self, value: Value) -> tuple[Decision, tuple[Value, ...]] | None:
+    def option(self, value: Value) -> Option:
         """The best way that keeps nothing for this value itself, and the values it needs."""
         structure = self.structure
         if value in structure.slot:
@@ -193,8 +209,8 @@ class Planner:
             return operation.args[1] in self.structure.constants
         return PRIMITIVES[operation.primitive].cheap
 
-    def parameter(self, loop: Loop, slot: int) -> tuple[Decision, tuple[Value, ...]] | None:
-        """A loop's parameter: what another parameter was given, or a formula that holds at every iteration."""
+    def parameter(self, loop: Loop, slot: int) -> Option:
+        """A loop's parameter: a formula that holds at every iteration, what another parameter was given, or undone."""
         formula = invariant_formula(loop, slot, self.structure)
         if formula is not None:
             return Decision("again", formula), formula.uses()
@@ -202,9 +218,39 @@ class Planner:
         for other in range(len(loop.params)):
             if loop.body.yields[other] is param and other != slot:
                 return Decision("yielded", slot=other), (loop.params[other], loop.outs[other])
-        return None
+        return self.undone(loop, slot)
 
-    def yielded(self, value: Value) -> tuple[Decision, tuple[Value, ...]] | None:
+    def undone(self, loop: Loop, slot: int) -> Option:
+        """An integer that an iteration adds to: what it was afterwards, less what was added."""
+        param = loop.params[slot]
+        if param.type != INT or param in self.circular:
+            return None
+        added = amount_added(param, loop.body.yields[slot], loop, self.structure)
+        if added is None:
+            return None
+        needed = (*values_of(added), loop.outs[slot])
+        self.in_question.add(param)
+        if self.is_circular(needed):
+            self.circular.add(param)
+        self.in_question.remove(param)
+        return None if param in self.circular else (Decision("undone", slot=slot, added=added), needed)
+
+    def is_circular(self, values: Iterable[Value]) -> bool:
+        """Whether what is in question is needed to have these values again."""
+        seen: set[Value] = set()
+        work = list(values)
+        while work:
+            value = work.pop()
+            if value in self.in_question:
+                return True
+            if value not in seen and not self.is_free(value):
+                seen.add(value)
+                self.positions.setdefault(value, set())
+                option = self.option(value)
+                work += option[1] if option is not None else ()
+        return False
+
+    def yielded(self, value: Value) -> Option:
         home = self.structure.home[value]
         owner = self.structure.owner.get(home)
         if isinstance(owner, Loop) and home is owner.body:
@@ -337,13 +383,66 @@ class StillThere:
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A primitive on values and other formulas."""
+    """A primitive on values, constants and other formulas."""
 
     primitive: str
-    args: tuple[Value | Formula, ...]
+    args: tuple[Term, ...]
 
     def uses(self) -> tuple[Value, ...]:
-        return tuple(v for a in self.args for v in (a.uses() if isinstance(a, Formula) else (a,)))
+        return tuple(v for a in self.args for v in values_of(a))
+
+
+Term = Value | Formula | int
+"""What a formula is made of."""
+
+
+def values_of(term: Term) -> tuple[Value, ...]:
+    match term:
+        case Formula():
+            return term.uses()
+        case Value():
+            return (term,)
+    return ()
+
+
+def amount_added(start: Value, end: Value, loop: Loop, structure: Structure) -> Term | None:
+    """What an iteration of a loop adds to an integer, by values that its end knows."""
+    around = structure.blocks_around(loop.body)
+
+    def had(term: Term | None) -> Term | None:
+        """The term, if what it takes is there at the end of the iteration."""
+        if isinstance(term, Value) and term in structure.constants:
+            return int(structure.constants[term])  # type: ignore[call-overload, no-any-return]
+        values = () if term is None else values_of(term)
+        return term if all(structure.home.get(v, structure.top) in around for v in values) else None
+
+    def total(first: Term | None, second: Term | None, primitive: str = "add") -> Term | None:
+        if first is None or second is None:
+            return None
+        return second if first == 0 and primitive == "add" else Formula(primitive, (first, second))
+
+    def added(end: Value) -> Term | None:
+        if end is start:
+            return 0
+        match structure.definition.get(end):
+            case Apply(primitive="add", args=(first, second)) if end.type == INT:
+                found = total(added(first), had(second))
+                return total(added(second), had(first)) if found is None else found
+            case Apply(primitive="subtract", args=(first, second)) if end.type == INT:
+                return total(added(first), had(second), "subtract")
+            case If(condition=condition, then=then, orelse=orelse, outs=outs):
+                then_added, else_added = (added(block.yields[outs.index(end)]) for block in (then, orelse))
+                if then_added is not None and else_added is not None and had(condition) is not None:
+                    return Formula("where", (condition, then_added, else_added))
+            case Loop(outs=outs) as inner if end in outs:
+                slot = outs.index(end)
+                each = amount_added(inner.params[slot], inner.body.yields[slot], loop, structure)
+                count = Formula("range_length", inner.bounds) if inner.counted and inner.bounds else inner.count
+                if each is not None and had(count) is not None and count is not None:
+                    return total(added(inner.inits[slot]), Formula("multiply", (count, each)))
+        return None
+
+    return added(end)
 
 
 def invariant_formula(loop: Loop, slot: int, structure: Structure) -> Formula | None:
@@ -362,7 +461,7 @@ def invariant_formula(loop: Loop, slot: int, structure: Structure) -> Formula | 
     }
     steps = 0
 
-    def match(a: Value, b: Value) -> Value | Formula | None:
+    def match(a: Value, b: Value) -> Term | None:
         nonlocal steps
         steps += 1
         if steps > 200:

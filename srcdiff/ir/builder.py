@@ -62,6 +62,8 @@ class Builder:
         self.negated: dict[Value, Value] = {}
         self.offsets: dict[Value, tuple[Value, int]] = {}
         """Integers that are another integer plus a constant."""
+        self.sums: dict[Value, tuple[Value, ...]] = {}
+        """Integers that are the sum of two."""
         self.formulas: dict[Value, Apply] = {}
         """Comparisons and choices, to be folded with what asks for them."""
         self.span: Span | None = None
@@ -110,6 +112,8 @@ class Builder:
             self.negated[operation.out] = operation.args[0]
         if operation.primitive in ("equal", "not_equal", "where"):
             self.formulas[operation.out] = operation
+        if operation.primitive == "add" and operation.out.type == INT:
+            self.sums[operation.out] = operation.args
         if operation.primitive in ("add", "subtract") and operation.out.type == INT:
             amount = self.constants.get(operation.args[1])
             if amount is not None:
@@ -160,6 +164,9 @@ class Builder:
             return args[0]
         if type_ == INT and primitive in ("add", "subtract") and known[1] == 0 and args[0].type == INT:
             return args[0]
+        if type_ == INT and primitive == "subtract" and args[1] in (summands := self.sums.get(args[0], ())):
+            other = summands[1 if args[1] is summands[0] else 0]
+            return other if other.type == INT else None
         if type_ == INT and primitive in ("add", "subtract") and known[1] is not None:
             base, amount = self.offsets.get(args[0], (args[0], 0))
             total = amount + (known[1] if primitive == "add" else -known[1])

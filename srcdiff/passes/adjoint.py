@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from srcdiff.analyses.activity import Activity
-from srcdiff.analyses.saved_values import Formula, Plan
+from srcdiff.analyses.saved_values import Formula, Plan, Term
 from srcdiff.analyses.structure import Structure
 from srcdiff.analyses.symbolic_shapes import Lengths
 from srcdiff.diagnostics import DifferentiationError, InternalError, Problem
@@ -257,6 +257,10 @@ class Adjoint:
             case "yielded":
                 assert loop is not None and decision.slot is not None
                 return self.restored(loop, decision.slot)
+            case "undone":
+                assert loop is not None and decision.slot is not None and decision.added is not None
+                after, added = self.restored(loop, decision.slot), self.by_formula(decision.added, at)
+                return self.builder.apply("subtract", after, added, name=value.name)
         raise InternalError(f"no way to have a value again: {decision}")
 
     def index_again(self, loop: MirrorLoop, at: Mirror) -> Value:
@@ -279,9 +283,13 @@ class Adjoint:
             self.repeated[fresh] = value
         return fresh
 
-    def by_formula(self, formula: Formula, at: Mirror) -> Value:
-        args = [self.by_formula(a, at) if isinstance(a, Formula) else self.value(a, at) for a in formula.args]
-        return self.builder.apply(formula.primitive, *args)
+    def by_formula(self, formula: Term, at: Mirror) -> Value:
+        match formula:
+            case Formula():
+                return self.builder.apply(formula.primitive, *(self.by_formula(a, at) for a in formula.args))
+            case Value():
+                return self.value(formula, at)
+        return self.builder.const(formula)
 
     def restored(self, loop: MirrorLoop, slot: int) -> Value:
         """What the loop yielded at this iteration: the mirrored loop carries it backwards."""

@@ -91,7 +91,12 @@ def reverse_until(last: Callable[[Reversal], None], shown: Callable[[Reversal], 
 def with_plan(reversal: Reversal) -> Function:
     """The program with a comment behind each value that the plan is about."""
     decisions = reversal.chosen.plan.decisions
-    said = {"keep": "is kept", "again": "is computed again", "yielded": "is carried back by the loop"}
+    said = {
+        "keep": "is kept",
+        "again": "is computed again",
+        "yielded": "is carried back by the loop",
+        "undone": "is undone",
+    }
 
     def about(values: Sequence[Value]) -> list[Operation]:
         return [Comment(f"{v.name or 'it'} {said[decisions[v].how]}") for v in values if v in decisions]
