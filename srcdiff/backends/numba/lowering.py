@@ -13,7 +13,7 @@ from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.lowering import Lower
 from numba.core.typed_passes import AnnotateTypes, NativeLowering
 
-from srcdiff.backends.numba import stack
+from srcdiff.backends.numba import llvm_options, stack
 from srcdiff.backends.numba.interrupts import look
 from srcdiff.backends.numba.results import Convention, Wrapper
 from srcdiff.backends.numba.vector_math import are_used, name_vector_functions
@@ -21,6 +21,7 @@ from srcdiff.backends.numba.vector_math import are_used, name_vector_functions
 
 def compiler(*, vector_functions: bool) -> type[CompilerBase]:
     """What compiles instead of Numba's own compiler."""
+    llvm_options.ensure_set()
     return _VectorCompiler if vector_functions and are_used() else _Compiler
 
 
