@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks import patterns, programs, report, run
+from benchmarks import growth, patterns, programs, report, run
 from benchmarks.systems import OF_PATTERNS, OWN, SYSTEMS
 
 
@@ -20,6 +20,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if chosen.output:
             draw(shown, chosen.output)
         return 0
+    if chosen.growth:
+        return grow(chosen)
     settings = run.Settings.quick() if chosen.quick else run.Settings()
     if chosen.sizes:
         settings = run.replace(settings, sizes=tuple(sorted(chosen.sizes)))
@@ -53,7 +55,15 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--patterns", action="store_true", help="small programs beside their adjoints written by hand, and JAX"
     )
-    parser.add_argument("--only", nargs="+", metavar="PROGRAM", help="these programs, or these patterns")
+    parser.add_argument(
+        "--growth", action="store_true", help="how the first call grows with the size of generated programs"
+    )
+    parser.add_argument(
+        "--statements", nargs="+", type=int, default=growth.SIZES, metavar="N", help="sizes of the generated programs"
+    )
+    parser.add_argument(
+        "--only", nargs="+", metavar="PROGRAM", help="these programs, patterns, or kinds of generated programs"
+    )
     parser.add_argument("--systems", nargs="+", metavar="SYSTEM", choices=list(SYSTEMS), help="these systems")
     parser.add_argument(
         "--sizes", nargs="+", type=int, choices=(0, 1, 2), help="these of the three sizes; 0 is the smallest"
@@ -64,12 +74,25 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="write results.json and the plots there")
     parser.add_argument("--show", type=Path, metavar="FILE", help="print the tables of a results.json, and run nothing")
     chosen = parser.parse_args(arguments)
-    known = patterns.NAMES if chosen.patterns else programs.NAMES
+    known = patterns.NAMES if chosen.patterns else tuple(growth.KINDS) if chosen.growth else programs.NAMES
     unknown = [name for name in chosen.only or () if name not in known]
     if unknown:
         parser.error(f"there is no {', '.join(unknown)}: choose from {', '.join(known)}")
     chosen.only = [f"patterns.{name}" if chosen.patterns else name for name in chosen.only or known]
     return chosen
+
+
+def grow(chosen: argparse.Namespace) -> int:
+    """Measure how first calls grow, print it, and write `growth.json` if there is a folder for it."""
+
+    def save(found: growth.Growth) -> None:
+        if chosen.output is not None:
+            chosen.output.mkdir(parents=True, exist_ok=True)
+            (chosen.output / "growth.json").write_text(found.as_json(), encoding="utf-8")
+
+    patience = chosen.patience or run.Settings().patience
+    print("\n".join(growth.describe(growth.run(chosen.only, chosen.statements, patience, Bar(), save))))
+    return 0
 
 
 class Bar:

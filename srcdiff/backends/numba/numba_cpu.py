@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -85,10 +84,10 @@ def _listen() -> None:
             self.started: list[float] = []
 
         def on_start(self, event: Any) -> None:
-            self.started.append(time.perf_counter())
+            self.started.append(timings.now())
 
         def on_end(self, event: Any) -> None:
-            seconds, function = time.perf_counter() - self.started.pop(), event.data["dispatcher"].py_func
+            seconds, function = timings.now() - self.started.pop(), event.data["dispatcher"].py_func
             if function.__module__.startswith(interpreter.MODULES):
                 timings.say(f"compile `{function.__name__}` with Numba", seconds)
 
