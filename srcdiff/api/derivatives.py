@@ -62,6 +62,7 @@ if TYPE_CHECKING:  # the compiler is imported when the first function is differe
 _OURS = str(Path(__file__).parent.parent)
 _ARRAY = np.ndarray
 _PLAIN = frozenset({float, int})
+_WORKSPACE = ("workspace",)
 _STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 
 
@@ -111,6 +112,8 @@ class Derivative:
         self.asked = wrt
         """The arguments to differentiate by, as the user names them."""
         self.specialisations: dict[Any, Specialisation] = {}
+        self.stretched: set[Any] = set()
+        """The keys of arguments with sizes of one that stretch: nothing is compiled for them that would raise."""
         self.direct: Specialisation | None = None
         """That of the latest call, if the next one with such arguments can go straight to compiled code."""
         self.latest: Specialisation | None = None
@@ -229,58 +232,86 @@ class Derivative:
         return tuple([("flag", a) if a is True or a is False else key_of(a, exact=exact) for a in args])
 
     def specialised(self, args: tuple[Any, ...]) -> Specialisation:
-        """What it is for arguments of these types."""
-        key = self.key(args)
+        """What it is for arguments of these types; where it would raise for sizes of one, what lets them stretch."""
+        return self._unless_stretched((), args)
+
+    def _unless_stretched(self, kind: tuple[str, ...], args: tuple[Any, ...]) -> Specialisation:
+        """The specialisation for the types of the arguments, if it is known, or if it does not raise for them."""
+        key = (*kind, *self.key(args))
         specialisation = self.specialisations.get(key)
-        if specialisation is None or not specialisation.is_current():
-            specialisation = self._specialise(key, args)
-        return specialisation
+        if specialisation is not None and specialisation.is_current():
+            return specialisation
+        exact = (*kind, *self.key(args, exact=True))
+        if exact == key:  # no size is one
+            return self._specialise(key, args, workspace=bool(kind))
+        if exact not in self.stretched:
+            from srcdiff.driver.compiling import StretchedError
+
+            try:
+                return self._specialise(key, args, workspace=bool(kind), given=args)
+            except StretchedError:
+                self.stretched.add(exact)
+        return self._specialise(("exact", *exact), args, exact=True, workspace=bool(kind))
 
     def _exactly(self, specialisation: Specialisation, args: tuple[Any, ...], further: tuple[Any, ...] = ()) -> Any:
         """Once more, for a program that has met sizes that differ: those that are one stretch now."""
         result = self.exactly_specialised(args)(args, further)
+        self._note_stretched((), args)
         specialisation.stretches, specialisation.plain = True, False
         self.direct = None
         return result
 
+    def _note_stretched(self, kind: tuple[str, ...], args: tuple[Any, ...]) -> None:
+        """Remember that sizes of one stretch in such arguments."""
+        exact = (*kind, *self.key(args, exact=True))
+        if exact != (*kind, *self.key(args)):
+            self.stretched.add(exact)
+
+    def stretches(self, args: tuple[Any, ...], kind: tuple[str, ...] = ()) -> bool:
+        """Whether sizes of one have been seen to stretch in such arguments."""
+        return bool(self.stretched) and (*kind, *self.key(args, exact=True)) in self.stretched
+
     def exactly_specialised(self, args: tuple[Any, ...]) -> Specialisation:
         """What it is for arguments of these types whose sizes are one where these are."""
-        key = ("exact", *self.key(args, exact=True))
-        exact = self.specialisations.get(key)
-        if exact is None or not exact.is_current():
-            exact = self._specialise(key, args, exact=True)
-        return exact
+        return self._specialise(("exact", *self.key(args, exact=True)), args, exact=True)
 
     def _into(self, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that writes gradients into given arrays."""
-        specialisation, args = self._with_workspace(args, kwargs)
+        args = self.bound(args, kwargs)
         if not self.single and not (isinstance(out, tuple) and len(out) == len(self.wrt)):
             raise ValueError(f"`out` has to be a tuple of {len(self.wrt)}, for {', '.join(self.wrt)}")
         arguments = dict(zip(self.names, args, strict=True))
         given = Given(self.wrt, [arguments.get(n) for n in self.wrt], (out,) if self.single else out)
-        values = specialisation.prepared(args)
-        result, _ = specialisation.run(values, given.memory(specialisation.workspace, values))
-        return specialisation.with_gradients(specialisation.finished(result, args), given.filled)
 
-    def _with_workspace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Specialisation, tuple[Any, ...]]:
-        """The specialisation that takes memory from its caller, and all arguments; it knows the sizes that are one."""
-        args = self.bound(args, kwargs)
-        key = ("workspace", *self.key(args, exact=True))
-        known = self.specialisations.get(key)
-        if known is None or not known.is_current():
-            known = self._specialise(key, args, exact=True, workspace=True)
-        return known, args
+        def call(specialisation: Specialisation) -> Any:
+            values = specialisation.prepared(args)
+            result, _ = specialisation.run(values, given.memory(specialisation.workspace, values))
+            return specialisation.with_gradients(specialisation.finished(result, args), given.filled)
+
+        return self.with_workspace(args, call)
+
+    def with_workspace(self, args: tuple[Any, ...], call: Callable[[Specialisation], Any]) -> Any:
+        """Call what takes memory from its caller; if sizes differ, what lets those stretch that are one."""
+        specialisation = self._unless_stretched(_WORKSPACE, args)
+        if not self.stretches(args, _WORKSPACE):
+            try:
+                return call(specialisation)
+            except (ValueError, IndexError):
+                if not specialisation.assumes_sizes:
+                    raise
+        exact = ("exact", *_WORKSPACE, *self.key(args, exact=True))
+        result = call(self._specialise(exact, args, exact=True, workspace=True))
+        self._note_stretched(_WORKSPACE, args)
+        return result
 
     def workspace(self, *args: Any, **kwargs: Any) -> Workspace:
         """The derivative with memory of its own, compiled for such arguments: repeated calls allocate nothing large.
 
         Gradients are overwritten by its next call. Threads need one each.
         """
-        specialisation, values = self._with_workspace(
-            tuple(stand_in(a) for a in args), {k: stand_in(v) for k, v in kwargs.items()}
-        )
-        specialisation.compile(values)
-        return Workspace(self._with_workspace)
+        values = self.bound(tuple(stand_in(a) for a in args), {k: stand_in(v) for k, v in kwargs.items()})
+        self._unless_stretched(_WORKSPACE, values).compile(values)
+        return Workspace(self)
 
     def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments by position; defaults are those that the function has now."""
@@ -317,8 +348,7 @@ class Derivative:
     def compile(self, *args: Any, **kwargs: Any) -> Derivative:
         """Specialise ahead of time, for example arguments or types such as `"float64[:]"` and `float`."""
         values = self.bound(tuple(stand_in(a) for a in args), {k: stand_in(v) for k, v in kwargs.items()})
-        specialisation = self._specialise(self.key(values), values)
-        specialisation.compile(values)
+        self.specialised(values).compile(values)
         return self
 
     @property
@@ -358,22 +388,24 @@ class Derivative:
         return specialisation.function, [(parts[a], parts[b]) for a, b in specialisation.apart], passed
 
     def _specialise(
-        self, key: Any, args: tuple[Any, ...], *, exact: bool = False, workspace: bool = False
+        self, key: Any, args: tuple[Any, ...], *, given: Sequence[Any] | None = None, **kind: Any
     ) -> Specialisation:
         """The specialisation for the key: one thread makes it, the others wait for it."""
-        with ONE_AT_A_TIME:
-            known = self.specialisations.get(key)
-            if known is None or not known.is_current():
-                known = self._specialised(args, exact=exact, workspace=workspace)
-                self.specialisations[key] = known
-            if not workspace:
-                self.latest = known
-            return known
+        known = self.specialisations.get(key)
+        if known is None or not known.is_current():
+            with ONE_AT_A_TIME:
+                known = self.specialisations.get(key)
+                if known is None or not known.is_current():
+                    known = self._specialised(args, given, **kind)
+                    self.specialisations[key] = known
+        if not kind.get("workspace"):
+            self.latest = known
+        return known
 
     def specialised_for_batch(self, args: tuple[Any, ...], batch: tuple[str, ...], sums: bool) -> Specialisation:
         """What it is on a GPU for many arguments at once, of which these are the first."""
         with ONE_AT_A_TIME:
-            self.latest = self._specialised(args, exact=True, batch=batch, sums=sums)
+            self.latest = self._specialised(args, None, exact=True, batch=batch, sums=sums)
             return self.latest
 
     def request(
@@ -398,16 +430,18 @@ class Derivative:
         request.directions, request.error_model = self.directions, self.options.get("error_model", "")
         return request
 
-    def _specialised(self, args: tuple[Any, ...], **kind: Any) -> Specialisation:
+    def _specialised(self, args: tuple[Any, ...], given: Sequence[Any] | None = None, **kind: Any) -> Specialisation:
         from srcdiff.driver.compiling import compile_request
 
         request = self.request(args, **kind)
-        compiled = compile_request(request, self.backend, self.options)
+        compiled = compile_request(request, self.backend, self.options, given)
         if compiled.reading.assumes_sizes and self.mode == "primal" and compiled.writes:
             request.exact = True  # what it has written when it meets sizes that differ cannot be taken back
             compiled = compile_request(request, self.backend, self.options)
         self._warn(compiled)
-        return Specialisation(compiled, request.arguments, self, args)
+        specialisation = Specialisation(compiled, request.arguments, self, args)
+        specialisation.is_simple = specialisation.is_simple and not kind.get("exact")  # types do not tell sizes
+        return specialisation
 
     def _warn(self, compiled: Compiled) -> None:
         level, frame = 1, sys._getframe()
@@ -492,10 +526,15 @@ class Derivative:
 
     def report(self, *args: Any, **kwargs: Any) -> MemoryReport:
         """Run it, and say how much it keeps for the reverse sweep, by variable and line."""
-        specialisation, args = self._with_workspace(args, kwargs)
-        _, memory = specialisation.run(specialisation.prepared(args), no_memory(specialisation.workspace))
-        elsewhere = specialisation.compiled.kept_elsewhere
-        return memory_report(self.function.__name__, specialisation.workspace, memory, elsewhere)
+        args = self.bound(args, kwargs)
+
+        def call(specialisation: Specialisation) -> MemoryReport:
+            _, memory = specialisation.run(specialisation.prepared(args), no_memory(specialisation.workspace))
+            elsewhere = specialisation.compiled.kept_elsewhere
+            return memory_report(self.function.__name__, specialisation.workspace, memory, elsewhere)
+
+        report: MemoryReport = self.with_workspace(args, call)
+        return report
 
     def __repr__(self) -> str:
         wrt = f", wrt={self.wrt!r}" if self.wrt else ""
@@ -647,7 +686,7 @@ class Specialisation:
         return self.straight(*values)
 
     def __call__(self, args: tuple[Any, ...], further: tuple[Any, ...] = ()) -> Any:
-        if self.stretches and key_of(args, exact=True) != key_of(args):
+        if self.stretches and self.owner.stretches(args):
             return self.owner._exactly(self, args, further)
         return self.finished(self.function(*self.prepared(args), *further), args)
 

@@ -7,7 +7,7 @@ afterwards. Other calls leave their memory to the next ones (see backends/numba/
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -41,16 +41,27 @@ class Specialised(Protocol):
     def finished(self, result: Any, args: tuple[Any, ...]) -> Any: ...
 
 
+class WithWorkspace(Protocol):
+    """A derivative."""
+
+    def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]: ...
+
+    def with_workspace(self, args: tuple[Any, ...], call: Callable[[Any], Any]) -> Any: ...
+
+
 class Workspace:
     """A derivative with memory of its own: call it like the derivative. Gradients are overwritten by its next call."""
 
-    def __init__(self, specialise: Any) -> None:
-        self._specialise = specialise
+    def __init__(self, of: WithWorkspace) -> None:
+        self._of = of
         self._latest: Specialised | None = None
         self._memory: Memory = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        specialised, args = self._specialise(args, kwargs)
+        bound = self._of.bound(args, kwargs)
+        return self._of.with_workspace(bound, lambda specialised: self._call(specialised, bound))
+
+    def _call(self, specialised: Specialised, args: tuple[Any, ...]) -> Any:
         values = specialised.prepared(args)
         nothing = no_memory(specialised.workspace)
         memory = self._memory if specialised is self._latest else nothing
@@ -62,7 +73,7 @@ class Workspace:
         return specialised.finished(result, args)
 
     def __reduce__(self) -> Any:
-        return Workspace, (self._specialise,)  # another process has memory of its own
+        return Workspace, (self._of,)  # another process has memory of its own
 
     @property
     def nbytes(self) -> int:

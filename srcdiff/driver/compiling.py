@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from srcdiff import pipeline
+from srcdiff.analyses.failing_checks import check_fails
 from srcdiff.backends import cuda
 from srcdiff.backends.backend import Backend, Generated, Trait
 from srcdiff.backends.cuda.thread_memory import private_memory
@@ -19,6 +22,7 @@ from srcdiff.diagnostics.timings import timed
 from srcdiff.driver import source_cache
 from srcdiff.emit.module import Module
 from srcdiff.frontend.abstract_values import Abstract, Static
+from srcdiff.frontend.boundary import parts_of_arguments
 from srcdiff.frontend.guards import Guard, collected, names_in
 from srcdiff.frontend.nested_derivatives import Reading
 from srcdiff.frontend.statements import mark_writing_calls, read
@@ -73,9 +77,18 @@ def collections_paused() -> Iterator[None]:
             gc.enable()
 
 
-def compile_request(request: Request, backend: str, options: dict[str, Any]) -> Compiled:
+class StretchedError(Exception):
+    """The arguments have sizes of one that stretch, and the program would be read as if there were none."""
+
+
+def compile_request(
+    request: Request, backend: str, options: dict[str, Any], given: Sequence[Any] | None = None
+) -> Compiled:
+    """What the request asks for; nothing is compiled that is known to raise for the given arguments."""
     with collected() as guards, collections_paused():
         state = start(request, backend)
+        if given is not None and state.reading.assumes_sizes and check_fails(state.main, _shapes(state, given)):
+            raise StretchedError
         options = {**numba_cpu.followed(state.reading.told_options), **options}
         with source_cache.cached(state, options) as is_known:
             if not is_known:
@@ -99,6 +112,14 @@ def compile_request(request: Request, backend: str, options: dict[str, Any]) -> 
         module.kept_elsewhere,
         request,
     )
+
+
+def _shapes(state: Compilation, given: Sequence[Any]) -> dict[Value, tuple[int, ...]]:
+    """The shapes of the arrays among the arguments."""
+    arrays = [
+        p for p in parts_of_arguments(state.reading.arguments) if isinstance(getattr(p.value, "type", None), Array)
+    ]
+    return {part.value: np.shape(part.of(given)) for part in arrays}
 
 
 def load(state: Compilation, backend: Backend, options: dict[str, Any]) -> Callable[..., Any]:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import srcdiff
+from srcdiff.driver import compiling
 from tests.numerical import clone
 from tests.programs import PROGRAMS, Program
 
@@ -217,3 +218,91 @@ def test_out_belongs_to_the_function_if_it_has_such_an_argument():
         return x * out
 
     assert 5.0 == srcdiff.grad(scaled, backend="python")(2.0, out=5.0)
+
+
+# -------------------------------------------------------------------------------------------- sizes of one that stretch
+
+
+def scaled(a, b):
+    total = 0.0
+    for _ in range(2):
+        total += np.sum(np.sin(a) * b)
+    return total
+
+
+@pytest.fixture
+def loaded(monkeypatch):
+    """The programs that a backend gets, as they come."""
+    requests = []
+    load = compiling.load
+    monkeypatch.setattr(compiling, "load", lambda state, *rest: (requests.append(state.request), load(state, *rest))[1])
+    return requests
+
+
+def test_workspace_runs_the_program_that_the_gradient_runs(loaded):
+    gradient = srcdiff.grad(scaled, backend="python")
+    x, y = np.ones((3, 2)), np.ones((3, 2))
+    assert_same(gradient(x, y), gradient.workspace(x, y)(x, y))
+    gradient(x, y, out=np.empty((3, 2)))
+
+    assert [(False, False), (False, True)] == [(r.exact, r.workspace) for r in loaded]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("shapes", [((1, 3), (2, 3)), ((2, 1), (1, 3)), ((2, 3), (1, 1)), ((1,), (2, 3))])
+def test_sizes_of_one_stretch_in_a_workspace(backend, shapes):
+    gradient = srcdiff.grad(scaled, wrt=("a", "b"), backend=backend)
+    a, b = (np.linspace(0.1, 1.0, int(np.prod(shape))).reshape(shape) for shape in shapes)
+    expected = srcdiff.grad(scaled, wrt=("a", "b"), backend="python")(a, b)
+    np.testing.assert_allclose(expected[0], srcdiff.jacobian(scaled, mode="forward", backend="python")(a, b))
+    same = np.ones((2, 3))
+    workspace = gradient.workspace(same, same)
+    out = np.empty(shapes[0]), np.empty(shapes[1])
+    for _ in range(2):
+        for found in (workspace(a, b), gradient(a, b, out=out), gradient(a, b)):
+            for x, y in zip(expected, found, strict=True):
+                np.testing.assert_allclose(x, y, rtol=1e-14)
+        np.testing.assert_allclose(workspace(same, same)[1], 2.0 * np.sin(same))
+    assert gradient.report(a, b) is not None
+    with pytest.raises(ValueError, match="broadcast"):
+        workspace(np.ones((3, 3)), same)
+    with pytest.raises(ValueError, match="broadcast"):
+        gradient(np.ones((3, 3)), same, out=(np.empty((3, 3)), np.empty((2, 3))))
+
+
+def test_a_program_that_would_raise_for_sizes_of_one_is_not_compiled(loaded):
+    gradient = srcdiff.grad(scaled, backend="python")
+    column, row, same = np.ones((2, 1)), np.ones((1, 3)), np.ones((2, 3))
+    for _ in range(2):
+        gradient(column, row)
+    assert [True] == [r.exact for r in loaded]
+    gradient(same, same)
+    assert [True, False] == [r.exact for r in loaded]
+    for _ in range(2):
+        gradient(column, row)
+        gradient(same, same)
+        gradient(np.ones((1, 3)), np.ones((1, 3)))  # which do not stretch
+
+    assert [True, False] == [r.exact for r in loaded]
+
+
+def test_sizes_that_are_one_only_when_it_runs_stretch_after_the_first_try(loaded):
+    def summed(x, n):
+        return np.sum(x * np.ones(n))
+
+    gradient = srcdiff.grad(summed, backend="python")
+
+    assert [3.0] == gradient(np.ones(1), 3).tolist()
+    assert [1.0, 1.0] == gradient(np.ones(2), 1).tolist()
+    assert [1.0, 1.0] == gradient.workspace(np.ones(2), 1)(np.ones(2), 1).tolist()
+    assert [1.0, 1.0] == gradient(np.ones(2), 2).tolist()
+
+
+@pytest.mark.parametrize("derivative", [srcdiff.jacobian, srcdiff.hessian])
+def test_other_derivatives_of_stretched_arguments(derivative, loaded):
+    a, b = np.array([0.5]), np.array([1.0, 2.0])
+    found = derivative(scaled, backend="python")(a, b)
+
+    expected = 6.0 * np.cos(a) if derivative is srcdiff.jacobian else [-6.0 * np.sin(a)]
+    np.testing.assert_allclose(expected, found)
+    assert all(r.exact for r in loaded)

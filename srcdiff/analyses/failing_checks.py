@@ -1,0 +1,58 @@
+"""Whether a program is known to raise for arguments of these shapes, before anything is compiled.
+
+A program that was read as if no size of one stretched checks that sizes are equal:
+
+    if a.shape[0] != b.shape[0]:
+        raise ValueError(...)
+
+For arguments whose shapes say that such a check fails, the program would be compiled in vain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from srcdiff.ir.builder import Builder
+from srcdiff.ir.nodes import Alloc, Apply, Const, Dim, Function, If, Raise, Value, walk
+from srcdiff.ir.types import Scalar
+
+
+def check_fails(function: Function, shapes: Mapping[Value, Sequence[int]]) -> bool:
+    """Whether a check of the function fails, wherever it stands, by the shapes of its parameters alone."""
+    builder = Builder()
+    known, made = builder.constants, dict[Value, Alloc]()
+    for operation in walk(function.body):
+        match operation:
+            case Const():
+                known[operation.out] = operation.value
+            case Alloc():
+                made[operation.out] = operation
+            case Dim(array=array, axis=axis):
+                size = _length(array, axis, shapes, made, known)
+                if size is not None:
+                    known[operation.out] = size
+            case Apply(out=Value(type=Scalar() as type_)):
+                found = builder.folded(operation.primitive, operation.args, type_)
+                if found in known:
+                    known[operation.out] = known[found]
+            case If() if known.get(operation.condition) is True:
+                raised = [o.exception for o in operation.then.operations if isinstance(o, Raise)]
+                if any(issubclass(exception, ValueError | IndexError) for exception in raised):
+                    return True
+    return False
+
+
+def _length(
+    array: Value,
+    axis: int,
+    shapes: Mapping[Value, Sequence[int]],
+    made: Mapping[Value, Alloc],
+    known: Mapping[Value, Any],
+) -> Any:
+    """The length of an axis of an array, if the shapes of parameters say it."""
+    while array in made and (like := made[array].like) is not None:
+        array = like
+    if array in made:
+        return known.get(made[array].shape[axis])
+    return shapes[array][axis] if array in shapes else None
