@@ -42,6 +42,8 @@ FUNCTIONS = {
     "erf": ("math.erf(x[i])", (-2.0, 2.0)),
     "erfc": ("math.erfc(x[i])", (-2.0, 2.0)),
     "atan2": ("np.arctan2(x[i], y[i])", (-20.0, 20.0)),
+    "hypot": ("np.hypot(x[i], y[i])", (-20.0, 20.0)),
+    "cbrt": ("np.cbrt(x[i])", (-20.0, 20.0)),
     "pow": ("x[i] ** y[i]", (0.0, 9.0)),
 }
 POSITIONS = {name: k for k, name in enumerate(FUNCTIONS)}

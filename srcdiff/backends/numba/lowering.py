@@ -1,19 +1,22 @@
-"""Numba's compiler with another last step before LLVM: vector functions are named, results are made quickly, and
-recursive functions look how much of the stack is left."""
+"""Numba's compiler with another last step before LLVM: vector functions are named, results are made quickly, choices
+are instructions without a branch, and recursive functions look how much of the stack is left."""
 
 from __future__ import annotations
 
 import functools
 from typing import Any
 
+import llvmlite.binding as llvm
 from llvmlite import ir
 from numba.core import types
+from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.lowering import Lower
-from numba.core.typed_passes import AnnotateTypes, NativeLowering
+from numba.core.typed_passes import AnnotateTypes, NativeLowering, PreLowerStripPhis
 
 from srcdiff.backends.numba import llvm_options, stack
+from srcdiff.backends.numba.conditional_sums import ConditionalSums
 from srcdiff.backends.numba.interrupts import look
 from srcdiff.backends.numba.results import Convention, Wrapper
 from srcdiff.backends.numba.vector_math import are_used, name_vector_functions
@@ -23,6 +26,26 @@ def compiler(*, vector_functions: bool) -> type[CompilerBase]:
     """What compiles instead of Numba's own compiler."""
     llvm_options.ensure_set()
     return _VectorCompiler if vector_functions and are_used() else _Compiler
+
+
+class _Library(JITCodeLibrary):
+    """Turns `a if c else b` into an instruction before anything else is done.
+
+    Numba writes a branch that stores one of two values. LLVM makes a `select` of it where it sees the values, but
+    first it has two branches on the same condition share their sides, as those of a kink and of its adjoint do. Then
+    the sides hold work, and a loop with such sides is not vectorised.
+    """
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+        builder = self._codegen._pass_builder()
+        passes = llvm.create_new_function_pass_manager()
+        passes.add_sroa_pass()
+        passes.add_simplify_cfg_pass()
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
+        super()._optimize_functions(ll_module)  # type: ignore[no-untyped-call]
 
 
 class _Lower(Lower):
@@ -81,13 +104,19 @@ class _VectorLower(_Lower):
 class _Lowering(NativeLowering):
     _name = "srcdiff_lowering"
 
+    def run_pass(self, state: Any) -> bool:
+        if state.library is None:
+            state.library = _Library(state.targetctx.codegen(), state.func_id.func_qualname)  # type: ignore[no-untyped-call]
+            state.library.enable_object_caching()  # so that it can be written to a file later
+        return bool(super().run_pass(state))  # type: ignore[no-untyped-call]
+
     @property
     def lowering_class(self) -> type[Lower]:
         return _Lower
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _VectorLowering(NativeLowering):
+class _VectorLowering(_Lowering):
     _name = "srcdiff_lowering_with_vector_functions"
 
     @property
@@ -104,6 +133,8 @@ class _Compiler(CompilerBase):
         usual = DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes = PassManager("nopython")
         for step, description in usual.passes:
+            if step is PreLowerStripPhis:
+                passes.add_pass(ConditionalSums, "terms of sums that a branch adds to")
             if step is not AnnotateTypes:  # which only `inspect_types` needs, and keeps Numba's whole program for
                 passes.add_pass(self.lowering if step is NativeLowering else step, description)
         passes.finalize()

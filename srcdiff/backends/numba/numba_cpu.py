@@ -56,7 +56,7 @@ def load(
     compile_ = compiler(options)
     namespace = interpreter.load(text, objects, file, ProductsByName(), for_ever=True)
     if namespace.get("np") is np:
-        namespace["np"] = quick_numpy()
+        namespace["np"] = quick_numpy(vector_functions=bool(options.get("fastmath", True)))
     if any(name not in BROUGHT_ALONG for name in functions[:-1]):  # other functions are recursive ones
         namespace[functions[-1]].starts_recursion = True
     for name in functions:

@@ -1,8 +1,8 @@
-"""NumPy for compiled code: new arrays and products, written where they stand, and factors of empty matrices.
+"""NumPy for compiled code: new arrays, products and roots, written where they stand, and factors of empty matrices.
 
 Numba compiles a function, and what it calls in turn, for every kind of argument that `np.empty`, `np.zeros` and `@` are
 used with: a tenth of a second for an array, half a second for a product. The same instructions take nothing if they
-are part of the function that asks for them.
+are part of the function that asks for them. So do calls of the C library, which have vector functions there.
 
 Numba's factorisations raise where a matrix has no elements; NumPy's give what is left of the factors.
 """
@@ -34,13 +34,17 @@ class ProductsByName(ast.NodeTransformer):
 
 
 @functools.cache
-def quick_numpy() -> types.ModuleType:
+def quick_numpy(*, vector_functions: bool = True) -> types.ModuleType:
     """What stands for `np` in compiled code."""
+    from numba import njit
     from numba.extending import intrinsic
+
+    from srcdiff.backends.numba import lowering
 
     module = types.ModuleType("numpy")
     module.__dict__["__getattr__"] = functools.partial(getattr, np)
     product = intrinsic(_product)
+    compiler = lowering.compiler(vector_functions=vector_functions)
     module.__dict__.update(
         empty=intrinsic(_of_shape(zeros=False)),
         zeros=intrinsic(_of_shape(zeros=True)),
@@ -49,8 +53,72 @@ def quick_numpy() -> types.ModuleType:
         matmul=product,
         dot=product,
         linalg=_linear_algebra(),
+        isfinite=intrinsic(_isfinite),
+        logaddexp=njit(logaddexp, error_model="numpy", pipeline_class=compiler),
+        **{name: intrinsic(_of_c_library(name, arity)) for name, arity in _OF_C_LIBRARY.items() if _is_there(name)},
     )
     return module
+
+
+def _isfinite(typing_context: Any, x: Any) -> Any:
+    """By comparisons: Numba asks whether `x - x` is a number, which is zero for LLVM where sums may be reordered."""
+    from numba.core import types as kinds
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if not isinstance(x, kinds.Float):
+            return context.get_constant(kinds.boolean, True)
+        infinity = args[0].type(float("inf")), args[0].type(float("-inf"))
+        below, above = (builder.fcmp_ordered(c, args[0], i) for c, i in zip("<>", infinity, strict=True))
+        return builder.and_(below, above)
+
+    return kinds.boolean(x), generate
+
+
+def logaddexp(x: Any, y: Any) -> Any:
+    """Without a branch around its two functions; of equal infinities the difference is no number."""
+    distance = np.float32(0.0) if x == y else abs(x - y)  # a float32 if both of them are
+    return (x if x > y else y) + np.log1p(np.exp(-distance))
+
+
+_OF_C_LIBRARY = {"hypot": 2, "cbrt": 1}
+"""Functions that Numba calls, or computes otherwise, in a function of its own, and how many arguments they have."""
+
+
+def _is_there(name: str) -> bool:
+    import llvmlite.binding as llvm
+
+    return all(llvm.address_of_symbol(f) for f in (name, f"{name}f"))
+
+
+def _of_c_library(name: str, arity: int) -> Callable[..., Any]:
+    def call(kind: Any) -> tuple[Any, Any]:
+        from llvmlite import ir
+        from numba.core import cgutils
+        from numba.core import types as kinds
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            number = context.get_value_type(kind)
+            function = cgutils.get_or_insert_function(
+                builder.module,
+                ir.FunctionType(number, [number] * arity),
+                f"{name}f" if kind == kinds.float32 else name,
+            )
+            return builder.call(function, args)
+
+        return kind(*[kind] * arity), generate
+
+    def common(*given: Any) -> Any:
+        from numba.core import types as kinds
+
+        return kinds.float32 if all(g == kinds.float32 for g in given) else kinds.float64
+
+    def of_one(typing_context: Any, x: Any) -> Any:
+        return call(common(x))
+
+    def of_two(typing_context: Any, x: Any, y: Any) -> Any:
+        return call(common(x, y))
+
+    return of_one if arity == 1 else of_two
 
 
 def _linear_algebra() -> types.ModuleType:

@@ -11,8 +11,7 @@ The same call with an attribute that names functions of two and of four numbers
 becomes a call of one of them where LLVM vectorises the loop, and stays what it was everywhere else. So the attribute is
 given to every call in the functions that srcdiff wrote whose function libmvec has too: no list of functions is kept
 here, the library is asked by the name. For calls in branches it names functions with a mask, which are written here.
-Numba's own functions (it compiles `np.hypot`, `np.cbrt`, `np.logaddexp` and `np.sinc` as such) and those of users stay
-as they are.
+Numba's own functions (it compiles `np.logaddexp` and `np.sinc` as such) and those of users stay as they are.
 
 The functions of libmvec have the same NaN, infinities, zeros and denormal numbers as those of libm. The largest errors
 seen, in units in the last place, over a million random numbers in each of several ranges of each function (glibc 2.36,
