@@ -15,7 +15,7 @@ import numpy as np
 
 from srcdiff.api.derivatives import Derivative, Specialisation, chosen_names, differentiable
 from srcdiff.backends.backend import Trait
-from srcdiff.backends.numba.interrupts import compiled_undisturbed
+from srcdiff.backends.numba.loading import load_calling
 from srcdiff.diagnostics.options import SHARED, SWITCH
 from srcdiff.frontend.boundary import holds_stored
 from srcdiff.signature.keys import is_on_device, layout_on_device
@@ -24,7 +24,7 @@ from srcdiff.signature.trees import VALUES, Part
 _LOOP = """
 def loop(start, stop, {parameters}):
     for k in range(start, stop):
-        r = inner({elements})
+        r = compiled({elements})
         {checks}
         {stores}
     return stop
@@ -163,7 +163,9 @@ class Batched:
         """The loop over the batch, which calls the compiled function and puts its results where they belong."""
         key = (id(inner), tuple(places), count, tuple((_text(leaf), np.ndim(leaf.value)) for leaf in leaves))
         if key not in self.loops:
-            self.loops[key] = _loaded(_loop_text(places, count, leaves), inner, self.of.has(Trait.COMPILED))
+            text = _loop_text(places, count, leaves)
+            is_compiled = self.of.has(Trait.COMPILED)
+            self.loops[key] = load_calling(text, "loop", inner) if is_compiled else _interpreted(text, inner)
         return self.loops[key]
 
     @property
@@ -252,13 +254,11 @@ def _loop_text(places: Sequence[int], count: int, leaves: Sequence[Part]) -> str
 
 
 @functools.lru_cache(maxsize=256)
-def _loaded(text: str, inner: Callable[..., Any], compiled: bool) -> Callable[..., Any]:
-    import numba
-
-    namespace: dict[str, Any] = {"inner": inner}
+def _interpreted(text: str, inner: Callable[..., Any]) -> Callable[..., Any]:
+    namespace: dict[str, Any] = {"compiled": inner}
     exec(compile(text, "<srcdiff batched>", "exec"), namespace)
     loop: Callable[..., Any] = namespace["loop"]
-    return compiled_undisturbed(numba.njit(nogil=True, error_model="numpy")(loop)) if compiled else loop
+    return loop
 
 
 def _in_threads(loop: Callable[..., Any], count: int, given: tuple[Any, ...]) -> int:

@@ -648,3 +648,50 @@ def test_many_threads_at_once_compile_once_and_all_are_right(monkeypatch):
     assert results == {k: 6.0 * k * k for k in range(50)}
     assert len(requests) == 1
     assert len(ours) == 1
+
+
+# -- batches ---------------------------------------------------------------------------------------------------------
+
+BATCHES = """
+import sys
+import numpy as np
+import srcdiff
+
+
+def loss(x, w):
+    if x > 100.0:
+        raise OverflowError(x)
+    total = 0.0
+    for i in range(len(w)):
+        total += x * x * w[i]
+    return total
+
+
+over = np.array([1.0, 2.0, 3.0])
+for parallel in (False, True):
+    batch = srcdiff.batched(srcdiff.value_and_grad(loss, wrt=("x", "w")), over="x", parallel=parallel)
+    value, (x_bar, w_bar) = batch(over, np.ones(2))
+    print(value.tolist(), x_bar.tolist(), w_bar.tolist())
+    try:
+        batch(np.array([1.0, 200.0, 1.0]), np.ones(2))
+    except OverflowError as error:
+        print("raised", error)
+print(srcdiff.batched(loss, over="x")(over, np.array([1.0, 1.0, 1.0])).tolist())
+"""
+
+
+def test_loops_over_batches_are_kept_on_disk(tmp_path):
+    (tmp_path / "batches.py").write_text(BATCHES)
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT), "SRCDIFF_CACHE_DIR": str(tmp_path / "cache")}
+    environment["SRCDIFF_TIMINGS"] = "1"
+    said, steps = [], []
+    for _ in range(2):
+        command = [sys.executable, "batches.py"]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
+        said.append(done.stdout)
+        steps.append([line for line in done.stderr.splitlines() if "with Numba" in line])
+
+    whole = "[2.0, 8.0, 18.0] [4.0, 8.0, 12.0] [[1.0, 1.0], [4.0, 4.0], [9.0, 9.0]]\nraised 200.0\n"
+    assert said == [whole * 2 + "[3.0, 12.0, 27.0]\n"] * 2
+    assert sum("`loop`" in line for line in steps[0]) == 2, "one for the gradient, one for the function"
+    assert steps[1] == []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from srcdiff.backends.numba import machine_code, numba_cpu
 from srcdiff.backends.numba.interrupts import held_back
 from srcdiff.backends.python.interpreter import new_file
+from srcdiff.caching.fingerprint import fingerprint
 
 if TYPE_CHECKING:
     from srcdiff.backends.backend import Generated
@@ -29,6 +30,19 @@ def load_compiled(generated: Generated, options: Mapping[str, Any]) -> Callable[
         same = module.text, repr(sorted(options.items())), *((name, id(x)) for name, x in module.objects.items())
         if same not in _loaded:
             _loaded[same] = module.objects, _compiled(module, options)
+        return _loaded[same][1]
+
+
+def load_calling(text: str, name: str, compiled: Any) -> Callable[..., Any]:
+    """A function that calls `compiled`, a compiled function, for several threads at once; kept on disk if that is."""
+    with held_back():
+        inner = getattr(getattr(compiled, "_cache", None), "key", None)
+        key = fingerprint("calling", inner, text) if inner is not None else None
+        same = (text, id(compiled)) if key is None else key
+        if same not in _loaded:
+            file = new_file(name) if key is None else f"<srcdiff {name} {key[:20]}>"
+            objects = {"compiled": compiled}
+            _loaded[same] = objects, numba_cpu.load(text, [name], objects, {"fastmath": False}, file, key, nogil=True)
         return _loaded[same][1]
 
 

@@ -43,8 +43,13 @@ def load(
     options: Mapping[str, Any],
     file: str,
     key: str | None = None,
+    *,
+    nogil: bool = False,
 ) -> Any:
-    """The last of the functions, compiled: a Numba dispatcher; with a key, its machine code is kept for later."""
+    """The last of the functions, compiled: a Numba dispatcher; with a key, its machine code is kept for later.
+
+    With `nogil` it lets go of Python's lock while it runs.
+    """
     import numba
 
     if timings.wanted():
@@ -53,7 +58,7 @@ def load(
     warnings.filterwarnings("ignore", category=numba.NumbaPerformanceWarning, module="<srcdiff ")
     if any(call in text for call in _LINEAR_ALGEBRA) and importlib.util.find_spec("scipy") is None:
         raise ModuleNotFoundError(_NEEDS_SCIPY)
-    compile_ = compiler(options)
+    compile_ = compiler(options, nogil=nogil)
     namespace = interpreter.load(text, objects, file, ProductsByName(), for_ever=True)
     if namespace.get("np") is np:
         namespace["np"] = quick_numpy(vector_functions=bool(options.get("fastmath", True)))
@@ -94,7 +99,7 @@ def _listen() -> None:
     event.register("numba:compile", Listener())
 
 
-def compiler(options: Mapping[str, Any]) -> Any:
+def compiler(options: Mapping[str, Any], *, nogil: bool = False) -> Any:
     """Numba's `njit`, as generated code is compiled by it."""
     import numba
 
@@ -103,6 +108,7 @@ def compiler(options: Mapping[str, Any]) -> Any:
         error_model=options.get("error_model", "numpy"),
         fastmath=set(FASTMATH if fastmath is True else fastmath) if fastmath else False,
         boundscheck=options.get("boundscheck"),
+        nogil=nogil,
         pipeline_class=lowering.compiler(vector_functions=bool(fastmath)),
     )
 
