@@ -8,7 +8,8 @@ sizes (the smaller is for comparing with differences) and
   with the same flags, vector functions and allocator, so that only the code differs
 - `workspace`, where the adjoint by hand is given memory that its caller keeps: returns further arguments for `hand`
 - `in_jax`, where JAX has a natural form, and `STATIC`, the arguments that JAX has to know when it compiles
-- `by_srcdiff`, where the derivative is not `value_and_grad`: returns what is called with the arguments
+- `by_srcdiff`, where the derivative is not called as `value_and_grad`: returns what is called with the arguments, and
+  `by_jax`, which does the same for JAX; if what they return is no gradient of `primal`, `IS_GRADIENT` is false
 
 It imports NumPy and nothing else when it is loaded, so that JAX can read it in an environment of its own.
 """
@@ -22,17 +23,21 @@ from typing import Any
 
 NAMES = (
     "packed_counter",
+    "packed_mixture",
     "recursion",
+    "determinant",
     "nearest",
     "pay_off",
     "absolute",
     "clip",
     "relu",
     "where",
+    "huber",
     "burgers_in_place",
     "upwind",
     "burgers_arrays",
     "inner_while",
+    "early_exit",
     "long_run",
     "jacobi",
     "jacobi_workspace",
@@ -40,8 +45,17 @@ NAMES = (
     "lstm_loops",
     "lstm_arrays",
     "rotations",
+    "bundle_adjustment",
+    "bundle_jacobian",
+    "bundle_jacobian_batched",
+    "robot_arm",
     "kalman_continue",
+    "gaussian_process",
+    "einsum",
+    "logistic_regression",
+    "lennard_jones",
     "sin_cos",
+    "gradient_in_njit",
 )
 
 

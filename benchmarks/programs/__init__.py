@@ -55,6 +55,11 @@ class Program:
         return tuple(inspect.signature(self.primal).parameters)
 
     @property
+    def is_gradient(self) -> bool:
+        """Whether its derivative is the gradient, and not a Jacobian, or what a program makes of gradients."""
+        return getattr(self.module, "IS_GRADIENT", True)
+
+    @property
     def positions(self) -> tuple[int, ...]:
         """Where the arguments to differentiate by are among the arguments."""
         return tuple(self.names.index(name) for name in self.wrt)

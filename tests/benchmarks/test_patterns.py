@@ -16,6 +16,7 @@ from tests.numerical import Line, clone, derivative, size_of
 
 ALL = [programs.load(f"patterns.{name}") for name in patterns.NAMES]
 EACH = pytest.mark.parametrize("program", ALL, ids=lambda program: program.name)
+GRADIENTS = pytest.mark.parametrize("program", [p for p in ALL if p.is_gradient], ids=lambda program: program.name)
 
 
 def by_hand(program, size):
@@ -27,7 +28,7 @@ def test_every_module_is_listed():
     assert files == set(patterns.NAMES)
 
 
-@EACH
+@GRADIENTS
 def test_adjoint_by_hand_agrees_with_differences_along_random_lines(program):
     size = program.sizes[0]
     arguments = program.arguments(size)
@@ -42,7 +43,7 @@ def test_adjoint_by_hand_agrees_with_differences_along_random_lines(program):
         assert abs(flat @ direction - found.value) <= found.tolerance + 1e-9 * np.linalg.norm(flat)
 
 
-@EACH
+@GRADIENTS
 def test_srcdiff_agrees_with_the_adjoint_by_hand(program):
     size = program.sizes[0]
     arguments = program.arguments(size)
@@ -55,6 +56,34 @@ def test_srcdiff_agrees_with_the_adjoint_by_hand(program):
     scale = max(float(np.max(np.abs(g))) for g in expected)
     for gradient, right in zip(gradients, expected, strict=True):
         assert np.max(np.abs(gradient - right)) <= 1e-10 * scale
+
+
+def test_jacobians_by_hand_agree_with_srcdiff_and_with_differences():
+    program = programs.load("patterns.bundle_jacobian")
+    _, (by_camera, by_point) = by_hand(program, program.sizes[0])
+    jacobian = srcdiff.jacobian(program.primal, wrt=program.wrt, backend="python")
+    for k, given in enumerate(zip(*program.arguments(program.sizes[0]), strict=True)):
+        for found, expected in zip(jacobian(*given), (by_camera[k], by_point[k]), strict=True):
+            assert np.allclose(found, expected, rtol=1e-10, atol=1e-10 * np.max(np.abs(expected)))
+        direction = np.random.default_rng(k).standard_normal(12)
+        for row in range(2):
+            line = Line(lambda *a, row=row: program.primal(*a)[row], given, (0, 1), direction)
+            along = derivative(line)
+            flat = np.concatenate([by_camera[k, row], by_point[k, row]])
+            assert abs(flat @ direction - along.value) <= along.tolerance + 1e-9 * np.linalg.norm(flat)
+
+
+def test_descent_by_hand_agrees_with_descent_by_srcdiff():
+    program = programs.load("patterns.gradient_in_njit")
+    start, steps = program.arguments(program.sizes[0])
+    value, (expected,) = by_hand(program, steps)
+    gradient = srcdiff.value_and_grad(program.primal, backend="python")
+    x = start.copy()
+    for _ in range(steps):
+        total, x_bar = gradient(x)
+        x = x - 1e-4 * x_bar
+    assert total == pytest.approx(value, rel=1e-12)
+    assert np.allclose(x, expected, rtol=1e-12)
 
 
 @EACH
