@@ -163,6 +163,71 @@ def test_loops_of_gradients_are_vectorised_and_agree_with_the_python_backend(nam
     assert vector_loops(derivative.latest.function)
 
 
+def many_arrays(x, y, scale):
+    a, b, c, d, e = np.empty_like(x), np.empty_like(x), np.empty_like(x), np.empty_like(x), np.empty_like(x)
+    for i in range(len(x)):
+        a[i] = x[i] * y[i]
+        b[i] = a[i] + scale * x[i]
+        c[i] = b[i] * y[i]
+        d[i] = math.sin(c[i]) * b[i]
+        e[i] = d[i] * a[i] - c[i]
+    return a, b, c, d, e
+
+
+def test_new_arrays_need_no_comparison_of_addresses():
+    x, y = np.linspace(0.0, 1.0, 37), np.linspace(-1.0, 2.0, 37)
+    value, pullback = srcdiff.vjp(many_arrays, x, y, 0.3)
+    expected, in_python = srcdiff.vjp(many_arrays, x, y, 0.3, backend="python")
+    bars = tuple(np.full(37, 0.5 + k) for k in range(5))
+
+    np.testing.assert_allclose(value, expected, rtol=1e-14)
+    for actual, bar in zip(pullback(bars), in_python(bars), strict=True):
+        np.testing.assert_allclose(actual, bar, rtol=1e-13)
+    text = inspect_new("for i in range(n):\n        a[i] = x[i]\n        b[i] = 2.0 * x[i]\n        c[i] = x[i] + b[i]")
+    assert "vector.body" in text
+    assert "vector.memcheck" not in text
+
+
+def inspect_new(loop):
+    """The code of a loop over a given array and three new ones."""
+    head = "import numpy as np\ndef f(x):\n    n = len(x)\n    a, b, c = np.empty(n), np.empty(n), np.empty(n)\n    "
+    function = numba_cpu.load(f"{head}{loop}\n    return a, b, c\n", ["f"], {}, {}, "<new arrays>")
+    x = np.arange(5.0)
+    a, b, c = function(x)
+    assert np.array_equal([a, b, c], [x, 2.0 * x, 3.0 * x])
+    (text,) = function.inspect_llvm().values()
+    return text
+
+
+def test_memory_that_is_freed_and_taken_again_holds_what_was_stored_last():
+    text = """
+import numpy as np
+def f(x, steps):
+    total = 0.0
+    old = np.zeros_like(x)
+    for k in range(steps):
+        new = np.empty_like(x)
+        for i in range(len(x)):
+            new[i] = old[i] + x[i]
+        first = new[0]
+        half = np.empty_like(x)
+        for i in range(len(x)):
+            half[i] = 0.5 * new[i]
+        old = half
+        total += first + half[-1]
+    return total, old
+"""
+    names = {}
+    exec(text, names)
+    function = numba_cpu.load(text, ["f"], {}, {}, "<freed>")
+    for size in (3, 5000):  # small ones and large ones have different allocators
+        x = np.linspace(1.0, 2.0, size)
+        (total, last), (expected, expected_last) = function(x, 20), names["f"](x, 20)
+
+        np.testing.assert_allclose(total, expected, rtol=1e-13)
+        np.testing.assert_allclose(last, expected_last, rtol=1e-13)
+
+
 @pytest.mark.parametrize("question", ["np.isfinite", "math.isfinite", "not np.isinf", "not np.isnan"])
 def test_sums_are_asked_for_infinity_and_nan_though_they_may_be_reordered(question):
     function = of_loop(f"if {question}(x[i] + y[i] * x[i]):\n    total += y[i]")

@@ -44,6 +44,9 @@ NEW = "srcdiff.new_memory"
 """The name of the function that compiled code calls: it takes a number of bytes, and gives what Numba counts
 references to."""
 
+ELEMENTS = "srcdiff.elements"
+"""The name of the function that gives the address of the elements, which nobody else has: of what `NEW` has given."""
+
 LIMIT = "SRCDIFF_HELD_MEMORY"
 """The environment variable that says how much may wait: `2 GB`, `500 MB`, `0`."""
 
@@ -364,6 +367,7 @@ def ensure_loaded() -> Any:
     engine.finalize_object()
     ctypes.CFUNCTYPE(None, ctypes.c_int64)(engine.get_function_address("hold_at_most"))(most_held())
     llvm.add_symbol(NEW, engine.get_function_address("new_memory"))
+    llvm.add_symbol(ELEMENTS, helpers["MemInfo_data"])
     python.Py_IncRef(ctypes.py_object(engine))  # arrays are freed after the interpreter has ended, too
     return engine
 

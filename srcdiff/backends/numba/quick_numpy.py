@@ -236,7 +236,7 @@ def _new(context: Any, builder: Any, kind: Any, sizes: Any, zeros: bool) -> Any:
     array = arrayobj.make_array(kind)(context, builder)
     arrayobj.populate_array(
         array,
-        data=builder.bitcast(context.nrt.meminfo_data(builder, memory), element.as_pointer()),
+        data=builder.bitcast(_elements(builder, memory), element.as_pointer()),
         shape=tuple(sizes),
         strides=tuple(strides if kind.layout == "F" else strides[::-1]),
         itemsize=itemsize,
@@ -248,17 +248,38 @@ def _new(context: Any, builder: Any, kind: Any, sizes: Any, zeros: bool) -> Any:
 
 
 def _memory(context: Any, builder: Any, size: Any) -> Any:
-    from llvmlite import ir
     from numba.core import cgutils
 
     memory_pool.ensure_loaded()
-    new = cgutils.get_or_insert_function(
-        builder.module, ir.FunctionType(cgutils.voidptr_t, [cgutils.intp_t]), memory_pool.NEW
-    )
-    new.return_value.add_attribute("noalias")
-    memory = builder.call(new, [size])
+    memory = _call_for_pointer(builder, memory_pool.NEW, size)
     cgutils.guard_memory_error(context, builder, memory, "Allocation failed (probably too large).")
     return memory
+
+
+def _elements(builder: Any, memory: Any) -> Any:
+    """The address of the elements: LLVM learns that they are no part of any other array.
+
+    It would not from Numba's way, which is to load the address from memory. Then a loop is not vectorised if it has
+    many arrays, since each must be compared with each. What frees the memory is not given this address: so LLVM is told
+    that it is known elsewhere, and moves nothing past a call that may free it.
+    """
+    from llvmlite import ir
+
+    elements = _call_for_pointer(builder, memory_pool.ELEMENTS, memory)
+    known = ir.FunctionType(ir.VoidType(), [elements.type])
+    builder.asm(known, "", "r,~{memory}", [elements], side_effect=True)
+    return elements
+
+
+def _call_for_pointer(builder: Any, name: str, argument: Any) -> Any:
+    """Call a function for a pointer to what no other pointer leads to."""
+    from llvmlite import ir
+    from numba.core import cgutils
+
+    type_ = ir.FunctionType(cgutils.voidptr_t, [argument.type])
+    function = cgutils.get_or_insert_function(builder.module, type_, name)
+    function.return_value.add_attribute("noalias")
+    return builder.call(function, [argument])
 
 
 def _product(typing_context: Any, a: Any, b: Any) -> Any:
