@@ -9,6 +9,7 @@ takes. The source generated for a program, and its machine code, are kept on dis
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from srcdiff.backends.cuda import kernel_passes as kernels
@@ -158,6 +159,15 @@ OPTIMIZE = (
     Pass("shape checks", each(remove_shape_checks), "remove checks of lengths that an allocation makes itself"),
     *CLEAN_UP,
 )
+JACOBIAN = tuple(
+    replace(one, when=lambda state: state.request.jacobian)
+    for one in (
+        Pass("jacobian", derivative.jacobian, "all directions at once, in lanes"),
+        *CLEAN_UP,
+        Pass("dead stores", each(remove_dead_stores), "remove stores that nobody reads; start arrays by assignment"),
+        *CLEAN_UP,
+    )
+)
 FINISH = (
     Pass("workspace", derivative.take_workspace, "take memory from the caller", lambda state: state.request.workspace),
     of_backend("growing buffers", each(grow_buffers), "what a loop with early exits keeps grows as it runs"),
@@ -165,7 +175,7 @@ FINISH = (
     of_backend("kernel extraction", kernels.extract_kernels, "independent loops become kernels"),
     Pass("emission", emit, "write the source"),
 )
-PASSES: Sequence[Pass] = (*DIFFERENTIATE, *OPTIMIZE, *FINISH)
+PASSES: Sequence[Pass] = (*DIFFERENTIATE, *OPTIMIZE, *JACOBIAN, *FINISH)
 
 
 # -- the passes over users' own kernels ------------------------------------------------------------------------------

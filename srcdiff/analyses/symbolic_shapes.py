@@ -3,7 +3,8 @@ and which integers are not negative."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from srcdiff.ir.analysis import analysis
@@ -111,6 +112,36 @@ class Lengths:
             case Apply(primitive="add" | "subtract"):
                 return (operation.primitive, *(self.size(a) for a in operation.args))
         return value
+
+    def numbers_in(self, values: Iterable[Value], known: Mapping[Value, Any]) -> int | None:
+        """How many numbers there are in all of these values, if what is known says that: arguments of the function."""
+        total = 0
+        for value in values:
+            rank = value.type.rank if isinstance(value.type, Array) else 0
+            lengths = [self.evaluated(self.of(value, axis), known) for axis in range(rank)]
+            if None in lengths:
+                return None
+            total += math.prod(n for n in lengths if n is not None)
+        return total
+
+    def evaluated(self, size: Any, known: Mapping[Value, Any]) -> int | None:
+        """The number that stands for a length, where all arguments that it comes from are known."""
+        match size:
+            case int():
+                return size
+            case ("add" | "subtract" as primitive, first, second):
+                a, b = self.evaluated(first, known), self.evaluated(second, known)
+                return None if a is None or b is None else a + b if primitive == "add" else a - b
+            case (Value() as array, axis):
+                return int(known[array].shape[axis]) if array in known else None
+            case Value() if size in known:
+                return int(known[size])
+            case Value():
+                operation = self.definition.get(size)
+                if isinstance(operation, Apply) and operation.primitive == "multiply":
+                    factors = [self.evaluated(self.size(a), known) for a in operation.args]
+                    return None if None in factors else math.prod(f for f in factors if f is not None)
+        return None
 
     def named(self, function: Function, before: Operation) -> dict[Any, Value]:
         """For sizes, an integer at top level that is there before an operation."""

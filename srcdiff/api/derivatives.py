@@ -40,18 +40,20 @@ from srcdiff.diagnostics.options import (
     is_one,
     require_inside,
 )
-from srcdiff.frontend.abstract_values import Tuple
+from srcdiff.frontend.abstract_values import Static, Tuple
 from srcdiff.frontend.boundary import parts_of_arguments, result_converter
 from srcdiff.frontend.capture import Captured, capture, findable, plain_function, standing_for
 from srcdiff.frontend.declared_rules import CustomRule
 from srcdiff.frontend.guards import Attribute, ChangedError, Constant, Guard, Watch
+from srcdiff.ir.nodes import Value
+from srcdiff.ir.types import Array
 from srcdiff.inspect.report import MemoryReport, memory_report
 from srcdiff.passes.workspace_parameters import no_memory
 from srcdiff.signature.conversion import as_it_is, converter, gradient_converter, lists_in
 from srcdiff.signature.descriptions import Description, is_passed, to_differentiate_by
 from srcdiff.signature.keys import described as description_of
 from srcdiff.signature.keys import is_large, is_on_device, key_of, layout_on_device
-from srcdiff.signature.trees import TUPLES, VALUES, Part
+from srcdiff.signature.trees import NODES, TUPLES, VALUES, Part
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
     from srcdiff.backends.cuda.on_device import OnDevice
@@ -80,6 +82,8 @@ class Derivative:
         *,
         with_value: bool = True,
         has_aux: bool = False,
+        jacobian: bool = False,
+        directions: int | None = None,
         backend: str = "numba",
         **options: Any,
     ) -> None:
@@ -92,8 +96,8 @@ class Derivative:
             raise TypeError("`has_aux` is an option of `grad` and `value_and_grad` alone")
         self.of: Any = function
         """What is differentiated: a function, or a derivative of one."""
-        self.directions = 1
-        """How many tangents a sweep of forward mode carries."""
+        self.jacobian, self.directions = jacobian, directions
+        """Whether it is all tangents, or all pullbacks; and how many of them a sweep computes at once."""
         derivative = getattr(function, "__srcdiff_derivative__", None)
         plain = plain_function(function) if derivative is None else derivative.function
         if plain is None:
@@ -171,7 +175,8 @@ class Derivative:
     def __reduce__(self) -> Any:
         wrt = self.wrt[0] if self.single and self.wrt else self.wrt
         options = {**self.options, "backend": self.backend, "with_value": self.with_value, "has_aux": self.has_aux}
-        return _derivative_again, (findable(self.of), self.mode, wrt, options, self.directions)
+        options |= {"jacobian": self.jacobian, "directions": self.directions}
+        return _derivative_again, (findable(self.of), self.mode, wrt, options)
 
     def __dir__(self) -> list[str]:
         return sorted({*(n for n in super().__dir__() if n.startswith("__")), *self.shown})
@@ -427,7 +432,8 @@ class Derivative:
         request = Request(self.captured, descriptions, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
         request.exact, request.workspace, request.batch, request.sums = exact, workspace, batch, sums
         request.of = getattr(self.of, "__srcdiff_derivative__", None) or getattr(self.of, "__srcdiff_rule__", None)
-        request.directions, request.error_model = self.directions, self.options.get("error_model", "")
+        request.jacobian, request.directions = self.jacobian, self.directions
+        request.error_model = self.options.get("error_model", "")
         return request
 
     def _specialised(self, args: tuple[Any, ...], given: Sequence[Any] | None = None, **kind: Any) -> Specialisation:
@@ -476,7 +482,8 @@ class Derivative:
         """Which derivative it is, of whatever function."""
         from srcdiff.driver.compiling import Derivation
 
-        return Derivation(self.mode, self.wrt, self.with_value, self.has_aux, self.single)
+        kind = (self.with_value, self.has_aux, self.single, self.jacobian, self.directions)
+        return Derivation(self.mode, self.wrt, *kind)
 
     def guards(self) -> list[Guard]:
         """What stands behind a dispatcher is still this function."""
@@ -567,10 +574,8 @@ def _tuple_of(annotations: Sequence[Any]) -> Any:
     return tuple[tuple(annotations)]  # type: ignore[misc]
 
 
-def _derivative_again(of: Any, mode: str, wrt: Wrt, options: dict[str, Any], directions: int) -> Derivative:
-    derivative = Derivative(of, mode, wrt, **options)
-    derivative.directions = directions
-    return derivative
+def _derivative_again(of: Any, mode: str, wrt: Wrt, options: dict[str, Any]) -> Derivative:
+    return Derivative(of, mode, wrt, **options)
 
 
 class Specialisation:
@@ -602,20 +607,29 @@ class Specialisation:
         if owner.has_aux and not owner.with_value:
             assert isinstance(returned, Tuple)
             returned = returned.items[1]
+        if compiled.form is not None:
+            returned = compiled.form
         self.listed = result_converter(returned) or as_it_is
         """Gives the result, or the second part of it, in the form that the function gives it."""
+        self.has_numbers = compiled.form is not None and any(
+            isinstance(leaf, Value) and not isinstance(leaf.type, Array) for leaf in NODES.leaves(compiled.form)
+        )
+        """Whether there are numbers in a Jacobian, which are arrays without an axis to the caller."""
         self.returns_lists = result_converter(compiled.reading.result) is not None and (
             owner.mode == "primal" or (owner.mode == "reverse" and (owner.with_value or owner.has_aux))
         )
+        if compiled.form is not None:
+            self.returns_lists = self.has_numbers or self.listed is not as_it_is or self.gives_written
         self.plain = (
             len(self.positions) == len(names)
             and not self.outside
             and not any(self.converters)
             and not self.apart
             and not self.returns_lists
-            and owner.mode != "forward"
+            and (owner.mode != "forward" or owner.jacobian)
         )
-        each = [(k, n) for k, n in enumerate(owner.wrt) if n in names and owner.mode != "forward"]
+        is_gradient = owner.mode != "forward" and not owner.jacobian
+        each = [(k, n) for k, n in enumerate(owner.wrt) if n in names and is_gradient]
         made = [(k, names.index(n), gradient_converter(descriptions[n])) for k, n in each]
         self.lists = [(k, position, convert) for k, position, convert in made if convert is not None]
         self.has_lists = any(len(lists_in(a)) for a in args)
@@ -709,12 +723,27 @@ class Specialisation:
 
     def finished(self, result: Any, args: tuple[Any, ...]) -> Any:
         """What the caller gets for what the compiled function returns."""
+        if self.owner.jacobian:
+            return self.as_jacobian(result)
         if self.owner.mode == "forward":
             parts = [self.as_returned(*result[k : k + 2]) for k in range(0, len(result), 2)]
             return tuple(parts) if len(parts) > 1 else parts[0]
         if self.returns_lists:
             result = self.with_listed_results(result)
         return self.with_lists(result, args) if self.lists else result
+
+    @property
+    def gives_written(self) -> bool:
+        """Whether the arrays that the function writes into are its results: it returns nothing."""
+        result = self.compiled.reading.result
+        return isinstance(result, Static) and result.value is None and bool(self.compiled.written)
+
+    def as_jacobian(self, result: Any) -> Any:
+        """A Jacobian in the form of the function's result."""
+        whole = self.listed(result)
+        if self.has_numbers:
+            whole = VALUES.map(lambda leaf: leaf if leaf is None else np.asarray(leaf), whole)
+        return with_written(None, self.compiled.written, whole) if self.gives_written else whole
 
     def not_compiled(self, error: NumbaError) -> Exception:
         """What is said if Numba does not compile the function."""

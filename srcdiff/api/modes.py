@@ -8,30 +8,40 @@ import functools
 import inspect
 import itertools
 import linecache
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba.core.errors import NumbaError
 
-from srcdiff.api.derivatives import Derivative, described, grad, has_floats, is_of_floats, with_written
+from srcdiff.api.derivatives import Derivative, chosen_names, described, grad, has_floats, is_of_floats, with_written
 from srcdiff.api.finite_differences import Report, compare, require_values
-from srcdiff.diagnostics.options import DERIVATIVE, ORDER, Wrt, check_sweeps, compile_options, each_of, is_one
+from srcdiff.diagnostics import ListsInJacobianError
+from srcdiff.diagnostics.options import (
+    DERIVATIVE,
+    ORDER,
+    Wrt,
+    check_sweeps,
+    compile_options,
+    each_of,
+    is_one,
+    require_inside,
+)
 from srcdiff.frontend.abstract_values import Abstract, List, Static, Stored, Tuple
 from srcdiff.frontend.capture import findable
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array, Stack, is_float
 from srcdiff.library import composed
+from srcdiff.signature.conversion import lists_in
 from srcdiff.signature.structures import layout_of
 from srcdiff.signature.trees import NODES, VALUES, Part, parts_of
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
-    from srcdiff.driver.compiling import Compiled
+    from srcdiff.driver.compiling import Compiled, Derivation
     from srcdiff.frontend.nested_derivatives import Reading
 
 Function = Callable[..., Any]
 
-_SEVERAL = 4  # tangents that a sweep carries, where there are many
 _numbers = itertools.count(1)
 
 
@@ -144,13 +154,13 @@ def _by_parameter(primal: Derivative, given: Sequence[Any]) -> dict[str, Any]:
     return primal.signature.bind_partial(*given).arguments
 
 
-def _jvp_of(names: tuple[str, ...], chosen: tuple[int, ...], directions: int) -> Any:
-    """What `jvp` means inside of a function that is read: tangents of these arguments are given, one or several."""
+def _jvp_of(names: tuple[str, ...], chosen: tuple[int, ...]) -> Any:
+    """What `jvp` means inside of a function that is read: tangents of these arguments are given."""
     from srcdiff.driver.compiling import Derivation
 
     if not chosen:  # the value alone
         return Derivation("primal", (), with_value=True, single=False)
-    return Derivation("forward", tuple(names[k] for k in chosen), with_value=True, directions=directions)
+    return Derivation("forward", tuple(names[k] for k in chosen), with_value=True)
 
 
 jvp.__srcdiff_tangents__ = _jvp_of  # type: ignore[attr-defined]
@@ -341,8 +351,8 @@ def _fitted_tangents(derivative: Derivative, args: tuple[Any, ...], tangents: Se
     takes, reading = compiled.further, compiled.reading
     if len(tangents) != len(takes):
         raise ValueError(f"{len(takes)} tangents are needed, {len(tangents)} are given")
-    positions = [derivative.names.index(n) for n in derivative.wrt] * derivative.directions
-    shapes = [_with_stored(reading.arguments[n], reading) for n in derivative.wrt] * derivative.directions
+    positions = [derivative.names.index(n) for n in derivative.wrt]
+    shapes = [_with_stored(reading.arguments[n], reading) for n in derivative.wrt]
     each = zip(positions, shapes, takes.items(), tangents, strict=True)
     return tuple(fitted(x, of, args[k], t, name) for k, of, (name, x), t in each)
 
@@ -381,14 +391,22 @@ class Jacobian(Composed):
         check_sweeps(mode, directions_at_once)
         self.function, self.mode, self.backend, self.options = f, mode, backend, options
         self.directions = None if directions_at_once is None else int(directions_at_once)
-        self.sweeps: dict[int, Derivative] = {}
+        self.single, self.wrt = is_one(wrt), each_of(wrt)
+        self.columns = self.sweeps("forward")
+        self.rows = self.sweeps("pullback")
+        self.chosen: dict[Any, Derivative] = {}
+        """What runs for arguments of certain shapes."""
         self.latest: Derivative | None = None
         """What ran in the latest call."""
-        self.single, self.wrt = is_one(wrt), each_of(wrt)
-        self.forward = Derivative(f, "forward", self.wrt, backend=backend, **options)
-        functools.update_wrapper(self, self.forward.function, updated=())
-        self.__doc__ = described("All derivatives", self.forward, self.forward.function.__doc__)
-        self.__signature__ = self.forward.signature.replace(return_annotation=inspect.Signature.empty)
+        functools.update_wrapper(self, self.columns.function, updated=())
+        self.__doc__ = described("All derivatives", self.columns, self.columns.function.__doc__)
+        self.__signature__ = self.columns.signature.replace(return_annotation=inspect.Signature.empty)
+
+    def sweeps(self, mode: str) -> Derivative:
+        """All derivatives by forward mode, or by pullbacks."""
+        wrt = self.wrt[0] if self.single else self.wrt
+        how = {"backend": self.backend, **self.options, "directions": self.directions}
+        return Derivative(self.function, mode, wrt, with_value=False, jacobian=True, **how)
 
     def __reduce__(self) -> Any:
         wrt = self.wrt[0] if self.single else self.wrt
@@ -396,15 +414,80 @@ class Jacobian(Composed):
 
     @property
     def __srcdiff_inside__(self) -> tuple[Any, ...]:
-        wrt = self.forward.wrt[0] if self.single else self.forward.wrt
-        return composed.jacobian_of, grad, jvp, self.function, wrt, self.mode, self.directions
+        wrt = self.columns.wrt[0] if self.single else self.columns.wrt
+        return composed.jacobian_of, jacobian, self.function, wrt, self.mode, self.directions
 
     def __repr__(self) -> str:
-        return f"<srcdiff.jacobian({self.forward.function.__code__.co_qualname}, wrt={self.forward.wrt!r})>"
+        return f"<srcdiff.jacobian({self.columns.function.__code__.co_qualname}, wrt={self.columns.wrt!r})>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        given = self.forward.bound(args, kwargs)
-        zeros = _fitted_tangents(self.forward, given, [None] * len(self.wrt))
+        given = self.columns.bound(args, kwargs)
+        if any(len(lists_in(given[self.columns.names.index(n)])) for n in self.columns.wrt if n in self.columns.names):
+            return self.with_lists.at(given)
+        try:
+            self.latest = self.chosen_for(given)
+            return self.latest.run(given)
+        except ListsInJacobianError:
+            return self.with_lists.at(given)
+
+    def chosen_for(self, given: tuple[Any, ...]) -> Derivative:
+        """What needs fewer sweeps, if nothing is said."""
+        if self.mode is not None:
+            return self.columns if self.mode == "forward" else self.rows
+        key = _shapes(given)
+        if key not in self.chosen:
+            self.chosen[key] = self.columns if self.has_more_rows(given) else self.rows
+        return self.chosen[key]
+
+    def has_more_rows(self, given: tuple[Any, ...]) -> bool:
+        """Whether there are at least as many results as numbers to differentiate by."""
+        from srcdiff.driver.compiling import numbers_of
+
+        inputs, outputs = numbers_of(self.columns.request(given), given)
+        if outputs is None:
+            primal = derivative_of(self.function, "primal", 0, self.backend, self.options)
+            outputs = sum(np.size(leaf) for leaf in leaves(_pulled_back(primal, given, self.columns.wrt)[0]))
+        return inputs is None or inputs <= outputs
+
+    @functools.cached_property
+    def with_lists(self) -> SweepByTheOther:
+        """What is called where there are lists whose lengths are known only at run time."""
+        return SweepByTheOther(self)
+
+    @property
+    def source(self) -> str:
+        """The generated source of what the latest call ran, or of what a call would run if nothing is said."""
+        if self.latest is None:
+            self.latest = self.rows if self.mode == "reverse" else self.columns
+        return self.latest.source
+
+
+def _shapes(given: tuple[Any, ...]) -> Any:
+    """What the shapes of results are taken to depend on."""
+    return tuple(
+        [
+            a.shape if type(a) is np.ndarray else a if type(a) is int else tuple(map(np.shape, VALUES.leaves(a)))
+            for a in given
+        ]
+    )
+
+
+class SweepByTheOther:
+    """A Jacobian by one sweep after the other, of whatever the arguments and the results are made of."""
+
+    def __init__(self, jacobian: Jacobian) -> None:
+        self.function, self.mode, self.backend, self.options = (
+            jacobian.function,
+            jacobian.mode,
+            jacobian.backend,
+            jacobian.options,
+        )
+        self.single = jacobian.single
+        self.forward = Derivative(self.function, "forward", jacobian.wrt, backend=self.backend, **self.options)
+
+    def at(self, given: tuple[Any, ...]) -> Any:
+        """The Jacobian for all arguments of the function."""
+        zeros = _fitted_tangents(self.forward, given, [None] * len(self.forward.wrt))
         inputs = [given[self.forward.names.index(n)] for n in self.forward.wrt]
         value, _ = self.forward.run(given, zeros)
         sizes = [sum(np.size(leaf) for leaf in leaves(x)) for x in (tuple(inputs), value)]
@@ -414,17 +497,6 @@ class Jacobian(Composed):
         forward = self.mode == "forward" or (self.mode is None and by_columns)
         found = iter((self.by_columns if forward else self.by_rows)(given, inputs, value))
         return like(value, lambda _: self.row(next(found), inputs))
-
-    @property
-    def source(self) -> str:
-        """The generated source of the sweep that the latest call ran, or that a call would run if nothing is said."""
-        if self.latest is None:
-            self.latest = self.pullback() if self.mode == "reverse" else self.forward
-        return self.latest.source
-
-    def pullback(self) -> Derivative:
-        """What a sweep of reverse mode runs."""
-        return derivative_of(self.function, "pullback", self.forward.wrt, self.backend, self.options)
 
     def row(self, parts: list[Any], inputs: list[Any]) -> Any:
         """The derivatives of one result, in the form of the arguments."""
@@ -437,32 +509,17 @@ class Jacobian(Composed):
         return [[np.zeros(np.shape(out) + shape) for shape in shapes] for out in leaves(value)]
 
     def by_columns(self, given: tuple[Any, ...], inputs: list[Any], value: Any) -> list[list[Any]]:
-        """Forward mode: a sweep for each number of the arguments, or for several of them."""
+        """Forward mode: a sweep for each number of the arguments."""
         found = self.empty(inputs, value)
-        waiting = list(directions(tuple(inputs)))
-        wanted = self.directions or (_SEVERAL if len(waiting) >= 4 * _SEVERAL else 1)
-        count = max(1, min(wanted, len(waiting)))
-        derivative = self.latest = self.sweeps.setdefault(count, self.carrying(count))
-        for k in range(0, len(waiting), count):
-            group = waiting[k : k + count]
-            tangents = [t for _, _, whole in group for t in whole] + [None] * (len(inputs) * (count - len(group)))
-            _, *results = derivative.run(given, _fitted_tangents(derivative, given, tangents))
-            for (leaf, place, _), tangent in zip(group, results, strict=False):
-                for row, out in zip(found, leaves_beside(value, tangent), strict=True):
-                    row[leaf][(..., *place)] = out
+        for leaf, place, whole in directions(tuple(inputs)):
+            _, tangent = self.forward.run(given, _fitted_tangents(self.forward, given, list(whole)))
+            for row, out in zip(found, leaves_beside(value, tangent), strict=True):
+                row[leaf][(..., *place)] = out
         return found
-
-    def carrying(self, count: int) -> Derivative:
-        """The tangent program that carries so many tangents."""
-        if count == 1:
-            return self.forward
-        derivative = Derivative(self.function, "forward", self.wrt, backend=self.backend, **self.options)
-        derivative.directions = count
-        return derivative
 
     def by_rows(self, given: tuple[Any, ...], inputs: list[Any], value: Any) -> list[list[Any]]:
         """Reverse mode: a sweep for each number of the results."""
-        found, self.latest = self.empty(inputs, value), self.pullback()
+        found = self.empty(inputs, value)
         primal = derivative_of(self.function, "primal", 0, self.backend, self.options)
         _, pullback = _pulled_back(primal, given, self.forward.wrt)
         for k, place, bars in directions(value):
@@ -520,8 +577,8 @@ def jacobian(
     """All derivatives of what `f` returns by the arguments `wrt`: an array of the result's shape, then the argument's.
 
     Results and arguments that are tuples give tuples: one for each result, with one for each argument inside. The mode
-    is the one that needs fewer sweeps, or `"forward"`, or `"reverse"`. A sweep of forward mode carries as many
-    `directions` as are asked for; without a word four, where there are sixteen or more.
+    is the one that needs fewer sweeps, or `"forward"`, or `"reverse"`. A sweep has as many `directions` as are asked
+    for, 64 without a word: it computes the function once, and all directions in the innermost loops.
     """
     return Jacobian(f, wrt, mode, directions, backend, options)
 
@@ -534,8 +591,30 @@ def hessian(
     return Jacobian(gradient, wrt, "forward", directions, backend, options)
 
 
-for _name in ("hvp", "hessian", "jacobian", "vjp"):  # what they mean inside of a function that is read
-    globals()[_name].__srcdiff_inside__ = (getattr(composed, _name), grad, jvp)
+def _jacobian_inside(
+    of: str,
+    names: tuple[str, ...],
+    stars: Mapping[str, str],
+    wrt: Wrt = 0,
+    *,
+    mode: str | None = None,
+    directions: int | None = None,
+    **options: Any,
+) -> Derivation:
+    """What `jacobian` means inside of a function that is read: of a function with these parameters."""
+    from srcdiff.driver.compiling import Derivation
+
+    require_inside({**options, "mode": mode, "directions": directions}, ("backend", "mode", "directions"))
+    kind = {None: "", "forward": "forward", "reverse": "pullback"}[mode]
+    chosen = chosen_names(wrt, names, of, stars)
+    return Derivation(kind, chosen, single=is_one(wrt), jacobian=True, directions=directions)
+
+
+# what they mean inside of a function that is read
+jacobian.__srcdiff_maker__ = _jacobian_inside  # type: ignore[attr-defined]
+hvp.__srcdiff_inside__ = (composed.hvp, grad, jvp)  # type: ignore[attr-defined]
+vjp.__srcdiff_inside__ = (composed.vjp, grad, jvp)  # type: ignore[attr-defined]
+hessian.__srcdiff_inside__ = (composed.hessian, grad, jacobian)  # type: ignore[attr-defined]
 
 
 # -- checking --------------------------------------------------------------------------------------------------------

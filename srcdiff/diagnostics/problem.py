@@ -47,6 +47,10 @@ class DifferentiationError(Exception):
         return "\n" + head + "\n\n".join(str(p) for p in self.problems)
 
 
+class ListsInJacobianError(DifferentiationError):
+    """A Jacobian of lists whose lengths are known only at run time, which have no axis in it."""
+
+
 class NotExportedError(TypeError):
     """A derivative, or something that its code refers to, cannot be written into a file."""
 

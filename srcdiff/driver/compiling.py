@@ -63,6 +63,8 @@ class Compiled:
     kept_elsewhere: tuple[Span, ...]
     """The places of values that it keeps in other memory."""
     request: Request
+    form: Abstract | None
+    """How a Jacobian is made."""
 
 
 @contextlib.contextmanager
@@ -111,6 +113,7 @@ def compile_request(
         module.workspace,
         module.kept_elsewhere,
         request,
+        requested.jacobian_form(state) if request.jacobian else None,
     )
 
 
@@ -146,6 +149,16 @@ def _followed(request: Request, backend: str, any_result: bool) -> Compilation:
     return state
 
 
+def numbers_of(request: Request, args: Sequence[Any]) -> tuple[int | None, int | None]:
+    """How many inputs and outputs the Jacobian of a function has for these arguments, if its program says that."""
+    with collected(), collections_paused():
+        state = start(request, "python")
+        run(pipeline.CLEAN_UP, state)
+    parts = parts_of_arguments(state.reading.arguments)
+    known = {part.value: part.of(tuple(args)) for part in parts if isinstance(part.value, Value)}
+    return requested.numbers_of(state, known)
+
+
 def start(request: Request, backend: str) -> Compilation:
     """Read the function."""
     with timed("reading"):
@@ -153,7 +166,9 @@ def start(request: Request, backend: str) -> Compilation:
         reading = read(request.captured, request.arguments, **how)
     state = Compilation(reading.program, request, reading, backend=backend)
     requested.refuse_lost_results(state)
-    state.further = requested.further_parameters(state)
+    if request.jacobian:
+        requested.refuse_lists_in_jacobian(state)
+    state.seeds = requested.seeds_of(state)
     if hasattr(request.of, "suffix"):
         state.main = replace(state.main, name=f"{state.main.name}_{request.of.suffix}")
     if request.mode != "reverse":  # what the user's function writes into its arguments is part of what it does
@@ -191,6 +206,8 @@ class Derived:
     further: dict[str, Abstract]
     written: set[Value]
     """The parameters that the function writes into; the derivative writes into copies."""
+    form: Abstract | None = None
+    """How a Jacobian is made of the results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,27 +219,32 @@ class Derivation:
     with_value: bool = False
     has_aux: bool = False
     single: bool = True
-    directions: int = 1
-    """How many tangents of each argument `forward` takes."""
+    jacobian: bool = False
+    """Whether all tangents, or all pullbacks, are meant; the mode is empty if the one with fewer sweeps is."""
+    directions: int | None = None
 
     @property
     def takes(self) -> int:
         """How many arguments it takes beside those of the function."""
-        return len(self.wrt) * self.directions if self.mode == "forward" else 0
+        return len(self.wrt) if self.mode == "forward" and not self.jacobian else 0
 
     def derive(self, reading: Reading) -> Derived:
         """The derivative as IR: the passes up to it, without those that are about text."""
         request = Request(reading.captured, {}, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
-        request.directions = self.directions
+        request.jacobian, request.directions = self.jacobian, self.directions
         state = Compilation(mark_writing_calls(reading.program), request, reading, inside=True)
         state.around = frozenset(v for callee in state.callees for v in free_values(callee))  # it gets them at the end
-        state.further = requested.further_parameters(state)
-        run(pipeline.DIFFERENTIATE, state)
+        if self.jacobian:
+            requested.refuse_lists_in_jacobian(state)
+            request.mode = request.mode or requested.cheaper_mode(state)
+        state.seeds = requested.seeds_of(state)
+        run((*pipeline.DIFFERENTIATE, *pipeline.JACOBIAN) if self.jacobian else pipeline.DIFFERENTIATE, state)
         functions = [stacks_as_arrays(without_comments(f)) for f in (state.main, *state.callees)]
         main, *callees = [grow_buffers(f, in_chunks=False) for f in functions]
         main, _ = protect_arguments(main)
         main = with_new_results(main) if self.mode == "primal" else main
-        return Derived(main, tuple(callees), state.further, requested.written_arguments(reading))
+        form = requested.jacobian_form(state) if self.jacobian else None
+        return Derived(main, tuple(callees), state.further, requested.written_arguments(reading), form)
 
 
 def _require_originals(mentioned: Sequence[Guard], state: Compilation) -> None:

@@ -108,21 +108,20 @@ class Derivatives(Recursion):
             self.refuse("SD304", node, str(error))
 
     def call_tangent(self, maker: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST) -> Abstract:
-        """`srcdiff.jvp(f, primals, tangents)`; the library gives several tuples of tangents, for as many directions."""
+        """`srcdiff.jvp(f, primals, tangents)`."""
         self.require_options(keywords, node)
         groups = [x.items for x in args[1:] if isinstance(x, Tuple)]
-        if len(args) < 3 or len(groups) != len(args) - 1 or (len(args) > 3 and not self.frame.library):
+        if len(args) != 3 or len(groups) != 2:
             self.refuse("SD304", node, "`jvp` takes a function, a tuple of arguments and a tuple of their tangents")
-        function, (primals, *directions) = args[0], groups
-        for tangents in directions:
-            if len(primals) != len(tangents):
-                self.refuse("SD304", node, f"{len(primals)} primals and {len(tangents)} tangents are given")
-        chosen = tuple(k for k, t in enumerate(directions[0]) if t != Static(None))
+        function, (primals, tangents) = args[0], groups
+        if len(primals) != len(tangents):
+            self.refuse("SD304", node, f"{len(primals)} primals and {len(tangents)} tangents are given")
+        chosen = tuple(k for k, t in enumerate(tangents) if t != Static(None))
         if not chosen and not self.frame.library:
             self.refuse("SD304", node, "`jvp` needs a tangent that is not None")
         _, names = self.parameters(function, node)
-        derivative = Transformed(maker(names, chosen, len(directions)), function)
-        return self.call_derivative(derivative, [*primals, *(t[k] for t in directions for k in chosen)], {}, node)
+        derivative = Transformed(maker(names, chosen), function)
+        return self.call_derivative(derivative, [*primals, *(tangents[k] for k in chosen)], {}, node)
 
     def call_inside(
         self, inside: tuple[Any, ...], args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
@@ -254,6 +253,8 @@ class Derivatives(Recursion):
         names = {c.name: f"{c.name}_inside" for c in derived.callees if c.name not in there}
         self.derived |= {names[c.name]: renamed(c, names) for c in derived.callees if c.name in names}
         values = inline(renamed(derived.main, names), [known.get(p, p) for p in derived.main.params], self)
+        if derived.form is not None:
+            return self.like_result(derived.form, iter(values))
         return self.assembled(derivation, reading, given, iter(values))
 
     def separated(
@@ -414,7 +415,7 @@ class Derivatives(Recursion):
     ) -> Abstract:
         """The result of the derivative, as the user's code sees it."""
         if derivation.mode == "forward":
-            count = derivation.with_value + derivation.directions
+            count = derivation.with_value + 1
             parts = [self.like_result(reading.result, values) for _ in range(count)]
             return Tuple(tuple(parts)) if count > 1 else parts[0]
         kept = derivation.with_value or derivation.has_aux

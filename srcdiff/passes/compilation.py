@@ -34,8 +34,10 @@ class Request:
     """Whether sizes may be one at run time and stretch."""
     of: Any = None
     """The derivative of the function, or the function with its rule, that is meant instead of what is written there."""
-    directions: int = 1
-    """How many tangents of each argument `forward` takes."""
+    jacobian: bool = False
+    """Whether all tangents, or all pullbacks, are wanted, instead of those of what is given."""
+    directions: int | None = None
+    """How many of them a sweep computes at once, if that was asked for."""
     workspace: bool = False
     """Whether it takes memory from the caller, and gives it back."""
     batch: tuple[str, ...] = ()
@@ -54,8 +56,8 @@ class Compilation(State):
     reading: Reading
     inside: bool = False
     """Whether the derivative is written into another function."""
-    further: dict[str, Abstract] = field(default_factory=dict)
-    """The parameters after those of the function: tangents of arguments, or adjoints of results."""
+    seeds: dict[str, Abstract] = field(default_factory=dict)
+    """What the derivative starts from: tangents of arguments, or adjoints of results."""
     workspace: tuple[WorkspaceBuffer, ...] = ()
     backend: str = ""
     """The name of the backend that the text is for; none of a derivative that is written into another function."""
@@ -77,6 +79,11 @@ class Compilation(State):
     differentiated: Function | None = None
     """The program that the derivative is of."""
     decisions: Decisions = field(default_factory=Decisions)
+
+    @property
+    def further(self) -> dict[str, Abstract]:
+        """The parameters after those of the function: what the derivative starts from, if that is given."""
+        return {} if self.request.jacobian else self.seeds
 
     @property
     def main(self) -> Function:

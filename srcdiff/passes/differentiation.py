@@ -15,6 +15,7 @@ from srcdiff.passes.batch_loop import for_each
 from srcdiff.passes.callee_adjoints import refuse_shared_memory, reversals_of_callees
 from srcdiff.passes.compilation import Compilation
 from srcdiff.passes.custom_adjoints import rules_share_no_memory
+from srcdiff.passes.jacobian import MOST_LANES, Sweep, jacobian_of
 from srcdiff.passes.product_loops import products_as_loops
 from srcdiff.passes.requested import are_lengths, chosen, leaves, output_of, outputs_with_written, with_lists_cut
 from srcdiff.passes.reverse_mode import Reversal, copied_first, protect_arguments, with_new_results
@@ -59,7 +60,7 @@ def start_pullback(state: Compilation) -> None:
     wrt = [v for name in state.request.wrt for v in chosen(state, name)]
     main, copies = protect_arguments(with_lists_cut(state.main, state.reading.result))
     floats = [v for v in outputs_with_written(state, main, copies) if is_float(v.type)]
-    seeds = zip(floats, [v for x in state.further.values() for v in leaves(x, state.reading)], strict=True)
+    seeds = zip(floats, [v for x in state.seeds.values() for v in leaves(x, state.reading)], strict=True)
     _start(state, Reversal(main, tuple(wrt), tuple(seeds), free_name(state, f"{state.main.name}_pullback")))
 
 
@@ -74,18 +75,33 @@ def forward_mode(state: Compilation) -> None:
     """The tangents of all results, and of the arrays that the function writes into, from those of arguments."""
     check_rules(state)
     wrt = [v for name in state.request.wrt for v in chosen(state, name)]
-    dots = [v for x in state.further.values() for v in leaves(x, state.reading)]
+    dots = [v for x in state.seeds.values() for v in leaves(x, state.reading)]
     main, copies = protect_arguments(state.main)
     outputs = outputs_with_written(state, main, copies)
     name = free_name(state, f"{state.main.name}_tangent")
     yields = list(outputs) if state.request.with_value else []
-    for k in range(0, len(dots), len(wrt)):  # only what the outputs depend on has a tangent: no tangent of another
-        main = tangent_of(main, dict(zip(wrt, dots[k : k + len(wrt)], strict=True)), name, outputs)
-        kinds = [*are_lengths(state.reading.result), *(False for _ in outputs)]
-        for out, tangent, is_length in zip(outputs, main.body.yields, kinds, strict=False):
-            yields.append(out if is_length else tangent)  # the tangent of a list is as long as the list
-        state.callees = tangents_of_callees(state.callees)
+    main = tangent_of(main, dict(zip(wrt, dots, strict=True)), name, outputs)
+    kinds = [*are_lengths(state.reading.result), *(False for _ in outputs)]
+    for out, tangent, is_length in zip(outputs, main.body.yields, kinds, strict=False):
+        yields.append(out if is_length else tangent)  # the tangent of a list is as long as the list
+    state.callees = tangents_of_callees(state.callees)
     state.main = with_new_results(replace(main, body=Block(main.body.operations, tuple(yields))))
+
+
+def jacobian(state: Compilation) -> None:
+    """All directions instead of one: what the program of one direction gives, for each."""
+    primal, request = state.differentiated, state.request
+    assert primal is not None
+    inputs = [v for name in request.wrt for v in chosen(state, name)]
+    results, main = outputs_with_written(state, primal, {}), state.main
+    outputs = [v for v in results if is_float(v.type)]
+    seeds = [v for x in state.seeds.values() for v in leaves(x, state.reading)]
+    if request.mode == "forward":
+        tangents = [t for v, t in zip(results, main.body.yields, strict=True) if is_float(v.type)]
+        main = replace(main, body=Block(main.body.operations, tuple(tangents)))
+    most = request.directions or MOST_LANES
+    sweep = Sweep(main, primal, inputs, outputs, seeds, request.mode == "forward", most)
+    state.main = jacobian_of(sweep, free_name(state, f"{primal.name}_jacobian"))
 
 
 def check_rules(state: Compilation) -> None:

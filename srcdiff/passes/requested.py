@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
-from srcdiff.diagnostics import DifferentiationError, Problem
+from srcdiff.analyses.symbolic_shapes import lengths_of
+from srcdiff.diagnostics import DifferentiationError, ListsInJacobianError, Problem
 from srcdiff.diagnostics.naming_objects import named
 from srcdiff.frontend.abstract_values import Abstract, Items, List, Parts, Record, Static, Stored, Tuple, is_computed
 from srcdiff.frontend.boundary import is_written, parts_of_arguments
@@ -18,6 +20,9 @@ from srcdiff.ir.types import FLOAT, Array, is_float
 from srcdiff.passes.compilation import Compilation
 from srcdiff.signature.structures import Layout, made_layout
 from srcdiff.signature.trees import NODES, Part
+
+
+_FEW = 8  # results that are fewer than the numbers of an array, as a guess
 
 
 def leaves(x: Abstract, reading: Reading) -> list[Value]:
@@ -125,21 +130,20 @@ def refuse_lost_results(state: Compilation) -> None:
         raise DifferentiationError([Problem("SD401", message, state.span, help=help_)])
 
 
-def further_parameters(state: Compilation) -> dict[str, Abstract]:
-    """What the derivative takes beside the arguments: tangents of those to differentiate by, or adjoints of results."""
+def seeds_of(state: Compilation) -> dict[str, Abstract]:
+    """What the derivative starts from: tangents of the arguments to differentiate by, or adjoints of results."""
     reading = state.reading
     if state.request.mode == "forward":
         found: dict[str, Abstract] = {}
-        for direction in range(state.request.directions):
-            for n in state.request.wrt:
-                argument, name = _argument(state, n), f"{n}_dot_{direction}" if direction else f"{n}_dot"
-                chosen(state, n)  # there is something to take a tangent of
-                found[name] = _beside(_contents(argument, reading), iter(leaves(argument, reading)), name)
+        for n in state.request.wrt:
+            argument, name = _argument(state, n), f"{n}_dot"
+            chosen(state, n)  # there is something to take a tangent of
+            found[name] = _beside(_contents(argument, reading), iter(leaves(argument, reading)), name)
         return found
     if state.request.mode != "pullback":
         return {}
     found = {"result_bar": _beside(reading.result, iter(reading.program.main.body.yields), "result_bar")}
-    for part in () if state.inside else written_parts(reading):
+    for part in written_results(state):
         name = re.sub(r"\W+", "_", part.name).strip("_") + "_bar"
         while name in found:
             name += "_"
@@ -157,8 +161,15 @@ def _argument(state: Compilation, name: str) -> Abstract:
 
 def outputs_with_written(state: Compilation, main: Function, copies: dict[Value, Value]) -> list[Value]:
     """What the function returns, and the arrays that it writes into as it leaves them."""
-    parts = () if state.inside else written_parts(state.reading)
+    parts = written_results(state)
     return [*main.body.yields, *(copies.get(x, x) for part in parts for x in leaves(part.value, state.reading))]
+
+
+def written_results(state: Compilation) -> tuple[Part, ...]:
+    """The arrays that the function writes into, as far as they are results; in a Jacobian, if it returns nothing."""
+    if state.inside or (state.request.jacobian and not returns_written(state)):
+        return ()
+    return written_parts(state.reading)
 
 
 def are_lengths(x: Abstract) -> list[bool]:
@@ -243,6 +254,67 @@ def _beside(x: Abstract, values: Iterator[Value], name: str) -> Abstract:
     return NODES.fold(x, leaf, lambda _, items: Tuple(tuple(items)))
 
 
+def jacobian_form(state: Compilation) -> Abstract:
+    """How a Jacobian is made: like the result, with a structure like the arguments in place of each float.
+
+    Of a function that returns nothing, it is a tuple of those for the arrays that the function writes into.
+    """
+    request, reading = state.request, state.reading
+
+    def row(rank: int) -> Abstract:
+        def cell(leaf: Abstract) -> Abstract:
+            if not (isinstance(leaf, Value) and is_float(leaf.type)):
+                return Static(None)
+            total = rank + (leaf.type.rank if isinstance(leaf.type, Array) else 0)
+            return Value(Array("float64", total) if total else FLOAT)
+
+        parts = [NODES.map(cell, reading.arguments[n]) for n in request.wrt]
+        return parts[0] if request.single else Tuple(tuple(parts))
+
+    values = iter(reading.program.main.body.yields)
+
+    def visit(leaf: Abstract) -> Abstract:
+        type_ = next(values).type if is_computed(leaf) else None
+        is_differentiated = type_ is not None and is_float(type_)
+        return row(type_.rank if isinstance(type_, Array) else 0) if is_differentiated else Static(None)
+
+    if returns_written(state):
+        return Tuple(tuple(row(part.value.array.rank) for part in written_parts(reading)))
+    return NODES.map(visit, reading.result)
+
+
+def numbers_of(state: Compilation, known: Mapping[Value, Any]) -> tuple[int | None, int | None]:
+    """How many numbers a Jacobian differentiates by, and how many it differentiates, if what is known says that."""
+    main = state.main
+    inputs = [v for name in state.request.wrt for v in chosen(state, name)]
+    outputs = [v for v in outputs_with_written(state, main, {}) if is_float(v.type)]
+    lengths = lengths_of(main)
+    return lengths.numbers_in(inputs, known), lengths.numbers_in(outputs, known)
+
+
+def cheaper_mode(state: Compilation) -> str:
+    """The mode of a Jacobian inside of a function: the one with fewer sweeps, as far as that can be known."""
+    inputs, outputs = numbers_of(state, {})
+    if outputs is None:
+        return "forward"
+    return "pullback" if outputs < (_FEW if inputs is None else inputs) else "forward"
+
+
+def returns_written(state: Compilation) -> bool:
+    """Whether the arrays that the function writes into are what it gives: it returns nothing."""
+    result = state.reading.result
+    return isinstance(result, Static) and result.value is None and not state.inside
+
+
+def refuse_lists_in_jacobian(state: Compilation) -> None:
+    """Lists whose lengths are known only at run time have no axis in a Jacobian."""
+    arguments = [state.reading.arguments[n] for n in state.request.wrt if n in state.reading.arguments]
+    found = [leaf for x in (*arguments, state.reading.result) for leaf in NODES.leaves(x)]
+    if any(isinstance(leaf, List | Stored) for leaf in found):
+        message = "a list whose length is known only at run time has no axis in a Jacobian"
+        raise ListsInJacobianError([Problem("SD404", message, state.span, help="take and return arrays")])
+
+
 def result_template(state: Compilation) -> str:
     """A template of the returned expression: `{0}` and so on are the function's results in order."""
     asked_for = _template_of_request(state)
@@ -285,9 +357,11 @@ def _template_of_request(state: Compilation) -> str:
 
     if request.mode == "primal":
         return shaped(reading.result, True)
+    if request.jacobian:
+        return shaped(jacobian_form(state), True)
     if request.mode == "forward":
         written = written_parts(reading)
-        count_of_parts = request.with_value + request.directions
+        count_of_parts = request.with_value + 1
         parts = [(shaped(reading.result, True), [_next() for _ in written]) for _ in range(count_of_parts)]
         return ", ".join(f"{first}, ({''.join(f'{array}, ' for array in rest)})" for first, rest in parts)
     result = shaped(reading.result, True) if request.with_value or request.has_aux else ""

@@ -1,0 +1,199 @@
+"""All columns of a Jacobian from a tangent program, or all rows from an adjoint program, in sweeps of many lanes.
+
+def tangent(x, x_dot):                       def jacobian(x):
+    ...                                          result = np.empty((n, x.size))
+    return y_dot                   =>            for start in range(0, x.size, 64):
+                                                     lanes = min(64, x.size - start)
+                                                     x_dot = np.zeros((x.size, lanes))
+                                                     for lane in range(lanes):
+                                                         x_dot[start + lane, lane] = 1.0
+                                                     ... y_dot[:, lanes] ...
+                                                     result[:, start : start + lanes] = y_dot
+                                                 return result
+
+How large the results are is asked of the primal program, of which the passes after this one leave what that needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from srcdiff.ir.builder import Builder
+from srcdiff.ir.clone import inline, without_comments
+from srcdiff.ir.nodes import Block, Function, Loop, Reshape, Value
+from srcdiff.ir.types import FLOAT, INT, Array
+from srcdiff.passes.lanes import in_one_lane, with_lanes
+from srcdiff.passes.reverse_mode import protect_arguments
+
+MOST_LANES = 64
+"""How many directions a sweep has, if nothing is said: enough that the primal program costs little beside them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A derivative program for one direction, and what it is a derivative of."""
+
+    derivative: Function
+    """Takes the seeds after the parameters of the primal program."""
+    primal: Function
+    inputs: Sequence[Value]
+    """The parameters that are differentiated by."""
+    outputs: Sequence[Value]
+    """Those results of the primal program that are differentiated."""
+    seeds: Sequence[Value]
+    """Tangents of the inputs, or adjoints of the outputs."""
+    forward: bool
+    most: int = MOST_LANES
+
+
+def jacobian_of(sweep: Sweep, name: str) -> Function:
+    """The function that gives, for each output, the derivatives by each input."""
+    return _Jacobian(sweep).run(name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """An input or an output: its lengths, how many numbers it has, and how many come before it."""
+
+    value: Value
+    shape: tuple[Value, ...]
+    size: Value
+    offset: Value
+
+
+class _Jacobian:
+    def __init__(self, sweep: Sweep) -> None:
+        self.sweep, self.build = sweep, Builder()
+        wide = with_lanes(sweep.derivative, sweep.seeds)
+        self.most = sweep.most if wide is not None else 1
+        self.derivative = without_comments(wide or in_one_lane(sweep.derivative, sweep.seeds))
+        self.start = Value(INT, "start")
+
+    def run(self, name: str) -> Function:
+        build, sweep = self.build, self.sweep
+        params = tuple(p for p in sweep.derivative.params if p not in sweep.seeds)
+        inputs, outputs = self.leaves(sweep.inputs), self.leaves(self.results(params))
+        along, across = (inputs, outputs) if sweep.forward else (outputs, inputs)
+        total = build.apply("add", along[-1].offset, along[-1].size) if along else build.const(0)
+        found = [[self.new_part(one, other) for other in along] for one in across]
+        with build.block() as operations:
+            self.sweeps(params, along, across, found, total)
+        bounds = (build.const(0), total, build.const(self.most))
+        build.add(Loop(self.start, bounds, (), (), None, Block(tuple(operations)), ()))
+        yields = []
+        for k, output in enumerate(outputs):
+            for j, input_ in enumerate(inputs):
+                part = found[k][j] if sweep.forward else found[j][k]
+                is_shaped = len((input_ if sweep.forward else output).shape) == 1
+                yields.append(self.shaped(part, (*output.shape, *input_.shape), is_shaped))
+        return Function(name, params, Block(tuple(build.operations), tuple(yields)))
+
+    def results(self, params: Sequence[Value]) -> list[Value]:
+        """The outputs of the primal program, for their lengths."""
+        if not any(isinstance(v.type, Array) for v in self.sweep.outputs):
+            return list(self.sweep.outputs)
+        primal = replace(self.sweep.primal, body=Block(self.sweep.primal.body.operations, tuple(self.sweep.outputs)))
+        main, _ = protect_arguments(primal)
+        known = dict(zip(params, params, strict=True))
+        return inline(main, [known.get(p, p) for p in main.params], self.build)
+
+    def leaves(self, values: Sequence[Value]) -> list[_Leaf]:
+        build, found, offset = self.build, list[_Leaf](), self.build.const(0)
+        for value in values:
+            shape = build.shape(value) if isinstance(value.type, Array) else ()
+            size = build.const(1)
+            for length in shape:
+                size = build.apply("multiply", size, length)
+            found.append(_Leaf(value, shape, size, offset))
+            offset = build.apply("add", offset, size)
+        return found
+
+    def new_part(self, across: _Leaf, along: _Leaf) -> Value:
+        """Memory for the derivatives of an output by an input: the numbers that lanes stand for are one axis."""
+        shape = (*across.shape, along.size) if self.sweep.forward else (along.size, *across.shape)
+        return self.build.alloc("float64", shape, None, "jacobian")
+
+    def sweeps(
+        self,
+        params: Sequence[Value],
+        along: Sequence[_Leaf],
+        across: Sequence[_Leaf],
+        found: Sequence[Sequence[Value]],
+        total: Value,
+    ) -> None:
+        """One sweep: seeds for its lanes, the derivative, and its results where they belong."""
+        build = self.build
+        left = build.apply("subtract", total, self.start)
+        most = build.const(self.most)
+        lanes = most if self.most == 1 else build.apply("where", build.apply("less", left, most), left, most)
+        ranges = [self.lanes_of(leaf, lanes, len(along) == 1) for leaf in along]
+        seeds = [self.seed(s, leaf, lanes, ends) for s, leaf, ends in zip(self.sweep.seeds, along, ranges, strict=True)]
+        given = iter(seeds)
+        args = [next(given) if p in self.sweep.seeds else p for p in self.sweep.derivative.params]
+        results = inline(self.derivative, [*args, lanes], build)
+        for result, leaf, parts in zip(results, across, found, strict=True):
+            for part, other, ends in zip(parts, along, ranges, strict=True):
+                self.put(result, leaf, part, other, ends)
+
+    def lanes_of(self, leaf: _Leaf, lanes: Value, is_only: bool) -> tuple[Value, Value]:
+        """The lanes of this sweep that stand for numbers of the leaf."""
+        build = self.build
+        if is_only:
+            return build.const(0), lanes
+        zero = build.const(0)
+        first = build.apply("subtract", leaf.offset, self.start)
+        first = build.apply("where", build.apply("less", first, zero), zero, first)
+        stop = build.apply("subtract", build.apply("add", leaf.offset, leaf.size), self.start)
+        return first, build.apply("where", build.apply("less", stop, lanes), stop, lanes)
+
+    def each_lane(self, ends: tuple[Value, Value], write: Callable[[Value], None]) -> None:
+        build, lane = self.build, Value(INT, "lane")
+        with build.block() as operations:
+            write(lane)
+        body = Block(tuple(operations))
+        build.add(Loop(lane, (*ends, build.const(1)), (), (), None, body, ()))
+
+    def number(self, leaf: _Leaf, lane: Value) -> Value:
+        """Which number of the leaf a lane stands for."""
+        return self.build.apply("subtract", self.build.apply("add", self.start, lane), leaf.offset)
+
+    def seed(self, seed: Value, leaf: _Leaf, lanes: Value, ends: tuple[Value, Value]) -> Value:
+        """The directions of a sweep: in each lane, one number is one."""
+        build = self.build
+        dtype = seed.array.dtype if isinstance(seed.type, Array) else seed.scalar.dtype
+        zero, one = build.const(0.0), build.const(1.0)
+        if not leaf.shape:
+            out = build.alloc(dtype, (lanes,), zero, seed.name)
+            self.each_lane(ends, lambda lane: build.store(out, (lane,), one))
+            return out
+        out = build.alloc(dtype, (leaf.size, lanes), zero, seed.name)
+        self.each_lane(ends, lambda lane: build.store(out, (self.number(leaf, lane), lane), one))
+        return out if len(leaf.shape) == 1 else self.reshaped(out, (*leaf.shape, lanes))
+
+    def put(self, result: Value, across: _Leaf, part: Value, along: _Leaf, ends: tuple[Value, Value]) -> None:
+        """What the lanes have found, into the Jacobian."""
+        build = self.build
+
+        def element(at: tuple[Value, ...]) -> None:
+            self.each_lane(ends, lambda lane: self.put_number(result, (*at, lane), part, self.number(along, lane)))
+
+        nest = Value(Array("float64", len(across.shape)))
+        build.each_element(nest, element, lambda axis: across.shape[axis])
+
+    def put_number(self, result: Value, at: tuple[Value, ...], part: Value, number: Value) -> None:
+        build = self.build
+        value = build.cast(build.load(result, at), FLOAT)
+        place = (*at[:-1], number) if self.sweep.forward else (number, *at[:-1])
+        build.store(part, place, value)
+
+    def shaped(self, part: Value, shape: tuple[Value, ...], is_shaped: bool) -> Value:
+        """The derivatives in the shape of the output, then the input."""
+        if not shape:
+            return self.build.load(part, (self.build.const(0),), part.name)
+        return part if is_shaped else self.reshaped(part, shape)
+
+    def reshaped(self, array: Value, shape: tuple[Value, ...]) -> Value:
+        out = Value(Array(array.array.dtype, len(shape)), array.name)
+        self.build.add(Reshape(out, array, shape))
+        return out
