@@ -133,7 +133,7 @@ class Lengths:
                 a, b = self.evaluated(first, known), self.evaluated(second, known)
                 return None if a is None or b is None else a + b if primitive == "add" else a - b
             case (Value() as array, axis):
-                return int(known[array].shape[axis]) if array in known else None
+                return int(known[array].shape[axis]) if array in known else self.cut(array, axis, known)
             case Value() if size in known:
                 return int(known[size])
             case Value():
@@ -141,6 +141,25 @@ class Lengths:
                 if isinstance(operation, Apply) and operation.primitive == "multiply":
                     factors = [self.evaluated(self.size(a), known) for a in operation.args]
                     return None if None in factors else math.prod(f for f in factors if f is not None)
+        return None
+
+    def cut(self, array: Value, axis: int, known: Mapping[Value, Any]) -> int | None:
+        """The length of what a slice takes of an axis."""
+        view = self.definition.get(array)
+        if not isinstance(view, View):
+            return None
+        source = 0
+        for item in view.items:
+            if isinstance(item, Slice) and axis == 0:
+                ends = (item.start, item.stop, item.step)
+                parts = [None if p is None else self.evaluated(self.size(p), known) for p in ends]
+                length = self.evaluated(self.of(view.array, source), known)
+                is_known = length is not None and parts.count(None) == 3 - len(item.parts())
+                return len(range(length or 0)[slice(*parts)]) if is_known else None
+            if isinstance(item, NewAxis) and axis == 0:
+                return 1
+            axis -= not isinstance(item, Index)
+            source += not isinstance(item, NewAxis)
         return None
 
     def named(self, function: Function, before: Operation) -> dict[Any, Value]:

@@ -45,9 +45,9 @@ from srcdiff.frontend.boundary import parts_of_arguments, result_converter
 from srcdiff.frontend.capture import Captured, capture, findable, plain_function, standing_for
 from srcdiff.frontend.declared_rules import CustomRule
 from srcdiff.frontend.guards import Attribute, ChangedError, Constant, Guard, Watch
+from srcdiff.inspect.report import MemoryReport, memory_report
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array
-from srcdiff.inspect.report import MemoryReport, memory_report
 from srcdiff.passes.workspace_parameters import no_memory
 from srcdiff.signature.conversion import as_it_is, converter, gradient_converter, lists_in
 from srcdiff.signature.descriptions import Description, is_passed, to_differentiate_by

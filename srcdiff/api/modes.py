@@ -450,9 +450,9 @@ class Jacobian(Composed):
         return inputs is None or inputs <= outputs
 
     @functools.cached_property
-    def with_lists(self) -> SweepByTheOther:
+    def with_lists(self) -> SweepForEach:
         """What is called where there are lists whose lengths are known only at run time."""
-        return SweepByTheOther(self)
+        return SweepForEach(self)
 
     @property
     def source(self) -> str:
@@ -472,7 +472,7 @@ def _shapes(given: tuple[Any, ...]) -> Any:
     )
 
 
-class SweepByTheOther:
+class SweepForEach:
     """A Jacobian by one sweep after the other, of whatever the arguments and the results are made of."""
 
     def __init__(self, jacobian: Jacobian) -> None:

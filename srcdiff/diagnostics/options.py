@@ -140,10 +140,9 @@ def compile_options(backend: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_sweeps(mode: Any, directions: Any) -> None:
-    """The options of Jacobians, together."""
+    """The options of Jacobians."""
     SWEEPS.checked("mode", mode)
-    if DIRECTIONS.checked("directions", directions) is not None and mode == "reverse":
-        raise ValueError("`directions` are those of a sweep of forward mode: leave them out with mode='reverse'")
+    DIRECTIONS.checked("directions", directions)
 
 
 def require_inside(given: Mapping[str, Any], known: Collection[str] = ("backend",)) -> None:

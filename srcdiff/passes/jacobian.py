@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.clone import inline, without_comments
-from srcdiff.ir.nodes import Block, Function, Loop, Reshape, Value
+from srcdiff.ir.nodes import Block, Function, Loop, Print, Reshape, Value
 from srcdiff.ir.types import FLOAT, INT, Array
 from srcdiff.passes.lanes import in_one_lane, with_lanes
 from srcdiff.passes.reverse_mode import protect_arguments
@@ -93,8 +93,10 @@ class _Jacobian:
         """The outputs of the primal program, for their lengths."""
         if not any(isinstance(v.type, Array) for v in self.sweep.outputs):
             return list(self.sweep.outputs)
-        primal = replace(self.sweep.primal, body=Block(self.sweep.primal.body.operations, tuple(self.sweep.outputs)))
-        main, _ = protect_arguments(primal)
+        silent = _without_prints(self.sweep.primal.body)
+        main, _ = protect_arguments(
+            replace(self.sweep.primal, body=Block(silent.operations, tuple(self.sweep.outputs)))
+        )
         known = dict(zip(params, params, strict=True))
         return inline(main, [known.get(p, p) for p in main.params], self.build)
 
@@ -126,7 +128,8 @@ class _Jacobian:
         build = self.build
         left = build.apply("subtract", total, self.start)
         most = build.const(self.most)
-        lanes = most if self.most == 1 else build.apply("where", build.apply("less", left, most), left, most)
+        is_last = build.apply("less", left, most)
+        lanes = most if self.most == 1 else build.apply("where", is_last, left, most, name="lanes")
         ranges = [self.lanes_of(leaf, lanes, len(along) == 1) for leaf in along]
         seeds = [self.seed(s, leaf, lanes, ends) for s, leaf, ends in zip(self.sweep.seeds, along, ranges, strict=True)]
         given = iter(seeds)
@@ -197,3 +200,8 @@ class _Jacobian:
         out = Value(Array(array.array.dtype, len(shape)), array.name)
         self.build.add(Reshape(out, array, shape))
         return out
+
+
+def _without_prints(block: Block) -> Block:
+    operations = [o.rebuilt(_without_prints) for o in block.operations if not isinstance(o, Print)]
+    return Block(tuple(operations), block.yields)

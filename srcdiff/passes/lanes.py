@@ -106,8 +106,13 @@ class Varying:
         self.sites: dict[Value, Sites] = points_to(function)
         self.marked: set[Value] = set(params)
         operations = walk(function.body)
-        groups = [self.sites[v] for o in operations if isinstance(o, If | Loop) for v in (*o.outs, *_params(o))
-                  if v in self.sites]
+        groups = [
+            self.sites[v]
+            for o in operations
+            if isinstance(o, If | Loop)
+            for v in (*o.outs, *_params(o))
+            if v in self.sites
+        ]
         size = -1
         while size != len(self.marked):
             size = len(self.marked)
@@ -148,7 +153,9 @@ class Varying:
                     self.join(out, sources)
             case Loop():
                 count = len(operation.params)
-                each = zip(operation.params, operation.outs, operation.inits, operation.body.yields[:count], strict=True)
+                each = zip(
+                    operation.params, operation.outs, operation.inits, operation.body.yields[:count], strict=True
+                )
                 for param, out, *sources in each:
                     self.join(param, sources)
                     self.join(out, (param, *sources))
@@ -255,9 +262,9 @@ class _Lanes:
         """Go through the program as it is written below, and find the numbers that another loop reads."""
         for operation in block.operations:
             if self.is_pending(operation):
-                inner = [operation, *(o for b in operation.blocks() for o in walk(b))]
-                self.homes |= {v: self.number for o in inner for v in o.defines() if v in self.varying}
-                for v in (v for o in inner for v in (*o.uses(), *(y for b in o.blocks() for y in b.yields))):
+                whole = [operation, *(o for b in operation.blocks() for o in walk(b))]
+                self.homes |= {v: self.number for o in whole for v in o.defines() if v in self.varying}
+                for v in (v for o in whole for v in (*o.uses(), *(y for b in o.blocks() for y in b.yields))):
                     self.note_use(v)
                 self.number += isinstance(operation, If)
             elif isinstance(operation, If | Loop) and operation in self.varying.concerned:

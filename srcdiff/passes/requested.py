@@ -21,7 +21,6 @@ from srcdiff.passes.compilation import Compilation
 from srcdiff.signature.structures import Layout, made_layout
 from srcdiff.signature.trees import NODES, Part
 
-
 _FEW = 8  # results that are fewer than the numbers of an array, as a guess
 
 

@@ -258,7 +258,13 @@ def test_whole_numbers_in_structures_are_checked_as_floats():
 
 @pytest.mark.parametrize(
     ("options", "sweeps"),
-    [({}, 6), ({"mode": "forward"}, 6), ({"directions": 2}, 3), ({"directions": 4}, 2), ({"mode": "reverse"}, 1)],
+    [
+        ({}, 1),
+        ({"mode": "reverse"}, 1),
+        ({"mode": "forward"}, 1),
+        ({"mode": "forward", "directions": 4}, 2),
+        ({"mode": "forward", "directions": 1}, 6),
+    ],
 )
 def test_options_of_jacobians_inside_say_how_many_sweeps_there_are(options, sweeps, capfd):
     def loss(x):
@@ -268,14 +274,13 @@ def test_options_of_jacobians_inside_say_how_many_sweeps_there_are(options, swee
     inner = jacobian(loss, **options)
     found = srcdiff.differentiable(lambda x: inner(x), backend="python")(np.arange(6.0))
 
-    assert capfd.readouterr().out.count("run") == 1 + sweeps  # the first gives the shape of the result
+    assert capfd.readouterr().out.count("run") == sweeps
     np.testing.assert_array_equal(found, srcdiff.grad(loss, backend="python")(np.arange(6.0)))
 
 
 REFUSED = [
     (lambda x: jacobian(three, mode="backward")(x), "`mode` is None, 'forward' or 'reverse', not 'backward'"),
     (lambda x: jacobian(three, directions=-1)(x), "`directions` is None or a positive integer, not -1"),
-    (lambda x: jacobian(three, mode="reverse", directions=2)(x), "`directions` are those of a sweep of forward mode"),
     (lambda x: hessian(quartic, directions=0)(x), "`directions` is None or a positive integer, not 0"),
     (lambda x: hessian(quartic, mode="reverse")(x), "there is no option `mode` here"),
     (lambda x: jacobian(three, fastmath=False)(x), "`fastmath` is an option of the derivative of the function around"),

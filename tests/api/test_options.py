@@ -76,7 +76,6 @@ def test_derivatives_say_that_they_have_no_threads(make: Callable[..., Any]) -> 
         (lambda: srcdiff.jacobian(square, directions=2.0), "`directions` is None or a positive integer, not 2.0"),
         (lambda: srcdiff.jacobian(square, directions=True), "`directions` is None or a positive integer, not True"),
         (lambda: srcdiff.hessian(cubes, directions=-1), "`directions` is None or a positive integer, not -1"),
-        (lambda: srcdiff.jacobian(square, mode="reverse", directions=2), "`directions` are those of .* forward mode"),
         (lambda: srcdiff.jacobian(square, mode="backward"), "`mode` is None, 'forward' or 'reverse', not 'backward'"),
         (lambda: srcdiff.source(cubes, mode="grad"), "`mode` is 'reverse', 'forward', 'pullback' or 'primal', not"),
         (lambda: srcdiff.source(cubes, with_value="no"), "`with_value` is True or False, not 'no'"),
@@ -178,4 +177,4 @@ def test_flags_of_fastmath_are_taken_by_all(flags: Any) -> None:
 def test_more_directions_than_there_are_numbers_give_the_same() -> None:
     few = srcdiff.jacobian(square, directions=1000, mode="forward", backend="python")
     assert few(X).tolist() == [[2.0, 0.0], [0.0, 4.0]]
-    assert list(few.sweeps) == [2]
+    assert "range(0, x.shape[0], 1000)" in few.source
