@@ -51,7 +51,13 @@ from srcdiff.ir.types import FLOAT, INT, Array, Scalar, Stack
 
 _ALL = Slice(None, None, None)
 _IN_LANES = (Apply, Load, Store)
-_REFERENCES = (View, Transpose, Reshape)
+_BY_COLUMNS = {
+    "matrix_vector": "matrix_matrix",
+    "matrix_matrix": "matrix_matrix",
+    "solve_vector": "solve",
+    "solve": "solve",
+}
+"""Calls of a library that do the same to every column of their last argument, by the one that takes many columns."""
 
 
 def with_lanes(function: Function, params: Collection[Value]) -> Function | None:
@@ -203,7 +209,7 @@ def _has_lanes(operation: Operation, varying: Varying) -> bool:
             ends = [*(operation.bounds or ()), *operation.body.yields[len(operation.params) :], *tests]
             return not any(v in varying for v in ends) and _have_lanes(operation.body, varying)
         case Library():
-            return all(isinstance(v.type, Array) for v in operation.outs)
+            return True
         case Alloc():
             return operation.workspace is None and not operation.grows
         case Grow():
@@ -431,18 +437,49 @@ class _Lanes:
         return tuple(self.build.dim(known, axis) for axis in range(array.array.rank))
 
     def library(self, operation: Library) -> None:
+        """A call for all lanes where columns of the last argument are lanes, else one for each."""
+        last_alone = [a in self.varying for a in operation.args] == [False, True]
+        if last_alone and operation.function in _BY_COLUMNS:
+            self.by_columns(operation)
+        else:
+            self.lane_by_lane(operation)
+
+    def by_columns(self, operation: Library) -> None:
+        """What is linear in the columns of its last argument is called once, with those of all lanes."""
+        build, (first, last) = self.build, operation.args
+        (out,), function = operation.outs, _BY_COLUMNS[operation.function]
+        if last.array.rank == 1:
+            build.add(replace(operation, outs=(self.wide_of(out),), function=function,
+                              args=(first, self.wide_of(last))))  # fmt: skip
+            return
+        rows, columns = self.shape(last)
+        merged = self.reshaped(build.copy(self.wide_of(last)), (rows, build.apply("multiply", columns, self.count)))
+        found = Value(out.type, out.name)
+        build.add(replace(operation, outs=(found,), function=function, args=(first, merged)))
+        shape = (build.dim(found, 0), columns, self.count)
+        build.add(Reshape(self.wide_of(out), found, shape))
+
+    def reshaped(self, array: Value, shape: tuple[Value, ...]) -> Value:
+        out = Value(Array(array.array.dtype, len(shape)), array.name)
+        self.build.add(Reshape(out, array, shape))
+        return out
+
+    def lane_by_lane(self, operation: Library) -> None:
         """A call for each lane, with copies of what belongs to it; the first says how large the results are."""
         build = self.build
-        empty = [build.alloc(out.array.dtype, (build.const(0),) * (out.array.rank + 1), None) for out in operation.outs]
+        arrays = [out for out in operation.outs if isinstance(out.type, Array)]
+        empty = [build.alloc(out.array.dtype, (build.const(0),) * (out.array.rank + 1), None) for out in arrays]
         params = tuple(Value(v.type, v.name) for v in empty)
         with build.block() as operations:
             args = [self.argument(a) for a in operation.args]
-            outs = tuple(Value(v.type, v.name) for v in operation.outs)
-            build.add(replace(operation, outs=outs, args=tuple(args)))
+            outs = {v: Value(v.type, v.name) for v in operation.outs}
+            build.add(replace(operation, outs=tuple(outs.values()), args=tuple(args)))
             first = build.apply("equal", self.lane, build.const(0))
-            yields = [self.collected(first, param, out) for param, out in zip(params, outs, strict=True)]
+            yields = [self.collected(first, param, outs[v]) for param, v in zip(params, arrays, strict=True)]
+            for number in (v for v in operation.outs if v not in arrays):
+                build.store(self.buffer(number), (self.lane,), outs[number])
         bounds = (build.const(0), self.count, build.const(1))
-        results = tuple(self.wide_of(out) for out in operation.outs)
+        results = tuple(self.wide_of(out) for out in arrays)
         body = Block(tuple(operations), tuple(yields))
         build.add(Loop(self.lane, bounds, params, tuple(empty), None, body, results))
         self.lane = Value(INT, "lane")

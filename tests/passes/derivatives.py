@@ -31,6 +31,8 @@ from srcdiff.ir.nodes import Block, Comment, CoordinateKind, Function, Loop, Ope
 from srcdiff.ir.types import Array
 from srcdiff.passes.batch_loop import for_each
 from srcdiff.passes.callee_adjoints import reversals_of_callees
+from srcdiff.passes.jacobian import Sweep, jacobian_of
+from srcdiff.passes.lanes import in_one_lane, with_lanes
 from srcdiff.passes.product_loops import products_as_loops
 from srcdiff.passes.reverse_mode import (
     STEPS,
@@ -195,6 +197,27 @@ def batch(program: Program, options: Options) -> Program:
     return Program(for_each(main, mapped, given, summed, {}, None).function, program.callees)
 
 
+def lanes(program: Program, options: Options) -> Program:
+    """The function for many of the parameters of `wrt` at once."""
+    chosen = with_names(program.main.params, options["wrt"])
+    return Program(with_lanes(program.main, chosen) or in_one_lane(program.main, chosen), program.callees)
+
+
+def jacobian(program: Program, options: Options) -> Program:
+    """The derivatives of all results by the parameters of `wrt`: in forward mode, if `mode` does not say `reverse`."""
+    main = fresh(program.main)
+    inputs, outputs = with_names(main.params, options["wrt"]), main.body.yields
+    forward = options["mode"] != ["reverse"]
+    if forward:
+        dots = {p: dot_of(p) for p in inputs}
+        derivative, seeds = tangent_of(main, dots, main.name, outputs), tuple(dots.values())
+    else:
+        seeds = tuple(Value(v.type, "result_bar") for v in outputs)
+        given = tuple(zip(outputs, seeds, strict=True))
+        derivative = reversed_function(Reversal(main, inputs, given, main.name))
+    return Program(jacobian_of(Sweep(derivative, main, inputs, outputs, seeds, forward), f"{main.name}_jacobian"))
+
+
 def workspace(program: Program, options: Options) -> Program:
     """The function with memory from its caller; so many of its last results are `gradients`."""
     main, _ = with_workspace(program.main, int(options["gradients"][0]))
@@ -284,6 +307,8 @@ DERIVATIVES: dict[str, Run] = {
     "grid_strides": plain(step_over_grid),
     "guard_closing": kernel(guard_closing),
     "guard_opening": kernel(guard_opening),
+    "jacobian": jacobian,
+    "lanes": lanes,
     "iteration_counts": reverse_until(count_iterations),
     "kernel_adjoint": kernel(kernel_adjoint),
     "kernel_extraction": kernel_extraction,

@@ -179,6 +179,35 @@ def test_batch_is_what_its_elements_are(case: Case) -> None:
             np.testing.assert_allclose(found, np.sum(expected, axis=0) if is_sum else np.stack(expected))
 
 
+@pytest.mark.parametrize("case", of("lanes"))
+def test_lanes_are_what_each_of_them_is(case: Case) -> None:
+    before = half(case, 0)
+    run, lanes, wrt = emitted(before), emitted(half(case, 1)), places(case, before)
+    for point in points(before):
+        each = [[a * (k - 1.0) if place in wrt else a for place, a in enumerate(point)] for k in range(LENGTH)]
+        stacked = [
+            np.stack([args[place] for args in each], axis=-1) if place in wrt else a for place, a in enumerate(point)
+        ]
+        results = zip(*(run(*args) for args in each), strict=True)
+        for found, expected in zip(lanes(*stacked, LENGTH), results, strict=True):
+            np.testing.assert_allclose(found, np.stack(expected, axis=-1))
+
+
+@pytest.mark.parametrize("case", of("jacobian"))
+def test_jacobian_is_that_of_central_differences(case: Case) -> None:
+    before = half(case, 0)
+    run, jacobian = emitted(before), emitted(half(case, 1))
+    for point in points(before):
+        found, values = iter(jacobian(*point)), run(*point)
+        for k in range(len(values)):
+            for place in places(case, before):
+                columns = [difference(run, point, place, along, 1e-6)[k] for along in directions(point[place])]
+                shape = np.shape(values[k]) + np.shape(point[place])
+                np.testing.assert_allclose(
+                    next(found), np.stack(columns, axis=-1).reshape(shape), rtol=1e-7, atol=1e-7
+                )  # of the differences
+
+
 @pytest.mark.parametrize("case", of(*STEPS, "product_loops", "stacks"))
 def test_pass_changes_no_number(case: Case) -> None:
     before, after = half(case, 0), half(case, 1)
