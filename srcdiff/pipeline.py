@@ -22,6 +22,7 @@ from srcdiff.ir.nodes import Function, Value
 from srcdiff.passes import differentiation as derivative
 from srcdiff.passes import requested
 from srcdiff.passes.array_contraction import contract
+from srcdiff.passes.branch_fusion import fuse_branches
 from srcdiff.passes.closed_forms import close_induction_variables
 from srcdiff.passes.code_sinking import sink_code
 from srcdiff.passes.compilation import Compilation
@@ -145,6 +146,7 @@ DIFFERENTIATE = (
 )
 OPTIMIZE = (
     *CLEAN_UP,
+    Pass("branch fusion", each(fuse_branches), "branches on the same condition become one"),
     Pass("loop reversal", each(reverse_loops), "loops with independent iterations run forwards"),
     *FUSION,
     Pass("array contraction", each(contract), "an array of which an iteration sees one part shrinks to that part"),

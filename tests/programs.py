@@ -1401,6 +1401,97 @@ def counter_when_left_early(x, limit):
 program(counter_when_left_early, at=[(np.abs(vector(7)), 2.0), (np.abs(vector(4)), 100.0), (vector(1), 0.0)], wrt=[0])
 
 
+def nearest_centre(points, centres):
+    """The adjoint of what only a branch uses stays in the branch, with the loops that computed it."""
+    total = 0.0
+    for i in range(points.shape[0]):
+        closest = 1e300
+        for j in range(centres.shape[0]):
+            distance = 0.0
+            for k in range(points.shape[1]):
+                distance += (points[i, k] - centres[j, k]) ** 2
+            distance = np.sqrt(distance) * 2.0
+            if distance < closest:
+                closest = distance
+        total += closest
+    return total
+
+
+program(
+    nearest_centre, at=[(grid(4, 2), grid(3, 2) + 0.3), (grid(1, 1), grid(1, 1) + 1.0), (np.ones((0, 2)), grid(1, 2))]
+)
+
+
+def sums_of_the_better_side(x, y):
+    """Sums that only the other side uses, and sums that both sides use in different ways."""
+    total = 0.0
+    for i in range(len(x)):
+        a, b = 0.0, 1.0
+        for j in range(len(y)):
+            a += x[i] * y[j] ** 2
+            b += y[j] * x[i]
+        if a > b:
+            total += a * x[i]
+        else:
+            total += b * b + 0.5 * b
+    return total
+
+
+program(sums_of_the_better_side, at=[(vector(5), vector(3)), (vector(2), array()), (-vector(3), vector(2))])
+
+
+def branch_behind_kept_sums(x, n):
+    """What a `while` keeps is taken off its stack whether the branch behind it was taken or not."""
+    total = 0.0
+    for i in range(n):
+        v, w = x[i % len(x)], 0.0
+        while v < 3.0:
+            w += v * v
+            v = v * v + 0.9
+        if w > 2.0:
+            total += w * x[0]
+    return total
+
+
+program(branch_behind_kept_sums, at=[(vector(4), 5), (vector(1), 1), (vector(2), 0)], wrt=[0])
+
+
+def branch_behind_sums_in_place(x):
+    """A loop that writes into an array is undone whether the branch behind it uses its sum or not."""
+    buffer, total = x.copy(), 0.0
+    for i in range(len(x)):
+        s = 0.0
+        for j in range(len(x)):
+            s += buffer[j] * x[i]
+            buffer[j] = buffer[j] * 0.9 + s * 0.01
+        if s > 0.3:
+            total += s * s
+    return total + np.sum(buffer * buffer)
+
+
+program(branch_behind_sums_in_place, at=[(vector(4),), (vector(1),), (array(),)])
+
+
+def branches_in_branches_behind_sums(x, y):
+    """Sums that are only used where two conditions hold, and one that was used before the branch, too."""
+    total = 0.0
+    for i in range(len(x)):
+        a, b = 0.0, 0.0
+        for j in range(len(y)):
+            a += x[i] * y[j]
+            b += x[i] * y[j] ** 3
+        total += 0.1 * b
+        if x[i] > 0.0:
+            if a > 0.1:
+                total += a * a * b
+            else:
+                total -= b
+    return total
+
+
+program(branches_in_branches_behind_sums, at=[(vector(5), vector(3)), (vector(5), -vector(2)), (vector(3), array())])
+
+
 # ---------------------------------------------------------------------------------------------------- loops over things
 
 

@@ -36,8 +36,10 @@ from srcdiff.ir.nodes import (
     Block,
     Call,
     Comment,
+    Const,
     Copy,
     Custom,
+    Dim,
     Function,
     Grow,
     If,
@@ -52,6 +54,7 @@ from srcdiff.ir.nodes import (
     Store,
     Transpose,
     Value,
+    walk,
 )
 from srcdiff.ir.types import FLOAT, INT, Array, Scalar, element_type, is_float
 from srcdiff.ir.words import own_name
@@ -98,6 +101,14 @@ class Storage:
     """For what a loop hands on, and the iteration before has put there: what the loop starts from."""
 
 
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A branch of the program, by its condition, and which of its sides."""
+
+    condition: Value
+    side: int
+
+
 class Adjoint:
     """Writes the reverse sweep. Without a plan it only notes which values it asks for, and where."""
 
@@ -132,6 +143,8 @@ class Adjoint:
         """Branches that have nothing to do in reverse, found by the first run."""
         self.handed_back: frozenset[Value] = lists
         """Memory of which loops carry the adjoints backwards: that of lists, and of what every iteration makes anew."""
+        self.zero_unless: dict[Value, Guard] = {}
+        """Adjoints of what only one side of a branch uses."""
         self.lengths = Lengths(Function("", (), structure.top))
         self.uses: dict[Value, int] = {}
         self.top = Mirror(structure.top, None)
@@ -205,6 +218,8 @@ class Adjoint:
             return
         so_far = self.current(mirror, value)
         total = amount if so_far is None else self.builder.apply("add", so_far, amount)
+        if so_far is not None and self.zero_unless.get(so_far) == self.zero_unless.get(amount) is not None:
+            self.zero_unless[total] = self.zero_unless[amount]
         is_new = (
             total not in self.structure.home and total not in self.had_again and total not in self.builder.constants
         )
@@ -456,7 +471,11 @@ class Adjoint:
             case If():
                 self.reverse_if(operation, mirror)
             case Loop():
-                self.reverse_loop(operation, mirror)
+                guard = self.guard_of(operation, mirror)
+                if guard is None:
+                    self.reverse_loop(operation, mirror)
+                else:
+                    self.reverse_guarded(operation, guard, mirror)
             case Custom():
                 self.reverse_custom(operation, mirror)
             case Call():
@@ -488,6 +507,8 @@ class Adjoint:
             if name in rule.partials and argument in self.active:
                 amount = times(out_bar, rule.partials[name], names, self.builder)
                 if amount is not None:
+                    if out_bar in self.zero_unless:
+                        self.zero_unless[amount] = self.zero_unless[out_bar]
                     self.add(mirror, argument, amount)
 
     def reverse_load(self, operation: Load, mirror: Mirror) -> None:
@@ -646,23 +667,61 @@ class Adjoint:
                 self.reverse_block(side)
             sides.append(side)
         self.position = self.structure.end[operation]
-        changed = [v for v in {**sides[0].adjoints, **sides[1].adjoints} if self.outlives(v, sides)]
-        if not changed and not any(side.operations for side in sides):
+        if not self.outliving(sides) and not any(side.operations for side in sides):
             self.idle.add(operation)
             return
-        condition = self.value(operation.condition, mirror)
+        self.join(operation.condition, operation, sides, mirror)
+
+    def outliving(self, sides: list[Mirror]) -> list[Value]:
+        return [v for v in {**sides[0].adjoints, **sides[1].adjoints} if self.outlives(v, sides)]
+
+    def join(self, condition: Value, operation: Operation, sides: list[Mirror], mirror: Mirror) -> None:
+        """A branch of the reverse sweep, with the adjoints that its sides have added to."""
+        is_first = self.value(condition, mirror)
         yields: tuple[list[Value], list[Value]] = ([], [])
         joined: list[Value] = []
+        changed = self.outliving(sides)
         for value in changed:
             before = self.current(mirror, value)
             joined.append(Value(self.adjoint_type(value), bar(value)))
             for side, into in zip(sides, yields, strict=True):
                 with self.into(side):
                     into.append(self.side_adjoint(value, side, before, mirror))
+            changing = [k for k, side in enumerate(sides) if value in side.adjoints]
+            if before is None and len(changing) == 1:
+                self.zero_unless[joined[-1]] = Guard(condition, changing[0])
         blocks = [Block(tuple(s.operations), tuple(y)) for s, y in zip(sides, yields, strict=True)]
         self.builder.span = operation.span
-        self.builder.branch(condition, blocks[0], blocks[1], tuple(joined))
+        self.builder.branch(is_first, blocks[0], blocks[1], tuple(joined))
         mirror.adjoints.update(zip(changed, joined, strict=True))
+
+    # -- what only one side of a branch uses ------------------------------------------------------------------------
+
+    def guard_of(self, operation: Loop, mirror: Mirror) -> Guard | None:
+        """The branch whose one side alone uses what a loop gives, if nothing else of the loop matters in reverse."""
+        bars = [mirror.adjoints[out] for out in operation.outs if out in mirror.adjoints]
+        guards = {self.zero_unless.get(b) for b in bars}
+        guard = guards.pop() if len(guards) == 1 else None
+        if guard is None or any(isinstance(p.type, Array) for p in operation.params):
+            return None
+        return guard if all(self.is_skipped_unnoticed(o) for o in (operation, *walk(operation.body))) else None
+
+    def is_skipped_unnoticed(self, operation: Operation) -> bool:
+        """Whether the reverse sweep may leave it out where its adjoint is zero: no memory is restored, no stack popped."""
+        kept = [self.storage.get(v) for v in (*operation.defines(), *operation.inner())]
+        if any(storage is not None and storage.loops is None for storage in kept):
+            return False
+        return isinstance(operation, Apply | Const | Dim | If | Load | Loop | References)
+
+    def reverse_guarded(self, operation: Loop, guard: Guard, mirror: Mirror) -> None:
+        """The reverse of a loop, on one side of a branch."""
+        sides = [Mirror(Block(), mirror), Mirror(Block(), mirror)]
+        inside = sides[guard.side]
+        inside.adjoints.update({out: bar for out in operation.outs if (bar := self.taken(out, mirror)) is not None})
+        with self.into(inside):
+            self.reverse_loop(operation, inside)
+        if inside.operations or self.outliving(sides):
+            self.join(guard.condition, operation, sides, mirror)
 
     def outlives(self, value: Value, sides: list[Mirror]) -> bool:
         """Whether the value is at home outside of the branch, so that its adjoint goes on."""

@@ -43,6 +43,7 @@ from srcdiff.ir.parse import parse
 from srcdiff.ir.print import show
 from srcdiff.ir.verify import verify
 from srcdiff.passes.array_contraction import contract
+from srcdiff.passes.branch_fusion import fuse_branches
 from srcdiff.passes.closed_forms import close_induction_variables
 from srcdiff.passes.code_sinking import sink_code
 from srcdiff.passes.cse import eliminate_common_subexpressions
@@ -93,6 +94,7 @@ def named(function: Function, names: Sequence[str]) -> list[Value]:
 
 PASSES: dict[str, Run] = {
     "array_contraction": each(contract),
+    "branch_fusion": each(fuse_branches),
     "closed_forms": each(close_induction_variables),
     "code_sinking": each(sink_code, "wrt"),
     "cse": each(eliminate_common_subexpressions, "alone"),

@@ -1,0 +1,132 @@
+"""Branches on the same condition become one.
+
+if c:                                        if c:
+    y_bar = z_bar                                y_bar = z_bar
+else:                                            for k in range(n):
+    y_bar = 0.0                   =>                 x_bar[k] += y_bar * w[k]
+if c:
+    for k in range(n):
+        x_bar[k] += y_bar * w[k]
+
+What stands between them is computed before both, unless it needs what the first gives: then it goes along, if only the
+second needs it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from srcdiff.ir.nodes import (
+    Apply,
+    Block,
+    Comment,
+    Const,
+    Dim,
+    Function,
+    If,
+    Load,
+    Loop,
+    Operation,
+    References,
+    Substitution,
+    Value,
+    changed,
+    substituted,
+    walk,
+)
+from srcdiff.ir.primitives import PRIMITIVES
+
+_PURE = Apply | Const | Dim | References
+
+
+def fuse_branches(function: Function) -> Function:
+    conditions = Counter(o.condition for o in walk(function.body) if isinstance(o, If))
+    if not any(count > 1 for count in conditions.values()):
+        return function
+    return changed(function, body=_Branches(function).block(function.body))
+
+
+class _Branches:
+    def __init__(self, function: Function) -> None:
+        self.uses = _uses(function.body)
+
+    def block(self, block: Block) -> Block:
+        operations: list[Operation] = []
+        for operation in block.operations:
+            self.add(operation.rebuilt(self.block), operations)
+        return changed(block, operations=tuple(operations))
+
+    def add(self, operation: Operation, operations: list[Operation]) -> None:
+        if isinstance(operation, If):
+            self.add_branch(operation, operations)
+        else:
+            operations.append(operation)
+
+    def add_branch(self, second: If, operations: list[Operation]) -> None:
+        """Put a branch behind the operations, or into the one before it if that asks the same."""
+        place = len(operations) - 1
+        while place >= 0 and isinstance(operations[place], _PURE | Load):
+            place -= 1
+        first, between = operations[place] if place >= 0 else None, operations[place + 1 :]
+        if isinstance(first, If) and first.condition is second.condition:
+            along = self.going_along(first, between, second)
+            if along is not None:
+                operations[place:] = [o for o in between if o not in along]
+                self.add(self.fused(first, along, second), operations)
+                return
+        operations.append(second)
+
+    def going_along(self, first: If, between: list[Operation], second: If) -> list[Operation] | None:
+        """Those between two branches that need what the first gives; None if they have to stay between."""
+        given, along = set(first.outs), list[Operation]()
+        for operation in between:
+            if given.isdisjoint(operation.uses()):
+                if isinstance(operation, Load) and _writes(first):
+                    return None
+            elif not _is_cheap(operation):
+                return None
+            else:
+                along.append(operation)
+                given |= set(operation.defines())
+        inside = _uses(Block((*along, second)))
+        return along if all(inside[v] == self.uses[v] for o in along for v in o.defines()) else None
+
+    def fused(self, first: If, along: Sequence[Operation], second: If) -> If:
+        sides = []
+        for before, after in zip(first.blocks(), second.blocks(), strict=True):
+            known = dict(zip(first.outs, before.yields, strict=True))
+            operations = list(before.operations)
+            for operation in along:
+                renamed = {v: Value(v.type, v.name) for v in operation.defines()}
+                operations.append(operation.replaced(_looked_up(known)).redefined(_looked_up(renamed)))
+                known |= renamed
+            rest = substituted(after, _looked_up(known))
+            for operation in rest.operations:
+                self.add(operation, operations)
+            sides.append(Block(tuple(operations), (*before.yields, *rest.yields)))
+        return replace(first, then=sides[0], orelse=sides[1], outs=(*first.outs, *second.outs))
+
+
+def _uses(block: Block) -> Counter[Value]:
+    """How often values are used."""
+    found = Counter(block.yields)
+    for operation in walk(block):
+        found.update(operation.uses())
+        for inner in operation.blocks():
+            found.update(inner.yields)
+    return found
+
+
+def _is_cheap(operation: Operation) -> bool:
+    """Whether it may stand on both sides: where both are computed and one is selected, it is computed twice."""
+    return PRIMITIVES[operation.primitive].cheap if isinstance(operation, Apply) else isinstance(operation, _PURE)
+
+
+def _writes(branch: If) -> bool:
+    return any(not isinstance(o, _PURE | Load | If | Loop | Comment) for b in branch.blocks() for o in walk(b))
+
+
+def _looked_up(known: dict[Value, Value]) -> Substitution:
+    return lambda value: known.get(value, value)
