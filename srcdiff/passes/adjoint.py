@@ -707,7 +707,7 @@ class Adjoint:
         return guard if all(self.is_skipped_unnoticed(o) for o in (operation, *walk(operation.body))) else None
 
     def is_skipped_unnoticed(self, operation: Operation) -> bool:
-        """Whether the reverse sweep may leave it out where its adjoint is zero: no memory is restored, no stack popped."""
+        """Whether the reverse sweep may leave it out where its adjoint is zero: it undoes nothing, pops nothing."""
         kept = [self.storage.get(v) for v in (*operation.defines(), *operation.inner())]
         if any(storage is not None and storage.loops is None for storage in kept):
             return False
