@@ -40,6 +40,7 @@ from srcdiff.passes.reverse_mode import (
     count_iterations,
     plan_storage,
     rename_arrays,
+    rename_overwritten_arrays,
     sweeping,
     take_snapshots,
     write_forward_sweep,
@@ -120,6 +121,9 @@ FUSION = (
 def sweeps(when: Callable[[Any], bool], check: Callable[[Any], None] = lambda state: None) -> tuple[Pass, ...]:
     """Reverse mode, of the function and of those that it calls."""
     return (
+        Pass(
+            "overwritten arrays", sweeping(rename_overwritten_arrays), "what iterations overwrite, they make anew", when
+        ),
         Pass("iteration counts", sweeping(count_iterations), "loops of unknown length count their iterations", when),
         Pass("snapshots", sweeping(take_snapshots), "copy what a custom rule reads and is overwritten later", when),
         Pass("adjoint checks", check, "arrays that carry derivatives have adjoints", when),

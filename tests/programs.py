@@ -1437,7 +1437,7 @@ def sums_of_the_better_side(x, y):
     return total
 
 
-program(sums_of_the_better_side, at=[(vector(5), vector(3)), (vector(2), array()), (-vector(3), vector(2))])
+program(sums_of_the_better_side, at=[(vector(5), vector(3)), (vector(2), array()), (vector(2), -3.0 * vector(2))])
 
 
 def branch_behind_kept_sums(x, n):
@@ -3180,6 +3180,115 @@ def rows_swapped(a):
 
 
 program(rows_swapped, at=[(grid(3, 3),), (np.array([[0.1, 0.9], [0.7, 0.3]]),)])
+
+
+def state_copied_back(u, steps):
+    """A state that is computed into a buffer and copied back: every step has a state of its own."""
+    u, v = u.copy(), np.zeros_like(u)
+    n = len(u)
+    for _ in range(steps):
+        for i in range(1, n - 1):
+            v[i] = u[i] - 0.3 * u[i] * (u[i + 1] - u[i - 1])
+        v[0], v[n - 1] = u[0], u[n - 1] * u[0]
+        u[:] = v
+    return np.sum(u**2) + v[0]
+
+
+program(state_copied_back, at=[(vector(5), 3), (vector(2), 2), (vector(4), 0), (vector(1), 1)], wrt=[0])
+
+
+def inner_state_in_place(u, steps):
+    """A state whose border stays as it is, in an argument that is written into."""
+    for _ in range(steps):
+        u[1:-1] = u[1:-1] + 0.1 * u[1:-1] * (u[2:] - u[:-2])
+    return np.sum(u * u)
+
+
+program(inner_state_in_place, at=[(vector(9), 3), (vector(3), 2), (vector(2), 2), (vector(7), 0)], wrt=[0])
+
+
+def states_in_place_on_a_grid(u, w, steps):
+    """Two states on a grid, each overwritten from both; one of them also reads what was written before."""
+    for _ in range(steps):
+        u[1:-1, 1:-1] = u[1:-1, 1:-1] * w[1:-1, 1:-1] + 0.1 * (u[2:, 1:-1] - u[:-2, 1:-1]) * u[1:-1, 2:]
+        w[:, :] = w * u + 0.2 * w
+        w[0, :] = u[0, :] * 0.5
+    return np.sum(u * w)
+
+
+program(
+    states_in_place_on_a_grid,
+    at=[(grid(4, 5), grid(4, 5) + 0.5, 2), (grid(8, 7), grid(8, 7), 1), (grid(2, 2), grid(2, 2), 3)],
+    wrt=[0, 1],
+)
+
+
+def sweeps_in_place(u, steps):
+    """Elements that are computed from new ones on one side and old ones on the other: they stay in one array."""
+    u = u.copy()
+    for _ in range(steps):
+        for i in range(1, len(u) - 1):
+            u[i] = u[i] * (u[i - 1] - 0.5 * u[i + 1]) + 0.1
+    return np.sum(u**2)
+
+
+program(sweeps_in_place, at=[(vector(6), 3), (vector(3), 2), (vector(2), 2), (vector(5), 0)], wrt=[0])
+
+
+def scaled_in_place(u, steps):
+    """Elements that are computed from themselves, before and behind which others are read."""
+    u, total = u.copy(), 0.0
+    for t in range(steps):
+        total += u[t % len(u)] ** 2
+        for i in range(len(u)):
+            u[i] = np.sin(u[i]) * u[i] + 0.2
+        total += u[0] * u[-1]
+    return total + u[1]
+
+
+program(scaled_in_place, at=[(vector(4), 3), (vector(2), 1), (vector(3), 0)], wrt=[0])
+
+
+def state_overwritten_in_a_branch(u, steps):
+    """Only some iterations overwrite the state."""
+    u = u.copy()
+    for t in range(steps):
+        if t % 2 == 0:
+            u[:] = u * u * 0.7
+        u[0] = u[0] + u[-1] ** 2
+    return np.sum(u**3)
+
+
+program(state_overwritten_in_a_branch, at=[(vector(4), 3), (vector(1), 2), (vector(3), 0)], wrt=[0])
+
+
+def rows_overwritten_and_seen_through_a_view(u, steps):
+    """A view of the state sees what every step writes."""
+    u = u.copy()
+    last = u[-1:]
+    total = 0.0
+    for _ in range(steps):
+        u[:] = u * u + 0.1
+        total += last[0] * u[0]
+    return total
+
+
+program(rows_overwritten_and_seen_through_a_view, at=[(vector(4), 3), (vector(1), 2), (vector(3), 0)], wrt=[0])
+
+
+def state_kept_by_another_name(u, steps):
+    """What an earlier step has left is read beside the new state."""
+    u = u.copy()
+    before = u.copy()
+    total = 0.0
+    for _ in range(steps):
+        before[:] = u
+        u[:] = u * before * 0.9 + 0.1
+        total += u[0] * before[0]
+    return total + np.sum(before * u)
+
+
+program(state_kept_by_another_name, at=[(vector(4), 3), (vector(1), 2), (vector(3), 0)], wrt=[0])
 
 
 # --------------------------------------------------------------------------------------------------------- rebinding

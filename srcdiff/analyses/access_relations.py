@@ -118,6 +118,21 @@ def never_overwrites(store: Store, access: Load | Store, structure: Structure) -
     return all(meeting.never(order) for order in orders)
 
 
+def never_written_before(store: Store, load: Load, loop: Loop, structure: Structure) -> bool:
+    """Whether no run of the store, before a run of the load in the same iteration of a loop, touches its element."""
+    meeting = _meeting(load, store, structure, loop)
+    if meeting is None or loop not in meeting.common:
+        return False
+    orders = []
+    for level in range(meeting.common.index(loop) + 1, len(meeting.common)):
+        step = _step(meeting.common[level], structure)
+        before = "0 = 0" if step is None else f"b{level} {'<' if step > 0 else '>'} a{level}"
+        orders.append([*(f"a{k} = b{k}" for k in range(level)), before])
+    if structure.start[store] < structure.start[load]:
+        orders.append([f"a{k} = b{k}" for k in range(len(meeting.common))])
+    return all(meeting.never(order) for order in orders)
+
+
 def iterations_are_apart(loop: Loop, a: Load | Store, b: Load | Store, structure: Structure) -> bool:
     """Whether two accesses never touch the same element in different iterations of a loop around both."""
     meeting = _meeting(a, b, structure, loop)
@@ -187,12 +202,29 @@ def exists(array: Value, indices: Sequence[Value], structure: Structure, block: 
     return True
 
 
-def fills(stores: Sequence[Store], sizes: Sequence[Value], structure: Structure, block: Block) -> bool:
-    """Whether the stores, in loops that a block runs through, reach every element of an array of these sizes."""
+def fills(stores: Sequence[Store], sizes: Sequence[Value], structure: Structure, block: Block, border: int = 0) -> bool:
+    """Whether the stores, in loops that a block runs through, reach every element of an array of these sizes.
+
+    But for those, if a `border` is given, that are nearer to an end of an axis.
+    """
     names = _Names()
     lengths = [affine(size, structure) for size in sizes]
-    limits = [f"0 <= e{k} < {names.text(n, {})}" for k, n in enumerate(lengths) if n is not None]
+    limits = [f"{border} <= e{k} < {names.text(n, {})} - {border}" for k, n in enumerate(lengths) if n is not None]
     return len(limits) == len(sizes) and _is_covered(" and ".join(limits), stores, structure, block, names)
+
+
+def leaves_border(
+    stores: Sequence[Store], sizes: Sequence[Value], structure: Structure, block: Block, border: int
+) -> bool:
+    """Whether no store, in loops that a block runs through, reaches an element near an end of an axis."""
+    names = _Names()
+    lengths = [affine(size, structure) for size in sizes]
+    parts = [_reached(store, structure, block, names) for store in stores]
+    if None in lengths or None in parts:
+        return False
+    limits = [f"(e{k} < {border} or e{k} >= {names.text(n, {})} - {border})" for k, n in enumerate(lengths) if n]
+    reached = " or ".join(part for part in parts if part is not None)
+    return _is_empty([f"e{k}" for k in range(len(sizes))], [f"({reached})", f"({' or '.join(limits)})"], names)
 
 
 def reaches(stores: Sequence[Store], other: Store, structure: Structure, block: Block) -> bool:

@@ -126,9 +126,15 @@ class Dependence:
         for store in effects.stores:
             for load in effects.loads:
                 shared = self.memory(load.array) & self.memory(store.array)
-                if shared and load.indices != store.indices and not self.in_one_iteration(loop, load, store):
+                if not shared or load.indices == store.indices or self.in_one_iteration(loop, load, store):
+                    continue
+                if not self.different(load.array, store.array, loop):
                     return True
         return False
+
+    def different(self, a: Value, b: Value, *loops: Loop) -> bool:
+        """Whether two references have no memory in common, whichever iterations of these loops use them."""
+        return self.apart.different(a, b) and not any(self.changes(loop, x) for loop in loops for x in (a, b))
 
     def in_one_iteration(self, loop: Loop, a: Load | Store, b: Load | Store) -> bool:
         """Whether two accesses can only touch one element in the same iteration: each has a part of its own."""
@@ -181,7 +187,7 @@ class Dependence:
             return True
         if not self.memory(a.array) & self.memory(b.array):
             return True
-        if self.apart.different(a.array, b.array) and not any(self.changes(loop, x.array) for x in (a, b)):
+        if self.different(a.array, b.array, loop):
             return True
         if (
             a.array is b.array and a.array not in own

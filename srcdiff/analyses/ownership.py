@@ -65,11 +65,11 @@ class _Ownership:
         return not any(v in returned or not self.is_plain(v) or not self.moves_once(v) for v in names)
 
     def is_plain(self, value: Value) -> bool:
-        """Whether a name is that of a new array or a view, or what a loop that counts its iterations hands on."""
+        """Whether a name is that of an argument, a new array or a view, or what a loop of known length hands on."""
         definition = self.structure.definition.get(value)
         if isinstance(definition, Loop):
             return definition.counted
-        return isinstance(definition, Alloc | Copy | Library | References)
+        return definition is None or isinstance(definition, Alloc | Copy | Library | References)
 
     def moves_once(self, value: Value) -> bool:
         """Whether a loop gets it, or hands it on, at most once, and nobody uses it under this name afterwards."""
@@ -88,7 +88,8 @@ class _Ownership:
         for loop in loops:
             if self.structure.block_of[loop] is not home or loop.inits.count(value) != 1:
                 return False
-            if any(self.structure.start[u] > self.structure.start[loop] for u in users):
+            behind = [u for u in users if self.structure.start[u] > self.structure.start[loop]]
+            if not all(isinstance(u, Dim | Alloc) for u in behind):  # they ask for the shape
                 return False
         return True
 

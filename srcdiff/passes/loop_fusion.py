@@ -295,7 +295,7 @@ class _Fuse:
     def not_later(self, x: Load | Store, first: Loop, y: Load | Store, second: Loop) -> bool:
         """Whether the iteration of the first loop that touches an element is none after that of the second."""
         if x.array is not y.array:
-            return False
+            return self.dependence.different(x.array, y.array, first, second)
         forward = self.dependence.step(first) == 1
         for p, q in zip(x.indices, y.indices, strict=True):
             stride = self.dependence.stride(p, first)

@@ -40,6 +40,7 @@ from srcdiff.ir.types import INT, Array
 from srcdiff.passes.adjoint import Adjoint, Seeds
 from srcdiff.passes.array_renaming import buffers_to_renew, renew
 from srcdiff.passes.forward_sweep import Keeper, save_overwritten
+from srcdiff.passes.overwritten_arrays import rename_overwritten
 from srcdiff.passes.shadows import add_shadows, list_storage
 from srcdiff.passes.snapshots import keep_what_calls_read
 
@@ -161,6 +162,12 @@ class Attempt:
 # -- the steps -------------------------------------------------------------------------------------------------------
 
 
+def rename_overwritten_arrays(reversal: Reversal) -> None:
+    """Arrays that every iteration of a loop overwrites become new ones, so that the old values stay."""
+    stay = [*reversal.wrt, *reversal.results, *(v for v, _ in reversal.seeds), *reversal.given]
+    reversal.function = rename_overwritten(reversal.function, stay)
+
+
 def count_iterations(reversal: Reversal) -> None:
     """Loops of unknown length count their iterations."""
     reversal.function = replace(reversal.function, body=_counting(reversal.function.body))
@@ -248,6 +255,7 @@ def write_reverse_sweep(reversal: Reversal) -> None:
 
 
 STEPS = (
+    rename_overwritten_arrays,
     count_iterations,
     take_snapshots,
     add_shadow_references,

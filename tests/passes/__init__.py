@@ -56,6 +56,7 @@ from srcdiff.passes.induction_variables import merge_induction_variables
 from srcdiff.passes.init_stores import start_sums_by_assignment
 from srcdiff.passes.loop_fusion import fuse, reverse_loops
 from srcdiff.passes.loop_normalization import normalize_loops
+from srcdiff.passes.overwritten_arrays import elide_copies, rename_overwritten
 from srcdiff.passes.scalar_replacement import replace_scalars
 from srcdiff.passes.scatter_to_gather import gather
 from srcdiff.passes.shape_checks import remove_shape_checks
@@ -98,6 +99,7 @@ PASSES: dict[str, Run] = {
     "closed_forms": each(close_induction_variables),
     "code_sinking": each(sink_code, "wrt"),
     "cse": each(eliminate_common_subexpressions, "alone"),
+    "copy_elision": each(elide_copies),
     "dead_stores": each(remove_dead_stores),
     "dead_stores_of_threads": each(remove_dead_stores_only),
     "element_sinking": each(sink_elements, "wrt"),
@@ -109,6 +111,7 @@ PASSES: dict[str, Run] = {
     "loop_fusion": each(fuse),
     "loop_normalization": each(normalize_loops),
     "loop_reversal": each(reverse_loops),
+    "overwritten_arrays": each(rename_overwritten, "alone"),
     "scalar_replacement": each(replace_scalars),
     "scatter_to_gather": each(gather),
     "shape_checks": each(remove_shape_checks),
