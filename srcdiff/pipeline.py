@@ -37,6 +37,7 @@ from srcdiff.passes.loop_normalization import normalize_loops
 from srcdiff.passes.manager import Pass, each
 from srcdiff.passes.reverse_mode import (
     add_shadow_references,
+    call_forward_functions,
     count_iterations,
     plan_storage,
     rename_arrays,
@@ -126,6 +127,7 @@ def sweeps(when: Callable[[Any], bool], check: Callable[[Any], None] = lambda st
         ),
         Pass("iteration counts", sweeping(count_iterations), "loops of unknown length count their iterations", when),
         Pass("snapshots", sweeping(take_snapshots), "copy what a custom rule reads and is overwritten later", when),
+        Pass("forward calls", sweeping(call_forward_functions), "recursive calls keep what their adjoints need", when),
         Pass("adjoint checks", check, "arrays that carry derivatives have adjoints", when),
         Pass("shadow references", sweeping(add_shadow_references), "references to adjoints follow theirs", when),
         Pass("storage plan", sweeping(plan_storage), "decide what is kept, computed again, or restored", when),

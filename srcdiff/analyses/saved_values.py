@@ -166,11 +166,9 @@ class Planner:
 
     def is_free(self, value: Value) -> bool:
         """Whether the reverse sweep has it without asking: constants, what stands at top level, counters."""
-        if value in self.structure.constants:
+        if value in self.structure.constants or self.structure.is_at_hand(value):
             return True
         home = self.structure.home.get(value, self.structure.top)
-        if home is self.structure.top:
-            return True
         owner = self.structure.owner.get(home)
         return isinstance(owner, Loop) and owner.counted and value is owner.index
 

@@ -22,6 +22,12 @@ class Structure:
     constants: dict[Value, object] = field(default_factory=dict)
     slot: dict[Value, tuple[Loop, int]] = field(default_factory=dict)
     """A loop's parameter, with its loop and its place."""
+    is_apart: bool = False
+    """Whether the reverse sweep is a function of its own, which knows of the values at top level the parameters only."""
+
+    def is_at_hand(self, value: Value) -> bool:
+        """Whether the reverse sweep sees the value without having it again: it stands at top level."""
+        return self.home.get(value, self.top) is self.top and not (self.is_apart and value in self.definition)
 
     def blocks_around(self, block: Block) -> list[Block]:
         """The block and those it is nested in, from the outermost."""

@@ -166,7 +166,7 @@ class _Inline:
         return found
 
     def may_stand_inside(self, operation: Operation, users: dict[Value, list[int]]) -> bool:
-        if isinstance(operation, Pop) and isinstance(operation.out.type, Array):
+        if isinstance(operation, Pop) and (isinstance(operation.out.type, Array) or operation.stack in self.function.params):
             return False
         if not isinstance(operation, Apply | Load | Pop):
             return False

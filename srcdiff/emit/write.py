@@ -136,6 +136,9 @@ class _Writer:
         """Whether it is code of a GPU, for whose simulator the axes of a transposed array are a tuple."""
         stored = [o for o in walk(function.body) if isinstance(o, Alloc | NewStack)]
         self.kept = {o.out: o.keeps for o in stored if o.keeps is not None}
+        passed = [v for o in walk(function.body) if isinstance(o, Call) for v in o.args]
+        self.shared = {v for v in (*function.params, *passed) if isinstance(v.type, Stack)}
+        """Stacks that other functions see."""
         self.own: Span | None = None
         """The place of the statement that is being written; and that of the branch or loop around it."""
         self.around: Span | None = None
@@ -574,16 +577,15 @@ class _Writer:
         self.line(f"{name}({', '.join([repr(text.template), *(self.part(v) for v in text.values)])})")
 
     def stack(self, operation: NewStack | Push | Pop) -> None:
-        """References are kept in a list, numbers in an array that is replaced by a larger one when it is full."""
+        """References, and what functions share, are kept in a list; numbers in an array, replaced when it is full."""
         owner = operation.out if isinstance(operation, NewStack) else operation.stack
         assert isinstance(owner.type, Stack)
         element, name, top = owner.type.element, self.names[owner], f"{self.names[owner]}_top"
         kind = _kind(element.dtype)
-        if isinstance(element, Array):
-            shape = "0" if element.rank == 1 else f"({', '.join('0' * element.rank)})"
+        if isinstance(element, Array) or owner in self.shared:
             match operation:
                 case NewStack():
-                    self.line(f"{name} = [np.empty({shape}, np.{kind})]")
+                    self.line(f"{name} = [{_bottom(element)}]")
                 case Push():
                     self.line(f"{name}.append({self.expression(operation.value)})")
                 case Pop():
@@ -700,6 +702,14 @@ class _Writer:
         self.move(list(zip(operation.params, operation.args, strict=True)))
         self.block(operation.body)
         self.move(list(zip(operation.outs, operation.body.yields, strict=True)))
+
+
+def _bottom(element: Scalar | Array) -> str:
+    """What lies at the bottom of a list, so that compilers know its type; nobody takes it."""
+    if isinstance(element, Array):
+        shape = "0" if element.rank == 1 else f"({', '.join('0' * element.rank)})"
+        return f"np.empty({shape}, np.{_kind(element.dtype)})"
+    return {"float64": "0.0", "int64": "0", "bool": "False"}.get(element.dtype, f"np.{element.dtype}(0.0)")
 
 
 def _kind(dtype: str) -> str:

@@ -43,8 +43,11 @@ _OF_NUMBERS = (Apply, Const, Load, Store, Dim)
 
 @analysis
 def points_to(function: Function) -> dict[Value, Sites]:
-    """For every array reference, the parameters and allocations whose memory it may be (a view is its base)."""
-    found: dict[Value, Sites] = {p: frozenset((p,)) for p in function.params if isinstance(p.type, Array)}
+    """For every array reference, the parameters and allocations whose memory it may be (a view is its base).
+
+    A parameter that is a stack of arrays stands for all that are on it.
+    """
+    found: dict[Value, Sites] = {p: frozenset((p,)) for p in function.params if _holds_arrays(p)}
     flows: list[Flow] = []
     for operation in walk(function.body):
         if type(operation) in _OF_NUMBERS:
@@ -66,6 +69,11 @@ def points_to(function: Function) -> dict[Value, Sites]:
                 found[out] = new
                 changed = True
     return found
+
+
+def _holds_arrays(value: Value) -> bool:
+    kind = value.type.element if isinstance(value.type, Stack) else value.type
+    return isinstance(kind, Array)
 
 
 def _flows(operation: Operation) -> list[Flow]:

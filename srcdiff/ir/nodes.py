@@ -534,6 +534,17 @@ def functions_with(functions: Iterable[Function], kinds: tuple[type[Operation], 
     return found
 
 
+def called_by(main: Function, functions: Iterable[Function]) -> tuple[Function, ...]:
+    """Those of the functions that the program comes to."""
+    named = {f.name: f for f in functions}
+    found, work = set[str](), [main]
+    while work:
+        calls = {o.function for o in walk(work.pop().body) if isinstance(o, Call)}
+        work += [named[name] for name in sorted(calls - found)]
+        found |= calls
+    return tuple(f for f in named.values() if f.name in found)
+
+
 def free_values(function: Function) -> set[Value]:
     """The values that a function uses and does not define: those of a program around it."""
     operations = walk(function.body)

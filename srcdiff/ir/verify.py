@@ -424,7 +424,8 @@ class _Check:
         for k in operation.writes:
             if not 0 <= k < len(operation.args):
                 self.fail(f"there is no argument {k}", operation)
-            self.array(operation.args[k], "what is written into", operation)
+            if not isinstance(operation.args[k].type, Stack):
+                self.array(operation.args[k], "what is written into", operation)
         if operation.blocks_of_threads is not None:
             self.integers((operation.blocks_of_threads,), "the number of blocks", operation)
 

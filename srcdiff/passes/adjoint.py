@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -59,12 +59,16 @@ from srcdiff.ir.nodes import (
 from srcdiff.ir.types import FLOAT, INT, Array, Scalar, element_type, is_float
 from srcdiff.ir.words import own_name
 from srcdiff.library.blas_lapack import LIBRARY
+from srcdiff.passes.call_pairs import Pair, has_shadow
 from srcdiff.passes.custom_adjoints import adjoint_values, named, reads_parameters, require_shape
 from srcdiff.rules import derivative_rule
 from srcdiff.rules.formula import names_of, times
 
 Seeds = Sequence[tuple[Value, Value | None]]
 """Results with their adjoints; None is one."""
+
+Frames = Mapping[Block, Sequence[tuple[Value, Value]]]
+"""What each block of a recursive function keeps, with the stack that it is kept on."""
 
 
 @dataclass(eq=False, slots=True)
@@ -127,6 +131,7 @@ class Adjoint:
         self.lifted = lifted
         self.structure, self.active, self.twins, self.lists = structure, active, twins, lists
         self.restores, self.plan, self.storage, self.callees = restores, plan, storage, callees
+        self.pairs: Mapping[str, Pair] = {}
         self.builder = Builder()
         self.builder.constants.update(structure.constants)
         self.demands: dict[Value, set[int]] = {}
@@ -145,6 +150,7 @@ class Adjoint:
         """Memory of which loops carry the adjoints backwards: that of lists, and of what every iteration makes anew."""
         self.zero_unless: dict[Value, Guard] = {}
         """Adjoints of what only one side of a branch uses."""
+        self.frames: Frames = {}
         self.lengths = Lengths(Function("", (), structure.top))
         self.uses: dict[Value, int] = {}
         self.top = Mirror(structure.top, None)
@@ -153,6 +159,7 @@ class Adjoint:
         """The reverse sweep of the whole function, from the adjoints of its results; where none is given it is one."""
         self.count_uses(self.structure.top)
         with self.into(self.top):
+            self.take_frame(self.top)
             for value, seed in seeds:
                 if not isinstance(value.type, Array):
                     self.add(self.top, value, self.builder.const(1.0) if seed is None else seed)
@@ -242,10 +249,9 @@ class Adjoint:
         if value in self.structure.constants:
             with self.into(mirror):
                 return self.builder.const(self.structure.constants[value], value.scalar)
-        home = self.structure.home.get(value, self.structure.top)
-        if home is self.structure.top:
+        if self.structure.is_at_hand(value):
             return self.top.known.get(value, value)
-        at = self.mirror_of(home, mirror)
+        at = self.mirror_of(self.structure.home[value], mirror)
         if value not in at.known:
             self.demands.setdefault(value, set()).add(self.position)
             with self.into(at):
@@ -330,6 +336,14 @@ class Adjoint:
             return self.builder.view(storage.where, tuple(Index(t) for t in iterations), value.name)
         return self.from_iteration_before(value, storage, iterations, at)
 
+    def take_frame(self, mirror: Mirror) -> None:
+        """Take off the stacks what the block has put there, the last value first."""
+        for value, stack in reversed(self.frames.get(mirror.block, ())):
+            out = Value(value.type, value.name)
+            self.builder.add(Pop(out, stack))
+            mirror.known[value] = out
+            self.had_again.add(out)
+
     def from_iteration_before(self, value: Value, storage: Storage, iterations: list[Value], at: Mirror) -> Value:
         """What the loop handed on: the row of the iteration before, or what the loop started from."""
         assert storage.start is not None
@@ -396,7 +410,7 @@ class Adjoint:
         out = Value(array.type, bar(array))
         zero = self.builder.const(0.0)
         definition = self.structure.definition.get(array)
-        if self.structure.home.get(array, self.structure.top) is self.structure.top:
+        if self.structure.is_at_hand(array):
             self.builder.add(Alloc(out, (), zero, array))
         elif isinstance(definition, Alloc) and definition.like is None:
             self.builder.add(Alloc(out, tuple(self.value(s, at) for s in definition.shape), zero))
@@ -418,9 +432,9 @@ class Adjoint:
             match self.lengths.of(array, axis):
                 case int(size):
                     found.append(self.builder.const(size))
-                case Value() as size if self.is_home(self.top, size):
+                case Value() as size if self.structure.is_at_hand(size):
                     found.append(size)
-                case (Value() as source, int(place)) if self.is_home(self.top, source):
+                case (Value() as source, int(place)) if self.structure.is_at_hand(source):
                     found.append(self.builder.dim(source, place))
                 case _:
                     return None
@@ -656,6 +670,7 @@ class Adjoint:
         for block in (operation.then, operation.orelse):
             side = Mirror(block, mirror)
             with self.into(side):
+                self.take_frame(side)
                 for k, out, out_bar in outs:
                     if out_bar is None:
                         continue
@@ -711,6 +726,8 @@ class Adjoint:
         kept = [self.storage.get(v) for v in (*operation.defines(), *operation.inner())]
         if any(storage is not None and storage.loops is None for storage in kept):
             return False
+        if any(block in self.frames for block in operation.blocks()):
+            return False
         return isinstance(operation, Apply | Const | Dim | If | Load | Loop | References)
 
     def reverse_guarded(self, operation: Loop, guard: Guard, mirror: Mirror) -> None:
@@ -755,6 +772,7 @@ class Adjoint:
         inits: list[Value] = []
         seeds = {k: self.taken(operation.outs[k], mirror) for k in slots}
         with self.into(inner):
+            self.take_frame(inner)
             for k in slots:
                 source = operation.body.yields[k]
                 carried = Value(self.adjoint_type(source), bar(operation.params[k]))
@@ -914,6 +932,10 @@ class Adjoint:
         return isinstance(value.type, Array) and self.active.memory(value)
 
     def reverse_call(self, operation: Call, mirror: Mirror) -> None:
+        pair = self.pairs.get(operation.function)
+        if pair is not None:
+            self.reverse_pair(operation, pair, mirror)
+            return
         writes = any(map(self.has_memory, operation.written))
         counts = [out in mirror.adjoints or self.has_memory(out) for out in operation.outs]
         if not writes and not any(counts):
@@ -938,6 +960,32 @@ class Adjoint:
         for argument, amount in zip(floats, outs, strict=True):
             if argument in self.active:
                 self.add(mirror, argument, amount)
+
+    def reverse_pair(self, operation: Call, pair: Pair, mirror: Mirror) -> None:
+        """Call the function that takes off the stacks what the call has put there; it restores what that has written.
+
+        If nobody needs the adjoint, it adds to memory that is forgotten.
+        """
+        own = operation.args[: len(operation.args) - len(pair.stacks)]
+        counts = any(map(self.has_memory, operation.written))
+        counts = counts or any(out in mirror.adjoints or self.has_memory(out) for out in operation.outs)
+        seeds = [self.seed_of(out, operation, mirror) for out in operation.outs if is_float(out.type)]
+        given = [self.value(own[k], mirror) for k in pair.takes]
+        arrays = [a for a in own if has_shadow(a)]
+        shadows, apart = self.shadows_of_arguments(arrays, mirror) if counts else ([], [])
+        shadows = shadows or [self.new_shadow(a, mirror) for a in arrays]
+        floats = [a for a in own if is_float(a.type) and not isinstance(a.type, Array)]
+        outs = [Value(FLOAT) for _ in floats]
+        args = (*given, *seeds, *shadows, *operation.args[len(own) :])
+        restored = [place for place, k in enumerate(pair.takes) if k in operation.writes]
+        written = (*restored, *range(len(given) + len(seeds), len(args)))
+        self.builder.add(Call(tuple(outs), pair.reverse, args, written, span=operation.span))
+        if counts:
+            for array, shadow in apart:
+                self.add_elements(self.shadow(array, mirror), shadow, same_size=not self.belongs_to_list(array))
+            for argument, amount in zip(floats, outs, strict=True):
+                if argument in self.active:
+                    self.add(mirror, argument, amount)
 
     def shadows_of_arguments(
         self, arrays: list[Value], mirror: Mirror

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from srcdiff.diagnostics import DifferentiationError, Problem
 from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.clone import fresh
-from srcdiff.ir.nodes import Block, Call, Function, Operation, Print, Value, functions_with, walk
-from srcdiff.ir.types import FLOAT, Array, is_float
+from srcdiff.ir.nodes import Block, Call, Function, Operation, Print, Value, free_values, functions_with, walk
+from srcdiff.ir.types import FLOAT, Array, Stack, is_float
 from srcdiff.ir.words import own_name
-from srcdiff.passes.reverse_mode import Reversal, copied_first
+from srcdiff.passes.call_pairs import Pair, has_shadow, stack_for
+from srcdiff.passes.reverse_mode import Reversal, copied_first, reversed_function
 from srcdiff.passes.shadows import list_storage
+from srcdiff.passes.simplify import remove_dead
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +58,21 @@ class Reversed:
     reversals: tuple[Reversal, ...]
     functions: tuple[Function, ...]
     """The functions, and silent copies of those that print, which run again for their adjoints."""
+    pairs: dict[str, Pair] = field(default_factory=dict)
+    """The functions that become pairs: all of them, or none."""
+
+    @property
+    def stacks(self) -> dict[Stack, Value]:
+        """New stacks, of all types that the pairs share."""
+        kinds = [kind for pair in self.pairs.values() for kind in pair.stacks]
+        return {kind: stack_for(kind) for kind in kinds}
 
 
-def reversals_of_callees(callees: Sequence[Function]) -> Reversed:
+def reversals_of_callees(callees: Sequence[Function], *, inside: bool = False) -> Reversed:
+    """As pairs, if that is possible; a derivative that is differentiated once more runs them again."""
+    pairs = _pairs(callees) if callees and not inside else None
+    if pairs is not None:
+        return Reversed({}, tuple(_halves(fresh(callee), pairs) for callee in callees), tuple(callees), pairs)
     silent = _silent_names(callees)
     known = {c.name: Callee(f"{c.name}_adjoint") for c in callees}
     again = [_again(callee, silent) for callee in callees]
@@ -100,6 +114,75 @@ def _seed(result: Value) -> Value:
     """The parameter for the adjoint of a result."""
     type_ = result.type if isinstance(result.type, Array) else FLOAT
     return Value(type_, f"{own_name(result) or 'result'}_bar")
+
+
+# -- pairs -----------------------------------------------------------------------------------------------------------
+
+
+def _pairs(callees: Sequence[Function]) -> dict[str, Pair] | None:
+    """What the functions that run backwards take, found by writing them until it is enough; None if there are none."""
+    names = {c.name for c in callees}
+    free = {c.name: [_free(f"{c.name}_{part}", names) for part in ("forward", "reverse")] for c in callees}
+    pairs = {name: Pair(forward, reverse, (), ()) for name, (forward, reverse) in free.items()}
+    while True:
+        found = [_halves(fresh(callee), pairs, is_final=False) for callee in callees]
+        for reversal in found:
+            reversed_function(reversal)
+        if not all(map(_is_separable, found)):
+            return None
+        stacks = tuple(dict.fromkeys(kind for reversal in found for kind in reversal.stacks))
+        more = {c.name: replace(pairs[c.name], takes=_takes(r), stacks=stacks) for c, r in zip(callees, found, strict=True)}
+        if more == pairs:
+            return pairs
+        pairs = more
+
+
+def _free(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _takes(reversal: Reversal) -> tuple[int, ...]:
+    """Which parameters of the function the reverse sweep reads."""
+    assert reversal.backwards is not None
+    operations = walk(reversal.backwards.body)
+    used = {v for o in operations for v in (*o.uses(), *(y for b in o.blocks() for y in b.yields))}
+    used |= set(reversal.backwards.body.yields)
+    return tuple(k for k, p in enumerate(reversal.function.params) if p in used and not isinstance(p.type, Stack))
+
+
+def _is_separable(reversal: Reversal) -> bool:
+    """Whether the forward sweep does without the adjoints of arguments, and keeps no reference that has other names."""
+    sites, function = points_to(reversal.function), reversal.function
+    kept = [(sites[v], stack) for frame in reversal.frames.values() for v, stack in frame if v in sites]
+    if any(memory & set(function.params) or any(memory & m and s is not t for m, t in kept) for memory, s in kept):
+        return False
+    return not free_values(function) - set(reversal.stacks.values())
+
+
+def _halves(callee: Function, pairs: dict[str, Pair], *, is_final: bool = True) -> Reversal:
+    """The reversal of a function that becomes a pair."""
+    pair = pairs[callee.name]
+    lists = list_storage(callee, points_to(callee))
+    callee, _ = copied_first(callee, lists & set(callee.params))  # their adjoints move, those of parameters stay
+    seeds = tuple((v, _seed(v)) for v in callee.body.yields if is_float(v.type))
+    floats = tuple(p for p in callee.params if is_float(p.type))
+    shadows = {p: Value(p.type, f"{p.name}_bar") for p in callee.params if has_shadow(p)}
+    stacks = {kind: stack_for(kind) for kind in pair.stacks}
+    taken = [callee.params[k] for k in pair.takes]
+    params = (*taken, *(seed for _, seed in seeds), *shadows.values(), *stacks.values())
+    written = tuple(p for p in taken if p in callee.written)
+
+    def finish(reverse: Function) -> Function:
+        reverse = remove_dead(replace(reverse, written=(*written, *shadows.values())))
+        return fresh(replace(reverse, name=pair.reverse, params=params)) if is_final else reverse
+
+    kinds: dict[str, Any] = {"pairs": pairs, "stacks": stacks, "given": shadows, "finish": finish, "is_apart": True}
+    return Reversal(callee, floats, seeds, pair.forward, **kinds)
+
+
+# -- functions that run again ----------------------------------------------------------------------------------------
 
 
 def _reversal(callee: Function, known: dict[str, Any]) -> Reversal:

@@ -65,8 +65,9 @@ def start_pullback(state: Compilation) -> None:
 
 
 def _start(state: Compilation, reversal: Reversal) -> None:
-    found = reversals_of_callees(state.callees)
+    found = reversals_of_callees(state.callees, inside=state.inside)
     reversal.callees, reversal.decisions = found.known, state.decisions
+    reversal.pairs, reversal.stacks = found.pairs, found.stacks
     state.reversals, state.reversed_callees = (reversal, *found.reversals), found.functions
     state.main = reversal.function
 
@@ -146,7 +147,8 @@ def _with_types_of(main: Function, chosen: Mapping[int, Value]) -> Function:
 
 def free_name(state: Compilation, name: str) -> str:
     """The name for the function asked for; what it calls may have it already."""
-    called = {n for c in state.callees for n in (c.name, f"{c.name}_adjoint", f"{c.name}_tangent")}
+    parts = ("", "_adjoint", "_forward", "_reverse", "_tangent")
+    called = {f"{callee.name}{part}" for callee in state.callees for part in parts}
     while name in called or name in RESERVED:
         name += "_"
     return name

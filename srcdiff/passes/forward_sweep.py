@@ -7,7 +7,7 @@ iterations that it runs (growing.py). What stands in a branch outside of all loo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from srcdiff.analyses.saved_values import Decision, Plan
@@ -299,11 +299,15 @@ class Keeper:
 
 
 def save_overwritten(
-    block: Block, arrays: Iterable[Value], restores: dict[Store, Value], copies: dict[Call, list[tuple[Value, Value]]]
+    block: Block,
+    arrays: Iterable[Value],
+    restores: dict[Store, Value],
+    copies: dict[Call, list[tuple[Value, Value]]],
+    restoring: Collection[str],
 ) -> Block:
     """Read what a store to one of the arrays is about to overwrite, so that the reverse sweep can put it back.
 
-    Before a call that writes into an array, all of it is copied.
+    Before a call that writes into an array, all of it is copied, if the adjoint of the function does not restore it.
     """
     chosen = set(arrays)
 
@@ -315,7 +319,7 @@ def save_overwritten(
                 old = Value(Scalar(kind) if kind in ("float64", "float32", "bool") else INT)
                 into.append(Load(old, operation.array, operation.indices, span=operation.span))
                 restores[operation] = old
-            if isinstance(operation, Call):
+            if isinstance(operation, Call) and operation.function not in restoring:
                 for array in dict.fromkeys(a for a in operation.written if a in chosen):
                     before = Value(array.type, f"{array.name}_before")
                     into.append(Copy(before, array, span=operation.span))

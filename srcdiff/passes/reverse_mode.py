@@ -8,7 +8,7 @@ x = x * y         kept = x; x = x * y           x_bar, y_bar = x_bar * y, y_bar 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,13 +32,15 @@ from srcdiff.ir.nodes import (
     Program,
     Store,
     Value,
+    called_by,
     changed,
     substituted,
     walk,
 )
-from srcdiff.ir.types import INT, Array
+from srcdiff.ir.types import INT, Array, Stack
 from srcdiff.passes.adjoint import Adjoint, Seeds
 from srcdiff.passes.array_renaming import buffers_to_renew, renew
+from srcdiff.passes.call_pairs import Frames, Pair, call_forward, frames_of, making_stacks, with_frames
 from srcdiff.passes.forward_sweep import Keeper, save_overwritten
 from srcdiff.passes.overwritten_arrays import rename_overwritten
 from srcdiff.passes.shadows import add_shadows, list_storage
@@ -97,6 +99,14 @@ class Reversal:
     finish: Callable[[Function], Function] = _unchanged
     """What is done with the adjoint at the end."""
     decisions: Decisions = field(default_factory=Decisions)
+    pairs: dict[str, Pair] = field(default_factory=dict)
+    """The recursive functions that it calls, if those become pairs."""
+    stacks: dict[Stack, Value] = field(default_factory=dict)
+    """What is shared with the functions of pairs."""
+    is_apart: bool = False
+    """Whether the reverse sweep becomes a function of its own: it is a recursive function that becomes a pair."""
+    backwards: Function | None = None
+    """That function."""
     active: Activity = field(init=False)
     twins: dict[Value, Value] = field(init=False)
     """References, with the references to their adjoints."""
@@ -108,6 +118,8 @@ class Reversal:
     """The memory of the results: the reverse sweep must leave it as it is."""
     chosen: Attempt = field(init=False)
     keeper: Keeper = field(init=False)
+    frames: Frames = field(init=False)
+    """What each block keeps, if the reverse sweep becomes a function of its own."""
 
     @property
     def sites(self) -> dict[Value, Sites]:
@@ -115,6 +127,8 @@ class Reversal:
 
     def taking_adjoints(self) -> Function:
         """The function, on its way, with the name of the adjoint, and the adjoints that are given as parameters."""
+        if self.is_apart:
+            return changed(self.function, name=self.name)
         lacking = [bar for bar in self.given.values() if bar not in self.function.params]
         return changed(self.function, name=self.name, params=(*self.function.params, *lacking))
 
@@ -145,6 +159,7 @@ class Reversal:
             lifted,
         )
         written.wanted, written.handed_back, written.copies = set(self.wrt), self.handed_back, attempt.copies
+        written.pairs = {pair.forward: pair for pair in self.pairs.values()}
         return written
 
 
@@ -198,6 +213,20 @@ def take_snapshots(reversal: Reversal) -> None:
     reversal.active = active
 
 
+def call_forward_functions(reversal: Reversal) -> None:
+    """Calls of recursive functions that become pairs keep, on stacks, what their adjoints need."""
+    if not reversal.pairs:
+        return
+    stacks = tuple(reversal.stacks.values())
+    function, found = call_forward(reversal.function, reversal.pairs, reversal.active, stacks)
+    if reversal.is_apart:
+        function = replace(function, params=(*function.params, *stacks))
+    elif found:
+        function = making_stacks(function, stacks, reversal.pairs.values())
+    reversal.function = function
+    reversal.active = Activity(reversal.active.values, reversal.sites)
+
+
 def add_shadow_references(reversal: Reversal) -> None:
     """A reference that a branch or a loop chooses gets a twin: the reference to the adjoints."""
     function = reversal.function
@@ -234,6 +263,10 @@ def rename_arrays(reversal: Reversal) -> None:
 def write_forward_sweep(reversal: Reversal) -> None:
     """The program, with the values that the reverse sweep needs put where it finds them."""
     chosen = reversal.chosen
+    if reversal.is_apart:
+        reversal.frames = frames_of(chosen.plan, chosen.structure, reversal.stacks)
+        reversal.function = replace(chosen.function, body=with_frames(chosen.function.body, reversal.frames))
+        return
     reversal.keeper = Keeper(chosen.function, chosen.structure, chosen.plan)
     forward = reversal.keeper.run()
     reversal.function = replace(reversal.function, body=forward)
@@ -241,6 +274,9 @@ def write_forward_sweep(reversal: Reversal) -> None:
 
 def write_reverse_sweep(reversal: Reversal) -> None:
     """The operations backwards, each with the adjoint of what it did; both sweeps become one function."""
+    if reversal.is_apart:
+        _write_pair(reversal)
+        return
     adjoint = reversal.adjoint(reversal.chosen, reversal.keeper.plan, reversal.keeper)
     adjoint.top.adjoints.update(reversal.given)
     mirror = adjoint.run(reversal.seeds)
@@ -254,10 +290,36 @@ def write_reverse_sweep(reversal: Reversal) -> None:
     reversal.function = reversal.finish(Function(reversal.name, params, body))
 
 
+def _write_pair(reversal: Reversal) -> None:
+    """The sweeps as two functions."""
+    adjoint = reversal.adjoint(reversal.chosen, reversal.chosen.plan)
+    adjoint.frames = reversal.frames
+    adjoint.top.adjoints.update(reversal.given)
+    mirror = adjoint.run(reversal.seeds)
+    reversal.decisions.repeated |= adjoint.repeated
+    bars = [reversal.gradient(v, adjoint) for v in reversal.wrt if not isinstance(v.type, Array)]
+    params = (*reversal.function.params, *(s for _, s in reversal.seeds if s is not None), *reversal.given.values())
+    body = Block((Comment("reverse sweep"), *mirror.operations), tuple(bars))
+    reversal.backwards = reversal.finish(Function(reversal.name, params, body))
+    reversal.function = _giving_copies(reversal)
+
+
+def _giving_copies(reversal: Reversal) -> Function:
+    """The forward sweep, with copies for results that the reverse sweep reads or restores: the caller may write there."""
+    function, sites = reversal.function, reversal.sites
+    kept = [v for frame in reversal.frames.values() for v, _ in frame if isinstance(v.type, Array)]
+    taken = frozenset(s for v in (*kept, *(o.array for o in reversal.chosen.restores)) for s in sites.get(v, ()))
+    results = [v for v in function.body.yields if isinstance(v.type, Array) and sites.get(v, frozenset()) & taken]
+    copies = {v: Copy(Value(v.type, v.name), v) for v in results}
+    yields = tuple(copies[v].out if v in copies else v for v in function.body.yields)
+    return replace(function, body=Block((*function.body.operations, *copies.values()), yields), name=reversal.name)
+
+
 STEPS = (
     rename_overwritten_arrays,
     count_iterations,
     take_snapshots,
+    call_forward_functions,
     add_shadow_references,
     plan_storage,
     rename_arrays,
@@ -279,11 +341,19 @@ def sweeping(step: Callable[[Reversal], None]) -> Callable[[Any], None]:
     def run(state: Any) -> None:
         for reversal in state.reversals:
             step(reversal)
-        main, *others = [reversal.taking_adjoints() for reversal in state.reversals]
-        if main is not state.program.main or others:
-            state.program = Program(main, (*state.reversed_callees, *others))
+        program = program_of(state.reversals, state.reversed_callees)
+        if program.main is not state.program.main or len(state.reversals) > 1:
+            state.program = program
 
     return run
+
+
+def program_of(reversals: Sequence[Reversal], callees: Sequence[Function]) -> Program:
+    """The functions on their way, and those that they call as they are; at the end, those that the program comes to."""
+    main, *others = [reversal.taking_adjoints() for reversal in reversals]
+    reverse = [r.backwards for r in reversals if r.backwards is not None]
+    functions = (*callees, *others, *reverse)
+    return Program(main, called_by(main, functions) if reverse else functions)
 
 
 # -- which memory the reverse sweep restores -------------------------------------------------------------------------
@@ -299,10 +369,15 @@ def _cheapest(reversal: Reversal) -> Attempt:
 
 
 def _seen_by_calls(reversal: Reversal) -> frozenset[Value]:
-    """Memory that a recursive function reads and somebody writes: as it was, when the call is reversed."""
+    """Memory that a recursive function reads and somebody writes: as it was, when the call is reversed.
+
+    The function of a pair that runs backwards restores what the caller sees.
+    """
     sites = reversal.sites
     written = written_sites(reversal.function.body, sites)
     found: frozenset[Value] = frozenset()
+    if reversal.is_apart:
+        found = _connected(frozenset(written.intersection(reversal.function.params)), sites)
     for operation in walk(reversal.function.body):
         if isinstance(operation, Call):
             memories = [sites.get(a, frozenset()) for a in operation.args]
@@ -357,9 +432,12 @@ def _attempt(reversal: Reversal, restored: frozenset[Value]) -> Attempt:
             touched = (operation.array,)
         arrays += [a for a in touched if sites.get(a, frozenset()) & restored]
     body = reversal.function.body
-    body = save_overwritten(body, arrays, restores, copies) if arrays else body
+    restoring = {pair.forward for pair in reversal.pairs.values()}
+    body = save_overwritten(body, arrays, restores, copies, restoring) if arrays else body
     function = changed(reversal.function, body=body)
-    attempt = Attempt(function, structure_of(function), restores, copies)
+    structure = structure_of(function)
+    structure = replace(structure, is_apart=True) if reversal.is_apart else structure
+    attempt = Attempt(function, structure, restores, copies)
     adjoint = reversal.adjoint(attempt)
     adjoint.run(reversal.seeds)
     for value in reversal.wrt:

@@ -318,8 +318,10 @@ class _Dead:
             case Call():
                 return bool(operation.writes) or operation.effects
             case Push() | Pop():
-                made_here = isinstance(self.definition.get(operation.stack), NewStack)  # who sees it names it
-                return _holds_arrays(operation.stack) and not made_here
+                definition = self.definition.get(operation.stack)
+                if definition is None:  # a parameter, which the caller sees
+                    return True
+                return _holds_arrays(operation.stack) and not isinstance(definition, NewStack)  # who sees it names it
         return False
 
     def need(self, value: Value) -> None:

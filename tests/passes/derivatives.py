@@ -40,6 +40,7 @@ from srcdiff.passes.reverse_mode import (
     add_shadow_references,
     count_iterations,
     plan_storage,
+    program_of,
     protect_arguments,
     rename_arrays,
     reversed_function,
@@ -67,15 +68,17 @@ def started(program: Program, options: Options) -> tuple[Reversal, list[Reversal
     main, _ = protect_arguments(program.main)
     results = main.body.yields
     wrt, seeds = with_names(main.params, options["wrt"]), ((results[0], None),)
-    return Reversal(main, wrt, seeds, f"{main.name}_value_and_grad", results, callees=found.known), list(
-        found.reversals
-    )
+    reversal = Reversal(main, wrt, seeds, f"{main.name}_value_and_grad", results, callees=found.known)
+    reversal.pairs, reversal.stacks = found.pairs, found.stacks
+    return reversal, list(found.reversals)
 
 
 def reverse(program: Program, options: Options) -> Program:
     """The value and the gradient of the first result by the parameters of `wrt`."""
     main, callees = started(program, options)
-    return Program(reversed_function(main), (*program.callees, *map(reversed_function, callees)))
+    for reversal in (main, *callees):
+        reversed_function(reversal)
+    return program_of((main, *callees), program.callees)
 
 
 def reverse_until(last: Callable[[Reversal], None], shown: Callable[[Reversal], Function] | None = None) -> Run:

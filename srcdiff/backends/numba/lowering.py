@@ -1,13 +1,18 @@
 """Numba's compiler with another last step before LLVM: vector functions are named, results are made quickly, choices
-are instructions without a branch, and recursive functions look how much of the stack is left."""
+are instructions without a branch, references to arguments are not counted, lists of numbers are stacks, and recursive
+functions look how much of the machine's stack is left."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite import ir
+from numba.core import ir as numba_ir
 from numba.core import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
@@ -15,7 +20,7 @@ from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.lowering import Lower
 from numba.core.typed_passes import AnnotateTypes, NativeLowering, PreLowerStripPhis
 
-from srcdiff.backends.numba import llvm_options, stack
+from srcdiff.backends.numba import growing_lists, llvm_options, stack
 from srcdiff.backends.numba.conditional_sums import ConditionalSums
 from srcdiff.backends.numba.interrupts import look
 from srcdiff.backends.numba.results import Convention, Wrapper
@@ -56,6 +61,51 @@ class _Lower(Lower):
     def lower_inst(self, inst: Any) -> None:
         look()
         super().lower_inst(inst)  # type: ignore[no-untyped-call]
+
+    def lower_assign(self, ty: Any, inst: Any) -> Any:
+        if isinstance(inst.value, numba_ir.Arg) and inst.target.name in self.borrowed:
+            with self.not_counting():
+                return super().lower_assign(ty, inst)  # type: ignore[no-untyped-call]
+        return super().lower_assign(ty, inst)  # type: ignore[no-untyped-call]
+
+    @functools.cached_property
+    def borrowed(self) -> frozenset[str]:
+        """Variables for arguments that are assigned nothing else: the caller holds what they refer to until the end."""
+        assigned = [i for block in self.func_ir.blocks.values() for i in block.find_insts(numba_ir.Assign)]
+        times = Counter(i.target.name for i in assigned)
+        given = {i.target.name for i in assigned if isinstance(i.value, numba_ir.Arg)}
+        return frozenset(name for name in given if times[name] == 1)
+
+    @contextlib.contextmanager
+    def not_counting(self) -> Iterator[None]:
+        self.counts = False
+        try:
+            yield
+        finally:
+            self.counts = True
+
+    counts = True
+    """Whether a new reference is counted."""
+
+    def incref(self, typ: Any, val: Any) -> None:
+        if self.counts:
+            super().incref(typ, val)  # type: ignore[no-untyped-call]
+
+    def delvar(self, name: str) -> None:
+        if name not in self.borrowed:
+            super().delvar(name)  # type: ignore[no-untyped-call]
+
+    def _lower_call_normal(self, fnty: Any, expr: Any, signature: Any) -> Any:
+        """Lists of numbers are stacks: what is put there and taken off costs a comparison and a store, or a load."""
+        kind = getattr(fnty, "this", None)
+        if isinstance(kind, types.List) and not kind.reflected and isinstance(kind.dtype, types.Number | types.Boolean):
+            values = self.loadvar(expr.func.name)  # type: ignore[no-untyped-call]
+            if fnty.typing_key == "list.append":
+                (value,) = self.fold_call_args(fnty, signature, expr.args, expr.vararg, expr.kws)  # type: ignore[no-untyped-call]
+                return growing_lists.push(self.context, self.builder, kind, values, value)
+            if fnty.typing_key == "list.pop" and not signature.args:
+                return growing_lists.pop(self.context, self.builder, kind, values)
+        return super()._lower_call_normal(fnty, expr, signature)  # type: ignore[no-untyped-call]
 
     def setup_function(self, fndesc: Any) -> None:
         super().setup_function(fndesc)  # type: ignore[no-untyped-call]

@@ -1,0 +1,111 @@
+"""Recursive functions as pairs: one runs forwards and puts on stacks what the other, which runs backwards, takes off.
+
+y = f(x, n)                                  kept = []
+                                  =>         y = f_forward(x, n, kept)
+                                             x_bar += f_reverse(n, y_bar, kept)
+
+Calls are reversed in the opposite order, so that a function finds on top of the stacks what its own call has put there.
+What a block keeps is put there where the block ends, and taken off where its mirror starts: calls inside the block have
+taken theirs off by then. All functions share the stacks, one for each type, and the program makes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from srcdiff.analyses.activity import Activity
+from srcdiff.analyses.saved_values import Plan
+from srcdiff.analyses.structure import Structure
+from srcdiff.ir.nodes import Block, Call, Function, NewStack, Operation, Push, Value, changed, walk
+from srcdiff.ir.types import BOOL, INT, Array, Stack, is_float
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A recursive function that runs forwards and backwards, by the names of the two functions."""
+
+    forward: str
+    reverse: str
+    takes: tuple[int, ...]
+    """Which of the arguments the second one takes: those that it reads."""
+    stacks: tuple[Stack, ...]
+    """What both take after all others; the second takes the adjoints of results and of arrays before them."""
+
+
+def has_shadow(argument: Value) -> bool:
+    """Whether the caller gives the adjoints of the argument, to be added to."""
+    return isinstance(argument.type, Array) and is_float(argument.type)
+
+
+def stack_for(kept: Stack) -> Value:
+    """A name for the stack of a type."""
+    element = kept.element
+    if isinstance(element, Array):
+        return Value(kept, "kept_arrays")
+    return Value(kept, {INT: "kept_integers", BOOL: "kept_conditions"}.get(element, "kept"))
+
+
+# -- the calls -------------------------------------------------------------------------------------------------------
+
+
+def call_forward(
+    function: Function, pairs: Mapping[str, Pair], active: Activity, stacks: Sequence[Value]
+) -> tuple[Function, bool]:
+    """The function with calls that keep what their adjoints need; and whether it has any."""
+    found = False
+
+    def visit(block: Block) -> Block:
+        return changed(block, operations=tuple([visited(o).rebuilt(visit) for o in block.operations]))
+
+    def visited(operation: Operation) -> Operation:
+        nonlocal found
+        if not isinstance(operation, Call) or operation.function not in pairs or not _matters(operation, active):
+            return operation
+        found = True
+        count = len(operation.args)
+        return replace(
+            operation,
+            function=pairs[operation.function].forward,
+            args=(*operation.args, *stacks),
+            writes=(*operation.writes, *range(count, count + len(stacks))),
+        )
+
+    return changed(function, body=visit(function.body)), found
+
+
+def _matters(call: Call, active: Activity) -> bool:
+    """Whether a derivative may go through the call, or it writes what the reverse sweep has to find as it was."""
+    results = [v for v in call.outs if is_float(v.type)]
+    return bool(call.writes) or any(active.memory(v) if isinstance(v.type, Array) else v in active for v in results)
+
+
+def making_stacks(function: Function, stacks: Iterable[Value], pairs: Iterable[Pair]) -> Function:
+    """The function that makes the stacks, before the first call."""
+    names = {pair.forward for pair in pairs}
+    spans = [o.span for o in walk(function.body) if isinstance(o, Call) and o.function in names]
+    made = [NewStack(stack, spans[0], span=spans[0]) for stack in stacks]
+    return replace(function, body=Block((*made, *function.body.operations), function.body.yields))
+
+
+# -- what blocks keep ------------------------------------------------------------------------------------------------
+
+Frames = dict[Block, list[tuple[Value, Value]]]
+
+
+def frames_of(plan: Plan, structure: Structure, stacks: dict[Stack, Value]) -> Frames:
+    """The values that each block keeps, in the order of their definitions, with their stacks; makes those that lack."""
+    found: Frames = {}
+    for value in sorted(plan.kept, key=lambda v: structure.start[structure.definition[v]]):
+        assert not isinstance(value.type, Stack)
+        kind = Stack(value.type)
+        stack = stacks[kind] if kind in stacks else stacks.setdefault(kind, stack_for(kind))
+        found.setdefault(structure.home[value], []).append((value, stack))
+    return found
+
+
+def with_frames(block: Block, frames: Frames) -> Block:
+    """The block, and those inside, with what they keep put on the stacks at their ends."""
+    operations = [o.rebuilt(lambda inner: with_frames(inner, frames)) for o in block.operations]
+    pushes = [Push(stack, value) for value, stack in frames.get(block, ())]
+    return Block((*operations, *pushes), block.yields)
