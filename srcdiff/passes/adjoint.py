@@ -977,7 +977,7 @@ class Adjoint:
         floats = [a for a in own if is_float(a.type) and not isinstance(a.type, Array)]
         outs = [Value(FLOAT) for _ in floats]
         args = (*given, *seeds, *shadows, *operation.args[len(own) :])
-        restored = [place for place, k in enumerate(pair.takes) if k in operation.writes]
+        restored = [place for place, k in enumerate(pair.takes) if k in pair.restores]
         written = (*restored, *range(len(given) + len(seeds), len(args)))
         self.builder.add(Call(tuple(outs), pair.reverse, args, written, span=operation.span))
         if counts:

@@ -28,7 +28,9 @@ class Pair:
     forward: str
     reverse: str
     takes: tuple[int, ...]
-    """Which of the arguments the second one takes: those that it reads."""
+    """Which of the arguments the second one takes: those that it reads, or restores."""
+    restores: frozenset[int]
+    """Which of the arrays among the arguments it leaves as they were before the first one wrote into them."""
     stacks: tuple[Stack, ...]
     """What both take after all others; the second takes the adjoints of results and of arrays before them."""
 

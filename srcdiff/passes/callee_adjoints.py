@@ -7,9 +7,25 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from srcdiff.diagnostics import DifferentiationError, Problem
-from srcdiff.ir.aliasing import points_to, written_sites
+from srcdiff.ir.aliasing import Sites, points_to, written_sites
 from srcdiff.ir.clone import fresh
-from srcdiff.ir.nodes import Block, Call, Function, Operation, Print, Value, free_values, functions_with, walk
+from srcdiff.ir.nodes import (
+    Alloc,
+    Block,
+    Call,
+    Dim,
+    Function,
+    Operation,
+    Print,
+    Reshape,
+    Store,
+    Transpose,
+    Value,
+    View,
+    free_values,
+    functions_with,
+    walk,
+)
 from srcdiff.ir.types import FLOAT, Array, Stack, is_float
 from srcdiff.ir.words import own_name
 from srcdiff.passes.call_pairs import Pair, has_shadow, stack_for
@@ -68,9 +84,9 @@ class Reversed:
         return {kind: stack_for(kind) for kind in kinds}
 
 
-def reversals_of_callees(callees: Sequence[Function], *, inside: bool = False) -> Reversed:
+def reversals_of_callees(main: Function, callees: Sequence[Function], *, inside: bool = False) -> Reversed:
     """As pairs, if that is possible; a derivative that is differentiated once more runs them again."""
-    pairs = _pairs(callees) if callees and not inside else None
+    pairs = _pairs(main, callees) if callees and not inside else None
     if pairs is not None:
         return Reversed({}, tuple(_halves(fresh(callee), pairs) for callee in callees), tuple(callees), pairs)
     silent = _silent_names(callees)
@@ -119,11 +135,11 @@ def _seed(result: Value) -> Value:
 # -- pairs -----------------------------------------------------------------------------------------------------------
 
 
-def _pairs(callees: Sequence[Function]) -> dict[str, Pair] | None:
+def _pairs(main: Function, callees: Sequence[Function]) -> dict[str, Pair] | None:
     """What the functions that run backwards take, found by writing them until it is enough; None if there are none."""
     names = {c.name for c in callees}
     free = {c.name: [_free(f"{c.name}_{part}", names) for part in ("forward", "reverse")] for c in callees}
-    pairs = {name: Pair(forward, reverse, (), ()) for name, (forward, reverse) in free.items()}
+    pairs = {name: Pair(forward, reverse, (), frozenset(), ()) for name, (forward, reverse) in free.items()}
     while True:
         found = [_halves(fresh(callee), pairs, is_final=False) for callee in callees]
         for reversal in found:
@@ -131,10 +147,21 @@ def _pairs(callees: Sequence[Function]) -> dict[str, Pair] | None:
         if not all(map(_is_separable, found)):
             return None
         stacks = tuple(dict.fromkeys(kind for reversal in found for kind in reversal.stacks))
-        more = {c.name: replace(pairs[c.name], takes=_takes(r), stacks=stacks) for c, r in zip(callees, found, strict=True)}
+        restored = _restored_by_calls(main, found, pairs)
+        more = {
+            callee.name: _enlarged(pairs[callee.name], _takes(reversal), restored.get(callee.name, set()), stacks)
+            for callee, reversal in zip(callees, found, strict=True)
+        }
         if more == pairs:
             return pairs
         pairs = more
+
+
+def _enlarged(pair: Pair, takes: set[int], restores: set[int], stacks: tuple[Stack, ...]) -> Pair:
+    """A pair that also takes and restores these: it only ever grows, so that an end is reached."""
+    restores |= pair.restores
+    taken = tuple(sorted({*takes, *restores, *pair.takes}))
+    return replace(pair, takes=taken, restores=frozenset(restores), stacks=tuple(dict.fromkeys((*pair.stacks, *stacks))))
 
 
 def _free(name: str, taken: set[str]) -> str:
@@ -143,13 +170,51 @@ def _free(name: str, taken: set[str]) -> str:
     return name
 
 
-def _takes(reversal: Reversal) -> tuple[int, ...]:
+def _takes(reversal: Reversal) -> set[int]:
     """Which parameters of the function the reverse sweep reads."""
     assert reversal.backwards is not None
     operations = walk(reversal.backwards.body)
     used = {v for o in operations for v in (*o.uses(), *(y for b in o.blocks() for y in b.yields))}
     used |= set(reversal.backwards.body.yields)
-    return tuple(k for k, p in enumerate(reversal.function.params) if p in used and not isinstance(p.type, Stack))
+    return {k for k, p in enumerate(reversal.function.params) if p in used and not isinstance(p.type, Stack)}
+
+
+def _restored_by_calls(
+    main: Function, reversals: Sequence[Reversal], pairs: dict[str, Pair]
+) -> dict[str, set[int]]:
+    """The arrays that functions write into, and whose contents before that some reverse sweep reads."""
+    names = {pair.forward: name for name, pair in pairs.items()} | {name: name for name in pairs}
+    found: dict[str, set[int]] = {}
+    seen = [(main, _read_memory(main, points_to(main), pairs))]
+    for reversal in reversals:
+        assert reversal.backwards is not None
+        sites = points_to(reversal.function)
+        read = _read_memory(reversal.backwards, points_to(reversal.backwards), {})
+        kept = [v for frame in reversal.frames.values() for v, _ in frame if v in sites]
+        memory = read.union(reversal.restored_parameters, *(sites[v] for v in kept))
+        seen.append((reversal.function, memory))
+    for function, memory in seen:
+        sites = points_to(function)
+        for call in (o for o in walk(function.body) if isinstance(o, Call)):
+            for k in call.writes:
+                if isinstance(call.args[k].type, Array) and sites[call.args[k]] & memory:
+                    found.setdefault(names[call.function], set()).add(k)
+    return found
+
+
+def _read_memory(function: Function, sites: dict[Value, Sites], pairs: dict[str, Pair]) -> frozenset[Value]:
+    """The memory that a function reads; of what it passes to functions, what their reverse sweeps read."""
+    found: set[Value] = set()
+    for operation in walk(function.body):
+        match operation:
+            case Store() | Dim() | View() | Transpose() | Reshape() | Alloc():
+                continue
+            case Call() if operation.function in pairs:
+                used = [operation.args[k] for k in pairs[operation.function].takes]
+            case _:
+                used = list(operation.uses())
+        found |= {s for v in used for s in sites.get(v, frozenset())}
+    return frozenset(found | {s for v in function.body.yields for s in sites.get(v, frozenset())})
 
 
 def _is_separable(reversal: Reversal) -> bool:
@@ -172,14 +237,14 @@ def _halves(callee: Function, pairs: dict[str, Pair], *, is_final: bool = True) 
     stacks = {kind: stack_for(kind) for kind in pair.stacks}
     taken = [callee.params[k] for k in pair.takes]
     params = (*taken, *(seed for _, seed in seeds), *shadows.values(), *stacks.values())
-    written = tuple(p for p in taken if p in callee.written)
+    restored = tuple(callee.params[k] for k in sorted(pair.restores))
 
     def finish(reverse: Function) -> Function:
-        reverse = remove_dead(replace(reverse, written=(*written, *shadows.values())))
+        reverse = remove_dead(replace(reverse, written=(*restored, *shadows.values())))
         return fresh(replace(reverse, name=pair.reverse, params=params)) if is_final else reverse
 
     kinds: dict[str, Any] = {"pairs": pairs, "stacks": stacks, "given": shadows, "finish": finish, "is_apart": True}
-    return Reversal(callee, floats, seeds, pair.forward, **kinds)
+    return Reversal(callee, floats, seeds, pair.forward, restored_parameters=frozenset(restored), **kinds)
 
 
 # -- functions that run again ----------------------------------------------------------------------------------------

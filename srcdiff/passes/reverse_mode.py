@@ -105,6 +105,8 @@ class Reversal:
     """What is shared with the functions of pairs."""
     is_apart: bool = False
     """Whether the reverse sweep becomes a function of its own: it is a recursive function that becomes a pair."""
+    restored_parameters: frozenset[Value] = frozenset()
+    """The arrays among its parameters that this function leaves as they were."""
     backwards: Function | None = None
     """That function."""
     active: Activity = field(init=False)
@@ -377,10 +379,12 @@ def _seen_by_calls(reversal: Reversal) -> frozenset[Value]:
     written = written_sites(reversal.function.body, sites)
     found: frozenset[Value] = frozenset()
     if reversal.is_apart:
-        found = _connected(frozenset(written.intersection(reversal.function.params)), sites)
+        found = _connected(frozenset(written & reversal.restored_parameters), sites)
+    takes = {pair.forward: pair.takes for pair in reversal.pairs.values()}
     for operation in walk(reversal.function.body):
         if isinstance(operation, Call):
-            memories = [sites.get(a, frozenset()) for a in operation.args]
+            seeing = takes.get(operation.function, range(len(operation.args)))
+            memories = [sites.get(operation.args[k], frozenset()) for k in seeing]
             seen = frozenset[Value]().union(*(_connected(m, sites) for m in memories if m & written))
             if seen & reversal.returned:
                 message = "an array that a recursive function reads is written, and returned beside the result"

@@ -64,8 +64,8 @@ def with_names(values: Sequence[Value], names: Sequence[str]) -> tuple[Value, ..
 
 def started(program: Program, options: Options) -> tuple[Reversal, list[Reversal]]:
     """The reversal of the main function, by the parameters of `wrt` from its first result, and of those it calls."""
-    found = reversals_of_callees(program.callees)
     main, _ = protect_arguments(program.main)
+    found = reversals_of_callees(main, program.callees)
     results = main.body.yields
     wrt, seeds = with_names(main.params, options["wrt"]), ((results[0], None),)
     reversal = Reversal(main, wrt, seeds, f"{main.name}_value_and_grad", results, callees=found.known)
