@@ -23,7 +23,7 @@ class Structure:
     slot: dict[Value, tuple[Loop, int]] = field(default_factory=dict)
     """A loop's parameter, with its loop and its place."""
     is_apart: bool = False
-    """Whether the reverse sweep is a function of its own, which knows of the values at top level the parameters only."""
+    """Whether the reverse sweep is a function of its own: of the values at top level, it has the parameters only."""
 
     def is_at_hand(self, value: Value) -> bool:
         """Whether the reverse sweep sees the value without having it again: it stands at top level."""

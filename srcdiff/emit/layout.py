@@ -166,8 +166,10 @@ class _Inline:
         return found
 
     def may_stand_inside(self, operation: Operation, users: dict[Value, list[int]]) -> bool:
-        if isinstance(operation, Pop) and (isinstance(operation.out.type, Array) or operation.stack in self.function.params):
+        if isinstance(operation, Pop) and isinstance(operation.out.type, Array):
             return False
+        if isinstance(operation, Pop) and operation.stack in self.function.params:
+            return False  # functions that are called in between take off theirs
         if not isinstance(operation, Apply | Load | Pop):
             return False
         if self.is_added_to(operation, users):

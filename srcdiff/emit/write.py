@@ -585,7 +585,7 @@ class _Writer:
         if isinstance(element, Array) or owner in self.shared:
             match operation:
                 case NewStack():
-                    self.line(f"{name} = [{_bottom(element)}]")
+                    self.line(f"{name} = [{_bottom(element, is_shared=owner in self.shared)}]")
                 case Push():
                     self.line(f"{name}.append({self.expression(operation.value)})")
                 case Pop():
@@ -704,11 +704,14 @@ class _Writer:
         self.move(list(zip(operation.outs, operation.body.yields, strict=True)))
 
 
-def _bottom(element: Scalar | Array) -> str:
-    """What lies at the bottom of a list, so that compilers know its type; nobody takes it."""
+def _bottom(element: Scalar | Array, *, is_shared: bool) -> str:
+    """What lies at the bottom of a list, so that compilers know its type; nobody takes it.
+
+    Functions that share a list of arrays may put there arrays of any layout, which a reversed array stands for.
+    """
     if isinstance(element, Array):
         shape = "0" if element.rank == 1 else f"({', '.join('0' * element.rank)})"
-        return f"np.empty({shape}, np.{_kind(element.dtype)})"
+        return f"np.empty({shape}, np.{_kind(element.dtype)}){'[::-1]' if is_shared else ''}"
     return {"float64": "0.0", "int64": "0", "bool": "False"}.get(element.dtype, f"np.{element.dtype}(0.0)")
 
 

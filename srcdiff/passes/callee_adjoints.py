@@ -161,7 +161,8 @@ def _enlarged(pair: Pair, takes: set[int], restores: set[int], stacks: tuple[Sta
     """A pair that also takes and restores these: it only ever grows, so that an end is reached."""
     restores |= pair.restores
     taken = tuple(sorted({*takes, *restores, *pair.takes}))
-    return replace(pair, takes=taken, restores=frozenset(restores), stacks=tuple(dict.fromkeys((*pair.stacks, *stacks))))
+    stacks = tuple(dict.fromkeys((*pair.stacks, *stacks)))
+    return replace(pair, takes=taken, restores=frozenset(restores), stacks=stacks)
 
 
 def _free(name: str, taken: set[str]) -> str:
@@ -179,9 +180,7 @@ def _takes(reversal: Reversal) -> set[int]:
     return {k for k, p in enumerate(reversal.function.params) if p in used and not isinstance(p.type, Stack)}
 
 
-def _restored_by_calls(
-    main: Function, reversals: Sequence[Reversal], pairs: dict[str, Pair]
-) -> dict[str, set[int]]:
+def _restored_by_calls(main: Function, reversals: Sequence[Reversal], pairs: dict[str, Pair]) -> dict[str, set[int]]:
     """The arrays that functions write into, and whose contents before that some reverse sweep reads."""
     names = {pair.forward: name for name, pair in pairs.items()} | {name: name for name in pairs}
     found: dict[str, set[int]] = {}

@@ -307,7 +307,7 @@ def _write_pair(reversal: Reversal) -> None:
 
 
 def _giving_copies(reversal: Reversal) -> Function:
-    """The forward sweep, with copies for results that the reverse sweep reads or restores: the caller may write there."""
+    """The forward sweep, with copies of results that the reverse sweep reads or restores: callers may change them."""
     function, sites = reversal.function, reversal.sites
     kept = [v for frame in reversal.frames.values() for v, _ in frame if isinstance(v.type, Array)]
     taken = frozenset(s for v in (*kept, *(o.array for o in reversal.chosen.restores)) for s in sites.get(v, ()))

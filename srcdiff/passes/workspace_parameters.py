@@ -18,7 +18,7 @@ import numpy as np
 
 from srcdiff.diagnostics import Span
 from srcdiff.ir.aliasing import points_to
-from srcdiff.ir.nodes import STACK_START, Alloc, Block, Copy, Function, NewStack, Operation, Value, walk
+from srcdiff.ir.nodes import STACK_START, Alloc, Block, Call, Copy, Function, NewStack, Operation, Value, walk
 from srcdiff.ir.types import Array, Scalar, Stack
 
 
@@ -45,10 +45,11 @@ def with_workspace(function: Function, gradients: int) -> tuple[Function, tuple[
     results, bars = yields[: len(yields) - gradients], yields[len(yields) - gradients :]
     sites = points_to(function)
     returned = frozenset(s for v in results for s in sites.get(v, frozenset()))
+    passed = {v for o in walk(function.body) if isinstance(o, Call) for v in o.args if isinstance(v.type, Stack)}
     operations: list[Operation] = []
     taken: dict[Value, tuple[Value, Operation]] = {}
     for operation in function.body.operations:
-        buffer = _buffer_for(operation, returned)
+        buffer = _buffer_for(operation, returned | passed)
         if buffer is not None:
             assert isinstance(operation, Alloc | Copy | NewStack)
             taken[operation.out] = buffer, operation
@@ -77,7 +78,7 @@ def _buffer_for(operation: Operation, returned: frozenset[Value]) -> Value | Non
     match operation:
         case Alloc() | Copy() if operation.out.array.rank and operation.out not in returned:
             return Value(operation.out.type, f"{operation.out.name.strip('%') or 'array'}_buffer")
-        case NewStack(out=Value(type=Stack(element=Scalar() as element), name=name)):
+        case NewStack(out=Value(type=Stack(element=Scalar() as element), name=name) as out) if out not in returned:
             return Value(Array(element.dtype, 1), f"{name}_buffer")
     return None
 

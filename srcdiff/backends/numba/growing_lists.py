@@ -21,7 +21,7 @@ _FIRST = 64
 
 
 def push(context: Any, builder: Any, kind: types.List, values: Any, value: Any) -> Any:
-    instance = ListInstance(context, builder, kind, values)  # type: ignore[no-untyped-call]
+    instance = ListInstance(context, builder, kind, values)
     size = instance.size
     with builder.if_then(builder.icmp_signed("==", size, instance._payload.allocated), likely=False):
         _grow(context, builder, instance, size)
@@ -31,7 +31,7 @@ def push(context: Any, builder: Any, kind: types.List, values: Any, value: Any) 
 
 
 def pop(context: Any, builder: Any, kind: types.List, values: Any) -> Any:
-    instance = ListInstance(context, builder, kind, values)  # type: ignore[no-untyped-call]
+    instance = ListInstance(context, builder, kind, values)
     last = builder.sub(instance.size, instance.size.type(1))
     value = instance.getitem(last)
     instance.size = last
@@ -45,5 +45,5 @@ def _grow(context: Any, builder: Any, instance: Any, size: ir.Value) -> None:
     head, item = size.type(payload - instance._itemsize), size.type(instance._itemsize)
     length = builder.add(builder.mul(allocated, item), head)
     pointer = context.nrt.meminfo_varsize_realloc_unchecked(builder, instance._list.meminfo, size=length)
-    cgutils.guard_memory_error(context, builder, pointer, "cannot resize list")  # type: ignore[no-untyped-call]
+    cgutils.guard_memory_error(context, builder, pointer, "cannot resize list")
     instance._payload.allocated = allocated
