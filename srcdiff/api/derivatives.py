@@ -42,7 +42,7 @@ from srcdiff.diagnostics.options import (
 )
 from srcdiff.frontend.abstract_values import Static, Tuple
 from srcdiff.frontend.boundary import parts_of_arguments, result_converter
-from srcdiff.frontend.capture import Captured, capture, findable, plain_function, standing_for
+from srcdiff.frontend.capture import Captured, capture, findable, made_once, plain_function, standing_for
 from srcdiff.frontend.declared_rules import CustomRule
 from srcdiff.frontend.guards import Attribute, ChangedError, Constant, Guard, Watch
 from srcdiff.inspect.report import MemoryReport, memory_report
@@ -120,6 +120,8 @@ class Derivative:
         """The keys of arguments with sizes of one that stretch: nothing is compiled for them that would raise."""
         self.direct: Specialisation | None = None
         """That of the latest call, if the next one with such arguments can go straight to compiled code."""
+        self.direct_tangent: Specialisation | None = None
+        """The same for calls of forward mode."""
         self.latest: Specialisation | None = None
         self.entry: Any = None
         functools.update_wrapper(self, plain, updated=())
@@ -151,7 +153,7 @@ class Derivative:
             inner.follow()
         function = (plain_function(self.of) if inner is None else inner.function) or self.function
         if function is not self.function or function.__code__ is not self.code:
-            self.function, self.direct, self.latest = function, None, None
+            self.function, self.direct, self.direct_tangent, self.latest = function, None, None, None
             self._look_at_parameters()
 
     @property
@@ -207,6 +209,27 @@ class Derivative:
             if known is not None:
                 return self._exactly(known, args)
         return self._call(args, kwargs)
+
+    def tangent(self, args: Sequence[Any], dots: Sequence[Any]) -> Any:
+        """What forward mode gives for arguments and tangents of types that are known; else raises UnfitError."""
+        known = self.direct_tangent
+        if known is None or len(args) != known.count or len(dots) != len(known.tangents):
+            raise UnfitError
+        try:
+            return known.direct_tangent(*args, *dots)
+        except (ChangedError, OverflowError):  # or an integer that is too large: see `_call`
+            raise UnfitError from None
+        except (ValueError, IndexError):
+            if not known.assumes_sizes:
+                raise
+            raise UnfitError from None
+
+    def run_tangent(self, args: tuple[Any, ...], dots: tuple[Any, ...]) -> Any:
+        """What forward mode gives for all arguments of the function, and tangents as compiled code takes them."""
+        result = self.run(args, dots)
+        known = self.specialised(args)
+        self.direct_tangent = known if not self.by_name and known.learn_tangent(args, dots) else None
+        return result
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call with arguments of any kind."""
@@ -445,9 +468,7 @@ class Derivative:
             request.exact = True  # what it has written when it meets sizes that differ cannot be taken back
             compiled = compile_request(request, self.backend, self.options)
         self._warn(compiled)
-        specialisation = Specialisation(compiled, request.arguments, self, args)
-        specialisation.is_simple = specialisation.is_simple and not kind.get("exact")  # types do not tell sizes
-        return specialisation
+        return Specialisation(compiled, request.arguments, self, args, exact=bool(kind.get("exact")))
 
     def _warn(self, compiled: Compiled) -> None:
         level, frame = 1, sys._getframe()
@@ -582,7 +603,13 @@ class Specialisation:
     """A derivative for certain argument types: the compiled function, and what has to be done around it."""
 
     def __init__(
-        self, compiled: Compiled, descriptions: dict[str, Description], owner: Derivative, args: tuple[Any, ...]
+        self,
+        compiled: Compiled,
+        descriptions: dict[str, Description],
+        owner: Derivative,
+        args: tuple[Any, ...],
+        *,
+        exact: bool = False,
     ) -> None:
         self.compiled = compiled
         self.function = compiled.function
@@ -635,8 +662,8 @@ class Specialisation:
         self.has_lists = any(len(lists_in(a)) for a in args)
         self.owner = owner
         self.is_simple = (
-            not self.returns_lists
-            and not compiled.further
+            not exact  # types do not tell sizes
+            and not self.returns_lists
             and hasattr(compiled.function, "overloads")
             and len(self.positions) == len(names)
             and all(type(a) is _ARRAY or type(a) in _PLAIN for a in args)
@@ -646,6 +673,8 @@ class Specialisation:
         self.kinds = [(k, type(a)) for k, a in enumerate(args) if type(a) is _ARRAY or self.converters[k] or told_apart]
         """What Numba does not tell from other types: other arrays and numbers, and what is converted before."""
         self.straight = Direct(len(self.positions) + len(self.outside))
+        self.tangents: list[type] = []
+        """The kinds of tangents that forward mode has been called with."""
 
     @functools.cached_property
     def direct(self) -> Callable[..., Any]:
@@ -672,6 +701,50 @@ class Specialisation:
         call = self.call_if_apart if self.apart else self.straight
         return self.watch.function(parameters, first, f"{name(call)}({values})")
 
+    @functools.cached_property
+    def direct_tangent(self) -> Callable[..., Any]:
+        """The same as `direct` for forward mode: a call with arguments, and with tangents of the same shapes.
+
+        def guards(a0, a1, a0_dot):
+            if type(a0) is not ndarray or type(a0_dot) is not ndarray or a0_dot.shape != a0.shape: raise UnfitError
+            ...
+            return parts(straight_tangent(a0, a1, a0_dot))
+        """
+        name = self.watch.names
+        parameters = [name.new() for _ in range(self.count)]
+        kinds = [f"{name(type)}({parameters[k]}) is not {name(kind)}" for k, kind in self.kinds]
+        dots = []
+        for kind, of in zip(self.tangents, self.owner.wrt * self.owner.directions, strict=True):
+            dots.append(name.new())
+            kinds.append(f"{name(type)}({dots[-1]}) is not {name(kind)}")
+            if kind is _ARRAY:
+                kinds.append(f"{dots[-1]}.shape != {parameters[self.owner.names.index(of)]}.shape")
+        passed = [
+            parameters[k] if self.converters[k] is None else f"{name(self.converters[k])}({parameters[k]})"
+            for k in self.positions
+        ]
+        count = self.owner.with_value + self.owner.directions
+        parts = operator.itemgetter(
+            *range(0, 2 * count, 2)
+        )  # each beside the arrays that are written into, of none here
+        call = f"{name(parts)}({name(self.straight_tangent)}({', '.join([*passed, *self.watch.found, *dots])}))"
+        return self.watch.function([*parameters, *dots], [f"if {' or '.join(kinds)}: raise {name(UnfitError)}"], call)
+
+    def learn_tangent(self, args: tuple[Any, ...], dots: tuple[Any, ...]) -> bool:
+        """Whether the next call of forward mode with arguments and tangents of these types can go straight there."""
+        simple = self.is_simple and not self.stretches and not self.apart and not self.compiled.written
+        if not simple or self.listed is not as_it_is or not all(type(d) in (_ARRAY, float) for d in dots):
+            return False
+        self.tangents = [type(d) for d in dots]
+        try:
+            return self.straight_tangent.learn(self.function, [*self.converted(args), *self.from_outside(), *dots])
+        except ChangedError:
+            return False
+
+    @functools.cached_property
+    def straight_tangent(self) -> Direct:
+        return Direct(len(self.positions) + len(self.outside) + len(self.tangents))
+
     def is_current(self) -> bool:
         """Whether what the function reads from outside is what it was compiled for."""
         try:
@@ -682,7 +755,7 @@ class Specialisation:
 
     def learn(self, args: tuple[Any, ...]) -> bool:
         """Whether the next call with arguments of these types can go straight to compiled code."""
-        if self.stretches or not self.is_simple:
+        if self.stretches or not self.is_simple or self.compiled.further:
             return False
         try:
             return self.straight.learn(self.function, [*self.converted(args), *self.from_outside()])
@@ -912,6 +985,31 @@ def _maker(with_value: bool) -> Callable[..., Derivation]:
     return make
 
 
+@made_once
+def _reverse(f: Any, wrt: Any, with_value: bool, has_aux: bool, backend: str, options: tuple[Any, ...]) -> Derivative:
+    how = dict(options)
+    return Derivative(f, "reverse", wrt, with_value=with_value, has_aux=has_aux, backend=backend, **how)
+
+
+def _reverse_mode(
+    f: Any, wrt: Wrt, with_value: bool, has_aux: bool, backend: str, options: dict[str, Any]
+) -> Derivative:
+    """One derivative for all who ask for the same, so that `grad(f)(x)` can be written where it is needed."""
+    if options:
+        options = compile_options(backend, options)
+    is_key = type(wrt) in _NAMES or (type(wrt) is tuple and all(type(one) in _NAMES for one in wrt))
+    if is_key and type(has_aux) is bool and type(backend) is str:  # type: ignore[redundant-expr]
+        try:
+            derivative: Derivative = _reverse(f, wrt, with_value, has_aux, backend, tuple(sorted(options.items())))
+            return derivative
+        except TypeError:  # what has no hash; or what is said below
+            pass
+    return Derivative(f, "reverse", wrt, with_value=with_value, has_aux=has_aux, backend=backend, **options)
+
+
+_NAMES = (int, str)
+
+
 # -- the public functions --------------------------------------------------------------------------------------------
 
 
@@ -923,16 +1021,14 @@ def grad(
     `wrt` is a position, a name, or a tuple of those; a tuple gives a tuple of gradients. With `has_aux` the function
     returns a pair, and the gradient is followed by its second part.
     """
-    checked = compile_options(backend, options)
-    return Derivative(f, "reverse", wrt, with_value=False, has_aux=has_aux, backend=backend, **checked)
+    return _reverse_mode(f, wrt, False, has_aux, backend, options)
 
 
 def value_and_grad(
     f: Callable[..., Any], wrt: Wrt = 0, *, has_aux: bool = False, backend: str = "numba", **options: Any
 ) -> Derivative:
     """The value of `f` together with its gradient: see `grad`."""
-    checked = compile_options(backend, options)
-    return Derivative(f, "reverse", wrt, with_value=True, has_aux=has_aux, backend=backend, **checked)
+    return _reverse_mode(f, wrt, True, has_aux, backend, options)
 
 
 grad.__srcdiff_maker__ = _maker(with_value=False)  # type: ignore[attr-defined]

@@ -16,6 +16,7 @@ from numba.core.errors import NumbaError
 
 from srcdiff.api.derivatives import Derivative, chosen_names, described, grad, has_floats, is_of_floats, with_written
 from srcdiff.api.finite_differences import Report, compare, require_values
+from srcdiff.backends.numba.direct import UnfitError
 from srcdiff.diagnostics import ListsInJacobianError
 from srcdiff.diagnostics.options import (
     DERIVATIVE,
@@ -28,7 +29,7 @@ from srcdiff.diagnostics.options import (
     require_inside,
 )
 from srcdiff.frontend.abstract_values import Abstract, List, Static, Stored, Tuple
-from srcdiff.frontend.capture import findable
+from srcdiff.frontend.capture import findable, made_once
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array, Stack, is_float
 from srcdiff.library import composed
@@ -49,10 +50,11 @@ def derivative_of(f: Function, mode: str, wrt: Any, backend: str, options: dict[
     """One derivative for all calls that ask for the same; what can be no key is no option either."""
     if options or type(backend) is not str:
         options = compile_options(backend, options)
-    return _made_once(f, mode, wrt, backend, tuple(sorted(options.items())))
+    derivative: Derivative = _made_once(f, mode, wrt, backend, tuple(sorted(options.items())))
+    return derivative
 
 
-@functools.lru_cache(maxsize=512)
+@made_once
 def _made_once(f: Function, mode: str, wrt: Any, backend: str, options: tuple[tuple[str, Any], ...]) -> Derivative:
     return Derivative(f, mode, wrt, with_value=mode == "forward", backend=backend, **dict(options))
 
@@ -138,13 +140,30 @@ def jvp(
     """
     if len(primals) != len(tangents):
         raise ValueError(f"{len(primals)} primals and {len(tangents)} tangents are given")
+    if not options:
+        try:
+            known = _forward(f, backend, tuple([t is not None for t in tangents]))
+            pair: tuple[Any, Any] = known.tangent(primals, [t for t in tangents if t is not None])
+            return pair
+        except (UnfitError, TypeError):  # or something has no hash
+            pass
     primal = _made_once(f, "primal", 0, "python", ())  # of which only the signature is needed
     args, dots = primal.bound(tuple(primals), {}), _by_parameter(primal, tangents)
     chosen = tuple(n for n, dot in dots.items() if any(d is not None for d in (dot if n in primal.stars else (dot,))))
     chosen = chosen or tuple(n for n in dots if has_floats(args[primal.names.index(n)]))  # None is zero there
     derivative = derivative_of(f, "forward", chosen, backend, options)
-    value, tangent = derivative.run(args, _fitted_tangents(derivative, args, [dots[n] for n in chosen]))
+    value, tangent = derivative.run_tangent(args, _fitted_tangents(derivative, args, [dots[n] for n in chosen]))
     return value, tangent
+
+
+@made_once
+def _forward(f: Function, backend: str, given: tuple[bool, ...]) -> Derivative:
+    """The tangent program with tangents of some arguments; raises UnfitError if it takes more to choose it."""
+    primal = _made_once(f, "primal", 0, "python", ())
+    if primal.by_name or len(given) != len(primal.names) or not any(given):
+        raise UnfitError
+    chosen = tuple(n for n, is_given in zip(primal.names, given, strict=True) if is_given)
+    return derivative_of(f, "forward", chosen, backend, {})
 
 
 def _by_parameter(primal: Derivative, given: Sequence[Any]) -> dict[str, Any]:
@@ -197,9 +216,10 @@ def _pulled_back(primal: Derivative, args: tuple[Any, ...], wrt: tuple[str, ...]
     """The value for all arguments, and the pullback to those that are named."""
     specialisation = primal.specialised(args)
     specialisation.prepared(args)  # copies share no memory, and would not be refused for that
-    kept, run_on = copy.deepcopy(args), copy.deepcopy(args)
+    kept = tuple(map(_copied, args))
+    run_on = tuple(map(_copied, args)) if specialisation.compiled.writes else kept
     with _put_back(specialisation.compiled) as arrays:
-        value = primal.run(run_on)
+        value = primal.run(run_on) if primal.by_name else primal(*run_on)
         value = copy.deepcopy(value) if arrays else value
     parts = specialisation.compiled.written
     written = [part.of(run_on) for part in parts]
@@ -218,6 +238,12 @@ def _pulled_back(primal: Derivative, args: tuple[Any, ...], wrt: tuple[str, ...]
         return derivative.run(kept, tuple(s for s in fit if s is not None))
 
     return with_written(value, parts, written), pullback
+
+
+def _copied(argument: Any) -> Any:
+    if type(argument) is np.ndarray:
+        return argument.copy(order="K")
+    return argument if type(argument) in (float, int) else copy.deepcopy(argument)
 
 
 def returns_nothing(derivative: Derivative, args: tuple[Any, ...]) -> bool:
@@ -308,12 +334,15 @@ class HessianProduct(Composed):
         return self(x, *rest, vector)
 
     def __call__(self, *args: Any) -> Any:
-        return self.at(self.derivative.bound(args[:-1], {}), args[-1])
+        try:
+            return self.derivative.tangent(args[:-1], args[-1:] if self.gradient.single else args[-1])
+        except UnfitError:
+            return self.at(self.derivative.bound(args[:-1], {}), args[-1])
 
     def at(self, given: tuple[Any, ...], vector: Any) -> Any:
         """The same for all arguments of the function."""
         dots = _fitted_tangents(self.derivative, given, (vector,) if self.gradient.single else vector)
-        return self.derivative.run(given, dots)
+        return self.derivative.run_tangent(given, dots)
 
     @property
     def source(self) -> str:

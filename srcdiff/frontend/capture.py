@@ -10,7 +10,7 @@ import linecache
 import operator
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -133,7 +133,22 @@ def capture(function: Any) -> Captured:
     return captured if by_numba is None else replace(captured, told=by_numba)
 
 
-@functools.lru_cache(maxsize=512)
+def made_once(make: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that makes the same of the same arguments, the first of which is a function.
+
+    What it has made it keeps for a while, and with it the function: a closure may hold much, so that few are kept.
+    """
+    of_few, of_many = functools.lru_cache(maxsize=16)(make), functools.lru_cache(maxsize=512)(make)
+
+    @functools.wraps(make)
+    def made(f: Any, *rest: Any) -> Any:
+        plain = getattr(f, "function", f)
+        return (of_many if getattr(plain, "__closure__", ()) is None else of_few)(f, *rest)
+
+    return made
+
+
+@made_once
 def _captured(plain: types.FunctionType, code: types.CodeType) -> Captured:
     file = code.co_filename
     for is_kind, what in ((inspect.isgeneratorfunction, "a generator"), (inspect.iscoroutinefunction, "asynchronous")):
