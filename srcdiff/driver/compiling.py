@@ -17,7 +17,7 @@ from srcdiff.backends.backend import Backend, Generated, Trait
 from srcdiff.backends.cuda.thread_memory import private_memory
 from srcdiff.backends.numba import numba_cpu
 from srcdiff.backends.registry import BACKENDS
-from srcdiff.diagnostics import DifferentiationError, Problem, Span
+from srcdiff.diagnostics import DifferentiationError, Problem, Span, progress
 from srcdiff.diagnostics.timings import timed
 from srcdiff.driver import source_cache
 from srcdiff.emit.module import Module
@@ -87,7 +87,7 @@ def compile_request(
     request: Request, backend: str, options: dict[str, Any], given: Sequence[Any] | None = None
 ) -> Compiled:
     """What the request asks for; nothing is compiled that is known to raise for the given arguments."""
-    with collected() as guards, collections_paused():
+    with progress.shown(f"`{request.captured.name}`"), collected() as guards, collections_paused():
         state = start(request, backend)
         if given is not None and state.reading.assumes_sizes and check_fails(state.main, _shapes(state, given)):
             raise StretchedError
@@ -161,6 +161,7 @@ def numbers_of(request: Request, args: Sequence[Any]) -> tuple[int | None, int |
 
 def start(request: Request, backend: str) -> Compilation:
     """Read the function."""
+    progress.step("reading")
     with timed("reading"):
         how = {"exact": request.exact, "derivative": request.of, "error_model": request.error_model}
         reading = read(request.captured, request.arguments, **how)

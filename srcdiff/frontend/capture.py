@@ -129,7 +129,8 @@ def capture(function: Any) -> Captured:
     plain = plain_function(function)
     if plain is None:
         raise Refusal(Problem("SD103", f"`{function!r}` is not a Python function", None))  # and has no line
-    captured, by_numba = _captured(plain, plain.__code__), told(function)
+    captured: Captured = _captured(plain, plain.__code__)
+    by_numba = told(function)
     return captured if by_numba is None else replace(captured, told=by_numba)
 
 

@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from srcdiff.diagnostics import progress
 from srcdiff.diagnostics.timings import timed
 from srcdiff.ir.nodes import Function, Operation, Program, Value
 from srcdiff.ir.verify import verify
@@ -93,6 +94,7 @@ def run(passes: Sequence[Pass], state: State) -> None:
     """Run passes in their order, those that are due."""
     for one in passes:
         if one.when(state):
+            progress.step(one.name)
             with timed(one.name):
                 before = state.program
                 one.run(state)

@@ -695,3 +695,25 @@ def test_loops_over_batches_are_kept_on_disk(tmp_path):
     assert said == [whole * 2 + "[3.0, 12.0, 27.0]\n"] * 2
     assert sum("`loop`" in line for line in steps[0]) == 2, "one for the gradient, one for the function"
     assert steps[1] == []
+
+
+@pytest.mark.numba
+def test_timings_tell_the_stages_of_numba(tmp_path):
+    program = "import srcdiff\nfrom model import loss\nsrcdiff.grad(loss, cache=False)(3.0)\n"
+    (tmp_path / "model.py").write_text("def loss(x):\n    return x * x\n")
+    environment = {**os.environ, "PYTHONPATH": f"{PROJECT}{os.pathsep}{tmp_path}", "SRCDIFF_TIMINGS": "1"}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, check=True, capture_output=True, text=True)
+
+    times = [line.removeprefix("srcdiff:").split(" ms  ") for line in done.stderr.splitlines()]
+    place = next(k for k, (_, step) in enumerate(times) if step == "compile `loss_grad` with Numba")
+    stages = times[place + 1 : place + 7]
+    assert [step.strip() for _, step in stages] == [
+        "start of the compiler",
+        "bytecode and rewrites",
+        "typing",
+        "lowering to LLVM",
+        "LLVM optimisation",
+        "machine code and linking",
+    ]
+    assert all(float(time) > 0.0 for time, _ in stages)
+    assert sum(float(time) for time, _ in stages) == pytest.approx(float(times[place][0]), rel=0.1, abs=1.0)

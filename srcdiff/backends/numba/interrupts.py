@@ -22,6 +22,8 @@ from typing import Any
 from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
 
+from srcdiff.diagnostics import progress
+
 ONE_AT_A_TIME: Any = global_compiler_lock._lock
 """Threads take turns in the compiler: with Numba's own lock, since Numba holds it when it asks for a derivative.
 
@@ -162,7 +164,8 @@ def compiled_undisturbed(function: Any) -> Any:
 def _undisturbed(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:
-        with held_back():
+        function: Any = getattr(method, "__self__", method)
+        with progress.shown(f"compiling `{function.__name__}` with Numba"), held_back():
             return method(*args, **kwargs)
 
     return call

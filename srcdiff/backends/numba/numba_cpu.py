@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib.util
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -10,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.backends.numba import lowering
+from srcdiff.backends.numba import lowering, stages
 from srcdiff.backends.numba.interrupts import ONE_AT_A_TIME, compiled_undisturbed
 from srcdiff.backends.numba.machine_code import MachineCode
 from srcdiff.backends.numba.quick_numpy import ProductsByName, quick_numpy
 from srcdiff.backends.python import interpreter
-from srcdiff.diagnostics import InternalError, timings
+from srcdiff.diagnostics import InternalError, progress, timings
 from srcdiff.emit import formatting
 from srcdiff.ir.primitives import BROUGHT_ALONG
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar
@@ -52,8 +51,8 @@ def load(
     """
     import numba
 
-    if timings.wanted():
-        _listen()
+    if timings.wanted() or progress.is_wanted():
+        stages.listen()
     # Numba copies what BLAS cannot read in place, as NumPy does; nobody can change the code it says this of.
     warnings.filterwarnings("ignore", category=numba.NumbaPerformanceWarning, module="<srcdiff ")
     if any(call in text for call in _LINEAR_ALGEBRA) and importlib.util.find_spec("scipy") is None:
@@ -77,26 +76,6 @@ def load(
 
 _support: dict[tuple[str, str] | None, Any] = {}
 """Functions of ours that are written beside the code that calls them, compiled: the same for every module."""
-
-
-@functools.cache
-def _listen() -> None:
-    """Have Numba say how long it compiles what srcdiff wrote."""
-    from numba.core import event
-
-    class Listener(event.Listener):
-        def __init__(self) -> None:
-            self.started: list[float] = []
-
-        def on_start(self, event: Any) -> None:
-            self.started.append(timings.now())
-
-        def on_end(self, event: Any) -> None:
-            seconds, function = timings.now() - self.started.pop(), event.data["dispatcher"].py_func
-            if function.__module__.startswith(interpreter.MODULES):
-                timings.say(f"compile `{function.__name__}` with Numba", seconds)
-
-    event.register("numba:compile", Listener())
 
 
 def compiler(options: Mapping[str, Any], *, nogil: bool = False) -> Any:
