@@ -714,7 +714,7 @@ class Specialisation:
         parameters = [name.new() for _ in range(self.count)]
         kinds = [f"{name(type)}({parameters[k]}) is not {name(kind)}" for k, kind in self.kinds]
         dots = []
-        for kind, of in zip(self.tangents, self.owner.wrt * self.owner.directions, strict=True):
+        for kind, of in zip(self.tangents, self.owner.wrt, strict=True):
             dots.append(name.new())
             kinds.append(f"{name(type)}({dots[-1]}) is not {name(kind)}")
             if kind is _ARRAY:
@@ -723,7 +723,7 @@ class Specialisation:
             parameters[k] if self.converters[k] is None else f"{name(self.converters[k])}({parameters[k]})"
             for k in self.positions
         ]
-        count = self.owner.with_value + self.owner.directions
+        count = self.owner.with_value + 1
         parts = operator.itemgetter(
             *range(0, 2 * count, 2)
         )  # each beside the arrays that are written into, of none here
