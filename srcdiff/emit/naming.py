@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
 
 from srcdiff.emit.layout import Layout
 from srcdiff.ir.nodes import Custom, Function, Grow, If, Load, Loop, Store, Value, walk
 from srcdiff.ir.primitives import RESERVED
-from srcdiff.ir.types import INT, Stack
+from srcdiff.ir.types import INT, Stack, Type
 from srcdiff.ir.words import own_name, plain_words, words_for
 
 _GROWN = {(1, 0): "grown", (2, 0): "more_rows", (2, 1): "wider_rows", (3, 0): "more_planes"}
@@ -73,7 +76,25 @@ class _Classes:
         return any(start < other_end and other_start < end for start, end in mine for other_start, other_end in others)
 
 
+@dataclass(slots=True)
+class _Numbers:
+    """The numbers behind a hint, for values of one type: those that may be free, and until when others are not."""
+
+    open: list[int] = field(default_factory=lambda: [0])
+    busy: list[tuple[float, int]] = field(default_factory=list)
+    following: int = 1
+    """The first number that nobody has looked at."""
+
+    def smallest(self) -> int:
+        if not self.open:
+            heappush(self.open, self.following)
+            self.following += 1
+        return heappop(self.open)
+
+
 class _Namer:
+    """Values are named in the order in which they start to live, so that a name is taken until a known time."""
+
     def __init__(self, function: Function, layout: Layout, classes: _Classes, taken: set[str]) -> None:
         self.function, self.layout, self.classes, self.taken = function, layout, classes, taken
         operations = list(walk(function.body))
@@ -83,33 +104,65 @@ class _Namer:
         self.given = {own_name(v) for o in operations for v in (*o.defines(), *o.inner())}
         self.given |= {own_name(p) for p in function.params}
         self.names: dict[Value, str] = {}
-        self.users: dict[str, list[list[Value]]] = {}
-        self.ends: dict[str, float] = {}
-        """Until when any value of a name lives."""
+        self.types: dict[str, Type] = {}
+        self.lives: dict[str, list[tuple[float, float]]] = {}
+        """When values of a name live, without what was over when it was last asked for."""
+        self.numbers: dict[tuple[str, Type], _Numbers] = {}
 
     def run(self) -> dict[Value, str]:
-        for param in self.function.params:
-            self.name_class(param, of_parameter=True)
         first = {value: min(segments)[0] for value, segments in self.layout.segments.items()}
+        for param in self.function.params:
+            self.name_class(param, 0, of_parameter=True)
         for value in sorted(first, key=lambda v: first[v]):
             if value not in self.names:
-                self.name_class(value)
+                self.name_class(value, first[value])
         return self.names
 
-    def name_class(self, value: Value, of_parameter: bool = False) -> None:
+    def name_class(self, value: Value, start: float, of_parameter: bool = False) -> None:
         members = self.classes.of(value)
         hint = value.name if of_parameter and value.name else self.hint(members)
-        name, number = hint, 0
-        while name in self.taken or not self.free(name, members) or not self.top_is_free(name, value):
-            number += 1
-            name = f"{hint}_{number}"
+        segments = [segment for m in members for segment in self.layout.segments.get(m, ())]
+        name = self.first_free(hint, members[0].type, start, segments)
         if isinstance(value.type, Stack):
             self.taken.add(f"{name}_top")
-        self.users.setdefault(name, []).append(members)
-        ends = [end for m in members for _, end in self.layout.segments.get(m, ())]
-        self.ends[name] = max([self.ends.get(name, 0), *ends])
+        self.types.setdefault(name, members[0].type)
+        self.lives.setdefault(name, []).extend(segments)
         for member in members:
             self.names[member] = name
+
+    def first_free(self, hint: str, type_: Type, start: float, segments: list[tuple[float, float]]) -> str:
+        """The name with the smallest number that no value has which lives when one of these does."""
+        numbers = self.numbers.setdefault((hint, type_), _Numbers())
+        while numbers.busy and numbers.busy[0][0] <= start:
+            heappush(numbers.open, heappop(numbers.busy)[1])
+        passed: list[int] = []
+        while True:
+            number = numbers.smallest()
+            name = f"{hint}_{number}" if number else hint
+            until = self.busy_until(name, type_, start, segments)
+            if until > start:
+                heappush(numbers.busy, (until, number))
+                continue
+            passed.append(number)
+            if until < start:
+                break
+        for number in passed:
+            heappush(numbers.open, number)
+        return name
+
+    def busy_until(self, name: str, type_: Type, start: float, segments: list[tuple[float, float]]) -> float:
+        """When a value that starts to live now, or later, may have the name; -1 if these may have it."""
+        if name in self.taken or self.types.get(name, type_) != type_ or not self.top_is_free(name, type_):
+            return math.inf
+        lives = self.lives.get(name, [])
+        if any(end <= start for _, end in lives):
+            self.lives[name] = lives = [life for life in lives if life[1] > start]
+        around = [end for begin, end in lives if begin < start]
+        if around:
+            return max(around)
+        if any(begin < other_end and other_begin < end for begin, end in lives for other_begin, other_end in segments):
+            return start
+        return -1
 
     def hint(self, members: list[Value]) -> str:
         """The name that one of them was given, or what all of them are."""
@@ -128,20 +181,6 @@ class _Namer:
         """The first of them that the user gave to nothing, or the last."""
         return next((word for word in words if word not in self.given), words[-1])
 
-    def top_is_free(self, name: str, value: Value) -> bool:
+    def top_is_free(self, name: str, type_: Type) -> bool:
         """A stack has a second variable, for its top."""
-        return not isinstance(value.type, Stack) or (
-            f"{name}_top" not in self.taken and f"{name}_top" not in self.users
-        )
-
-    def free(self, name: str, members: list[Value]) -> bool:
-        """Whether no value of the name has another type, or lives when one of these does; the latest come first."""
-        users = self.users.get(name, ())
-        if users and users[0][0].type != members[0].type:
-            return False
-        if self.start(members) >= self.ends.get(name, 0):
-            return True
-        return not any(self.classes.overlap(a, b) for others in reversed(users) for a in others for b in members)
-
-    def start(self, members: list[Value]) -> float:
-        return min((start for m in members for start, _ in self.layout.segments.get(m, ())), default=0)
+        return not isinstance(type_, Stack) or (f"{name}_top" not in self.taken and f"{name}_top" not in self.types)
