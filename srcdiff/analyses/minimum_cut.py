@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Hashable, Mapping, Sequence
+from itertools import pairwise
 from typing import TypeVar
 
 Node = TypeVar("Node", bound=Hashable)
@@ -40,7 +41,7 @@ def minimum_cut(
 
 
 class _Network:
-    """Flow by shortest augmenting paths (Edmonds and Karp 1972); the graphs here are small."""
+    """Flow along all shortest paths at once, until there are none (Dinitz 1970)."""
 
     def __init__(self, count: int) -> None:
         self.targets: list[list[int]] = [[] for _ in range(count)]
@@ -56,24 +57,54 @@ class _Network:
 
     def saturate(self, begin: int, end: int) -> None:
         while True:
-            came_from = {begin: begin}
-            queue = deque([begin])
-            while queue and end not in came_from:
-                a = queue.popleft()
-                for b in self.targets[a]:
-                    if b not in came_from and self.residual[a, b] > 1e-9:
-                        came_from[b] = a
-                        queue.append(b)
-            if end not in came_from:
+            distance = self.distances(begin, end)
+            if end not in distance:
                 return
-            path = [end]
-            while path[-1] != begin:
-                path.append(came_from[path[-1]])
-            steps = list(zip(path[1:], path[:-1], strict=True))
-            amount = min(self.residual[s] for s in steps)
-            for a, b in steps:
-                self.residual[a, b] -= amount
-                self.residual[b, a] += amount
+            self.fill_shortest(begin, end, distance)
+
+    def distances(self, begin: int, end: int) -> dict[int, int]:
+        """How far nodes are from the beginning, up to the end."""
+        distance, queue = {begin: 0}, deque([begin])
+        while queue and end not in distance:
+            a = queue.popleft()
+            for b in self.targets[a]:
+                if b not in distance and self.residual[a, b] > 1e-9:
+                    distance[b] = distance[a] + 1
+                    queue.append(b)
+        return distance
+
+    def fill_shortest(self, begin: int, end: int, distance: dict[int, int]) -> None:
+        """Let as much flow through shortest paths as fits; an edge that leads nowhere is tried once."""
+        tried = dict.fromkeys(distance, 0)
+        path = [begin]
+        while path:
+            a = path[-1]
+            if a == end:
+                path = self.fill(path)
+                continue
+            targets = self.targets[a]
+            while tried[a] < len(targets):
+                b = targets[tried[a]]
+                if distance.get(b) == distance[a] + 1 and self.residual[a, b] > 1e-9:
+                    path.append(b)
+                    break
+                tried[a] += 1
+            else:
+                path.pop()
+                if path:
+                    tried[path[-1]] += 1
+
+    def fill(self, path: list[int]) -> list[int]:
+        """Let as much through a path as fits; the path up to where it is full then."""
+        steps = list(pairwise(path))
+        amount = min(self.residual[s] for s in steps)
+        full = len(path)
+        for k, (a, b) in reversed(list(enumerate(steps))):
+            self.residual[a, b] -= amount
+            self.residual[b, a] += amount
+            if self.residual[a, b] <= 1e-9:
+                full = k + 1
+        return path[:full]
 
     def reaching(self, end: int) -> set[int]:
         """The nodes from which the end can still be reached."""

@@ -8,8 +8,11 @@ growing with the loops around it.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from itertools import count
 
 from srcdiff.analyses.minimum_cut import minimum_cut
 from srcdiff.analyses.structure import Structure, handed_on, made_anew
@@ -18,6 +21,7 @@ from srcdiff.ir.nodes import (
     Alloc,
     Apply,
     Barrier,
+    Block,
     Call,
     Copy,
     Dim,
@@ -92,7 +96,11 @@ class Planner:
         self.never_reload = set(never_reload)
         self.still_there = still_there
         self.asked = dict(demands)
-        self.positions: dict[Value, set[int]] = {v: set(p) for v, p in demands.items()}
+        blocks = {structure.end[o]: block for o, block in structure.block_of.items()}
+        self.positions: dict[Value, dict[Block, int]] = {v: self.latest_in(p, blocks) for v, p in demands.items()}
+        """The last place in a block that asks for a value, for all blocks around places that do."""
+        self.starts: dict[Block, list[int]] = {}
+        """Where the operations of a block start."""
         self.options: dict[Value, Option] = {}
         self.in_question: set[Value] = set()
         """Parameters of loops that are being looked at: whether what was added to them can be had without them."""
@@ -105,21 +113,56 @@ class Planner:
             if not store.adds:
                 self.stored_in.setdefault(store.value, []).append(store)
 
+    def latest_in(self, positions: Iterable[int], blocks: dict[int, Block]) -> dict[Block, int]:
+        found: dict[Block, int] = {}
+        for position in positions:
+            for block in self.structure.blocks_around(blocks[position]) if position in blocks else ():
+                found[block] = max(found.get(block, 0), position)
+        return found
+
     def plan(self) -> Plan:
-        work = list(self.positions)
+        """Look at values before what they are had from, so that it is known then who asks for that."""
+        number = count()
+        work = [(self.order(v), next(number), v) for v in self.positions]
+        heapify(work)
+        waiting = set(self.positions)
         while work:
-            value = work.pop()
+            _, _, value = heappop(work)
+            waiting.discard(value)
             option = self.option(value)
             self.options[value] = option
             for operand in option[1] if option is not None else ():
-                if self.is_free(operand):
-                    continue
-                before = len(self.positions.get(operand, ()))
-                known = operand in self.positions
-                self.positions.setdefault(operand, set()).update(self.positions[value])
-                if not known or len(self.positions[operand]) != before:
-                    work.append(operand)
+                if not self.is_free(operand) and self.asked_for_as(operand, value) and operand not in waiting:
+                    waiting.add(operand)
+                    heappush(work, (self.order(operand), next(number), operand))
+        self.options = {v: self.options[v] for v in self.from_the_first()}
         return self.cut()
+
+    def from_the_first(self) -> dict[Value, None]:
+        """The values in the order of the text: what is asked for first comes first, and then what it is had from."""
+        found: dict[Value, None] = {}
+        work = list(self.asked)
+        while work:
+            value = work.pop()
+            if value not in found:
+                found[value] = None
+                option = self.options[value]
+                work += [o for o in option[1] if not self.is_free(o)] if option is not None else []
+        return found
+
+    def order(self, value: Value) -> int:
+        definition = self.structure.definition.get(value)
+        return 0 if definition is None else -self.structure.start[definition]
+
+    def asked_for_as(self, operand: Value, value: Value) -> bool:
+        """Note that a value is asked for wherever another is; whether that is new."""
+        is_new = operand not in self.positions
+        known = self.positions.setdefault(operand, {})
+        for block, position in self.positions[value].items():
+            if known.get(block, 0) < position:
+                known[block] = position
+                is_new = True
+        return is_new
 
     def cut(self) -> Plan:
         values = list(self.options)
@@ -243,7 +286,7 @@ class Planner:
                 return True
             if value not in seen and not self.is_free(value):
                 seen.add(value)
-                self.positions.setdefault(value, set())
+                self.positions.setdefault(value, {})
                 option = self.option(value)
                 work += option[1] if option is not None else ()
         return False
@@ -284,19 +327,15 @@ class Planner:
         """
         structure = self.structure
         block = structure.block_of[load]
-        start = structure.start[load]
-        last = start
-        for position in self.positions[load.out]:
-            for operation in block.operations:
-                if structure.start[operation] <= position <= structure.end[operation]:
-                    last = max(last, structure.end[operation])
+        start = last = structure.start[load]
+        if block in self.positions[load.out]:
+            if block not in self.starts:
+                self.starts[block] = [structure.start[o] for o in block.operations]
+            holder = bisect_right(self.starts[block], self.positions[load.out][block]) - 1
+            last = max(start, structure.end[block.operations[holder]])
         if any(start < structure.start[b] <= last for b in self.still_there.barriers_for(memory)):
             return False  # behind a barrier, it is not known which of their stores other threads have undone already
-        stores = [(s, (s.array,)) for s in self.stores] + [(c, c.written) for c in self.still_there.calls]
-        return not any(
-            start < structure.start[s] <= last and any(memory_of(a, self.sites) & memory for a in arrays)
-            for s, arrays in stores
-        )
+        return not any(self.still_there.is_written(site, start, last) for site in memory)
 
 
 class StillThere:
@@ -313,8 +352,15 @@ class StillThere:
             arrays = (write.array,) if isinstance(write, Store) else write.written
             for site in {s for a in arrays for s in memory_of(a, sites)}:
                 self.writes.setdefault(site, []).append(write)
+        self.places = {s: sorted(structure.start[w] for w in found) for s, found in self.writes.items()}
         self.known: dict[Operation, bool] = {}
         self.barriers = [o for o in structure.start if isinstance(o, Barrier)]
+
+    def is_written(self, site: Value, start: int, last: int) -> bool:
+        """Whether an operation between two places may write into the memory."""
+        places = self.places.get(site, ())
+        following = bisect_right(places, start)
+        return following < len(places) and places[following] <= last
 
     def after(self, access: Load | Store) -> bool:
         if access not in self.known:
