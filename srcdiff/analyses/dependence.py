@@ -52,6 +52,24 @@ class Effects:
     pinned: bool = False
     """Whether something happens that must stay where it is: a print, a call, a stack, a loop of unknown length."""
     raises: bool = False
+    loads_of: dict[Value, list[Load]] = field(default_factory=dict)
+    """The loads that may read some memory."""
+    stores_of: dict[Value, list[Store]] = field(default_factory=dict)
+    """The stores that may write into it."""
+
+    def add(self, other: Effects) -> None:
+        """Let others be among these."""
+        self.uses |= other.uses
+        self.loads += other.loads
+        self.stores += other.stores
+        self.reads |= other.reads
+        self.writes |= other.writes
+        self.touched |= other.touched
+        self.pinned, self.raises = self.pinned or other.pinned, self.raises or other.raises
+        for site, loads in other.loads_of.items():
+            self.loads_of.setdefault(site, []).extend(loads)
+        for site, stores in other.stores_of.items():
+            self.stores_of.setdefault(site, []).extend(stores)
 
 
 class Dependence:
@@ -65,6 +83,8 @@ class Dependence:
         self.apart = Apart(function, self.sites)
         self.definition: dict[Value, Operation] = {}
         self.constants: dict[Value, Any] = {}
+        self.counters: dict[Value, Value] = {}
+        """Of a changing program: counters of loops that are part of others now, and the counters of those."""
         for operation in walk(function.body):
             for value in operation.defines():
                 self.definition[value] = operation
@@ -93,7 +113,12 @@ class Dependence:
                 found.uses |= set(block.yields)
         found.touched = found.reads | found.writes
         for load in found.loads:
-            found.touched |= self.memory(load.array)
+            for site in self.memory(load.array):
+                found.touched.add(site)
+                found.loads_of.setdefault(site, []).append(load)
+        for store in found.stores:
+            for site in self.memory(store.array):
+                found.stores_of.setdefault(site, []).append(store)
         return found
 
     def note(self, operation: Operation, found: Effects) -> None:
@@ -123,14 +148,25 @@ class Dependence:
         """Whether an iteration needs what another has computed, other than for a sum."""
         if not all(self.is_sum(loop, k) for k in range(len(loop.params))):
             return True
-        for store in effects.stores:
-            for load in effects.loads:
-                shared = self.memory(load.array) & self.memory(store.array)
-                if not shared or load.indices == store.indices or self.in_one_iteration(loop, load, store):
-                    continue
-                if not self.different(load.array, store.array, loop):
-                    return True
-        return False
+        return self.meet_otherwise(loop, effects, effects)
+
+    def meet_otherwise(self, loop: Loop, some: Effects, effects: Effects) -> bool:
+        """Whether of some accesses and all of a loop, a load may read what a store wrote in another iteration."""
+        pairs = (
+            *((load, s) for load in some.loads for m in self.memory(load.array) for s in effects.stores_of.get(m, ())),
+            *(
+                (x, store)
+                for store in some.stores
+                for m in self.memory(store.array)
+                for x in effects.loads_of.get(m, ())
+            ),
+        )
+        return any(
+            load.indices != store.indices
+            and not self.in_one_iteration(loop, load, store)
+            and not self.different(load.array, store.array, loop)
+            for load, store in pairs
+        )
 
     def different(self, a: Value, b: Value, *loops: Loop) -> bool:
         """Whether two references have no memory in common, whichever iterations of these loops use them."""
@@ -204,7 +240,14 @@ class Dependence:
     def changes(self, loop: Loop, array: Value) -> bool:
         """Whether a reference may be to another array in every iteration of a loop."""
         base = self.apart.base(array)
-        return loop in self.structure.loops_around(self.structure.home.get(base, self.structure.top))
+        around = self.structure.loops_around(self.structure.home.get(base, self.structure.top))
+        return any(x is loop or (x.index is not None and self.counter(x.index) is loop.index) for x in around)
+
+    def counter(self, index: Value) -> Value:
+        """The counter of the loop that a loop has become a part of."""
+        while index in self.counters:
+            index = self.counters[index]
+        return index
 
     def is_sum(self, loop: Loop, k: int) -> bool:
         """Whether all that an iteration does with a parameter is to add to it, in branches and inner loops too."""

@@ -364,13 +364,12 @@ class StillThere:
 
     def after(self, access: Load | Store) -> bool:
         if access not in self.known:
-            writes = self.writes_to(access.array)
-            self.known[access] = not any(self.may_overwrite(w, access) for w in writes)
+            self.known[access] = not any(self.may_overwrite(w, access) for w in self.writes_to(access.array))
         return self.known[access]
 
     def writes_to(self, array: Value) -> Iterable[Store | Call]:
-        """The operations that may write into the array's memory."""
-        return dict.fromkeys(w for site in memory_of(array, self.sites) for w in self.writes.get(site, ()))
+        """The operations that may write into the array's memory: the last come first, which follow most accesses."""
+        return dict.fromkeys(w for site in memory_of(array, self.sites) for w in reversed(self.writes.get(site, [])))
 
     def may_overwrite(self, store: Store | Call, access: Load | Store) -> bool:
         """Whether a write to the same memory comes after the access and meets its element."""

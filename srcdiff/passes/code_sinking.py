@@ -37,13 +37,33 @@ def _block(block: Block, stay: set[Value]) -> Block:
     for operation in applied:
         if operation.primitive not in _HARMLESS or any(a in risky for a in operation.args):
             risky.add(operation.out)
+    readers: dict[Value, set[int]] = {}
+    for k, reader in enumerate(operations) if risky else ():
+        for value in _read_by(reader):
+            readers.setdefault(value, set()).add(k)
     moved: set[Value] = set()
     for operation in reversed(applied):
         value = operation.out
-        if value in risky and value not in stay and value not in block.yields and _is_chosen(value, operations, moved):
-            operations = [_with_copy(o, operation) for o in operations]
+        if value not in risky or value in stay or value in block.yields:
+            continue
+        places = sorted(readers.get(value, ()))
+        if _is_chosen(value, [operations[k] for k in places], moved):
+            for k in places:
+                operations[k] = _with_copy(operations[k], operation)
+            for argument in operation.args:
+                readers[argument].update(places)
             moved.add(value)
     return changed(block, operations=tuple(o.rebuilt(lambda inner: _block(inner, stay)) for o in operations))
+
+
+def _read_by(operation: Operation) -> set[Value]:
+    """The values that an operation reads, inside its blocks too."""
+    found = set(operation.uses())
+    for block in operation.blocks():
+        found.update(block.yields)
+        for inner in walk(block):
+            found.update(inner.uses(), *(b.yields for b in inner.blocks()))
+    return found
 
 
 def _is_chosen(value: Value, operations: Sequence[Operation], moved: set[Value]) -> bool:

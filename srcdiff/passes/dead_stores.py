@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from srcdiff.analyses.access_relations import never_meets
+from srcdiff.analyses.access_relations import element, never_meets
 from srcdiff.analyses.ownership import LastSeen
 from srcdiff.analyses.structure import Structure, structure_of
 from srcdiff.analyses.symbolic_shapes import Pair, lengths_of
@@ -62,6 +62,69 @@ class _Use:
     accesses: list[Load | Store] = field(default_factory=list)
     plain: bool = True
     """Whether elements are loaded and stored, and nothing else is done with it."""
+
+
+Indices = tuple[Value, ...]
+
+
+class _Waiting:
+    """Stores that nobody has looked at yet, with their places, by their arrays.
+
+    Of stores to elements with numbers for indices, an access to another such element touches none.
+    """
+
+    def __init__(self, tidy: _Tidy) -> None:
+        self.tidy = tidy
+        self.places: dict[Value, dict[Indices, int]] = {}
+        self.numbered: dict[Value, dict[tuple[int, ...], set[Indices]]] = {}
+        self.others: dict[Value, set[Indices]] = {}
+        """The indices that are no numbers."""
+        self.arrays: dict[Value, dict[Value, None]] = {}
+        """The arrays of these stores, by the memory that they may be to."""
+
+    def place(self, store: Store) -> int | None:
+        return self.places.get(store.array, {}).get(store.indices)
+
+    def add(self, store: Store, place: int) -> None:
+        array, indices = store.array, store.indices
+        if array not in self.places:
+            for site in self.tidy.sites.get(array, ()):
+                self.arrays.setdefault(site, {})[array] = None
+        self.places.setdefault(array, {})[indices] = place
+        constant = self.tidy.constant_indices(indices)
+        if constant is None:
+            self.others.setdefault(array, set()).add(indices)
+        else:
+            self.numbered.setdefault(array, {}).setdefault(constant, set()).add(indices)
+
+    def forget_what_is_touched(self, operation: Operation) -> None:
+        if isinstance(operation, Const | Apply | Dim | Comment) or not self.places:
+            return
+        if not isinstance(operation, Load | Store):
+            for found in (self.places, self.numbered, self.others, self.arrays):
+                found.clear()
+            return
+        sites = self.tidy.sites.get(operation.array, ())
+        for array in {a: None for site in sites for a in self.arrays.get(site, ())}:
+            for indices in self.in_question(operation, array):
+                if not never_meets(operation, array, indices, self.tidy.structure):
+                    self.forget(array, indices)
+
+    def in_question(self, access: Load | Store, array: Value) -> list[Indices]:
+        """The stores to an array that the access may touch."""
+        constant = self.tidy.constant_indices(access.indices)
+        touched = element(array, access.indices, self.tidy.structure) if array is access.array else None
+        if constant is None or touched is None or touched.array is not array:
+            return list(self.places.get(array, ()))
+        return [*self.numbered.get(array, {}).get(constant, ()), *self.others.get(array, ())]
+
+    def forget(self, array: Value, indices: Indices) -> None:
+        del self.places[array][indices]
+        constant = self.tidy.constant_indices(indices)
+        if constant is None:
+            self.others[array].discard(indices)
+        else:
+            self.numbered[array][constant].discard(indices)
 
 
 class _Tidy:
@@ -116,11 +179,11 @@ class _Tidy:
 
     def stored_once(self, block: Block) -> Block:
         operations: list[Operation | None] = []
-        waiting: dict[tuple[Value, tuple[Value, ...]], int] = {}
+        waiting = _Waiting(self)
         for written in block.operations:
             operation = written.rebuilt(self.stored_once)
-            if isinstance(operation, Store) and (operation.array, operation.indices) in waiting and operation.adds:
-                place = waiting[operation.array, operation.indices]
+            place = waiting.place(operation) if isinstance(operation, Store) and operation.adds else None
+            if isinstance(operation, Store) and place is not None:
                 first = operations[place]
                 assert isinstance(first, Store)
                 if first.value.type == operation.value.type == element_type(first.array.array):
@@ -130,21 +193,16 @@ class _Tidy:
                         total = Value(operation.value.type)
                         operations.append(Apply(total, "add", (first.value, operation.value), span=operation.span))
                     operation = replace(operation, value=total, adds=False)
-            waiting = {key: k for key, k in waiting.items() if not self.looks(written, *key)}
+            waiting.forget_what_is_touched(written)
             if isinstance(operation, Store) and not operation.adds:
-                waiting[operation.array, operation.indices] = len(operations)
+                waiting.add(operation, len(operations))
             operations.append(operation)
         return changed(block, operations=tuple([o for o in operations if o is not None]))
 
-    def looks(self, operation: Operation, array: Value, indices: tuple[Value, ...]) -> bool:
-        """Whether an operation may touch an element."""
-        if isinstance(operation, Const | Apply | Dim | Comment):
-            return False
-        if not isinstance(operation, Load | Store):
-            return True
-        if not self.sites.get(operation.array, frozenset()) & self.sites.get(array, frozenset()):
-            return False
-        return not never_meets(operation, array, indices, self.structure)
+    def constant_indices(self, indices: Indices) -> tuple[int, ...] | None:
+        """Indices that are numbers, and count from the start."""
+        known = tuple([self.structure.constants.get(i) for i in indices])
+        return known if all(isinstance(k, int) and k >= 0 for k in known) else None  # type: ignore[return-value]
 
     # -- stores that nobody reads ------------------------------------------------------------------------------------
 
@@ -154,13 +212,13 @@ class _Tidy:
         seen = LastSeen(self.function)
         given = [self.uses[p] for p in self.structure.slot if p in self.uses and seen.is_left_behind(p)]
         for use in (*(u for u in own if u is not None), *(u for u in given if u.plain)):
-            loads = [a for a in use.accesses if isinstance(a, Load)]
-            sums = [a for a in use.accesses if isinstance(a, Store) and a.adds]
+            readers = [a for a in use.accesses if isinstance(a, Load) or a.adds]
+            last_reader = max([self.structure.start[r] for r in readers], default=0)
             for store in use.accesses:
-                if isinstance(store, Store) and not store.adds:
-                    readers: list[Load | Store] = [*loads, *sums]
-                    if not any(self.may_follow(r, store) for r in readers):
-                        dead.add(store)
+                if isinstance(store, Load) or store.adds or last_reader > self.structure.start[store]:
+                    continue
+                if not self.loops_of(store) or not any(self.may_follow(r, store) for r in readers):
+                    dead.add(store)
         last = self.last_read()
         dead |= {o for o in self.structure.start if isinstance(o, Store) and self.is_never_read_again(o, last)}
         return self.without(dead) if dead else self.function

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import product
+from typing import Any
 
 from srcdiff.analyses.decisions import Decisions
 from srcdiff.analyses.dependence import Dependence, Effects, dependence_of
@@ -113,6 +115,7 @@ class _Fuse:
         self.recurrences: dict[Loop, bool] = {}
         self.used_inside: dict[Loop, set[Value]] = {}
         self.sums: dict[tuple[Loop, int], bool] = {}
+        self.ranges: dict[Loop, tuple[Any, ...]] = {}
 
     # -- blocks ------------------------------------------------------------------------------------------------------
 
@@ -136,7 +139,7 @@ class _Fuse:
         while True:
             facts, before, k = list(outer), operations, 0
             while k < len(operations):
-                joined = self.joined(operations, k, list(facts))
+                joined = self.joined(operations, k, facts)
                 if joined is None:
                     self.learn(operations[k], facts)
                     k += 1
@@ -150,7 +153,9 @@ class _Fuse:
         first = operations[k]
         if not isinstance(first, Loop) or not first.counted or self.must_stay(first):
             return None
+        facts = list(facts)
         between = Between(set(first.defines()))
+        common = set(self.effects_once(first).touched)  # what is written in between, no later loop may have in common
         for n in range(k + 1, min(len(operations), k + _FARTHEST)):
             second = operations[n]
             if isinstance(second, Loop) and self.same_range(first, second, facts):
@@ -159,6 +164,10 @@ class _Fuse:
                     return [*operations[:k], *one, *operations[n + 1 :]]
             if not self.stands_between(second, first, between):
                 return None
+            if between.behind and between.behind[-1] is second:
+                common -= self.effects_once(second).writes
+                if not common:
+                    return None
             self.learn(second, facts)
         return None
 
@@ -188,8 +197,14 @@ class _Fuse:
     def same_range(self, a: Loop, b: Loop, facts: list[Pair]) -> bool:
         if not b.counted or a.bounds is None or b.bounds is None:
             return False
-        alike = all(self.lengths.same(x, y, facts) for x, y in zip(a.bounds, b.bounds, strict=True))
-        return alike and self.dependence.step(a) in (1, -1)
+        sizes = zip(self.range_of(a), self.range_of(b), strict=True)
+        return all(self.lengths.alike(x, y, facts) for x, y in sizes) and self.dependence.step(a) in (1, -1)
+
+    def range_of(self, loop: Loop) -> tuple[Any, ...]:
+        """What stands for the bounds of a loop."""
+        if loop not in self.ranges:
+            self.ranges[loop] = tuple([self.lengths.size(b) for b in loop.bounds or ()])
+        return self.ranges[loop]
 
     # -- two loops ---------------------------------------------------------------------------------------------------
 
@@ -207,7 +222,19 @@ class _Fuse:
         second, zeros, sums = self.sums_from_zero(second, between.late)
         for operation in (*zeros, *sums):
             self.dependence.define(operation)
-        return [*between.before, *zeros, self.one(first, second), *between.behind, *sums]
+        recurs = self.recurs_once(first)
+        one = self.one(first, second)
+        self.learn_effects(one, first, recurs)
+        return [*between.before, *zeros, one, *between.behind, *sums]
+
+    def learn_effects(self, one: Loop, first: Loop, recurs: bool) -> None:
+        """What a loop does that another has been put into: what is known of the first is not looked for again."""
+        count, slots = len(first.body.operations), len(first.params)
+        added = self.dependence.effects(one.body.operations[count:])
+        added.uses.update(one.inits[slots:], one.body.yields[slots:])
+        effects = self.effects_of[one] = self.effects_of.pop(first)
+        effects.add(added)
+        self.recurrences[one] = recurs or self.dependence.meet_otherwise(one, added, effects)
 
     def effects_once(self, operation: Operation) -> Effects:
         """What an operation reads and writes, which is asked for each pair of loops that it stands between."""
@@ -257,10 +284,11 @@ class _Fuse:
         self.decisions.shared.append((first, second))
         known: dict[Value, Value] = {}
         if first.index is not None and second.index is not None:
-            known[second.index] = first.index
+            known[second.index] = self.dependence.counters[second.index] = first.index
         body = substituted(second.body, lambda v: known.get(v, v))
         for operation in walk(body):
             self.dependence.define(operation)
+        self.ranges.clear()  # values of the second loop have other definitions now
         return replace(
             first,
             params=(*first.params, *second.params),
@@ -281,15 +309,12 @@ class _Fuse:
         for site in (a.touched & b.writes) | (a.writes & b.touched):
             if site in a.reads or site in b.reads:
                 return False
-            earlier: list[Load | Store] = [*a.loads, *a.stores]
-            later: list[Load | Store] = [*b.loads, *b.stores]
-            for x in earlier:
-                if site not in self.dependence.memory(x.array):
-                    continue
-                for y in later:
-                    matters = site in self.dependence.memory(y.array) and (isinstance(x, Store) or isinstance(y, Store))
-                    if matters and not self.not_later(x, first, y, second):
-                        return False
+            stored_first, stored_second = a.stores_of.get(site, []), b.stores_of.get(site, [])
+            pairs: list[tuple[Load | Store, Load | Store]] = list(product(a.loads_of.get(site, []), stored_second))
+            pairs += product(stored_first, b.loads_of.get(site, []))
+            pairs += product(stored_first, stored_second)
+            if not all(self.not_later(x, first, y, second) for x, y in pairs):
+                return False
         return True
 
     def not_later(self, x: Load | Store, first: Loop, y: Load | Store, second: Loop) -> bool:
