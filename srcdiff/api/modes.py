@@ -33,7 +33,6 @@ from srcdiff.frontend.capture import findable, made_once
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array, Stack, is_float
 from srcdiff.library import composed
-from srcdiff.signature.conversion import lists_in
 from srcdiff.signature.structures import layout_of
 from srcdiff.signature.trees import NODES, VALUES, Part, parts_of
 
@@ -43,6 +42,7 @@ if TYPE_CHECKING:  # the compiler is imported when the first function is differe
 
 Function = Callable[..., Any]
 
+_REMEMBERED = 256  # shapes of arguments for which a Jacobian knows the mode
 _numbers = itertools.count(1)
 
 
@@ -450,23 +450,24 @@ class Jacobian(Composed):
         return f"<srcdiff.jacobian({self.columns.function.__code__.co_qualname}, wrt={self.columns.wrt!r})>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        given = self.columns.bound(args, kwargs)
-        if any(len(lists_in(given[self.columns.names.index(n)])) for n in self.columns.wrt if n in self.columns.names):
-            return self.with_lists.at(given)
         try:
-            self.latest = self.chosen_for(given)
-            return self.latest.run(given)
+            self.latest = self.chosen_for(args, kwargs)
+            return self.latest(*args, **kwargs)
         except ListsInJacobianError:
-            return self.with_lists.at(given)
+            return self.with_lists.at(self.columns.bound(args, kwargs))
 
-    def chosen_for(self, given: tuple[Any, ...]) -> Derivative:
+    def chosen_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Derivative:
         """What needs fewer sweeps, if nothing is said."""
         if self.mode is not None:
             return self.columns if self.mode == "forward" else self.rows
-        key = _shapes(given)
-        if key not in self.chosen:
-            self.chosen[key] = self.columns if self.has_more_rows(given) else self.rows
-        return self.chosen[key]
+        key = (_shapes(args), _shapes(tuple(kwargs.values())))
+        found = self.chosen.get(key)
+        if found is None:
+            if len(self.chosen) >= _REMEMBERED:
+                self.chosen.clear()
+            given = self.columns.bound(args, kwargs)
+            found = self.chosen[key] = self.columns if self.has_more_rows(given) else self.rows
+        return found
 
     def has_more_rows(self, given: tuple[Any, ...]) -> bool:
         """Whether there are at least as many results as numbers to differentiate by."""
@@ -492,12 +493,15 @@ class Jacobian(Composed):
 
 
 def _shapes(given: tuple[Any, ...]) -> Any:
-    """What the shapes of results are taken to depend on."""
-    return tuple(
-        [
-            a.shape if type(a) is np.ndarray else a if type(a) is int else tuple(map(np.shape, VALUES.leaves(a)))
-            for a in given
-        ]
+    """What the shapes of results are taken to depend on: shapes of arguments, and whole numbers."""
+    return tuple([a.shape if type(a) is np.ndarray else None if type(a) is float else _shape(a) for a in given])
+
+
+def _shape(x: Any) -> Any:
+    return (
+        x
+        if isinstance(x, int)
+        else tuple([_shape(part) if part is not x else np.shape(x) for part in VALUES.leaves(x)])
     )
 
 

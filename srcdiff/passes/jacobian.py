@@ -16,12 +16,13 @@ How large the results are is asked of the primal program, of which the passes af
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.clone import inline, without_comments
-from srcdiff.ir.nodes import Block, Function, Loop, Print, Reshape, Value
+from srcdiff.ir.nodes import Block, Copy, Function, Loop, Print, Reshape, Value, substituted, walk
 from srcdiff.ir.types import FLOAT, INT, Array
 from srcdiff.passes.lanes import in_one_lane, with_lanes
 from srcdiff.passes.reverse_mode import protect_arguments
@@ -65,9 +66,10 @@ class _Leaf:
 class _Jacobian:
     def __init__(self, sweep: Sweep) -> None:
         self.sweep, self.build = sweep, Builder()
-        wide = with_lanes(sweep.derivative, sweep.seeds)
+        derivative = _with_own_seeds(sweep.derivative, sweep.seeds)
+        wide = with_lanes(derivative, sweep.seeds)
         self.most = sweep.most if wide is not None else 1
-        self.derivative = without_comments(wide or in_one_lane(sweep.derivative, sweep.seeds))
+        self.derivative = without_comments(wide or in_one_lane(derivative, sweep.seeds))
         self.start = Value(INT, "start")
 
     def run(self, name: str) -> Function:
@@ -200,6 +202,17 @@ class _Jacobian:
         out = Value(Array(array.array.dtype, len(shape)), array.name)
         self.build.add(Reshape(out, array, shape))
         return out
+
+
+def _with_own_seeds(derivative: Function, seeds: Sequence[Value]) -> Function:
+    """The derivative without copies of the seeds: every sweep has new ones."""
+    operations = walk(derivative.body)
+    uses = Counter(v for o in operations for v in (*o.uses(), *(y for b in o.blocks() for y in b.yields)))
+    uses.update(derivative.body.yields)
+    copies = [o for o in derivative.body.operations if isinstance(o, Copy) and o.array in seeds and uses[o.array] == 1]
+    known = {o.out: o.array for o in copies}
+    left = Block(tuple(o for o in derivative.body.operations if o not in copies), derivative.body.yields)
+    return replace(derivative, body=substituted(left, lambda v: known.get(v, v)))
 
 
 def _without_prints(block: Block) -> Block:

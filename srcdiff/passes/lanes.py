@@ -241,6 +241,16 @@ class _Lanes:
         self.number = 0
         self.lasting: set[Value] = set()
         """Numbers that live longer than the loop over the lanes that computes them."""
+        self.last_use: dict[Value, int] = {}
+        """Values, with the last loop over the lanes that reads them."""
+        self.own: dict[Block, set[Value]] = {}
+        """Numbers in buffers that a block has by itself: parameters of its loop, and results of loops in it."""
+        self.carried: list[tuple[Loop, int, Block, int]] = []
+        """The numbers that loops carry: the loop, which parameter, the block that it is in, and when it starts."""
+        self.shared: dict[Value, Value] = {}
+        """Numbers in the buffers of others."""
+        self.replaced: dict[Value, list[Value]] = {}
+        """What has to be read before such a number is put there."""
         self.buffers: list[Alloc] = []
         self.pending: list[Operation] = []
         """Operations of the next loop over the lanes."""
@@ -252,6 +262,7 @@ class _Lanes:
         self.find_lasting(self.function.body)
         for v in self.function.body.yields:
             self.note_use(v)
+        self.share_buffers()
         build = self.build
         with build.block() as operations:
             self.block(self.function.body)
@@ -274,8 +285,8 @@ class _Lanes:
                     self.note_use(v)
                 self.number += isinstance(operation, If)
             elif isinstance(operation, If | Loop) and operation in self.varying.concerned:
-                for v in operation.inits if isinstance(operation, Loop) else ():
-                    self.note_use(v)
+                if isinstance(operation, Loop):
+                    self.enter(operation, block)
                 for inner in _with_lanes_inside(operation):
                     self.number += 1
                     self.find_lasting(inner)
@@ -287,9 +298,52 @@ class _Lanes:
                 for v in operation.uses():
                     self.note_use(v)
 
+    def enter(self, loop: Loop, block: Block) -> None:
+        """A loop starts with what its parameters start as, and leaves its results where it has its parameters."""
+        for v in loop.inits:
+            self.note_use(v)
+        self.own.setdefault(block, set())
+        self.own[loop.body] = {p for p in loop.params if not self.is_passed(p)}
+        for k, (param, out) in enumerate(zip(loop.params, loop.outs, strict=True)):
+            if not self.is_passed(param):
+                self.shared[out] = param
+                self.own[block].add(out)
+                self.carried.append((loop, k, block, self.number))
+
     def note_use(self, value: Value) -> None:
+        self.last_use[value] = self.number
         if self.homes.get(value, self.number) != self.number:
             self.lasting.add(value)
+
+    def share_buffers(self) -> None:
+        """A number takes the buffer of another that nobody reads afterwards, instead of a copy of it."""
+        taken: set[Value] = set()
+        for loop, k, block, start in self.carried:
+            first = loop.inits[k]
+            if first in self.own[block] and first not in taken and self.last_use[first] <= start:
+                self.shared[loop.params[k]] = first
+                taken.add(first)
+        for loop, k, _, _ in reversed(self.carried):
+            self.share_with_next(loop, k)
+
+    def share_with_next(self, loop: Loop, k: int) -> None:
+        """What a loop passes on is put where it has its parameter, if what is there is not read any more."""
+        param, out, after = loop.params[k], loop.outs[k], loop.body.yields[k]
+        computed = after in self.lasting and any(after in o.defines() for o in loop.body.operations)
+        if not computed or after in self.shared or after not in self.homes:
+            return
+        inside = [v for v in self.shared if param in (chain := self.chain(v)) and out not in chain]
+        there, home = (param, *inside), self.homes[after]
+        if all(self.last_use.get(v, 0) <= home for v in there):
+            self.shared[after] = param
+            self.replaced[after] = [v for v in there if self.last_use.get(v) == home]
+
+    def chain(self, value: Value) -> list[Value]:
+        """The value, the number whose buffer it takes, and so on, up to the one that the buffer is of."""
+        found = [value]
+        while found[-1] in self.shared:
+            found.append(self.shared[found[-1]])
+        return found
 
     def is_pending(self, operation: Operation) -> bool:
         """Whether the operation becomes part of a loop over the lanes."""
@@ -354,6 +408,8 @@ class _Lanes:
         after: list[Operation] = []
         for out in operation.defines():
             self.local[out] = out
+            for old in self.replaced.get(out, ()):
+                self.read(old, before)
             if out in self.lasting:
                 after.append(Store(self.buffer(out), (self.lane,), out, span=operation.span))
         return [*before, made, *after]
@@ -380,6 +436,7 @@ class _Lanes:
 
     def buffer(self, value: Value) -> Value:
         """The memory of a number that is different in each lane."""
+        value = self.chain(value)[-1]
         if value not in self.wide:
             self.wide[value] = self.new_buffer(value.scalar, value.name)
         return self.wide[value]
@@ -518,9 +575,6 @@ class _Lanes:
         scalars = [(p, i) for p, i in zip(operation.params, operation.inits, strict=True) if not self.is_passed(p)]
         self.assign([p for p, _ in scalars], [i for _, i in scalars])
         self.flush()
-        for param, out in zip(operation.params, operation.outs, strict=True):
-            if not self.is_passed(param):
-                self.wide[out] = self.buffer(param)
         kept = [k for k, p in enumerate(operation.params) if self.is_passed(p)]
         made = replace(
             operation,
@@ -553,7 +607,7 @@ class _Lanes:
         """Numbers into buffers, all at once."""
         found = [self.read(v, self.pending) for v in values]
         for target, value, number in zip(targets, values, found, strict=True):
-            if value is not target:
+            if self.chain(value)[-1] is not self.chain(target)[-1]:
                 self.pending.append(Store(self.buffer(target), (self.lane,), number))
 
     # -- results -----------------------------------------------------------------------------------------------------

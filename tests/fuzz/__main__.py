@@ -7,11 +7,16 @@ import os
 import sys
 
 from tests.fuzz.campaign import campaign, coverage, tell
-from tests.fuzz.modes import forward_and_reverse, second_order
+from tests.fuzz.modes import forward_and_reverse, in_lanes, second_order
 from tests.fuzz.oracle import Differentiate, check
 from tests.fuzz.writer import write_case
 
-MODES: dict[str, Differentiate | None] = {"": None, "first": forward_and_reverse, "second": second_order}
+MODES: dict[str, Differentiate | None] = {
+    "": None,
+    "first": forward_and_reverse,
+    "second": second_order,
+    "lanes": in_lanes,
+}
 
 
 def main(arguments: list[str] | None = None) -> int:

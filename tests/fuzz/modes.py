@@ -54,6 +54,29 @@ def second_order(function: Callable[..., Any], wrt: tuple[int, ...], backend: st
     return run
 
 
+def in_lanes(function: Callable[..., Any], wrt: tuple[int, ...], backend: str) -> Callable[..., Any]:
+    """The gradient, which is compared with Jacobians in both modes, and its tangent with the Hessian."""
+    import srcdiff
+
+    gradient = srcdiff.value_and_grad(function, wrt=wrt, backend=backend)
+    jacobians = [srcdiff.jacobian(function, wrt, mode=mode, backend=backend) for mode in ("forward", "reverse")]
+    hessian, product = (make(function, wrt, backend=backend) for make in (srcdiff.hessian, srcdiff.hvp))
+
+    def run(*arguments: Any) -> Any:
+        value, bars = gradient(*arguments)
+        dots, others = (directions(arguments, wrt, seed) for seed in (1, 2))
+        for jacobian in jacobians:
+            require_equal(jacobian(*clone(arguments)), dots, bars, dots, arguments)
+        rows = list(numbers_in(hessian(*clone(arguments))))
+        if len(wrt) == 1:
+            along = np.array(list(numbers_in(dots)))
+            by_rows = np.reshape(rows, (len(along), len(along))) @ along
+            require_equal(by_rows, others, product(*clone(arguments), dots), others, arguments)
+        return value, bars
+
+    return run
+
+
 def directions(arguments: tuple[Any, ...], wrt: tuple[int, ...], seed: int) -> tuple[Any, ...]:
     random = np.random.default_rng(seed)
 
