@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import math
+import sys
 import traceback
 
 import numba
@@ -11,7 +12,8 @@ import numpy as np
 import pytest
 
 import srcdiff
-from srcdiff.backends.numba.numba_cpu import FASTMATH
+from srcdiff.backends.numba.interrupts import compiled_undisturbed
+from srcdiff.backends.numba.numba_cpu import FASTMATH, compiler
 
 pytestmark = pytest.mark.numba
 
@@ -147,3 +149,20 @@ def power(x, n):
 
 def test_recursion_is_compiled():
     np.testing.assert_allclose(srcdiff.grad(power)(1.1, 13), 13 * 1.1**12, rtol=1e-14)
+
+
+def test_programs_of_many_blocks_are_compiled_whatever_python_allows():
+    """Numba follows `a` from the last block to the first by recursion, two calls a block."""
+    lines = ["def counted(x):", "    a = x", "    if x > 1.0:", "        a = x + 1.0", "    y = 0"]
+    for k in range(250):
+        lines += [f"    if x > {k}.0:", "        y += 1"]
+    namespace = {}
+    exec("\n".join([*lines, "    return a * y"]), namespace)
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(500)
+    try:
+        value = compiled_undisturbed(compiler({})(namespace["counted"]))(3.5)
+        assert sys.getrecursionlimit() == 500
+    finally:
+        sys.setrecursionlimit(before)
+    assert value == 18.0

@@ -22,6 +22,7 @@ from typing import Any
 from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
 
+from srcdiff.backends.numba import nested_calls
 from srcdiff.diagnostics import progress
 
 ONE_AT_A_TIME: Any = global_compiler_lock._lock
@@ -165,7 +166,7 @@ def _undisturbed(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:
         function: Any = getattr(method, "__self__", method)
-        with progress.shown(f"compiling `{function.__name__}` with Numba"), held_back():
+        with progress.shown(f"compiling `{function.__name__}` with Numba"), held_back(), nested_calls.allowed():
             return method(*args, **kwargs)
 
     return call
