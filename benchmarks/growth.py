@@ -203,10 +203,12 @@ def steps_of(said: str) -> dict[str, float]:
     found: dict[str, float] = {}
     for milliseconds, step in STEP.findall(said):
         name = NUMBA if step.startswith("compile `") else step
+        name = f"{NUMBA}: {name.strip()}" if name.startswith(" ") else name  # a stage of what is said before it
         found[name] = round(found.get(name, 0.0) + float(milliseconds) / 1e3, 6)
     if TOTAL in found:
         total = found.pop(TOTAL)
-        found |= {OTHER: round(max(0.0, total - sum(found.values())), 6), TOTAL: total}
+        steps = sum(seconds for name, seconds in found.items() if not name.startswith(f"{NUMBA}: "))
+        found |= {OTHER: round(max(0.0, total - steps), 6), TOTAL: total}
     return found
 
 

@@ -50,17 +50,17 @@ def hand(u0, steps, c, d):
     own = 1.0 - 2.0 * d
     for t in range(steps - 1, -1, -1):
         u = kept[t]
-        # the border passes its adjoint on, and is no neighbour of the inside
-        first, last = v_bar[0], v_bar[n - 1]
-        v_bar[0] = v_bar[n - 1] = 0.0
-        for k in range(n - 2):
-            u_bar[k + 1] = (
-                v_bar[k + 1] * (own - c * (u[k + 2] - u[k]))
-                + v_bar[k] * (d - c * u[k])
-                + v_bar[k + 2] * (d + c * u[k + 2])
+        # each element collects what its neighbours inside give it; the border passes its adjoint on
+        for k in range(n - 4):
+            u_bar[k + 2] = (
+                v_bar[k + 2] * (own - c * (u[k + 3] - u[k + 1]))
+                + v_bar[k + 1] * (d - c * u[k + 1])
+                + v_bar[k + 3] * (d + c * u[k + 3])
             )
-        u_bar[0] = first + v_bar[1] * (d + c * u[1])
-        u_bar[n - 1] = last + v_bar[n - 2] * (d - c * u[n - 2])
+        u_bar[0] = v_bar[0] + v_bar[1] * (d + c * u[1])
+        u_bar[1] = v_bar[1] * (own - c * (u[2] - u[0])) + v_bar[2] * (d + c * u[2])
+        u_bar[n - 2] = v_bar[n - 2] * (own - c * (u[n - 1] - u[n - 3])) + v_bar[n - 3] * (d - c * u[n - 3])
+        u_bar[n - 1] = v_bar[n - 1] + v_bar[n - 2] * (d - c * u[n - 2])
         u_bar, v_bar = v_bar, u_bar
     return total, (v_bar,)
 

@@ -52,18 +52,20 @@ def hand(u0, steps, dt, nu):
     own = 1.0 - 2.0 * r
     for t in range(steps - 1, -1, -1):
         u = kept[t]
-        first, last = v_bar[0], v_bar[n - 1]
-        v_bar[0] = v_bar[n - 1] = 0.0
-        for k in range(n - 2):
-            left, middle, right = u[k], u[k + 1], u[k + 2]
+        for k in range(n - 4):
+            left, middle, right = u[k + 1], u[k + 2], u[k + 3]
             slope_by_middle = 2.0 * middle - left if middle > 0.0 else right - 2.0 * middle
-            u_bar[k + 1] = (
-                v_bar[k + 1] * (own - dt * slope_by_middle)
-                + v_bar[k] * (r - dt * min(left, 0.0))
-                + v_bar[k + 2] * (r + dt * max(right, 0.0))
+            u_bar[k + 2] = (
+                v_bar[k + 2] * (own - dt * slope_by_middle)
+                + v_bar[k + 1] * (r - dt * min(left, 0.0))
+                + v_bar[k + 3] * (r + dt * max(right, 0.0))
             )
-        u_bar[0] = first + v_bar[1] * (r + dt * max(u[1], 0.0))
-        u_bar[n - 1] = last + v_bar[n - 2] * (r - dt * min(u[n - 2], 0.0))
+        u_bar[0] = v_bar[0] + v_bar[1] * (r + dt * max(u[1], 0.0))
+        slope_by_middle = 2.0 * u[1] - u[0] if u[1] > 0.0 else u[2] - 2.0 * u[1]
+        u_bar[1] = v_bar[1] * (own - dt * slope_by_middle) + v_bar[2] * (r + dt * max(u[2], 0.0))
+        slope_by_middle = 2.0 * u[n - 2] - u[n - 3] if u[n - 2] > 0.0 else u[n - 1] - 2.0 * u[n - 2]
+        u_bar[n - 2] = v_bar[n - 2] * (own - dt * slope_by_middle) + v_bar[n - 3] * (r - dt * min(u[n - 3], 0.0))
+        u_bar[n - 1] = v_bar[n - 1] + v_bar[n - 2] * (r - dt * min(u[n - 2], 0.0))
         u_bar, v_bar = v_bar, u_bar
     return total, (v_bar,)
 

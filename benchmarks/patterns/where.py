@@ -25,12 +25,12 @@ def hand(x, scale):
     total = scale_bar = 0.0
     x_bar = np.empty(n)
     for i in range(n):
-        power = math.exp(x[i])
-        right = x[i] > 0.0
-        total += 0.5 * x[i] * x[i] + x[i] if right else scale * (power - 1.0)
-        scale_bar += 0.0 if right else power - 1.0
-        x_bar[i] = x[i] + 1.0 if right else scale * power
-    return total, (x_bar, scale_bar)
+        left, right = min(x[i], 0.0), max(x[i], 0.0)
+        power = math.exp(left)
+        total += 0.5 * right * right + right
+        scale_bar += power - 1.0
+        x_bar[i] = right + 1.0 if x[i] > 0.0 else scale * power
+    return total + scale * scale_bar, (x_bar, scale_bar)
 
 
 def in_jax(x, scale):
