@@ -6,7 +6,6 @@ The time of a stage is without that of stages inside of it: while a function is 
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -35,7 +34,7 @@ class _Clock:
 
     def count(self) -> None:
         """Count the time until now to the innermost stage."""
-        now = time.perf_counter()
+        now = timings.now()
         if self.open:
             stage = self.open[-1]
             self.seconds[stage] = self.seconds.get(stage, 0.0) + now - self.since
@@ -78,13 +77,13 @@ def listen() -> None:
 
         def on_start(self, event: Any) -> None:
             clock.enter(_START)
-            self.started.append((time.perf_counter(), dict(clock.seconds)))
+            self.started.append((timings.now(), dict(clock.seconds)))
 
         def on_end(self, event: Any) -> None:
             clock.leave()
             (start, before), function = self.started.pop(), event.data["dispatcher"].py_func
             if timings.wanted() and function.__module__.startswith(interpreter.MODULES):
-                timings.say(f"compile `{function.__name__}` with Numba", time.perf_counter() - start)
+                timings.say(f"compile `{function.__name__}` with Numba", timings.now() - start)
                 for stage in (_START, _OTHER, _TYPING, _LOWERING, _OPTIMISATION, _LINKING):
                     timings.say(f"    {stage}", clock.seconds.get(stage, 0.0) - before.get(stage, 0.0))
 
