@@ -23,6 +23,7 @@ from srcdiff.passes import differentiation as derivative
 from srcdiff.passes import requested
 from srcdiff.passes.array_contraction import contract
 from srcdiff.passes.branch_fusion import fuse_branches
+from srcdiff.passes.carried_elements import carry_elements
 from srcdiff.passes.closed_forms import close_induction_variables
 from srcdiff.passes.code_sinking import sink_code
 from srcdiff.passes.compilation import Compilation
@@ -162,6 +163,7 @@ OPTIMIZE = (
     *CLEAN_UP,
     Pass("allocation hoisting", each(hoist_allocations), "allocate once, before a loop, what iterations reuse"),
     Pass("scalar replacement", each(replace_scalars), "keep an element that a loop revisits in a scalar"),
+    Pass("carried elements", each(carry_elements), "keep an element that the next iteration loads in a scalar"),
     Pass("loop normalization", each(normalize_loops), "inner loops count from zero"),
     *CLEAN_UP,
     Pass("shape checks", each(remove_shape_checks), "remove checks of lengths that an allocation makes itself"),

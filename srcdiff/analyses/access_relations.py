@@ -142,6 +142,14 @@ def iterations_are_apart(loop: Loop, a: Load | Store, b: Load | Store, structure
     return meeting.never([*(f"a{k} = b{k}" for k in range(level)), f"(a{level} < b{level} or a{level} > b{level})"])
 
 
+def never_in_one_iteration(loop: Loop, a: Load | Store, b: Load | Store, structure: Structure) -> bool:
+    """Whether two accesses never touch the same element in the same iteration of a loop around both."""
+    meeting = _meeting(a, b, structure, loop)
+    if meeting is None or loop not in meeting.common:
+        return False
+    return meeting.never([f"a{k} = b{k}" for k in range(meeting.common.index(loop) + 1)])
+
+
 def never_meets(
     access: Load | Store, array: Value, indices: Sequence[Value], structure: Structure, loop: Loop | None = None
 ) -> bool:
@@ -184,7 +192,7 @@ def _is_never_shorter(loop: Loop, structure: Structure, least: int) -> bool:
     names, loops = _Names(), {x: f"a{k}" for k, x in enumerate(structure.loops_around(structure.block_of[loop]))}
     first, last = (names.text(x, _counters(loops)) for x in ((start, stop) if step > 0 else (stop, start)))
     domain = _domain(loops, structure, names)
-    domain += [f"{names.parameters[v]} >= 0" for v in names.parameters if isinstance(structure.definition.get(v), Dim)]
+    domain += _lengths(names, structure)
     return _is_empty(list(loops.values()), [*domain, f"{last} - ({first}) < {least}"], names)
 
 
@@ -197,7 +205,10 @@ def exists(array: Value, indices: Sequence[Value], structure: Structure, block: 
         if place is None or length is None or not _is_negative_nowhere(place, loops, structure):
             return False
         ends = f"{names.text(place, _counters(loops))} >= {names.text(length, _counters(loops))}"
-        if not _is_empty(list(loops.values()), [*domain, ends], names):
+        sizes = [
+            f"{names.parameters[v]} >= 0" for v in names.parameters if isinstance(structure.definition.get(v), Dim)
+        ]
+        if not _is_empty(list(loops.values()), [*domain, *sizes, ends], names):
             return False
     return True
 
@@ -386,6 +397,11 @@ def _domain(loops: dict[Loop, str], structure: Structure, names: _Names) -> list
         if high is not None:
             found.append(f"{name} {'<' if step > 0 else '<='} {names.text(high, counters)}")
     return found
+
+
+def _lengths(names: _Names, structure: Structure) -> list[str]:
+    """That no length of an axis is negative."""
+    return [f"{name} >= 0" for v, name in names.parameters.items() if isinstance(structure.definition.get(v), Dim)]
 
 
 def _before(loop: Loop, level: int, structure: Structure) -> str:

@@ -44,6 +44,7 @@ from srcdiff.ir.print import show
 from srcdiff.ir.verify import verify
 from srcdiff.passes.array_contraction import contract
 from srcdiff.passes.branch_fusion import fuse_branches
+from srcdiff.passes.carried_elements import carry_elements
 from srcdiff.passes.closed_forms import close_induction_variables
 from srcdiff.passes.code_sinking import sink_code
 from srcdiff.passes.cse import eliminate_common_subexpressions
@@ -112,6 +113,7 @@ PASSES: dict[str, Run] = {
     "loop_normalization": each(normalize_loops),
     "loop_reversal": each(reverse_loops),
     "overwritten_arrays": each(rename_overwritten, "alone"),
+    "carried_elements": each(carry_elements),
     "scalar_replacement": each(replace_scalars),
     "scatter_to_gather": each(gather),
     "shape_checks": each(remove_shape_checks),

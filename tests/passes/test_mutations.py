@@ -15,6 +15,7 @@ pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="a muta
 
 SAMPLED = (
     "array_contraction",
+    "carried_elements",
     "code_sinking",
     "cse",
     "fold_views",
