@@ -97,3 +97,37 @@ def real_roots(p: Any) -> Any:
     if np.iscomplexobj(roots):
         raise ValueError("eigvals() argument must not cause a domain change.")
     return roots
+
+
+def solve_lower(a: Any, b: Any) -> Any:
+    """What a lower triangle has to be multiplied with to give b: forward substitution, by rows within blocks."""
+    x = np.empty((b.shape[0], b.shape[1]), b.dtype)
+    for first in range(0, b.shape[0], 32):
+        last = min(first + 32, b.shape[0])
+        known = a[first:last, :first] @ x[:first]
+        for i in range(first, last):
+            for j in range(b.shape[1]):
+                x[i, j] = b[i, j] - known[i - first, j]
+            for k in range(first, i):
+                for j in range(b.shape[1]):
+                    x[i, j] -= a[i, k] * x[k, j]
+            for j in range(b.shape[1]):
+                x[i, j] /= a[i, i]
+    return x
+
+
+def solve_lower_transposed(a: Any, b: Any) -> Any:
+    """What the transpose of a lower triangle has to be multiplied with to give b: backward substitution."""
+    x = np.empty((b.shape[0], b.shape[1]), b.dtype)
+    for last in range(b.shape[0], 0, -32):
+        first = max(last - 32, 0)
+        known = a[last:, first:last].T @ x[last:]
+        for i in range(last - 1, first - 1, -1):
+            for j in range(b.shape[1]):
+                x[i, j] = b[i, j] - known[i - first, j]
+            for k in range(i + 1, last):
+                for j in range(b.shape[1]):
+                    x[i, j] -= a[k, i] * x[k, j]
+            for j in range(b.shape[1]):
+                x[i, j] /= a[i, i]
+    return x

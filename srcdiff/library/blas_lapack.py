@@ -105,6 +105,25 @@ def solve_vector_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
     return -b_bar[:, None] * out[None, :], b_bar
 
 
+def solve_lower_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
+    b_bar = solve_lower_transposed(a, out_bar)
+    return -only_lower(matrix_matrix(b_bar, out.T)), b_bar
+
+
+def solve_lower_transposed_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
+    b_bar = solve_lower(a, out_bar)
+    return -only_lower(matrix_matrix(out, b_bar.T)), b_bar
+
+
+def only_lower(a: Any) -> Any:
+    """The lower triangle: what is above it is never read."""
+    result = np.zeros((len(a), len(a)), a.dtype)
+    for i in range(len(a)):
+        for j in range(i + 1):
+            result[i, j] = a[i, j]
+    return result
+
+
 def inverse_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
     return (-matrix_matrix(matrix_matrix(out.T, out_bar), out.T),)
 
@@ -181,7 +200,8 @@ def cholesky_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
         middle[i, i] *= 0.5
         for j in range(i + 1, n):
             middle[i, j] = 0.0
-    return (lower_triangle(solve_matrix(out.T, solve_matrix(out.T, middle.T).T)),)
+    turned = np.asarray(solve_lower_transposed(out, np.asarray(middle.T)).T)
+    return (lower_triangle(solve_lower_transposed(out, turned)),)
 
 
 def eigenvectors_adjoint(a: Any, values: Any, vectors: Any, values_bar: Any, vectors_bar: Any) -> Any:
@@ -346,6 +366,14 @@ matrix_vector = row("matrix_vector", "{0} @ {1}", "ij,j->i", matrix_vector_adjoi
 vector_vector = row("vector_vector", "np.dot({0}, {1})", "i,i->", vector_vector_adjoint)
 solve_matrix = row("solve", "np.linalg.solve({0}, {1})", "ii,ij->ij", solve_matrix_adjoint)
 solve_vector = row("solve_vector", "np.linalg.solve({0}, {1})", "ii,i->i", solve_vector_adjoint)
+solve_lower = row("solve_lower", "solve_lower({0}, {1})", "ii,ij->ij", solve_lower_adjoint, support="solve_lower")
+solve_lower_transposed = row(
+    "solve_lower_transposed",
+    "solve_lower_transposed({0}, {1})",
+    "ii,ij->ij",
+    solve_lower_transposed_adjoint,
+    support="solve_lower_transposed",
+)
 inverse = row("inv", "np.linalg.inv({0})", "ii->ii", inverse_adjoint)
 determinant = row("det", "np.linalg.det({0})", "ii->", determinant_adjoint)
 log_determinant = row("slogdet", "np.linalg.slogdet({0})", "ii->,", log_determinant_adjoint)

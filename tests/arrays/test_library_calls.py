@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import srcdiff
+from srcdiff.emit import support
 from tests.arrays.comparison import BACKENDS, assert_close, assert_like_argument, assert_slopes, call, same, slopes
 from tests.arrays.rows import Row, array, once, positive_definite, regular, row
 from tests.numerical import clone
@@ -385,3 +386,36 @@ def test_cross_products_of_so_many_components_as_there_are_at_run_time_raise() -
 def test_cross_products_of_two_and_three_components_are_refused() -> None:
     with pytest.raises(srcdiff.DifferentiationError, match="two components"):
         srcdiff.grad(lambda a: np.sum(np.cross(np.array([a[0], a[1]]), a)), backend="python")(array(3))
+
+
+def lower_triangle(size):
+    a = np.random.default_rng(size).normal(size=(size, size))
+    return np.linalg.cholesky(a @ a.T + max(size, 1) * np.eye(size))
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 31, 32, 33, 70])
+def test_triangles_are_solved_in_blocks(size):
+    a, b = lower_triangle(size), np.random.default_rng(1).normal(size=(3, size)).T
+    for actual, expected in (
+        (support.solve_lower(a, b), np.linalg.solve(a, b)),
+        (support.solve_lower_transposed(a, b), np.linalg.solve(a.T, b)),
+    ):
+        assert actual.shape == b.shape
+        np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-12)  # the triangle's condition is below 100
+
+
+def sines_of_the_factor(a, w):
+    return np.sum(np.sin(np.linalg.cholesky(a)) * w)
+
+
+@pytest.mark.numba
+@pytest.mark.parametrize("size", [0, 1, 33, 70])
+def test_factors_of_large_matrices_have_derivatives_of_both_orders(size):
+    factor, random = lower_triangle(size), np.random.default_rng(2)
+    a, w, v = factor @ factor.T, random.normal(size=(size, size)), random.normal(size=(size, size))
+    gradient, step, v = srcdiff.grad(sines_of_the_factor), 1e-5, v + v.T
+
+    along = (sines_of_the_factor(a + step * v, w) - sines_of_the_factor(a - step * v, w)) / (2 * step)
+    np.testing.assert_allclose(np.sum(gradient(a, w) * v), along, rtol=1e-6, atol=1e-7)  # of second order
+    twice = (gradient(a + step * v, w) - gradient(a - step * v, w)) / (2 * step)
+    np.testing.assert_allclose(srcdiff.hvp(sines_of_the_factor)(a, w, v), twice, rtol=1e-5, atol=1e-7)
