@@ -15,6 +15,7 @@ import numpy as np
 
 from srcdiff.api.derivatives import Derivative, Specialisation, chosen_names, differentiable
 from srcdiff.backends.backend import Trait
+from srcdiff.backends.numba import numba_cpu
 from srcdiff.backends.numba.loading import load_calling
 from srcdiff.diagnostics.options import SHARED, SWITCH
 from srcdiff.frontend.boundary import holds_stored
@@ -44,6 +45,7 @@ class Batched:
         self.over = of.names if over is None else chosen_names(over, of.names, of.function.__name__, of.stars)
         self.on_device: dict[Any, Specialisation] = {}
         self.loops: dict[Any, Callable[..., Any]] = {}
+        self.entry: Any = None
         functools.update_wrapper(self, of.function, updated=())
         self.__signature__ = of.signature.replace(return_annotation=inspect.Signature.empty)
 
@@ -105,6 +107,20 @@ class Batched:
         if self.parallel and self.of.has(Trait.COMPILED):
             return _in_threads(loop, batch.count, (*values, *stores))
         return int(loop(_UNSIGNED(1), _UNSIGNED(batch.count), *values, *stores))
+
+    def body_for(self, given: tuple[Any, ...], types_: tuple[Any, ...]) -> numba_cpu.Body:
+        """What compiled code runs for a call with such arguments, in one thread."""
+        if self.sums:
+            raise TypeError(f"{self!r} cannot be called from compiled code with `shared='sum'`: add up what it gives")
+        mapped = [k for k, n in enumerate(self.of.names[: len(given)]) if n in self.over]
+        elements = [numba_cpu.element_of(t) if k in mapped else t for k, t in enumerate(types_)]
+        described = tuple(numba_cpu.described(t) if k in mapped else given[k] for k, t in enumerate(elements))
+        compiled, apart, passed = self.of.compiled_for(described)
+        if apart or not mapped:
+            raise TypeError(
+                f"{self!r} cannot be called from compiled code: it writes into an argument, or has no batch"
+            )
+        return numba_cpu.body_of_batch(compiled, passed, elements, [f"args[{k}]" for k in mapped])
 
     def refuse_lists(self, specialisation: Specialisation) -> None:
         """Lists whose lengths show only when the function runs have none that all elements share."""
@@ -305,6 +321,9 @@ def element_of(array: Any) -> Any:
 def _total(stacked: Any) -> Any:
     total = np.sum(stacked, axis=0)
     return total if np.ndim(total) else total.item() if total.dtype == np.float64 else total
+
+
+numba_cpu.callable_from_compiled_code(Batched, Batched.body_for, lambda batch: batch.of)
 
 
 def batched(g: Any, over: Any = None, *, shared: str = "each", parallel: bool = False, **options: Any) -> Batched:

@@ -47,7 +47,7 @@ from srcdiff.frontend.declared_rules import CustomRule
 from srcdiff.frontend.guards import Attribute, ChangedError, Constant, Guard, Watch
 from srcdiff.inspect.report import MemoryReport, memory_report
 from srcdiff.ir.nodes import Value
-from srcdiff.ir.types import Array
+from srcdiff.ir.types import Array, Scalar
 from srcdiff.passes.workspace_parameters import no_memory
 from srcdiff.signature.conversion import as_it_is, converter, gradient_converter, lists_in
 from srcdiff.signature.descriptions import Description, is_passed, to_differentiate_by
@@ -391,6 +391,31 @@ class Derivative:
     def span(self) -> Span:
         node = self.captured.node
         return Span(self.captured.file, node.lineno, node.col_offset, node.col_offset + 3, self.captured.name)
+
+    def body_for(self, given: tuple[Any, ...], types_: Any = None) -> numba_cpu.Body:
+        """What compiled code runs for a call with such arguments."""
+        if self.mode == "forward" and not self.jacobian:
+            raise TypeError(f"{self!r} takes tangents: call `srcdiff.jvp`")
+        return numba_cpu.body_of_call(*self.compiled_for(given))
+
+    def body_with_tangents(self, given: tuple[Any, ...], dots: Sequence[str], form: str) -> numba_cpu.Body:
+        """What compiled code runs for a call of forward mode; `dots` say how it has the tangents."""
+        compiled, apart, passed = self.compiled_for(given)
+        specialisation = self.latest
+        assert specialisation is not None
+        if specialisation.listed is not as_it_is or specialisation.compiled.written:
+            raise TypeError(f"{self!r} cannot be called from compiled code: it returns lists, or writes into arguments")
+        checks = []
+        for name, dot in zip(self.wrt, dots, strict=True):
+            kind = getattr(specialisation.compiled.reading.arguments[name], "type", None)
+            if isinstance(kind, Array):
+                checks += numba_cpu.check_of_shapes(f"args[{self.names.index(name)}]", dot, name)
+                passed.append(dot)
+            elif isinstance(kind, Scalar):
+                passed.append(f"float({dot})")
+            else:
+                raise TypeError(f"{self!r} cannot be called from compiled code: `{name}` is no number and no array")
+        return numba_cpu.body_of_call(compiled, apart, passed, form, checks)
 
     def compiled_for(self, given: tuple[Any, ...]) -> tuple[Any, list[tuple[str, str]], list[str]]:
         """The compiled function for a call from compiled code, the arguments that must not share memory, and all.
@@ -934,7 +959,7 @@ def stand_in(value: Any) -> Any:
     return value
 
 
-numba_cpu.callable_from_compiled_code(Derivative, Derivative.compiled_for)
+numba_cpu.callable_from_compiled_code(Derivative, Derivative.body_for)
 numba_cpu.compiled_code_prints_text()
 
 

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba.core.errors import NumbaError
+from numba.extending import overload
 
 from srcdiff.api.derivatives import Derivative, chosen_names, described, grad, has_floats, is_of_floats, with_written
 from srcdiff.api.finite_differences import Report, compare, require_values
+from srcdiff.backends.numba import numba_cpu
 from srcdiff.backends.numba.direct import UnfitError
 from srcdiff.diagnostics import ListsInJacobianError
 from srcdiff.diagnostics.options import (
@@ -31,7 +33,7 @@ from srcdiff.diagnostics.options import (
 from srcdiff.frontend.abstract_values import Abstract, List, Static, Stored, Tuple
 from srcdiff.frontend.capture import findable, made_once
 from srcdiff.ir.nodes import Value
-from srcdiff.ir.types import Array, Stack, is_float
+from srcdiff.ir.types import Array, Scalar, Stack, is_float
 from srcdiff.library import composed
 from srcdiff.signature.structures import layout_of
 from srcdiff.signature.trees import NODES, VALUES, Part, parts_of
@@ -315,6 +317,7 @@ class HessianProduct(Composed):
         self.derivative = Derivative(
             self.gradient, "forward", each_of(wrt), with_value=False, backend=backend, **options
         )
+        self.entry: Any = None
         functools.update_wrapper(self, self.gradient.function, updated=())
         self.__doc__ = described("The Hessian, times a vector,", self.gradient, self.gradient.function.__doc__)
         self.__signature__ = _with_vector(self.gradient.signature)
@@ -328,6 +331,13 @@ class HessianProduct(Composed):
     def __srcdiff_inside__(self) -> tuple[Any, ...]:
         wrt = self.gradient.wrt
         return composed.product_of, grad, jvp, self.gradient.of, wrt[0] if self.gradient.single else wrt
+
+    def body_for(self, given: tuple[Any, ...], types_: Any) -> numba_cpu.Body:
+        """What compiled code runs for a call with such arguments."""
+        vector = f"args[{len(given) - 1}]"
+        single, count = self.gradient.single, len(self.derivative.wrt)
+        dots = [vector] if single else [f"{vector}[{k}]" for k in range(count)]
+        return self.derivative.body_with_tangents(given[:-1], dots, "{}[0]")
 
     def hessp(self, x: Any, vector: Any, *rest: Any) -> Any:
         """The same with the vector behind the first argument, as `scipy.optimize.minimize(hessp=...)` calls it."""
@@ -427,6 +437,7 @@ class Jacobian(Composed):
         """What runs for arguments of certain shapes."""
         self.latest: Derivative | None = None
         """What ran in the latest call."""
+        self.entry: Any = None
         functools.update_wrapper(self, self.columns.function, updated=())
         self.__doc__ = described("All derivatives", self.columns, self.columns.function.__doc__)
         self.__signature__ = self.columns.signature.replace(return_annotation=inspect.Signature.empty)
@@ -455,6 +466,15 @@ class Jacobian(Composed):
             return self.latest(*args, **kwargs)
         except ListsInJacobianError:
             return self.with_lists.at(self.columns.bound(args, kwargs))
+
+    def body_for(self, given: tuple[Any, ...], types_: Any) -> numba_cpu.Body:
+        """What compiled code runs for a call with such arguments: forward mode, unless the result is one number."""
+        compiled = self.columns.compiled_for(given) if self.mode != "reverse" else None
+        latest = self.columns.latest
+        is_number = latest is not None and isinstance(getattr(latest.compiled.reading.result, "type", None), Scalar)
+        if self.mode is None and is_number:
+            compiled = None
+        return numba_cpu.body_of_call(*(compiled or self.rows.compiled_for(given)))
 
     def chosen_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Derivative:
         """What needs fewer sweeps, if nothing is said."""
@@ -642,6 +662,30 @@ def _jacobian_inside(
     chosen = chosen_names(wrt, names, of, stars)
     return Derivation(kind, chosen, single=is_one(wrt), jacobian=True, directions=directions)
 
+
+numba_cpu.callable_from_compiled_code(HessianProduct, HessianProduct.body_for, lambda product: None)
+numba_cpu.callable_from_compiled_code(Jacobian, Jacobian.body_for, lambda jacobian: jacobian.columns)
+
+
+def _jvp_in_compiled_code(f: Any, primals: Any, tangents: Any) -> Any:
+    """What `jvp` is in users' own compiled functions: `f` is one that Numba compiles, or a derivative."""
+    from numba.core import types
+
+    if not isinstance(f, types.Dispatcher) or not isinstance(primals, types.BaseTuple):
+        return None
+    of: Any = getattr(f.dispatcher, "stands_for", f.dispatcher)
+    given = tuple(numba_cpu.described(t) for t in primals)  # type: ignore[attr-defined]
+    primal = _made_once(of, "primal", 0, "python", ())
+    places = [k for k, t in enumerate(tangents) if not isinstance(t, types.NoneType)]
+    chosen = tuple(primal.names[k] for k in places)
+    derivative = derivative_of(of, "forward", chosen, "numba", {})
+    dots = [f"tangents[{k}]" for k in places]
+    names, lines = derivative.body_with_tangents(given, dots, "({0}[0], {0}[2])")
+    head = "call(f: Any, primals: Any, tangents: Any) -> Any"  # Numba compares it with that of this function
+    return numba_cpu.function_with_body(head, (names, ["args = primals", *lines]))
+
+
+overload(jvp)(_jvp_in_compiled_code)
 
 # what they mean inside of a function that is read
 jacobian.__srcdiff_maker__ = _jacobian_inside  # type: ignore[attr-defined]

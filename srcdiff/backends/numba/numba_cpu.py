@@ -144,20 +144,121 @@ def compiled_code_prints_text() -> None:
         teach(function)
 
 
-def callable_from_compiled_code(kind: type, specialise: Callable[..., Any]) -> None:
-    """Let users' own compiled functions call objects of the kind: Numba asks for the function at its argument types."""
+Body = tuple[dict[str, Any], list[str]]
+"""The objects that a function's body names, and its lines; `args` are what the function is called with."""
+
+
+def callable_from_compiled_code(
+    kind: type, write: Callable[..., Body], parameters_of: Callable[[Any], Any] = lambda x: x
+) -> None:
+    """Let users' own compiled functions call objects of the kind.
+
+    `write(x, given, types)` gives the body of a function that is called for it: `given` has a description of each
+    argument, or the argument itself where that is known, `types` what Numba says of them. `parameters_of` gives a
+    derivative that has the same parameters; None, if arguments go by position alone.
+    """
     from numba.core import types
     from numba.extending import typeof_impl
 
-    def entry_of(derivative: Any) -> Any:
-        with ONE_AT_A_TIME:
-            if derivative.entry is None:
-                derivative.entry = _entry(derivative, specialise)
-        return derivative.entry
-
     @typeof_impl.register(kind)
-    def _type_of(derivative: Any, context: Any) -> Any:
-        return types.Dispatcher(entry_of(derivative))
+    def _type_of(x: Any, context: Any) -> Any:
+        with ONE_AT_A_TIME:
+            if x.entry is None:
+                x.entry = _entry(x, write, parameters_of(x))
+                x.entry.stands_for = x
+        return types.Dispatcher(x.entry)
+
+
+def body_of_call(
+    compiled: Any, apart: Sequence[tuple[str, str]], passed: Sequence[str], form: str = "{}", checks: Sequence[str] = ()
+) -> Body:
+    """Call the compiled function, if the arguments are right, and give what the form says of its result."""
+    import numba
+
+    lines = [*checks]
+    for a, b in apart:
+        lines += [f"if overlap({a}, {b}):", "    raise ValueError('arguments share memory')"]
+    lines += [f"result = compiled({', '.join(passed)})", f"return {form.format('result')}"]
+    return {"compiled": compiled, "overlap": numba.njit(overlap)}, lines
+
+
+def element_of(type_: Any) -> Any:
+    """The type of an element along the first axis of an array."""
+    from numba.core import types
+
+    if not isinstance(type_, types.Array) or type_.ndim == 0:
+        raise TypeError(f"an argument of the Numba type {type_} has no element for each call of a batch")
+    if type_.ndim == 1:
+        return type_.dtype
+    return type_.copy(ndim=type_.ndim - 1, layout="C" if type_.layout == "C" else "A")
+
+
+def body_of_batch(compiled: Any, passed: Sequence[str], elements: Sequence[Any], batches: Sequence[str]) -> Body:
+    """Call the compiled function for each element of batches, and put its results into arrays.
+
+    count = len(args[0])
+    result = compiled(args[0][0], args[1])
+    out_0 = np.empty((count, result[1].size), result[1].dtype)
+    for k in range(count):
+        ...
+    return out_0.reshape((count,) + result[1].shape)
+    """
+    from numba import typeof
+    from numba.core import types
+
+    known = [elements[int(text[5:-1])] if text.startswith("args[") else typeof(eval(text)) for text in passed]
+    compiled.compile(tuple(known))
+    result = compiled.overloads[tuple(known)].signature.return_type
+    leaves: list[tuple[str, Any]] = []
+
+    def structure(type_: Any, text: str) -> str:
+        if isinstance(type_, types.BaseTuple):
+            items: Any = type_
+            parts = [structure(t, f"{text}[{k}]") for k, t in enumerate(items)]
+            return f"({', '.join(parts)},)"
+        if not isinstance(type_, types.Array | types.Number | types.Boolean):
+            raise TypeError(f"a result of the Numba type {type_} has no batch")
+        leaves.append((text, type_))
+        name = f"out_{len(leaves) - 1}"
+        return f"{name}.reshape((count,) + {text}.shape)" if isinstance(type_, types.Array) else f"{name}[:, 0]"
+
+    returned = structure(result, "first")
+    call = [f"{text}[{{}}]" if text in batches else text for text in passed]
+    lines = [f"count = len({batches[0]})"]
+    for other in batches[1:]:
+        lines += [f"if len({other}) != count:", "    raise ValueError('batches have different lengths')"]
+    lines += ["if count == 0:", "    raise ValueError('the batch is empty')"]
+    lines += [f"first = compiled({', '.join(call).format(*['0'] * len(batches))})"]
+    stores = []
+    for k, (text, type_) in enumerate(leaves):
+        size = f"{text}.size" if isinstance(type_, types.Array) else "1"
+        dtype = getattr(type_, "dtype", type_)
+        lines += [f"out_{k} = np.empty((count, {size}), np.{dtype if str(dtype) != 'bool' else 'bool_'})"]
+        own = text.replace("first", "result", 1)
+        if isinstance(type_, types.Array):
+            stores += [f"if {own}.shape != {text}.shape:", "    raise ValueError('results have different shapes')"]
+            stores += [f"for j in range({own}.size):", f"    out_{k}[k, j] = {own}.flat[j]"]
+        else:
+            stores += [f"out_{k}[k, 0] = {own}"]
+    again = ", ".join(call).format(*["k"] * len(batches))
+    loop = ["result = first", "if k > 0:", f"    result = compiled({again})", *stores]
+    lines += ["for k in range(count):", *(f"    {line}" for line in loop), f"return {returned}"]
+    return {"compiled": compiled, "np": np}, lines
+
+
+def check_of_shapes(value: str, tangent: str, name: str) -> list[str]:
+    """Raise an exception where a tangent has not the shape of its value."""
+    return [
+        f"if {tangent}.shape != {value}.shape:",
+        f"    raise ValueError('the tangent of `{name}` has not its shape')",
+    ]
+
+
+def function_with_body(head: str, body: Body) -> Any:
+    """The function with this head: `call(*args)`."""
+    names, lines = dict(body[0]), body[1]
+    exec("\n    ".join([f"def {head}:", *lines]), names)
+    return names[head.partition("(")[0]]
 
 
 def _default(x: Any) -> Any:
@@ -165,44 +266,38 @@ def _default(x: Any) -> Any:
     return x
 
 
-def _entry(derivative: Any, specialise: Callable[..., Any]) -> Any:
+def _entry(x: Any, write: Callable[..., Body], derivative: Any) -> Any:
     import numba
     from numba.core import types
     from numba.extending import overload
 
     left_out = numba.njit(_default)
-    defaults = {}
-    if not derivative.by_name:
-        values = derivative.function.__defaults__ or ()
-        defaults = dict(zip(derivative.names[len(derivative.names) - len(values) :], values, strict=True))
+    by_position = derivative is None or derivative.by_name
+    names = () if by_position else derivative.names
+    values = () if by_position else derivative.function.__defaults__ or ()
+    defaults = dict(zip(names[len(names) - len(values) :], values, strict=True))
 
     def target(*args: Any) -> Any:
         """Stands for the derivative until the argument types are known."""
 
     def given(k: int, type_: Any) -> Any:
         if isinstance(type_, types.Dispatcher) and type_.dispatcher is left_out:
-            return defaults[derivative.names[k]]
+            return defaults[names[k]]
         return described(type_)
 
     @overload(target)
     def choose(*args: Any) -> Any:
-        compiled, apart, passed = specialise(derivative, tuple(given(k, a) for k, a in enumerate(args)))
-        lines = ["def call(*args: Any) -> Any:"]  # Numba compares the signature with that of `choose`
-        for a, b in apart:
-            lines += [f"    if overlap({a}, {b}):", "        raise ValueError('arguments share memory')"]
-        lines.append(f"    return compiled({', '.join(passed)})")
-        namespace = {"compiled": compiled, "overlap": numba.njit(overlap)}
-        exec("\n".join(lines), namespace)
-        return namespace["call"]
+        body = write(x, tuple(given(k, a) for k, a in enumerate(args)), args)
+        return function_with_body("call(*args: Any) -> Any", body)  # Numba compares it with that of `choose`
 
-    if derivative.by_name:
+    if by_position:
 
         def entry(*args: Any) -> Any:
             return target(*args)
 
         return numba.njit(entry)
-    parameters = [f"{n}=default_{n}" if n in defaults else n for n in derivative.names]
-    text = f"def entry({', '.join(parameters)}):\n    return target({', '.join(derivative.names)})\n"
+    parameters = [f"{n}=default_{n}" if n in defaults else n for n in names]
+    text = f"def entry({', '.join(parameters)}):\n    return target({', '.join(names)})\n"
     known = {f"default_{n}": d if isinstance(d, bool | int | float) else left_out for n, d in defaults.items()}
     namespace = {"target": target, **known}
     exec(text, namespace)
