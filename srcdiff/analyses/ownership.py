@@ -14,13 +14,50 @@ from collections.abc import Iterable
 
 from srcdiff.analyses.structure import Structure, made_anew, structure_of
 from srcdiff.ir.aliasing import Apart, Sites, points_to
-from srcdiff.ir.nodes import Alloc, Block, Copy, Dim, Function, Library, Load, Loop, Operation, References, Store, Value
+from srcdiff.ir.nodes import (
+    Alloc,
+    Block,
+    Call,
+    Copy,
+    Dim,
+    Function,
+    If,
+    Library,
+    Load,
+    Loop,
+    Operation,
+    References,
+    Reshape,
+    Store,
+    Transpose,
+    Value,
+    View,
+)
 from srcdiff.ir.types import is_float
 
 
 def owned_memory(function: Function) -> Sites:
     """The memory of such arrays."""
     return _Ownership(function).owned()
+
+
+def memory_of_branches(function: Function) -> Sites:
+    """The memory of results that branches make, and that have one name at a time: their adjoints go to the branches.
+
+    if n == 1:                               if n == 1:
+        y = x.copy()                             x_bar += y_bar
+    else:                                    else:
+        y = np.empty(n)                          ...  # from y_bar
+        ...
+    return y
+    """
+    ownership, found = _Ownership(function), set[Value]()
+    for value in function.body.yields:
+        if isinstance(ownership.structure.definition.get(value), If) and value in ownership.sites:
+            group = ownership.connected(ownership.sites[value])
+            if all(ownership.stays_in_branches(v) for v, sites in ownership.sites.items() if sites & group):
+                found |= group
+    return frozenset(found)
 
 
 class _Ownership:
@@ -63,6 +100,21 @@ class _Ownership:
         names = [v for v, sites in self.sites.items() if sites & group]
         returned = set(self.function.body.yields)
         return not any(v in returned or not self.is_plain(v) or not self.moves_once(v) for v in names)
+
+    def stays_in_branches(self, value: Value) -> bool:
+        """Whether a name is that of a new array, a view, or a branch, and only the end of its block passes it on."""
+        passed = [*self.yields.get(value, ()), *(self.function.body for v in self.function.body.yields if v is value)]
+        match self.structure.definition.get(value):
+            case If():
+                return not self.uses.get(value) and passed == [self.structure.home[value]]
+            case Alloc() | Copy() | Library() | Call():
+                return passed in ([], [self.structure.home[value]]) and not self.is_body_of_loop(passed)
+            case View() | Transpose() | Reshape():
+                return not passed
+        return False
+
+    def is_body_of_loop(self, blocks: list[Block]) -> bool:
+        return any(isinstance(self.structure.owner.get(b), Loop) for b in blocks)
 
     def is_plain(self, value: Value) -> bool:
         """Whether a name is that of an argument, a new array or a view, or what a loop of known length hands on."""

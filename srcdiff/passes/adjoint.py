@@ -151,6 +151,10 @@ class Adjoint:
         self.zero_unless: dict[Value, Guard] = {}
         """Adjoints of what only one side of a branch uses."""
         self.frames: Frames = {}
+        self.sized: Any = Copy | Library | Call if structure.is_apart else Copy | Library
+        """Operations whose results are had again by their lengths, if those are enough."""
+        dims = [o for o in structure.start if structure.is_apart and isinstance(o, Dim)]
+        self.dims = {(o.array, o.axis): o.out for o in dims if structure.home[o.out] is structure.home.get(o.array)}
         self.lengths = Lengths(Function("", (), structure.top))
         self.uses: dict[Value, int] = {}
         self.top = Mirror(structure.top, None)
@@ -171,10 +175,15 @@ class Adjoint:
         return self.top
 
     def seed_array(self, array: Value, seed: Value) -> None:
-        """The adjoints of an array start with what is given: a copy of it, unless they have other names."""
-        owner = isinstance(self.structure.definition.get(array), Alloc | Copy | Library | Call | None)
+        """The adjoints of an array start with what is given: a copy of it, unless they have other names.
+
+        The caller of a function that runs backwards gives what it does not need any more.
+        """
+        definition = self.structure.definition.get(array)
+        owner = isinstance(definition, Alloc | Copy | Library | Call | None)
+        owner = owner or (isinstance(definition, If) and bool(self.active.sites[array] & self.handed_back))
         if owner and array not in self.twins and array not in self.top.adjoints and not self.belongs_to_list(array):
-            self.top.adjoints[array] = self.builder.copy(seed, bar(array))
+            self.top.adjoints[array] = seed if self.structure.is_apart else self.builder.copy(seed, bar(array))
         else:
             same_size = not self.belongs_to_list(array)
             self.add_elements(self.shadow(array, self.top), seed, same_size=same_size)
@@ -419,7 +428,7 @@ class Adjoint:
         elif isinstance(definition, Alloc):
             assert definition.like is not None
             self.builder.add(Alloc(out, (), zero, self.value(definition.like, at)))
-        elif isinstance(definition, Copy | Library):  # what is copied may have its elements in another order
+        elif isinstance(definition, self.sized):  # what is copied may have its elements in another order
             self.builder.add(Alloc(out, tuple(self.length(array, k, at) for k in range(array.array.rank)), zero))
         else:
             self.builder.add(Alloc(out, (), zero, self.value(array, at)))
@@ -453,6 +462,8 @@ class Adjoint:
                 return self.length(source, axis, at)
             case Alloc(like=None, shape=shape):
                 return self.value(shape[axis], at)
+            case Call() if self.structure.is_apart:
+                return self.value(self.dims[array, axis], at)
         return self.builder.dim(self.value(array, at), axis)
 
     # -- operations --------------------------------------------------------------------------------------------------
@@ -978,7 +989,8 @@ class Adjoint:
         outs = [Value(FLOAT) for _ in floats]
         args = (*given, *seeds, *shadows, *operation.args[len(own) :])
         restored = [place for place, k in enumerate(pair.takes) if k in pair.restores]
-        written = (*restored, *range(len(given) + len(seeds), len(args)))
+        taken = [place for place, seed in enumerate(seeds, len(given)) if isinstance(seed.type, Array)]
+        written = (*restored, *taken, *range(len(given) + len(seeds), len(args)))
         self.builder.add(Call(tuple(outs), pair.reverse, args, written, span=operation.span))
         if counts:
             for array, shadow in apart:

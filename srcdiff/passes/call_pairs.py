@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from srcdiff.analyses.activity import Activity
 from srcdiff.analyses.saved_values import Plan
 from srcdiff.analyses.structure import Structure
-from srcdiff.ir.nodes import Block, Call, Function, NewStack, Operation, Push, Value, changed, walk
+from srcdiff.ir.nodes import Block, Call, Dim, Function, NewStack, Operation, Push, Value, changed, walk
 from srcdiff.ir.types import BOOL, INT, Array, Stack, is_float
 
 
@@ -80,6 +80,17 @@ def _matters(call: Call, active: Activity) -> bool:
     """Whether a derivative may go through the call, or it writes what the reverse sweep has to find as it was."""
     results = [v for v in call.outs if is_float(v.type)]
     return bool(call.writes) or any(active.memory(v) if isinstance(v.type, Array) else v in active for v in results)
+
+
+def with_lengths(block: Block) -> Block:
+    """The block with the lengths of arrays that calls give, which can be kept in their place."""
+    operations: list[Operation] = []
+    for operation in block.operations:
+        operations.append(operation.rebuilt(with_lengths))
+        if isinstance(operation, Call):
+            arrays = [v for v in operation.outs if isinstance(v.type, Array)]
+            operations += [Dim(Value(INT), array, axis) for array in arrays for axis in range(array.array.rank)]
+    return changed(block, operations=tuple(operations))
 
 
 def making_stacks(function: Function, stacks: Iterable[Value], pairs: Iterable[Pair]) -> Function:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from srcdiff.analyses.structure import structure_of
 from srcdiff.diagnostics import DifferentiationError, Problem
-from srcdiff.ir.aliasing import Sites, points_to, written_sites
+from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.clone import fresh
 from srcdiff.ir.nodes import (
     Alloc,
@@ -15,6 +16,8 @@ from srcdiff.ir.nodes import (
     Call,
     Dim,
     Function,
+    If,
+    Loop,
     Operation,
     Print,
     Reshape,
@@ -182,38 +185,58 @@ def _takes(reversal: Reversal) -> set[int]:
 
 def _restored_by_calls(main: Function, reversals: Sequence[Reversal], pairs: dict[str, Pair]) -> dict[str, set[int]]:
     """The arrays that functions write into, and whose contents before that some reverse sweep reads."""
-    names = {pair.forward: name for name, pair in pairs.items()} | {name: name for name in pairs}
+    named = {pair.forward: name for name, pair in pairs.items()} | {name: name for name in pairs}
+    takes = {name: pairs[named[name]].takes for name in named}
     found: dict[str, set[int]] = {}
-    seen = [(main, _read_memory(main, points_to(main), pairs))]
-    for reversal in reversals:
-        assert reversal.backwards is not None
-        sites = points_to(reversal.function)
-        read = _read_memory(reversal.backwards, points_to(reversal.backwards), {})
-        kept = [v for frame in reversal.frames.values() for v, _ in frame if v in sites]
-        memory = read.union(reversal.restored_parameters, *(sites[v] for v in kept))
-        seen.append((reversal.function, memory))
-    for function, memory in seen:
-        sites = points_to(function)
+    for function, is_read in ((main, None), *((r.function, _read_backwards(r)) for r in reversals)):
+        sites, reads = points_to(function), _Reads(function, takes)
+        given = next((r.restored_parameters for r in reversals if r.function is function), frozenset())
         for call in (o for o in walk(function.body) if isinstance(o, Call)):
+            before = reads.before(call)
+            memory = given | (before if is_read is None else before & is_read)
             for k in call.writes:
                 if isinstance(call.args[k].type, Array) and sites[call.args[k]] & memory:
-                    found.setdefault(names[call.function], set()).add(k)
+                    found.setdefault(named[call.function], set()).add(k)
     return found
 
 
-def _read_memory(function: Function, sites: dict[Value, Sites], pairs: dict[str, Pair]) -> frozenset[Value]:
-    """The memory that a function reads; of what it passes to functions, what their reverse sweeps read."""
-    found: set[Value] = set()
-    for operation in walk(function.body):
+def _read_backwards(reversal: Reversal) -> frozenset[Value]:
+    """The memory that the reverse sweep reads; of the arrays that are kept, all."""
+    assert reversal.backwards is not None
+    sites = points_to(reversal.function)
+    kept = [v for frame in reversal.frames.values() for v, _ in frame if v in sites]
+    read = [m for _, m in _Reads(reversal.backwards, {}).places]
+    return frozenset[Value]().union(*read, *(sites[v] for v in kept))
+
+
+class _Reads:
+    """Where a function reads which memory; `takes` has for functions the arguments that their reverse sweeps take."""
+
+    def __init__(self, function: Function, takes: dict[str, tuple[int, ...]]) -> None:
+        self.structure, self.takes = structure_of(function), takes
+        sites = points_to(function)
+        self.places: list[tuple[Operation, frozenset[Value]]] = []
+        for operation in self.structure.start:
+            memory = {s for v in self.read_by(operation) for s in sites.get(v, ())}
+            if memory:
+                self.places.append((operation, frozenset(memory)))
+
+    def read_by(self, operation: Operation) -> Sequence[Value]:
         match operation:
-            case Store() | Dim() | View() | Transpose() | Reshape() | Alloc():
-                continue
-            case Call() if operation.function in pairs:
-                used = [operation.args[k] for k in pairs[operation.function].takes]
-            case _:
-                used = list(operation.uses())
-        found |= {s for v in used for s in sites.get(v, frozenset())}
-    return frozenset(found | {s for v in function.body.yields for s in sites.get(v, frozenset())})
+            case Store() | Dim() | View() | Transpose() | Reshape() | Alloc() | If() | Loop():
+                return ()
+            case Call() if operation.function in self.takes:
+                return [operation.args[k] for k in self.takes[operation.function]]
+        return operation.uses()
+
+    def before(self, call: Call) -> frozenset[Value]:
+        """What may be read before the call."""
+        start, around = self.structure.start, set(self.loops(call))
+        found = [m for o, m in self.places if start[o] < start[call] or around.intersection(self.loops(o))]
+        return frozenset[Value]().union(*found)
+
+    def loops(self, operation: Operation) -> list[Loop]:
+        return self.structure.loops_around(self.structure.block_of[operation])
 
 
 def _is_separable(reversal: Reversal) -> bool:

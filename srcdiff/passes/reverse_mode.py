@@ -14,7 +14,7 @@ from typing import Any
 
 from srcdiff.analyses.activity import Activity, activity
 from srcdiff.analyses.decisions import Decisions
-from srcdiff.analyses.ownership import owned_memory
+from srcdiff.analyses.ownership import memory_of_branches, owned_memory
 from srcdiff.analyses.saved_values import Plan, Planner, StillThere, memory_of
 from srcdiff.analyses.structure import Structure, structure_of
 from srcdiff.diagnostics import DifferentiationError, Problem
@@ -40,7 +40,7 @@ from srcdiff.ir.nodes import (
 from srcdiff.ir.types import INT, Array, Stack
 from srcdiff.passes.adjoint import Adjoint, Seeds
 from srcdiff.passes.array_renaming import buffers_to_renew, renew
-from srcdiff.passes.call_pairs import Frames, Pair, call_forward, frames_of, making_stacks, with_frames
+from srcdiff.passes.call_pairs import Frames, Pair, call_forward, frames_of, making_stacks, with_frames, with_lengths
 from srcdiff.passes.forward_sweep import Keeper, save_overwritten
 from srcdiff.passes.overwritten_arrays import rename_overwritten
 from srcdiff.passes.shadows import add_shadows, list_storage
@@ -222,7 +222,7 @@ def call_forward_functions(reversal: Reversal) -> None:
     stacks = tuple(reversal.stacks.values())
     function, found = call_forward(reversal.function, reversal.pairs, reversal.active, stacks)
     if reversal.is_apart:
-        function = replace(function, params=(*function.params, *stacks))
+        function = replace(function, params=(*function.params, *stacks), body=with_lengths(function.body))
     elif found:
         function = making_stacks(function, stacks, reversal.pairs.values())
     reversal.function = function
@@ -234,6 +234,8 @@ def add_shadow_references(reversal: Reversal) -> None:
     function = reversal.function
     reversal.lists = list_storage(function, reversal.sites)
     reversal.handed_back = reversal.lists | (frozenset() if reversal.given else owned_memory(function))
+    if reversal.is_apart and not reversal.lists:
+        reversal.handed_back |= memory_of_branches(function)
     reversal.function, reversal.twins = add_shadows(function, reversal.active, reversal.given, reversal.handed_back)
     reversal.active = Activity(reversal.active.values | set(reversal.twins.values()), reversal.sites)
 

@@ -326,6 +326,13 @@ def test_arrays_that_are_kept_may_be_views_of_any_layout(backend: str) -> None:
     srcdiff.check(halves, np.arange(9.0).reshape(3, 3) * 0.1, 3, backend=backend)
 
 
+def test_lengths_are_kept_instead_of_arrays() -> None:
+    source = srcdiff.source(spectrum, np.ones(4))
+
+    assert "kept_arrays" not in source
+    assert "kept_integers.append" in source
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_array_that_a_branch_chooses_among_arguments_has_its_adjoint(backend: str) -> None:
     def choose(x, y, n):
