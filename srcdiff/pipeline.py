@@ -52,6 +52,7 @@ from srcdiff.passes.scalar_replacement import replace_scalars
 from srcdiff.passes.scatter_to_gather import gather
 from srcdiff.passes.shape_checks import remove_shape_checks
 from srcdiff.passes.simplify import simplify
+from srcdiff.passes.triangular_solves import solve_triangles
 
 # -- when passes are due, and what they need to know -----------------------------------------------------------------
 
@@ -140,6 +141,7 @@ def sweeps(when: Callable[[Any], bool], check: Callable[[Any], None] = lambda st
 
 DIFFERENTIATE = (
     *CLEAN_UP,
+    Pass("triangular solves", each(solve_triangles), "solve equations with a Cholesky factor by substitution"),
     Pass("induction variables", each(close_induction_variables), "integers that loops add to, in closed form", REVERSE),
     Pass("element sinking", each(sink_elements, wrt), "compute an element where an index selects it", REVERSE),
     *CLEAN_UP,

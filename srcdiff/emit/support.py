@@ -131,3 +131,26 @@ def solve_lower_transposed(a: Any, b: Any) -> Any:
             for j in range(b.shape[1]):
                 x[i, j] /= a[i, i]
     return x
+
+
+def solve_lower_vector(a: Any, b: Any) -> Any:
+    """The vector that a lower triangle has to be multiplied with to give b: forward substitution."""
+    x = np.empty(b.shape[0], b.dtype)
+    for i in range(b.shape[0]):
+        total = b[i]
+        for k in range(i):
+            total -= a[i, k] * x[k]
+        x[i] = total / a[i, i]
+    return x
+
+
+def solve_lower_transposed_vector(a: Any, b: Any) -> Any:
+    """The vector that the transpose of a lower triangle has to be multiplied with to give b: backward substitution."""
+    x = np.empty(b.shape[0], b.dtype)
+    for i in range(b.shape[0]):
+        x[i] = b[i]
+    for i in range(b.shape[0] - 1, -1, -1):
+        x[i] /= a[i, i]
+        for k in range(i):
+            x[k] -= a[i, k] * x[i]
+    return x

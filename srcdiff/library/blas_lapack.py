@@ -77,6 +77,11 @@ def row(
     return LIBRARY[name]
 
 
+def substitution(name: str, shapes: str, adjoint: Callable[..., Any]) -> LibraryCall:
+    """A function of the generated code, by its own name."""
+    return row(name, f"{name}({{0}}, {{1}})", shapes, adjoint, support=name)
+
+
 # ------------------------------------------------------------------------------------------------------------- products
 
 
@@ -113,6 +118,16 @@ def solve_lower_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
 def solve_lower_transposed_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
     b_bar = solve_lower(a, out_bar)
     return -only_lower(matrix_matrix(out, b_bar.T)), b_bar
+
+
+def solve_lower_vector_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
+    b_bar = solve_lower_transposed_vector(a, out_bar)
+    return -only_lower(b_bar[:, None] * out[None, :]), b_bar
+
+
+def solve_lower_transposed_vector_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
+    b_bar = solve_lower_vector(a, out_bar)
+    return -only_lower(out[:, None] * b_bar[None, :]), b_bar
 
 
 def only_lower(a: Any) -> Any:
@@ -366,13 +381,11 @@ matrix_vector = row("matrix_vector", "{0} @ {1}", "ij,j->i", matrix_vector_adjoi
 vector_vector = row("vector_vector", "np.dot({0}, {1})", "i,i->", vector_vector_adjoint)
 solve_matrix = row("solve", "np.linalg.solve({0}, {1})", "ii,ij->ij", solve_matrix_adjoint)
 solve_vector = row("solve_vector", "np.linalg.solve({0}, {1})", "ii,i->i", solve_vector_adjoint)
-solve_lower = row("solve_lower", "solve_lower({0}, {1})", "ii,ij->ij", solve_lower_adjoint, support="solve_lower")
-solve_lower_transposed = row(
-    "solve_lower_transposed",
-    "solve_lower_transposed({0}, {1})",
-    "ii,ij->ij",
-    solve_lower_transposed_adjoint,
-    support="solve_lower_transposed",
+solve_lower = substitution("solve_lower", "ii,ij->ij", solve_lower_adjoint)
+solve_lower_transposed = substitution("solve_lower_transposed", "ii,ij->ij", solve_lower_transposed_adjoint)
+solve_lower_vector = substitution("solve_lower_vector", "ii,i->i", solve_lower_vector_adjoint)
+solve_lower_transposed_vector = substitution(
+    "solve_lower_transposed_vector", "ii,i->i", solve_lower_transposed_vector_adjoint
 )
 inverse = row("inv", "np.linalg.inv({0})", "ii->ii", inverse_adjoint)
 determinant = row("det", "np.linalg.det({0})", "ii->", determinant_adjoint)

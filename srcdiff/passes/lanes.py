@@ -56,6 +56,10 @@ _BY_COLUMNS = {
     "matrix_matrix": "matrix_matrix",
     "solve_vector": "solve",
     "solve": "solve",
+    "solve_lower_vector": "solve_lower",
+    "solve_lower": "solve_lower",
+    "solve_lower_transposed_vector": "solve_lower_transposed",
+    "solve_lower_transposed": "solve_lower_transposed",
 }
 """Calls of a library that do the same to every column of their last argument, by the one that takes many columns."""
 

@@ -404,6 +404,65 @@ def test_triangles_are_solved_in_blocks(size):
         np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-12)  # the triangle's condition is below 100
 
 
+@pytest.mark.parametrize("size", [0, 1, 2, 33])
+def test_triangles_are_solved_for_vectors(size):
+    a, b = lower_triangle(size), np.random.default_rng(1).normal(size=2 * size)[::2]
+
+    np.testing.assert_allclose(support.solve_lower_vector(a, b), np.linalg.solve(a, b), rtol=1e-9, atol=1e-12)
+    actual = support.solve_lower_transposed_vector(a, b)
+    np.testing.assert_allclose(actual, np.linalg.solve(a.T, b), rtol=1e-9, atol=1e-12)
+
+
+def likelihood(a, b, w):
+    factor = np.linalg.cholesky(a)
+    x = np.linalg.solve(factor.T, np.linalg.solve(factor, b))
+    y = np.linalg.solve(factor.T, np.linalg.solve(factor, w))
+    return b @ x + np.sum(y**2) + np.sum(np.log(np.diag(factor)))
+
+
+def overwritten_factor(a, b, w):
+    factor = np.linalg.cholesky(a)
+    x = np.linalg.solve(factor, b)
+    factor[0, 2] = b[1]
+    y = np.linalg.solve(factor, w)
+    return b @ x + np.sum(y**2)
+
+
+@pytest.mark.parametrize("function", [likelihood, overwritten_factor])
+def test_equations_with_factors_have_derivatives_of_both_orders(function):
+    random = np.random.default_rng(4)
+    a, b, w = positive_definite(3), random.normal(size=3), random.normal(size=(3, 2))
+    a_dot, b_dot, w_dot = random.normal(size=(3, 3)), random.normal(size=3), random.normal(size=(3, 2))
+    a_dot, step = a_dot + a_dot.T, 1e-5
+
+    def at(t):
+        return a + t * a_dot, b + t * b_dot, w + t * w_dot
+
+    gradient = srcdiff.grad(function, wrt=(0, 1, 2), backend="python")
+    along = (function(*at(step)) - function(*at(-step))) / (2 * step)
+    by_adjoint = sum(np.sum(x * y) for x, y in zip(gradient(a, b, w), (a_dot, b_dot, w_dot), strict=True))
+    _, by_tangent = srcdiff.jvp(function, (a, b, w), (a_dot, b_dot, w_dot), backend="python")
+    np.testing.assert_allclose([by_adjoint, by_tangent], along, rtol=1e-6)  # differences of second order
+    by_b = srcdiff.grad(function, wrt=1, backend="python")
+    twice = (by_b(a, b + step * b_dot, w) - by_b(a, b - step * b_dot, w)) / (2 * step)
+    np.testing.assert_allclose(srcdiff.hvp(function, wrt=1, backend="python")(a, b, w, b_dot), twice, rtol=1e-6)
+    code = [line.partition("#")[0] for line in gradient.source.splitlines()]
+    assert any("np.linalg.solve" in line for line in code) == (function is overwritten_factor)
+
+
+def whitened(b, a):
+    return np.linalg.solve(np.linalg.cholesky(a), b * b)
+
+
+def test_many_directions_are_columns_of_what_a_triangle_is_solved_for():
+    a, b = positive_definite(3), np.array([0.5, -1.0, 2.0])
+    expected = np.linalg.solve(np.linalg.cholesky(a), np.diag(2.0 * b))
+
+    for mode in ("forward", "reverse"):
+        actual = srcdiff.jacobian(whitened, mode=mode, backend="python")(b, a)
+        np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-15)
+
+
 def sines_of_the_factor(a, w):
     return np.sum(np.sin(np.linalg.cholesky(a)) * w)
 

@@ -62,6 +62,7 @@ from srcdiff.passes.scalar_replacement import replace_scalars
 from srcdiff.passes.scatter_to_gather import gather
 from srcdiff.passes.shape_checks import remove_shape_checks
 from srcdiff.passes.simplify import simplify
+from srcdiff.passes.triangular_solves import solve_triangles
 from tests.passes.derivatives import DERIVATIVES, OBJECTS, Options, Run
 
 FOLDER = Path(__file__).parent
@@ -117,6 +118,7 @@ PASSES: dict[str, Run] = {
     "scalar_replacement": each(replace_scalars),
     "scatter_to_gather": each(gather),
     "shape_checks": each(remove_shape_checks),
+    "triangular_solves": each(solve_triangles),
     "simplify": each(simplify),
     **DERIVATIVES,
 }
