@@ -84,6 +84,7 @@ class Derivative:
         has_aux: bool = False,
         jacobian: bool = False,
         directions: int | None = None,
+        numbers: int | None = None,
         backend: str = "numba",
         **options: Any,
     ) -> None:
@@ -96,8 +97,8 @@ class Derivative:
             raise TypeError("`has_aux` is an option of `grad` and `value_and_grad` alone")
         self.of: Any = function
         """What is differentiated: a function, or a derivative of one."""
-        self.jacobian, self.directions = jacobian, directions
-        """Whether it is all tangents, or all pullbacks; and how many of them a sweep computes at once."""
+        self.jacobian, self.directions, self.numbers = jacobian, directions, numbers
+        """Whether it is all tangents, or all pullbacks; how many of them a sweep computes, and how many there are."""
         derivative = getattr(function, "__srcdiff_derivative__", None)
         plain = plain_function(function) if derivative is None else derivative.function
         if plain is None:
@@ -177,7 +178,7 @@ class Derivative:
     def __reduce__(self) -> Any:
         wrt = self.wrt[0] if self.single and self.wrt else self.wrt
         options = {**self.options, "backend": self.backend, "with_value": self.with_value, "has_aux": self.has_aux}
-        options |= {"jacobian": self.jacobian, "directions": self.directions}
+        options |= {"jacobian": self.jacobian, "directions": self.directions, "numbers": self.numbers}
         return _derivative_again, (findable(self.of), self.mode, wrt, options)
 
     def __dir__(self) -> list[str]:
@@ -480,7 +481,7 @@ class Derivative:
         request = Request(self.captured, descriptions, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
         request.exact, request.workspace, request.batch, request.sums = exact, workspace, batch, sums
         request.of = getattr(self.of, "__srcdiff_derivative__", None) or getattr(self.of, "__srcdiff_rule__", None)
-        request.jacobian, request.directions = self.jacobian, self.directions
+        request.jacobian, request.directions, request.numbers = self.jacobian, self.directions, self.numbers
         request.error_model = self.options.get("error_model", "")
         return request
 

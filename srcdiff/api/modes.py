@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # the compiler is imported when the first function is differe
 
 Function = Callable[..., Any]
 
+_FEW = 8  # directions whose number is compiled in
 _REMEMBERED = 256  # shapes of arguments for which a Jacobian knows the mode
 _numbers = itertools.count(1)
 
@@ -433,6 +434,8 @@ class Jacobian(Composed):
         self.single, self.wrt = is_one(wrt), each_of(wrt)
         self.columns = self.sweeps("forward")
         self.rows = self.sweeps("pullback")
+        self.few: dict[tuple[str, int], Derivative] = {}
+        """The same for a few directions, whose number is compiled in."""
         self.chosen: dict[Any, Derivative] = {}
         """What runs for arguments of certain shapes."""
         self.latest: Derivative | None = None
@@ -442,10 +445,10 @@ class Jacobian(Composed):
         self.__doc__ = described("All derivatives", self.columns, self.columns.function.__doc__)
         self.__signature__ = self.columns.signature.replace(return_annotation=inspect.Signature.empty)
 
-    def sweeps(self, mode: str) -> Derivative:
+    def sweeps(self, mode: str, numbers: int | None = None) -> Derivative:
         """All derivatives by forward mode, or by pullbacks."""
         wrt = self.wrt[0] if self.single else self.wrt
-        how = {"backend": self.backend, **self.options, "directions": self.directions}
+        how = {"backend": self.backend, **self.options, "directions": self.directions, "numbers": numbers}
         return Derivative(self.function, mode, wrt, with_value=False, jacobian=True, **how)
 
     def __reduce__(self) -> Any:
@@ -478,26 +481,29 @@ class Jacobian(Composed):
 
     def chosen_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Derivative:
         """What needs fewer sweeps, if nothing is said."""
-        if self.mode is not None:
-            return self.columns if self.mode == "forward" else self.rows
         key = (_shapes(args), _shapes(tuple(kwargs.values())))
         found = self.chosen.get(key)
         if found is None:
             if len(self.chosen) >= _REMEMBERED:
                 self.chosen.clear()
             given = self.columns.bound(args, kwargs)
-            found = self.chosen[key] = self.columns if self.has_more_rows(given) else self.rows
+            found = self.chosen[key] = self.fewest_sweeps(given)
         return found
 
-    def has_more_rows(self, given: tuple[Any, ...]) -> bool:
-        """Whether there are at least as many results as numbers to differentiate by."""
+    def fewest_sweeps(self, given: tuple[Any, ...]) -> Derivative:
+        """By columns if there are at least as many results as numbers to differentiate by, else by rows."""
         from srcdiff.driver.compiling import numbers_of
 
         inputs, outputs = numbers_of(self.columns.request(given), given)
-        if outputs is None:
+        if outputs is None and self.mode is None:
             primal = derivative_of(self.function, "primal", 0, self.backend, self.options)
             outputs = sum(np.size(leaf) for leaf in leaves(_pulled_back(primal, given, self.columns.wrt)[0]))
-        return inputs is None or inputs <= outputs
+        has_more_rows = inputs is None or outputs is None or inputs <= outputs
+        by_columns = has_more_rows if self.mode is None else self.mode == "forward"
+        derivative, numbers = (self.columns, inputs) if by_columns else (self.rows, outputs)
+        if numbers is None or not 0 < numbers <= _FEW or self.directions is not None:
+            return derivative
+        return self.few.setdefault((derivative.mode, numbers), self.sweeps(derivative.mode, numbers))
 
     @functools.cached_property
     def with_lists(self) -> SweepForEach:

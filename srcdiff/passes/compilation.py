@@ -38,6 +38,8 @@ class Request:
     """Whether all tangents, or all pullbacks, are wanted, instead of those of what is given."""
     directions: int | None = None
     """How many of them a sweep computes at once, if that was asked for."""
+    numbers: int | None = None
+    """How many of them there are, if that is known: so few that the innermost loops over them are unrolled."""
     workspace: bool = False
     """Whether it takes memory from the caller, and gives it back."""
     batch: tuple[str, ...] = ()

@@ -101,7 +101,7 @@ def jacobian(state: Compilation) -> None:
         tangents = [t for v, t in zip(results, main.body.yields, strict=True) if is_float(v.type)]
         main = replace(main, body=Block(main.body.operations, tuple(tangents)))
     most = request.directions or MOST_LANES
-    sweep = Sweep(main, primal, inputs, outputs, seeds, request.mode == "forward", most)
+    sweep = Sweep(main, primal, inputs, outputs, seeds, request.mode == "forward", most, request.numbers)
     state.main = jacobian_of(sweep, free_name(state, f"{primal.name}_jacobian"))
 
 

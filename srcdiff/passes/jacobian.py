@@ -22,12 +22,12 @@ from dataclasses import dataclass, replace
 
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.clone import inline, without_comments
-from srcdiff.ir.nodes import Block, Copy, Function, Loop, Print, Reshape, Value, substituted, walk
+from srcdiff.ir.nodes import Alloc, Block, Copy, Function, Loop, Print, Raise, Reshape, Value, substituted, walk
 from srcdiff.ir.types import FLOAT, INT, Array
 from srcdiff.passes.lanes import in_one_lane, with_lanes
 from srcdiff.passes.reverse_mode import protect_arguments
 
-MOST_LANES = 64
+MOST_LANES = 32
 """How many directions a sweep has, if nothing is said: enough that the primal program costs little beside them."""
 
 
@@ -46,6 +46,8 @@ class Sweep:
     """Tangents of the inputs, or adjoints of the outputs."""
     forward: bool
     most: int = MOST_LANES
+    numbers: int | None = None
+    """How many directions there are, if that is known."""
 
 
 def jacobian_of(sweep: Sweep, name: str) -> Function:
@@ -78,11 +80,17 @@ class _Jacobian:
         inputs, outputs = self.leaves(sweep.inputs), self.leaves(self.results(params))
         along, across = (inputs, outputs) if sweep.forward else (outputs, inputs)
         total = build.apply("add", along[-1].offset, along[-1].size) if along else build.const(0)
+        if sweep.numbers is not None:
+            total = self.known_total(total, sweep.numbers)
         found = [[self.new_part(one, other) for other in along] for one in across]
-        with build.block() as operations:
+        if sweep.numbers is not None and sweep.numbers <= self.most:
+            self.start = build.const(0)
             self.sweeps(params, along, across, found, total)
-        bounds = (build.const(0), total, build.const(self.most))
-        build.add(Loop(self.start, bounds, (), (), None, Block(tuple(operations)), ()))
+        else:
+            with build.block() as operations:
+                self.sweeps(params, along, across, found, total)
+            bounds = (build.const(0), total, build.const(self.most))
+            build.add(Loop(self.start, bounds, (), (), None, Block(tuple(operations)), ()))
         yields = []
         for k, output in enumerate(outputs):
             for j, input_ in enumerate(inputs):
@@ -90,6 +98,14 @@ class _Jacobian:
                 is_shaped = len((input_ if sweep.forward else output).shape) == 1
                 yields.append(self.shaped(part, (*output.shape, *input_.shape), is_shaped))
         return Function(name, params, Block(tuple(build.operations), tuple(yields)))
+
+    def known_total(self, total: Value, numbers: int) -> Value:
+        """The number of directions as a constant, which is checked."""
+        build, known = self.build, self.build.const(numbers)
+        with build.block() as operations:
+            build.add(Raise(ValueError, (f"this Jacobian is compiled for {numbers} directions",)))
+        build.branch(build.apply("not_equal", total, known), Block(tuple(operations)), Block(), ())
+        return known
 
     def results(self, params: Sequence[Value]) -> list[Value]:
         """The outputs of the primal program, for their lengths."""
@@ -123,7 +139,7 @@ class _Jacobian:
         params: Sequence[Value],
         along: Sequence[_Leaf],
         across: Sequence[_Leaf],
-        found: Sequence[Sequence[Value]],
+        found: Sequence[list[Value]],
         total: Value,
     ) -> None:
         """One sweep: seeds for its lanes, the derivative, and its results where they belong."""
@@ -138,8 +154,18 @@ class _Jacobian:
         args = [next(given) if p in self.sweep.seeds else p for p in self.sweep.derivative.params]
         results = inline(self.derivative, [*args, lanes], build)
         for result, leaf, parts in zip(results, across, found, strict=True):
-            for part, other, ends in zip(parts, along, ranges, strict=True):
-                self.put(result, leaf, part, other, ends)
+            for k, (other, ends) in enumerate(zip(along, ranges, strict=True)):
+                if self.is_whole(result, results, along):
+                    parts[k] = result
+                else:
+                    self.put(result, leaf, parts[k], other, ends)
+
+    def is_whole(self, result: Value, results: Sequence[Value], along: Sequence[_Leaf]) -> bool:
+        """Whether what the only sweep gives is a part of the Jacobian as it is: a new array, with lanes as its axis."""
+        is_new = any(isinstance(o, Alloc) and o.out is result for o in self.build.operations)
+        is_fit = self.sweep.forward and len(along) == 1 and len(along[0].shape) == 1
+        is_only = self.start in self.build.constants and results.count(result) == 1
+        return is_new and is_fit and is_only and result.array.dtype == "float64"
 
     def lanes_of(self, leaf: _Leaf, lanes: Value, is_only: bool) -> tuple[Value, Value]:
         """The lanes of this sweep that stand for numbers of the leaf."""
