@@ -102,7 +102,7 @@ def emit_kernel(state: KernelCompilation) -> None:
 
 
 def note_primal(state: Compilation) -> None:
-    state.differentiated = state.main
+    state.differentiated, state.differentiated_callees = state.main, state.callees
 
 
 # -- the passes ------------------------------------------------------------------------------------------------------

@@ -637,7 +637,7 @@ def jacobian(
 
     Results and arguments that are tuples give tuples: one for each result, with one for each argument inside. The mode
     is the one that needs fewer sweeps, or `"forward"`, or `"reverse"`. A sweep has as many `directions` as are asked
-    for, 64 without a word: it computes the function once, and all directions in the innermost loops.
+    for, 32 without a word: it computes the function once, and all directions in the innermost loops.
     """
     return Jacobian(f, wrt, mode, directions, backend, options)
 

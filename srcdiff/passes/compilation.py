@@ -80,6 +80,8 @@ class Compilation(State):
     """Those that it calls, as they are."""
     differentiated: Function | None = None
     """The program that the derivative is of."""
+    differentiated_callees: tuple[Function, ...] = ()
+    """The functions that it calls."""
     decisions: Decisions = field(default_factory=Decisions)
 
     @property

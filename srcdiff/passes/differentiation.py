@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from srcdiff.analyses.reach import zero_gradient
 from srcdiff.ir.aliasing import points_to
 from srcdiff.ir.builder import Builder
-from srcdiff.ir.nodes import Block, Function, Value
+from srcdiff.ir.nodes import Block, Call, Function, Value, walk
 from srcdiff.ir.primitives import RESERVED
 from srcdiff.ir.types import Array, is_float
 from srcdiff.passes.batch_loop import for_each
@@ -103,6 +103,15 @@ def jacobian(state: Compilation) -> None:
     most = request.directions or MOST_LANES
     sweep = Sweep(main, primal, inputs, outputs, seeds, request.mode == "forward", most, request.numbers)
     state.main = jacobian_of(sweep, free_name(state, f"{primal.name}_jacobian"))
+    state.callees += tuple(_called(state.main, state.differentiated_callees, {c.name for c in state.callees}))
+
+
+def _called(function: Function, callees: Sequence[Function], known: set[str]) -> list[Function]:
+    """Those of the functions that a function calls, itself or through others, and that are not known yet."""
+    names = {o.function for o in walk(function.body) if isinstance(o, Call)} - known
+    found = [c for c in callees if c.name in names]
+    known |= names
+    return found + [inner for c in found for inner in _called(c, callees, known)]
 
 
 def check_rules(state: Compilation) -> None:

@@ -2,8 +2,8 @@
 
 def tangent(x, x_dot):                       def jacobian(x):
     ...                                          result = np.empty((n, x.size))
-    return y_dot                   =>            for start in range(0, x.size, 64):
-                                                     lanes = min(64, x.size - start)
+    return y_dot                   =>            for start in range(0, x.size, 32):
+                                                     lanes = min(32, x.size - start)
                                                      x_dot = np.zeros((x.size, lanes))
                                                      for lane in range(lanes):
                                                          x_dot[start + lane, lane] = 1.0

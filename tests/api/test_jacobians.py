@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -345,3 +346,26 @@ def test_batches_of_jacobians(mode: str | None) -> None:
     for parallel in (False, True):
         found = srcdiff.batched(jacobian, parallel=parallel)(xs)
         np.testing.assert_allclose(found, [one_after_the_other(in_place, x) for x in xs], rtol=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+@pytest.mark.parametrize("f", [elementwise, branches, sums_of_sums, loop_with_exits, in_place, swapped, reduced])
+def test_more_directions_than_a_sweep_has(f: Callable[..., Any], mode: str) -> None:
+    x = np.linspace(-0.9, 0.95, 37)
+    found = srcdiff.jacobian(f, mode=mode, backend="python")
+    assert_same(one_after_the_other(f, x), found(x))
+
+
+def test_a_jacobian_of_few_directions_takes_other_sizes_too() -> None:
+    jacobian = srcdiff.jacobian(elementwise, backend="python")
+    for size in (2, 3, 9, 2):
+        assert_same(one_after_the_other(elementwise, X[:1].repeat(size)), jacobian(X[:1].repeat(size)))
+    assert "raise ValueError('this Jacobian is compiled for 2 directions')" in jacobian.source
+
+
+def test_jacobians_are_pickled() -> None:
+    jacobian = srcdiff.jacobian(elementwise, mode="reverse", directions=2, backend="python")
+    jacobian(X)
+    again = pickle.loads(pickle.dumps(jacobian))
+    np.testing.assert_array_equal(again(X), jacobian(X))
+    assert again.source == jacobian.source
