@@ -27,7 +27,7 @@ from srcdiff.backends.cuda.thread_memory import _Slots, private_memory
 from srcdiff.diagnostics import Span
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.clone import fresh
-from srcdiff.ir.nodes import Block, Comment, CoordinateKind, Function, Loop, Operation, Program, Value
+from srcdiff.ir.nodes import Block, Comment, CoordinateKind, Function, Loop, Operation, Program, Value, called_by
 from srcdiff.ir.types import Array
 from srcdiff.passes.batch_loop import for_each
 from srcdiff.passes.callee_adjoints import reversals_of_callees
@@ -91,6 +91,16 @@ def reverse_until(last: Callable[[Reversal], None], shown: Callable[[Reversal], 
         return Program(reversal.function if shown is None else shown(reversal), program.callees)
 
     return run
+
+
+def call_pairs(program: Program, options: Options) -> Program:
+    """All functions after the forward sweeps: what calls are passed, and what blocks put on the stacks."""
+    main, callees = started(program, options)
+    for step in STEPS[: STEPS.index(write_forward_sweep) + 1]:
+        for reversal in (main, *callees):
+            step(reversal)
+    made = program_of((main, *callees), program.callees)
+    return Program(made.main, called_by(made.main, made.callees))
 
 
 def with_plan(reversal: Reversal) -> Function:
@@ -302,6 +312,7 @@ DERIVATIVES: dict[str, Run] = {
     "array_renaming": reverse_until(rename_arrays),
     "atomic_adds": kernel(atomic_adds),
     "batch_loop": batch,
+    "call_pairs": call_pairs,
     "callee_adjoints": reverse,
     "conditions": plain(conditions_as_formulas),
     "custom_adjoints": either,
