@@ -1,9 +1,9 @@
 """Recursive functions: each becomes a pair, of which the first keeps what the second takes (`call_pairs.py`).
 
-What the second function takes is found by writing it. Where there can be no pair, and in derivatives that are
-differentiated once more, a function gets an adjoint function of its own, which runs it again and then backwards: where
-the forward sweep needs the adjoints of arguments, because a branch or a loop chooses among their references, or where it
-would keep a reference to what the caller can reach by another name.
+What the second function takes is found by writing it. In derivatives that are differentiated once more, and where there
+can be no pair, a function gets an adjoint function of its own, which runs it again and then backwards. There is no pair
+where the forward sweep needs the adjoints of arguments, because a branch or a loop chooses among references to them, or
+where it would keep a reference to what the caller can reach by another name.
 """
 
 from __future__ import annotations
