@@ -19,32 +19,31 @@ def primal(x, level):
     return x[level] + primal(x, level - 1) * primal(x, level - 1)
 
 
+# the calls are nodes of a binary tree: those of node k are the nodes 2 k + 1 and 2 k + 2
 @compiled
-def forward(x, level, kept, top):
+def forward(x, level, k, kept):
     if level == 0:
-        return x[0], top
-    left, top = forward(x, level - 1, kept, top)
-    right, top = forward(x, level - 1, kept, top)
-    kept[top, 0] = left
-    kept[top, 1] = right
-    return x[level] + left * right, top + 1
+        return x[0]
+    left = forward(x, level - 1, 2 * k + 1, kept)
+    right = forward(x, level - 1, 2 * k + 2, kept)
+    kept[k, 0] = left
+    kept[k, 1] = right
+    return x[level] + left * right
 
 
 @compiled
-def reverse(level, out_bar, kept, top, x_bar):
+def reverse(level, out_bar, k, kept, x_bar):
     x_bar[level] += out_bar
     if level == 0:
-        return top
-    top -= 1
-    left, right = kept[top, 0], kept[top, 1]
-    top = reverse(level - 1, out_bar * left, kept, top, x_bar)  # the right one was called last
-    return reverse(level - 1, out_bar * right, kept, top, x_bar)
+        return
+    reverse(level - 1, out_bar * kept[k, 1], 2 * k + 1, kept, x_bar)
+    reverse(level - 1, out_bar * kept[k, 0], 2 * k + 2, kept, x_bar)
 
 
 @compiled
 def hand(x, level):
     kept = np.empty((2**level, 2))
-    value, top = forward(x, level, kept, 0)
+    value = forward(x, level, 0, kept)
     x_bar = np.zeros_like(x)
-    reverse(level, 1.0, kept, top, x_bar)
+    reverse(level, 1.0, 0, kept, x_bar)
     return value, (x_bar,)
