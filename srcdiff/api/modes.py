@@ -23,6 +23,7 @@ from srcdiff.diagnostics import ListsInJacobianError
 from srcdiff.diagnostics.options import (
     DERIVATIVE,
     ORDER,
+    OTHER_NUMBER,
     Wrt,
     check_sweeps,
     compile_options,
@@ -469,6 +470,12 @@ class Jacobian(Composed):
             return self.latest(*args, **kwargs)
         except ListsInJacobianError:
             return self.with_lists.at(self.columns.bound(args, kwargs))
+        except ValueError as error:
+            if self.latest is None or str(error) != OTHER_NUMBER.format(self.latest.numbers):
+                raise
+        self.chosen.clear()  # the function is another one now, or what it reads from outside
+        self.latest = self.columns if self.latest.mode == "forward" else self.rows
+        return self.latest(*args, **kwargs)
 
     def body_for(self, given: tuple[Any, ...], types_: Any) -> numba_cpu.Body:
         """What compiled code runs for a call with such arguments: forward mode, unless the result is one number."""
@@ -494,13 +501,13 @@ class Jacobian(Composed):
         """By columns if there are at least as many results as numbers to differentiate by, else by rows."""
         from srcdiff.driver.compiling import numbers_of
 
-        inputs, outputs = numbers_of(self.columns.request(given), given)
+        inputs, outputs = known = numbers_of(self.columns.request(given), given)
         if outputs is None and self.mode is None:
             primal = derivative_of(self.function, "primal", 0, self.backend, self.options)
             outputs = sum(np.size(leaf) for leaf in leaves(_pulled_back(primal, given, self.columns.wrt)[0]))
         has_more_rows = inputs is None or outputs is None or inputs <= outputs
         by_columns = has_more_rows if self.mode is None else self.mode == "forward"
-        derivative, numbers = (self.columns, inputs) if by_columns else (self.rows, outputs)
+        derivative, numbers = (self.columns, known[0]) if by_columns else (self.rows, known[1])
         if numbers is None or not 0 < numbers <= _FEW or self.directions is not None:
             return derivative
         return self.few.setdefault((derivative.mode, numbers), self.sweeps(derivative.mode, numbers))

@@ -67,6 +67,8 @@ PROGRAM = one_of("reverse", "forward", "pullback", "primal")
 """`mode` of `source`."""
 SWEEPS = one_of(None, "forward", "reverse")
 """`mode` of `jacobian`: None takes the one that needs fewer sweeps."""
+OTHER_NUMBER = "this Jacobian is compiled for {} directions"
+"""What compiled code says of another number of directions than it was made for."""
 DIRECTIONS = Option("None or a positive integer", (*INTEGERS, _NONE), lambda n: n is None or n >= 1)
 SHARED = one_of("each", "sum")
 ORDER = one_of(1, 2)

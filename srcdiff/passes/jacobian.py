@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from srcdiff.diagnostics.options import OTHER_NUMBER
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.clone import inline, without_comments
 from srcdiff.ir.nodes import Alloc, Block, Copy, Function, Loop, Print, Raise, Reshape, Value, substituted, walk
@@ -103,7 +104,7 @@ class _Jacobian:
         """The number of directions as a constant, which is checked."""
         build, known = self.build, self.build.const(numbers)
         with build.block() as operations:
-            build.add(Raise(ValueError, (f"this Jacobian is compiled for {numbers} directions",)))
+            build.add(Raise(ValueError, (OTHER_NUMBER.format(numbers),)))
         build.branch(build.apply("not_equal", total, known), Block(tuple(operations)), Block(), ())
         return known
 

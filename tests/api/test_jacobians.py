@@ -369,3 +369,24 @@ def test_jacobians_are_pickled() -> None:
     again = pickle.loads(pickle.dumps(jacobian))
     np.testing.assert_array_equal(again(X), jacobian(X))
     assert again.source == jacobian.source
+
+
+def test_how_many_results_there_are_may_depend_on_what_is_in_the_arguments() -> None:
+    jacobian = srcdiff.jacobian(listed, backend="python")
+    for x in (X, -X, np.ones(5), X):
+        assert_same(one_after_the_other(listed, x), jacobian(x))
+
+
+COUNT = 2
+
+
+def first_ones(x):
+    return x[:COUNT] * x[0]
+
+
+def test_how_many_results_there_are_may_change_with_the_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    for mode in (None, "reverse"):
+        jacobian = srcdiff.jacobian(first_ones, mode=mode, backend="python")
+        for count in (2, 3, 1):
+            monkeypatch.setitem(globals(), "COUNT", count)
+            assert_same(one_after_the_other(first_ones, X), jacobian(X))
