@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import os
 import symtable
+import types
 import warnings
 import zlib
 from collections.abc import Callable, Iterator
@@ -44,9 +45,13 @@ def in_empty_namespace(text: str, name: str, objects: Any = ()) -> Callable[...,
 
 
 def value_and_bars(program: Program) -> list[Any]:
+    """Of a function of its own: the same derivative of the same function is made once."""
+    given = program.function
+    function = types.FunctionType(given.__code__, given.__globals__, given.__name__, given.__defaults__)
+    function.__kwdefaults__ = given.__kwdefaults__
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a gradient that is zero by nature is announced
-        derivative = srcdiff.value_and_grad(program.function, wrt=program.wrt, backend="python")
+        derivative = srcdiff.value_and_grad(function, wrt=program.wrt, backend="python")
         return [list(numbers_in(derivative(*clone(at)))) for at in program.at]
 
 
