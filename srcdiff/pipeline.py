@@ -52,6 +52,7 @@ from srcdiff.passes.scalar_replacement import replace_scalars
 from srcdiff.passes.scatter_to_gather import gather
 from srcdiff.passes.shape_checks import remove_shape_checks
 from srcdiff.passes.simplify import simplify
+from srcdiff.passes.small_arrays import replace_small_arrays
 from srcdiff.passes.triangular_solves import solve_triangles
 
 # -- when passes are due, and what they need to know -----------------------------------------------------------------
@@ -143,6 +144,7 @@ DIFFERENTIATE = (
     *CLEAN_UP,
     Pass("triangular solves", each(solve_triangles), "solve equations with a Cholesky factor by substitution"),
     Pass("induction variables", each(close_induction_variables), "integers that loops add to, in closed form", REVERSE),
+    Pass("small arrays", each(replace_small_arrays, named), "a small array of known shape becomes scalars"),
     Pass("element sinking", each(sink_elements, wrt), "compute an element where an index selects it", REVERSE),
     *CLEAN_UP,
     *FUSION,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from srcdiff.diagnostics import Span
@@ -31,7 +31,7 @@ from srcdiff.ir.nodes import (
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import BOOL, FLOAT, FLOAT32, INT, Array, Scalar, Type, element_type, is_float, join_scalars
 
-_FOLDABLE: dict[str, Callable[..., Any]] = {
+FOLDABLE: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "subtract": operator.sub,
     "multiply": operator.mul,
@@ -47,6 +47,7 @@ _FOLDABLE: dict[str, Callable[..., Any]] = {
     "not_equal": operator.ne,
     "logical_not": operator.not_,
     "float": float,
+    "int": int,
 }
 
 
@@ -122,14 +123,9 @@ class Builder:
     def folded(self, primitive: str, args: tuple[Value, ...], type_: Scalar) -> Value | None:
         """What the primitive comes to without computing it, if that is exact: constants, factors of one."""
         known = [self.constants.get(a) for a in args]
-        if primitive in _FOLDABLE and all(k is not None for k in known):
-            try:
-                value = _FOLDABLE[primitive](*known)
-            except (ArithmeticError, ValueError):
-                return None
-            if (is_float(type_) and not math.isfinite(value)) or (type_ == INT and not -(2**63) <= value < 2**63):
-                return None
-            return self.const(value, type_)
+        if primitive in FOLDABLE and all(k is not None for k in known):
+            value = folded_constant(primitive, known, type_)
+            return None if value is None else self.const(value, type_)
         if primitive == "float" and args[0].type == FLOAT:
             return args[0]
         if primitive == "where" and known[0] is not None and args[1 if known[0] else 2].type == type_:
@@ -267,6 +263,19 @@ class Builder:
 
     def branch(self, condition: Value, then: Block, orelse: Block, outs: tuple[Value, ...]) -> None:
         self.add(If(condition, then, orelse, outs, span=self.span))
+
+
+def folded_constant(primitive: str, known: Sequence[Any], type_: Scalar) -> Any:
+    """What a primitive gives for constants, if that can be known before it runs, and is finite."""
+    if primitive not in FOLDABLE:
+        return None
+    try:
+        value = FOLDABLE[primitive](*known)
+    except (ArithmeticError, ValueError):
+        return None
+    if (is_float(type_) and not math.isfinite(value)) or (type_ == INT and not -(2**63) <= value < 2**63):
+        return None
+    return value
 
 
 def result_type(primitive: str, args: tuple[Value, ...]) -> Scalar:
