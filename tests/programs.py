@@ -6010,3 +6010,197 @@ def recursion_over_what_earlier_turns_made(x, n):
 
 
 program(recursion_over_what_earlier_turns_made, [(0.7, 0), (0.7, 1), (0.9, 3)])
+
+
+# ------------------------------------------------------------------------------------------ small arrays of known size
+
+
+def turned_by(angle):
+    c, s = math.cos(angle), math.sin(angle)
+    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+
+
+def arm_of_joints(angles, target):
+    """Small matrices that a loop replaces, from a helper, with a product in each iteration."""
+    rotation = np.eye(3)
+    position = np.zeros(3)
+    for k in range(len(angles)):
+        rotation = rotation @ turned_by(angles[k]) @ turned_by(0.5 * k).T
+        position = position + rotation @ np.array([0.3, 0.1 * k, 0.2])
+    return np.sum((position - target) ** 2)
+
+
+program(arm_of_joints, [(vector(4), vector(3)), (vector(1), vector(3)), (np.zeros(0), vector(3))])
+
+
+def filter_with_gaps(noise, values):
+    """A Kalman filter that skips what was not measured: equations, an inverse and a determinant of known size."""
+    motion = np.array([[1.0, 0.5], [0.0, 1.0]])
+    measure = np.array([[1.0, 0.0], [0.3, 1.0]])
+    state, spread, total = np.zeros(2), np.eye(2) * 2.0, 0.0
+    for k in range(len(values)):
+        state = motion @ state
+        spread = motion @ spread @ motion.T + np.eye(2) * math.exp(noise[0])
+        if values[k] > 100.0:
+            continue
+        expected = measure @ spread @ measure.T + np.eye(2) * math.exp(noise[1])
+        surprise = np.array([values[k], 0.5 * values[k]]) - measure @ state
+        gain = spread @ measure.T @ np.linalg.inv(expected)
+        total += surprise @ np.linalg.solve(expected, surprise) + math.log(np.linalg.det(expected))
+        state = state + gain @ surprise
+        spread = spread - gain @ measure @ spread
+    return total
+
+
+program(filter_with_gaps, [(array(0.1, -0.3), array(0.5, 200.0, 1.5, -0.4)), (array(0.1, -0.3), array(200.0))])
+
+
+def small_factors(a):
+    """Cholesky factors, equations and determinants of three rows, with rows that have to be exchanged."""
+    m = np.array([[a[0], a[1], a[2]], [a[3], a[4], a[5]], [a[6], a[7], a[8]]])
+    spread = m @ m.T + np.eye(3)
+    factor = np.linalg.cholesky(spread)
+    x = np.linalg.solve(m, factor[2])
+    return np.sum(factor**3) + np.sum(x * x) + np.linalg.det(m) * np.linalg.det(spread)
+
+
+program(small_factors, [(vector(9),), (array(0.0, 0.0, 1.5, 0.0, 2.0, 0.3, 1.1, 0.2, 0.1),)])
+
+
+def determinant_of_a_singular_matrix(a):
+    """Has a derivative where the first column is zero."""
+    m = np.empty((3, 3))
+    for i in range(3):
+        for j in range(3):
+            m[i, j] = a[i, j] * (j + 1.0)
+    return np.linalg.det(m)
+
+
+program(
+    determinant_of_a_singular_matrix,
+    [(grid(3, 3),), (grid(3, 3) * np.array([0.0, 1.0, 1.0]),), (grid(3, 3) * np.array([1.0, 1.0, 0.0]),)],
+)
+
+
+def equations_without_a_solution(a, n):
+    """A singular matrix raises what NumPy raises, and nothing where nobody comes."""
+    m = np.array([[a[0], a[1]], [2.0 * a[0], 2.0 * a[1]]])
+    if n > 0:
+        return np.linalg.solve(m, a[:2])[0]
+    return np.linalg.cholesky(m)[1, 1] if n < 0 else m[1, 0] * m[0, 1]
+
+
+program(
+    equations_without_a_solution,
+    [(vector(3), 0)],
+    wrt=(0,),
+    raises=[((vector(3), 1), np.linalg.LinAlgError), ((-np.abs(vector(3)), -1), np.linalg.LinAlgError)],
+)
+
+
+def small_buffers_swapped(a, n):
+    """Two small buffers that change places, one of them read before it is written."""
+    old, new = np.zeros(3), np.ones(3)
+    for k in range(n):
+        for i in range(3):
+            new[i] = math.sin(old[i] + a[i]) * old[(i + 1) % 3] + new[i] * 0.5
+        old, new = new, old
+    return old[0] * old[1] + new[2] * old[2]
+
+
+program(small_buffers_swapped, [(vector(3), 3), (vector(3), 0)], wrt=(0,))
+
+
+def two_names_of_a_small_array(a, n):
+    """What is stored by one name, the other finds; in a loop, in the next iteration too."""
+    v = np.array([a[0], a[1]])
+    w = v
+    u = np.array([a[1], a[2]]) if n > 1 else v
+    total = 0.0
+    for _ in range(n):
+        total += w[0] * u[1]
+        v[0] = math.sin(total) + w[1]
+        u[1] += v[0]
+    return total + v[0] * w[1]
+
+
+program(two_names_of_a_small_array, [(vector(3), 3), (vector(3), 1), (vector(3), 0)], wrt=(0,))
+
+
+def rows_of_a_small_matrix(a):
+    """Views of rows and columns, from the end too, stored to and reshaped."""
+    m = np.zeros((3, 2))
+    m[:, 0] = a[:3]
+    m[-1] = m[0] * 2.0 + a[1]
+    column = m[::-1, -1]
+    column[1] = a[0] * a[2]
+    flat = m.reshape(6)
+    flat[1:3] *= a[1]
+    return np.sum(m[1:] ** 2) + flat[-2] * m.T[1, 0] + m[0, 1]
+
+
+program(rows_of_a_small_matrix, [(vector(4),)])
+
+
+def stored_in_branches_of_loops(a, n):
+    """Elements that only some iterations store, with a way out of the loop."""
+    best = np.empty(2)
+    best[0], best[1] = a[0], 0.0
+    for i in range(n):
+        pair = np.array([a[i] * a[i], math.cos(a[i])])
+        if pair[1] < 0.2:
+            break
+        if pair[0] > best[0]:
+            best = pair
+        else:
+            best[1] += pair[1] * best[0]
+    return best[0] * 2.0 + best[1]
+
+
+program(stored_in_branches_of_loops, [(vector(6), 6), (vector(6), 0), (array(0.3, 0.9, 1.5, 0.2), 4)], wrt=(0,))
+
+
+def small_array_of_single_precision(x, n):
+    """Every store rounds; integers and truth values stay what they are."""
+    v = np.zeros(2, np.float32)
+    counts = np.zeros(2, np.int64)
+    seen = np.zeros(2, np.bool_)
+    for k in range(n):
+        v[k % 2] += x * 0.1
+        counts[0] += k
+        seen[1] = seen[0]
+        seen[0] = counts[0] > 2
+    return float(v[0]) * 2.0 + float(v[1]) * counts[0] + (x if seen[1] else 0.0)
+
+
+program(small_array_of_single_precision, [(0.7, 4), (0.7, 1)], wrt=(0,), single_precision=True)
+
+
+def small_array_with_an_argument(points, x):
+    """Products of a small matrix with rows of an argument, whose lengths have to fit."""
+    m = np.array([[x, 0.5], [x * x, -1.0]])
+    total = 0.0
+    for point in points:
+        q = m @ point
+        total += q[0] * q[1] + point @ q
+    return total
+
+
+program(
+    small_array_with_an_argument,
+    [(grid(4, 2), 0.3), (grid(1, 2), 0.3)],
+    raises=[((grid(4, 3), 0.3), ValueError)],
+)
+
+
+def small_array_in_a_loop_of_unknown_length(x):
+    """A `while` whose condition reads elements that it replaces."""
+    y = np.array([x, 1.0])
+    steps = 0
+    while y[0] * y[0] + y[1] * y[1] < 50.0:
+        y = y + 0.1 * np.array([y[1], y[0] * x])
+        steps += 1
+    return y[0] + y[1] * steps
+
+
+program(small_array_in_a_loop_of_unknown_length, [(1.5,), (9.0,)])

@@ -36,9 +36,7 @@ from srcdiff.ir.nodes import (
     Print,
     Raise,
     References,
-    Reshape,
     Store,
-    Transpose,
     Value,
     View,
     walk,
@@ -139,9 +137,9 @@ class _Search:
                 if one is not two:
                     self.parent[two] = one
         for array, found in self.sites.items():
-            if not all(self.is_new(site) and _is_small(site, self.shapes) for site in found):
-                self.reject(array)
-            elif not _is_small(array, self.shapes):
+            if not all(self.is_new(site) and _is_small(site, self.shapes) for site in found) or not _is_small(
+                array, self.shapes
+            ):
                 self.reject(array)
 
     def is_new(self, site: Value) -> bool:

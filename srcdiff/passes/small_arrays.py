@@ -59,15 +59,18 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.primitives import length_of_range
-from srcdiff.ir.types import Scalar, element_type, is_float
+from srcdiff.ir.types import Scalar, element_type
 from srcdiff.library.blas_lapack import LIBRARY
 from srcdiff.passes.cse import eliminate_common_subexpressions
+from srcdiff.passes.product_loops import small_products_as_loops
 from srcdiff.passes.simplify import simplify
 from srcdiff.passes.small_matrices import FORMULAS
 
 LONGEST_NEST = 400
 """How many operations a nest of loops, or the formula for a library call, may become."""
-LARGEST_GROWTH = 3000
+LARGEST_ARGUMENT = 9
+"""How many elements an array may have that is put together, or taken apart, for a library call."""
+LARGEST_GROWTH = 1000
 """How many operations more a function may have than it had."""
 
 Elements = Any  # an array of values; None where nothing was stored
@@ -76,16 +79,14 @@ Elements = Any  # an array of values; None where nothing was stored
 def replace_small_arrays(function: Function, alone: Collection[Value]) -> Function:
     """The function with small arrays as scalars; values that stay `alone` are left as they are."""
     refused: set[Value] = set()
-    while True:
-        small = small_arrays(function, alone, refused)
-        if not small.group:
-            return function
+    while (small := small_arrays(function, alone, refused)).group:
         try:
             replaced = _Replacement(function, small, alone).run()
         except _RefusedError as found:
             refused |= set(found.groups)
             continue
-        return simplify(eliminate_common_subexpressions(replaced, alone))
+        return small_products_as_loops(simplify(eliminate_common_subexpressions(replaced, alone)))
+    return small_products_as_loops(function)
 
 
 class _RefusedError(Exception):
@@ -220,7 +221,8 @@ class _Replacement:
             return
         given = [v for v in operation.defines() if v in self.small.group]
         results = {v: Value(v.type, v.name) if v in given else self.fresh(v) for v in operation.defines()}
-        self.build.add(operation.redefined(results.__getitem__))
+        made = operation.redefined(results.__getitem__)
+        self.build.add(replace(made) if self.copies else made)  # every place has an operation of its own
         for array in given:
             shape = self.shape_of(array)
             places = product(*[range(n) for n in shape])
@@ -338,47 +340,63 @@ class _Replacement:
     # -- calls of libraries ------------------------------------------------------------------------------------------
 
     def formula(self, call: Library) -> bool:
-        """Write a call of small matrices as a formula, if there is one."""
-        if call.function not in FORMULAS or not any(a in self.references for a in call.args):
+        """Write a call on small matrices as a formula, if there is one."""
+        shapes = self.argument_shapes(call)
+        if shapes is None:
+            self.refuse_arguments(call, unless=LARGEST_ARGUMENT)
             return False
-        shapes = [self.references[a].shape if a in self.references else self.shapes[a] for a in call.args]
-        sizes = letter_sizes(call, shapes)
-        taken = LIBRARY[call.function].shapes.split("->")[0].split(",")
-        if not all(x in sizes for letters in taken for x in letters) or prod(sizes.values()) > LONGEST_NEST // 2:
-            return False
-        wanted = [tuple([sizes[x] for x in letters]) for letters in taken]
-        if any(
-            n not in (None, m)
-            for shape, want in zip(shapes, wanted, strict=True)
-            for n, m in zip(shape, want, strict=True)
-        ):
-            return False  # it raises an error
-        if not all(v in self.small.group for v in call.outs if is_array(v)):
-            return False
-        args = [self.elements(a, want, call) for a, want in zip(call.args, wanted, strict=True)]
+        start = self.build.written
+        args = [self.elements(a, shape, call) for a, shape in zip(call.args, shapes, strict=True)]
         if any(x is None for a in args for x in a.ravel()):
-            raise _RefusedError({self.small.group[a] for a in call.args if a in self.references})
-        for out, elements in zip(call.outs, FORMULAS[call.function](self.build, *args), strict=True):
+            self.refuse_arguments(call)
+        results = FORMULAS[call.function](self.build, *args)
+        if results is None or self.build.written - start > LONGEST_NEST:
+            self.refuse_arguments(call)
+            return False
+        for out, elements in zip(call.outs, results, strict=True):
             if is_array(out):
                 self.bind(out, elements)
             else:
                 self.known[out] = elements.item()
         return True
 
+    def argument_shapes(self, call: Library) -> list[tuple[int, ...]] | None:
+        """The shapes of the arguments of a call for which there is a formula, if some of them are scalars now."""
+        if call.function not in FORMULAS or not any(a in self.references for a in call.args):
+            return None
+        if not all(v in self.small.group for v in call.outs if is_array(v)):
+            return None
+        shapes = [self.references[a].shape if a in self.references else self.shapes[a] for a in call.args]
+        sizes = letter_sizes(call, shapes)
+        taken = LIBRARY[call.function].shapes.split("->")[0].split(",")
+        if not all(x in sizes for letters in taken for x in letters):
+            return None
+        wanted = [tuple([sizes[x] for x in letters]) for letters in taken]
+        lengths = [pair for shape, want in zip(shapes, wanted, strict=True) for pair in zip(shape, want, strict=True)]
+        return wanted if all(n in (None, m) for n, m in lengths) else None  # if they differ, it raises an error
+
+    def refuse_arguments(self, call: Library, unless: int = 0) -> None:
+        """Leave the arrays of a call as they are, if they have more elements."""
+        small = [v for v in (*call.args, *call.outs) if v in self.small.group]
+        if any(prod(self.shape_of(v)) > unless for v in small):
+            raise _RefusedError({self.small.group[v] for v in small})
+
     def elements(self, array: Value, shape: tuple[int, ...], call: Library) -> Elements:
         """The elements of an argument; one that is an array has to have the shape."""
         if array in self.references:
             return self.references[array].elements
-        whole = self.now(array)
+        whole, is_first = self.now(array), array is call.args[0]
         for axis, (length, known) in enumerate(zip(shape, self.shapes[array], strict=True)):
             if known is None:
-                other = self.build.apply("not_equal", self.build.dim(whole, axis), self.build.const(length))
-                text = f"`{call.function}` of arrays whose lengths do not match"
-                self.build.add(If(other, Block((Raise(ValueError, (text,), span=call.span),)), Block(), span=call.span))
-        found = np.empty(shape, dtype=object)
+                found, wanted = self.build.dim(whole, axis), self.build.const(length)
+                pair = (found, wanted) if is_first else (wanted, found)  # as the library compares them, if it does
+                text = f"`{LIBRARY[call.function].spelling.format('a', 'b')}`: the shapes of the arrays do not match"
+                raised = Block((Raise(ValueError, (text,), span=call.span),))
+                self.build.branch(self.build.apply("not_equal", *pair), raised, Block(), ())
+        elements = np.empty(shape, dtype=object)
         for place in product(*[range(n) for n in shape]):
-            found[place] = self.build.load(whole, self.constants(place))
-        return found
+            elements[place] = self.build.load(whole, self.constants(place))
+        return elements
 
     # -- branches ----------------------------------------------------------------------------------------------------
 

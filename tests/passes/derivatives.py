@@ -192,7 +192,7 @@ OBJECTS: dict[str, Any] = {
         _ruled("scaled_by_tangent", tangent=_scaled_tangent),
         _ruled("product_by_the_first", adjoint=_first_adjoint),
     )
-}
+} | {"LinAlgError": np.linalg.LinAlgError}
 """Rules that cases name: `y%1: float64 = custom cube(x%0) params=(p%2: float64)`."""
 
 
