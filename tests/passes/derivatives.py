@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from numpy.linalg import LinAlgError
+
 from srcdiff import custom_rule
 from srcdiff.backends.cuda.kernel_adjoint import (
     adding_atomically,
@@ -192,7 +194,7 @@ OBJECTS: dict[str, Any] = {
         _ruled("scaled_by_tangent", tangent=_scaled_tangent),
         _ruled("product_by_the_first", adjoint=_first_adjoint),
     )
-} | {"LinAlgError": np.linalg.LinAlgError}
+} | {"LinAlgError": LinAlgError}
 """Rules that cases name: `y%1: float64 = custom cube(x%0) params=(p%2: float64)`."""
 
 
