@@ -29,6 +29,7 @@ from srcdiff.passes.code_sinking import sink_code
 from srcdiff.passes.compilation import Compilation
 from srcdiff.passes.cse import eliminate_common_subexpressions
 from srcdiff.passes.dead_stores import remove_dead_stores, remove_dead_stores_only
+from srcdiff.passes.early_checks import check_early
 from srcdiff.passes.element_sinking import sink_elements
 from srcdiff.passes.growing_buffers import grow_buffers
 from srcdiff.passes.hoist_allocations import hoist_allocations
@@ -142,6 +143,7 @@ def sweeps(when: Callable[[Any], bool], check: Callable[[Any], None] = lambda st
 
 DIFFERENTIATE = (
     *CLEAN_UP,
+    Pass("early checks", each(check_early, named), "check lengths before the loops that repeat it"),
     Pass("triangular solves", each(solve_triangles), "solve equations with a Cholesky factor by substitution"),
     Pass("induction variables", each(close_induction_variables), "integers that loops add to, in closed form", REVERSE),
     Pass("small arrays", each(replace_small_arrays, named), "a small array of known shape becomes scalars"),

@@ -149,6 +149,8 @@ def _definition(name: str, thing: Any, x: Exported, body: str) -> list[str]:
         return _printer(name, thing, compiled=bool(x.decorator))
     if isinstance(thing, type) and hasattr(thing, "_fields"):
         return ["", "", f"{name} = collections.namedtuple({name!r}, {list(thing._fields)!r})"]
+    if thing.__module__.split(".")[0] == "numpy":
+        return ["", f"{name} = {thing.__module__.replace('numpy', 'np', 1)}.{thing.__qualname__}"]
     return _source_of(name, thing)
 
 

@@ -9,7 +9,23 @@ from collections.abc import Iterable
 from typing import Any
 
 from srcdiff.ir.aliasing import Sites, points_to
-from srcdiff.ir.nodes import Apply, Barrier, Block, Call, Const, Dim, Function, Load, Operation, Store, Value, changed
+from srcdiff.ir.nodes import (
+    Apply,
+    Barrier,
+    Block,
+    Call,
+    Const,
+    Dim,
+    Function,
+    Load,
+    Operation,
+    Reshape,
+    Store,
+    Transpose,
+    Value,
+    View,
+    changed,
+)
 from srcdiff.ir.types import is_kept_by
 
 Key = tuple[Any, ...]
@@ -128,6 +144,12 @@ class _Share:
                 return ("dim", operation.array, operation.axis)
             case Load():
                 return (operation.indices, operation.out.type)
+            case View():
+                return ("view", operation.array, operation.items)
+            case Transpose():
+                return ("transpose", operation.array, operation.axes)
+            case Reshape():
+                return ("reshape", operation.array, operation.shape)
         return None
 
     def written(self, operation: Operation) -> Sites | None:

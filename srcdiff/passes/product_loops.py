@@ -18,7 +18,7 @@ from srcdiff.ir.nodes import Alloc, Block, Function, Library, Loop, Value, chang
 from srcdiff.ir.types import INT, Array, element_type
 from srcdiff.library.blas_lapack import LIBRARY
 
-_PRODUCTS = ("matrix_matrix", "matrix_vector", "vector_vector")
+PRODUCTS = ("matrix_matrix", "matrix_vector", "vector_vector")
 LONGEST = 8
 """How long the axes are of matrices for which loops are faster than a call of BLAS."""
 
@@ -40,7 +40,7 @@ class _Products:
     def block(self, block: Block) -> Block:
         build = Builder()
         for operation in block.operations:
-            if isinstance(operation, Library) and operation.function in _PRODUCTS and self.is_meant(operation):
+            if isinstance(operation, Library) and operation.function in PRODUCTS and self.is_meant(operation):
                 build.span = operation.span
                 self.product(operation, build)
             else:
@@ -53,8 +53,8 @@ class _Products:
         shapes = [self.shapes[a] for a in call.args]
         sizes = letter_sizes(call, shapes)
         letters = LIBRARY[call.function].shapes.split("->")[0].split(",")
-        wanted = [tuple([sizes.get(x) for x in axes]) for axes in letters]
-        return wanted == shapes and all(0 < n <= LONGEST for n in sizes.values())
+        wanted = [tuple([sizes.get(x, 0) for x in axes]) for axes in letters]
+        return wanted == shapes and all(0 < n <= LONGEST for axes in wanted for n in axes)
 
     def length(self, array: Value, axis: int, build: Builder) -> Value:
         known = None if self.shapes is None else self.shapes[array][axis]

@@ -47,7 +47,6 @@ from srcdiff.ir.nodes import (
     Loop,
     NewAxis,
     Operation,
-    Raise,
     References,
     Reshape,
     Store,
@@ -346,7 +345,7 @@ class _Replacement:
             self.refuse_arguments(call, unless=LARGEST_ARGUMENT)
             return False
         start = self.build.written
-        args = [self.elements(a, shape, call) for a, shape in zip(call.args, shapes, strict=True)]
+        args = [self.elements(a, shape) for a, shape in zip(call.args, shapes, strict=True)]
         if any(x is None for a in args for x in a.ravel()):
             self.refuse_arguments(call)
         results = FORMULAS[call.function](self.build, *args)
@@ -381,21 +380,13 @@ class _Replacement:
         if any(prod(self.shape_of(v)) > unless for v in small):
             raise _RefusedError({self.small.group[v] for v in small})
 
-    def elements(self, array: Value, shape: tuple[int, ...], call: Library) -> Elements:
-        """The elements of an argument; one that is an array has to have the shape."""
+    def elements(self, array: Value, shape: tuple[int, ...]) -> Elements:
+        """The elements of an argument; that its shape fits was checked before the call."""
         if array in self.references:
             return self.references[array].elements
-        whole, is_first = self.now(array), array is call.args[0]
-        for axis, (length, known) in enumerate(zip(shape, self.shapes[array], strict=True)):
-            if known is None:
-                found, wanted = self.build.dim(whole, axis), self.build.const(length)
-                pair = (found, wanted) if is_first else (wanted, found)  # as the library compares them, if it does
-                text = f"`{LIBRARY[call.function].spelling.format('a', 'b')}`: the shapes of the arrays do not match"
-                raised = Block((Raise(ValueError, (text,), span=call.span),))
-                self.build.branch(self.build.apply("not_equal", *pair), raised, Block(), ())
         elements = np.empty(shape, dtype=object)
         for place in product(*[range(n) for n in shape]):
-            elements[place] = self.build.load(whole, self.constants(place))
+            elements[place] = self.build.load(self.now(array), self.constants(place))
         return elements
 
     # -- branches ----------------------------------------------------------------------------------------------------
