@@ -49,6 +49,7 @@ from srcdiff.passes.closed_forms import close_induction_variables
 from srcdiff.passes.code_sinking import sink_code
 from srcdiff.passes.cse import eliminate_common_subexpressions
 from srcdiff.passes.dead_stores import remove_dead_stores, remove_dead_stores_only
+from srcdiff.passes.early_checks import check_early
 from srcdiff.passes.element_sinking import sink_elements
 from srcdiff.passes.fold_views import fold_views
 from srcdiff.passes.growing_buffers import grow_buffers
@@ -105,6 +106,7 @@ PASSES: dict[str, Run] = {
     "copy_elision": each(elide_copies),
     "dead_stores": each(remove_dead_stores),
     "dead_stores_of_threads": each(remove_dead_stores_only),
+    "early_checks": each(check_early, "alone"),
     "element_sinking": each(sink_elements, "wrt"),
     "fold_views": each(fold_views),
     "growing_buffers": each(grow_buffers),
