@@ -58,11 +58,6 @@ def solve_matrix(build: Builder, a: Elements, b: Elements) -> Sequence[Elements]
     return [_array(found)]
 
 
-def solve_vector(build: Builder, a: Elements, b: Elements) -> Sequence[Elements]:
-    (found,) = solve_matrix(build, a, b[:, None])
-    return [found[:, 0]]
-
-
 def inverse(build: Builder, a: Elements) -> Sequence[Elements]:
     identity = np.full(a.shape, build.const(0.0, a[0, 0].scalar), dtype=object)
     np.fill_diagonal(identity, build.const(1.0, a[0, 0].scalar))
@@ -146,6 +141,29 @@ def cholesky(build: Builder, a: Elements) -> Sequence[Elements]:
     return [found]
 
 
+def solve_lower(build: Builder, a: Elements, b: Elements) -> Sequence[Elements]:
+    """By substitution, from the first row on; what is above the diagonal is not read."""
+    found = b.copy()
+    for i in range(len(a)):
+        for j in range(b.shape[1]):
+            found[i, j] = build.apply("divide", _less_products(build, b[i, j], a[i, :i], found[:i, j]), a[i, i])
+    return [found]
+
+
+def solve_lower_transposed(build: Builder, a: Elements, b: Elements) -> Sequence[Elements]:
+    """By substitution, from the last row on."""
+    (found,) = solve_lower(build, a[::-1, ::-1].T, b[::-1])
+    return [found[::-1]]
+
+
+def _of_vectors(solve: Formula) -> Formula:
+    def of_vector(build: Builder, a: Elements, b: Elements) -> Sequence[Elements]:
+        (found,) = solve(build, a, b[:, None]) or ()
+        return [found[:, 0]]
+
+    return of_vector
+
+
 def _less_products(build: Builder, total: Value, a: Elements, b: Elements) -> Value:
     for x, y in zip(a, b, strict=True):
         total = build.apply("subtract", total, build.apply("multiply", x, y))
@@ -161,7 +179,11 @@ FORMULAS: dict[str, Formula] = {
     "matrix_vector": matrix_vector,
     "vector_vector": vector_vector,
     "solve": solve_matrix,
-    "solve_vector": solve_vector,
+    "solve_vector": _of_vectors(solve_matrix),
+    "solve_lower": solve_lower,
+    "solve_lower_transposed": solve_lower_transposed,
+    "solve_lower_vector": _of_vectors(solve_lower),
+    "solve_lower_transposed_vector": _of_vectors(solve_lower_transposed),
     "inv": inverse,
     "det": determinant,
     "cholesky": cholesky,
