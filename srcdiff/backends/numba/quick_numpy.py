@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.backends.numba import blas, memory_pool
+from srcdiff.backends.numba import blas, lapack, memory_pool
 from srcdiff.ir.types import NEGATIVE, TOO_LARGE
 
 
@@ -43,17 +43,17 @@ def quick_numpy(*, vector_functions: bool = True) -> types.ModuleType:
 
     module = types.ModuleType("numpy")
     module.__dict__["__getattr__"] = functools.partial(getattr, np)
-    product = intrinsic(_product)
+    product, empty, isfinite = intrinsic(_product), intrinsic(_of_shape(zeros=False)), intrinsic(_isfinite)
     compiler = lowering.compiler(vector_functions=vector_functions)
     module.__dict__.update(
-        empty=intrinsic(_of_shape(zeros=False)),
+        empty=empty,
         zeros=intrinsic(_of_shape(zeros=True)),
         empty_like=intrinsic(_like(zeros=False)),
         zeros_like=intrinsic(_like(zeros=True)),
         matmul=product,
         dot=product,
-        linalg=_linear_algebra(),
-        isfinite=intrinsic(_isfinite),
+        linalg=_linear_algebra(empty, isfinite),
+        isfinite=isfinite,
         logaddexp=njit(logaddexp, error_model="numpy", pipeline_class=compiler),
         **{name: intrinsic(_of_c_library(name, arity)) for name, arity in _OF_C_LIBRARY.items() if _is_there(name)},
     )
@@ -121,13 +121,15 @@ def _of_c_library(name: str, arity: int) -> Callable[..., Any]:
     return of_one if arity == 1 else of_two
 
 
-def _linear_algebra() -> types.ModuleType:
+def _linear_algebra(empty: Any, isfinite: Any) -> types.ModuleType:
     """What stands for `np.linalg`."""
     from numba import njit
 
     module = types.ModuleType("numpy.linalg")
     module.__dict__["__getattr__"] = functools.partial(getattr, np.linalg)
-    module.__dict__.update({f.__name__: njit(f) for f in (svd, qr, lstsq, matrix_rank)})
+    module.__dict__.update(
+        {f.__name__: njit(f) for f in (svd, qr, lstsq, matrix_rank)}, **lapack.functions(empty, isfinite)
+    )
     return module
 
 
