@@ -18,11 +18,12 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.lowering import Lower
-from numba.core.typed_passes import AnnotateTypes, NativeLowering, PreLowerStripPhis
+from numba.core.typed_passes import NativeLowering, PreLowerStripPhis
 
 from srcdiff.backends.numba import growing_lists, llvm_options, stack
 from srcdiff.backends.numba.conditional_sums import ConditionalSums
 from srcdiff.backends.numba.interrupts import look
+from srcdiff.backends.numba.numba_passes import INSTEAD, UNNEEDED
 from srcdiff.backends.numba.results import Convention, Wrapper
 from srcdiff.backends.numba.vector_math import are_used, name_vector_functions
 
@@ -185,8 +186,8 @@ class _Compiler(CompilerBase):
         for step, description in usual.passes:
             if step is PreLowerStripPhis:
                 passes.add_pass(ConditionalSums, "terms of sums that a branch adds to")
-            if step is not AnnotateTypes:  # which only `inspect_types` needs, and keeps Numba's whole program for
-                passes.add_pass(self.lowering if step is NativeLowering else step, description)
+            if step not in UNNEEDED:
+                passes.add_pass(self.lowering if step is NativeLowering else INSTEAD.get(step, step), description)
         passes.finalize()
         return [passes]
 

@@ -1,0 +1,90 @@
+"""The steps of Numba's compiler that generated code needs, some of them quicker.
+
+Generated code has no closures, no `with`, nothing to unroll and no expressions of whole arrays, so that Numba's steps
+for these find nothing. Others end by asking where variables live, which only the last step needs to know. And Numba
+rewrites the whole program for each variable that is assigned twice; here it rewrites the blocks that mention it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from copy import copy
+from typing import Any
+
+from numba.core import ssa, typed_passes, untyped_passes
+from numba.core.analysis import compute_cfg_from_blocks
+from numba.core.compiler_machinery import register_pass
+from numba.core.ir_utils import build_definitions
+
+UNNEEDED = (
+    typed_passes.AnnotateTypes,  # which only `inspect_types` needs, and keeps Numba's whole program for
+    typed_passes.NopythonRewrites,
+    untyped_passes.InlineClosureLikes,
+    untyped_passes.LiteralPropagationSubPipelinePass,
+    untyped_passes.LiteralUnroll,
+    untyped_passes.MakeFunctionToJitFunction,
+    untyped_passes.WithLifting,
+)
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class SingleAssignments(untyped_passes.ReconstructSSA):
+    """Every variable is assigned once."""
+
+    _name = "srcdiff_single_assignments"
+
+    def run_pass(self, state: Any) -> bool:
+        state.func_ir.blocks = single_assignments(state.func_ir.blocks)
+        self._patch_locals(state)  # type: ignore[no-untyped-call]
+        state.func_ir._definitions = build_definitions(state.func_ir.blocks)
+        return True
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class WithoutPhis(typed_passes.PreLowerStripPhis):
+    """Values are assigned where they come from, instead of chosen where they arrive."""
+
+    _name = "srcdiff_without_phis"
+
+    def run_pass(self, state: Any) -> bool:
+        state.func_ir = self._strip_phi_nodes(state.func_ir)  # type: ignore[no-untyped-call]
+        state.func_ir._definitions = build_definitions(state.func_ir.blocks)
+        return True
+
+
+INSTEAD = {untyped_passes.ReconstructSSA: SingleAssignments, typed_passes.PreLowerStripPhis: WithoutPhis}
+
+
+def single_assignments(blocks: dict[int, Any]) -> dict[int, Any]:
+    """As `numba.core.ssa.reconstruct_ssa` has it (Choi, Cytron and Ferrante 1991)."""
+    tools: Any = ssa
+    graph = compute_cfg_from_blocks(blocks)
+    frontiers, names = tools._iterated_domfronts(graph), tools._find_defs_violators(blocks, graph)
+    known, blocks, mentioned = tools._CacheListVars(), dict(blocks), _mentioned(blocks, names)
+    for name in names:
+        touched = {label: blocks[label] for label in mentioned[name]}
+        touched, defined = tools._fresh_vars(touched, name)
+        states = {
+            "scope": tools._get_scope(touched),
+            "varname": name,
+            "defmap": defined,
+            "phimap": defaultdict(list),
+            "cfg": graph,
+            "phi_locations": tools._compute_phi_locations(frontiers, defined),
+        }
+        blocks |= tools._run_block_rewrite(touched, states, tools._FixSSAVars(known))
+        for label, chosen in states["phimap"].items():
+            blocks[label] = copy(blocks[label])
+            blocks[label].body = chosen + blocks[label].body
+    return blocks
+
+
+def _mentioned(blocks: dict[int, Any], names: Any) -> dict[str, dict[int, None]]:
+    """The blocks that mention variables, in their order."""
+    found: dict[str, dict[int, None]] = {name: {} for name in names}
+    for label, block in blocks.items():
+        for statement in block.body:
+            for variable in statement.list_vars():
+                if variable.name in found:
+                    found[variable.name][label] = None
+    return found
