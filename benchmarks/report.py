@@ -193,7 +193,8 @@ def _patterns(found: Findings) -> Iterator[str]:
         for p in found.programs
         if (found.speed_up(p, found.sizes(p)[-1], "jax") or 1.0) < 1.0
     ]
-    yield f"Slower than JAX: {', '.join(slower) or 'none'}"
+    if "jax" in found.systems:
+        yield f"Slower than JAX: {', '.join(slower) or 'none'}"
     yield ""
     yield from _reasons(found)
 

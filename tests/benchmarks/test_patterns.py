@@ -118,6 +118,8 @@ def test_table_says_how_far_srcdiff_is_from_the_adjoint_by_hand():
     assert ["geometric", "mean", "1.00", "1.50"] == mean
     assert "Above 1.3: relu 2.00" in lines
     assert "Slower than JAX: relu" in lines
+    without = {key: t for key, t in times.items() if key[1] != "jax"}
+    assert not any(line.startswith("Slower than JAX") for line in report.describe(some_run(without)))
 
 
 def test_a_wrong_adjoint_by_hand_is_found():
