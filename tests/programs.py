@@ -3291,6 +3291,67 @@ def state_kept_by_another_name(u, steps):
 program(state_kept_by_another_name, at=[(vector(4), 3), (vector(1), 2), (vector(3), 0)], wrt=[0])
 
 
+def states_some_steps_skip(x, f, y):
+    """States that are made anew, in steps of which some are left by `continue`."""
+    m, p, total = x, np.outer(x, x) + np.eye(len(x)), 0.0
+    for value in y:
+        m = f @ m
+        p = f @ p @ f.T
+        if value < 0.0:
+            continue
+        e = value - m[0]
+        total += e * e / (p[0, 0] + 1.0)
+        if value > 1.5:
+            m = m * 0.9
+            continue
+        m = m + 0.1 * e * m
+        p = p * 0.9 + 0.1
+    return total + m[0] * p[0, 0]
+
+
+program(
+    states_some_steps_skip,
+    at=[
+        (vector(2), grid(2, 2) + 0.5, array(1.0, -1.0, 2.0, 0.5)),
+        (vector(1), grid(1, 1), array(-1.0, -2.0)),
+        (vector(2), grid(2, 2), array()),
+    ],
+    wrt=[0, 1],
+)
+
+
+def state_or_the_one_before(x, flags):
+    """A step keeps the state, doubles it in a new array, or starts again from the argument."""
+    u = x * 1.0
+    for flag in flags:
+        if flag == 1:
+            u = u * u + 0.1
+        elif flag == 2:
+            u = x * u[0]
+    return np.sum(u * u)
+
+
+program(state_or_the_one_before, at=[(vector(3), np.array([1, 0, 2, 1])), (vector(2), np.array([0]))], wrt=[0])
+
+
+def chosen_state_written_into(x, flags):
+    """What a branch has chosen is written into, and read by the name that it had before."""
+    u = x.copy()
+    total = 0.0
+    for flag in flags:
+        v = u * 1.1
+        w = v * v if flag else v
+        w[0] = w[0] + 1.0
+        total += v[0] * w[-1]
+        u = w
+    return total
+
+
+program(
+    chosen_state_written_into, at=[(vector(3), np.array([True, False, False])), (vector(1), np.array([False]))], wrt=[0]
+)
+
+
 # --------------------------------------------------------------------------------------------------------- rebinding
 
 

@@ -71,6 +71,10 @@ class Lengths:
                 return self.of(view.array, source_axis)
             case Library() as call:
                 return self.of_result(call, array, axis)
+            case If(outs=outs, then=then, orelse=orelse):
+                lengths = [self.of(block.yields[outs.index(array)], axis) for block in (then, orelse)]
+                if lengths[0] == lengths[1]:
+                    return lengths[0]
             case Loop() as loop if array in loop.outs:
                 array = loop.params[loop.outs.index(array)]
         found: Any = (array, axis)

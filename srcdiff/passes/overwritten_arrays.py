@@ -19,8 +19,6 @@ from dataclasses import dataclass, replace
 
 from srcdiff.analyses.access_relations import fills, leaves_border, never_written_before
 from srcdiff.analyses.dependence import dependence_of
-from srcdiff.analyses.structure import structure_of
-from srcdiff.analyses.symbolic_shapes import lengths_of
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
     Alloc,
@@ -52,50 +50,17 @@ _BORDER = 2
 
 def rename_overwritten(function: Function, stay: Iterable[Value] = ()) -> Function:
     """The function with new arrays in its loops at top level; those in `stay` are left as they are."""
-    kept = set(stay)
-    if next(_Finder(function, kept).candidates(), None) is None:
-        return function
-    named = renamed = _with_lengths(function)
+    renamed, kept = function, set(stay)
     while (found := next(_Finder(renamed, kept).all(), None)) is not None:
         renamed = _renamed(renamed, found)
-    if renamed is named:
+    if renamed is function:
         return function
     renamed = fuse(elide_copies(_cleaned(renamed)))
     return _cleaned(remove_dead_stores(_cleaned(renamed)))
 
 
-def _with_lengths(function: Function) -> Function:
-    """With one name for lengths that are the same, of arrays that are there at top level."""
-    lengths, structure = lengths_of(function), structure_of(function)
-    named: dict[tuple[Value, int], Value] = {}
-    known: dict[Value, Value] = {}
-    gone: set[Operation] = set()
-    for operation in walk(function.body):
-        if isinstance(operation, Dim):
-            match lengths.of(operation.array, operation.axis):
-                case (Value() as array, int() as axis) if structure.home.get(array) is structure.top:
-                    known[operation.out] = named.setdefault((array, axis), Value(INT, operation.out.name))
-                    gone.add(operation)
-
-    def lengths_after(arrays: Iterable[Value]) -> list[Operation]:
-        chosen = set(arrays)
-        return [Dim(out, array, axis) for (array, axis), out in named.items() if array in chosen]
-
-    operations = lengths_after(function.params)
-    for operation in without(function.body, gone).operations:
-        operations += [operation, *lengths_after(operation.defines())]
-    body = Block(tuple(operations), function.body.yields)
-    return replace(function, body=substituted(body, lambda v: known.get(v, v)))
-
-
 def _cleaned(function: Function) -> Function:
     return simplify(eliminate_common_subexpressions(function, ()))
-
-
-def without(block: Block, operations: set[Operation]) -> Block:
-    """The block, in the blocks inside it too, without some operations."""
-    rest = tuple([o.rebuilt(lambda b: without(b, operations)) for o in block.operations if o not in operations])
-    return changed(block, operations=rest)
 
 
 # -- which arrays ----------------------------------------------------------------------------------------------------

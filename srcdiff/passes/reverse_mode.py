@@ -41,7 +41,9 @@ from srcdiff.ir.types import INT, Array, Stack
 from srcdiff.passes.adjoint import Adjoint, Seeds
 from srcdiff.passes.array_renaming import buffers_to_renew, renew
 from srcdiff.passes.call_pairs import Frames, Pair, call_forward, frames_of, making_stacks, with_frames, with_lengths
+from srcdiff.passes.chosen_arrays import fill_chosen_arrays
 from srcdiff.passes.forward_sweep import Keeper, save_overwritten
+from srcdiff.passes.length_hoisting import hoist_lengths
 from srcdiff.passes.overwritten_arrays import rename_overwritten
 from srcdiff.passes.shadows import add_shadows, list_storage
 from srcdiff.passes.snapshots import keep_what_calls_read
@@ -180,9 +182,11 @@ class Attempt:
 
 
 def rename_overwritten_arrays(reversal: Reversal) -> None:
-    """Arrays that every iteration of a loop overwrites become new ones, so that the old values stay."""
+    """Arrays that every iteration of a loop overwrites, or chooses, become new ones, so that the old values stay."""
     stay = [*reversal.wrt, *reversal.results, *(v for v, _ in reversal.seeds), *reversal.given]
-    reversal.function = rename_overwritten(reversal.function, stay)
+    hoisted = hoist_lengths(reversal.function)
+    renamed = rename_overwritten(fill_chosen_arrays(hoisted), stay)
+    reversal.function = reversal.function if renamed is hoisted else renamed
 
 
 def count_iterations(reversal: Reversal) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from srcdiff.ir.aliasing import Sites, points_to
-from srcdiff.ir.builder import Builder
+from srcdiff.ir.builder import FOLDABLE, Builder
 from srcdiff.ir.nodes import (
     Alloc,
     Apply,
@@ -39,9 +41,12 @@ from srcdiff.ir.nodes import (
     changed,
 )
 from srcdiff.ir.primitives import length_of_range
-from srcdiff.ir.types import INT, Array, Stack
+from srcdiff.ir.types import BOOL, INT, Array, Stack
 from srcdiff.library.blas_lapack import LIBRARY
 from srcdiff.passes.induction_variables import merge_induction_variables
+
+_MOST_CHOICES = 8
+"""Of how many constants a value may be one, to be followed."""
 
 
 def simplify(function: Function) -> Function:
@@ -68,6 +73,8 @@ class _Forward:
         """Whether to forward once more finds more: a loop whose body turned out to hand on what it was given."""
         self.refuted: frozenset[Value] = frozenset()
         """Conditions that would have raised something before."""
+        self.choices: dict[Value, frozenset[Any]] = {}
+        """Values that branches choose among constants, with these."""
 
     def resolve(self, value: Value) -> Value:
         while (source := self.known.get(value)) is not None:
@@ -156,6 +163,8 @@ class _Forward:
     def apply(self, operation: Apply, into: list[Operation]) -> None:
         self.builder.operations = into
         folded = self.builder.folded(operation.primitive, operation.args, operation.out.scalar)
+        if folded is None and operation.out.type == BOOL:
+            folded = self.decided(operation)
         if folded is None:
             self.builder.note(operation)
             into.append(operation)
@@ -163,6 +172,19 @@ class _Forward:
             if operation.out.name and not folded.name and folded not in self.builder.constants:
                 folded.name = operation.out.name
             self.known[operation.out] = folded
+
+    def among(self, value: Value) -> frozenset[Any]:
+        """The constants that a value is one of; none if it may be another."""
+        known = self.builder.constants.get(value)
+        return self.choices.get(value, frozenset()) if known is None else frozenset((known,))
+
+    def decided(self, operation: Apply) -> Value | None:
+        """A comparison that comes out the same for all constants that its arguments may be."""
+        compare, sides = FOLDABLE.get(operation.primitive), [self.among(a) for a in operation.args]
+        if compare is None or len(sides) != 2 or not all(sides) or not any(a in self.choices for a in operation.args):
+            return None
+        found = {compare(x, y) for x in sides[0] for y in sides[1]}
+        return self.builder.const(found.pop()) if len(found) == 1 else None
 
     def branch(self, operation: If, into: list[Operation]) -> None:
         condition = operation.condition
@@ -183,6 +205,9 @@ class _Forward:
                 self.known[out] = a
             else:
                 keep.append(k)
+                either = self.among(a), self.among(b)
+                if out.type == INT and all(either) and len(either[0] | either[1]) <= _MOST_CHOICES:
+                    self.choices[out] = either[0] | either[1]
         into.append(
             changed(
                 operation,
@@ -222,6 +247,8 @@ class _Forward:
         body = self.block(operation.body)
         self.again = self.again or any(body.yields[k] is operation.params[k] for k in keep)
         stop = body.yields[-1:] if operation.leaves else ()
+        if stop and self.builder.constants.get(stop[0]) is False:  # `continue` alone does not leave it
+            stop, self.again = (), True
         return changed(
             operation,
             params=tuple([operation.params[k] for k in keep]),
@@ -229,6 +256,7 @@ class _Forward:
             outs=tuple([operation.outs[k] for k in keep]),
             test=test,
             body=changed(body, yields=tuple([body.yields[k] for k in keep]) + stop),
+            leaves=bool(stop),
         )
 
 

@@ -45,6 +45,7 @@ from srcdiff.ir.verify import verify
 from srcdiff.passes.array_contraction import contract
 from srcdiff.passes.branch_fusion import fuse_branches
 from srcdiff.passes.carried_elements import carry_elements
+from srcdiff.passes.chosen_arrays import fill_chosen_arrays
 from srcdiff.passes.closed_forms import close_induction_variables
 from srcdiff.passes.code_sinking import sink_code
 from srcdiff.passes.cse import eliminate_common_subexpressions
@@ -56,6 +57,7 @@ from srcdiff.passes.growing_buffers import grow_buffers
 from srcdiff.passes.hoist_allocations import hoist_allocations
 from srcdiff.passes.induction_variables import merge_induction_variables
 from srcdiff.passes.init_stores import start_sums_by_assignment
+from srcdiff.passes.length_hoisting import hoist_lengths
 from srcdiff.passes.loop_fusion import fuse, reverse_loops
 from srcdiff.passes.loop_normalization import normalize_loops
 from srcdiff.passes.overwritten_arrays import elide_copies, rename_overwritten
@@ -100,6 +102,7 @@ def named(function: Function, names: Sequence[str]) -> list[Value]:
 PASSES: dict[str, Run] = {
     "array_contraction": each(contract),
     "branch_fusion": each(fuse_branches),
+    "chosen_arrays": each(fill_chosen_arrays),
     "closed_forms": each(close_induction_variables),
     "code_sinking": each(sink_code, "wrt"),
     "cse": each(eliminate_common_subexpressions, "alone"),
@@ -113,11 +116,12 @@ PASSES: dict[str, Run] = {
     "hoist_allocations": each(hoist_allocations),
     "induction_variables": each(merge_induction_variables),
     "init_stores": each(start_sums_by_assignment),
+    "length_hoisting": each(hoist_lengths),
     "loop_fusion": each(fuse),
     "loop_normalization": each(normalize_loops),
     "loop_reversal": each(reverse_loops),
-    "overwritten_arrays": each(rename_overwritten, "alone"),
     "carried_elements": each(carry_elements),
+    "overwritten_arrays": each(lambda f, stay: rename_overwritten(hoist_lengths(f), stay), "alone"),
     "scalar_replacement": each(replace_scalars),
     "scatter_to_gather": each(gather),
     "shape_checks": each(remove_shape_checks),
