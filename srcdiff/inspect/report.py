@@ -70,6 +70,7 @@ def memory_report(
             kept[row] = kept.get(row, 0) + array.nbytes
         elif buffer.is_gradient:
             gradients += array.nbytes
+            working -= array.nbytes if buffer.is_copy else 0
         else:
             working += array.nbytes
     rows = sorted((Kept(*row, nbytes) for row, nbytes in kept.items()), key=lambda k: -k.nbytes)

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 from srcdiff.analyses.access_relations import fills, leaves_border, never_written_before
 from srcdiff.analyses.dependence import dependence_of
+from srcdiff.diagnostics import Span
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
     Alloc,
@@ -78,6 +79,7 @@ class _Overwritten:
     border: int
     is_apart: bool
     """Whether no store reaches the border."""
+    span: Span | None
 
 
 class _Finder:
@@ -129,7 +131,7 @@ class _Finder:
         for border in range(_BORDER + 1 if is_large else 1):
             if fills(certain, shape, self.structure, loop.body, border):
                 is_apart = leaves_border(stores, shape, self.structure, loop.body, border)
-                return _Overwritten(array, loop, first, last, shape, border, is_apart)
+                return _Overwritten(array, loop, first, last, shape, border, is_apart, stores[-1].span)
         return None
 
     def loops_inside(self, store: Store, loop: Loop) -> list[Loop]:
@@ -185,7 +187,7 @@ def _renamed(function: Function, found: _Overwritten) -> Function:
     operations = loop.body.operations
     border = _border(param, new, found) if found.border else ()
     body = (
-        Alloc(new, found.shape, span=loop.span),
+        Alloc(new, found.shape, span=found.span),
         *(() if found.is_apart else border),
         *before(operations[: found.first]),
         *during(operations[found.first : found.last + 1]),
@@ -236,7 +238,7 @@ class _replacing:  # noqa: N801 (used like a function)
 def _border(source: Value, target: Value, found: _Overwritten) -> tuple[Operation, ...]:
     """Loops that copy the first and the last few elements of each axis."""
     build = Builder()
-    build.span = found.loop.span
+    build.span = found.span
     zero, one = build.const(0), build.const(1)
 
     def nest(axis: int, ranges: list[tuple[Value, Value]], indices: tuple[Value, ...]) -> None:

@@ -34,6 +34,8 @@ class WorkspaceBuffer:
     """The length of an array that says that there is no memory yet."""
     keeps: Span | None = None
     """The place of the value that is kept there for the reverse sweep, if that is what it is for."""
+    is_copy: bool = False
+    """Whether it is the copy of another one of the workspace: without a workspace, that is returned itself."""
 
 
 def with_workspace(function: Function, gradients: int) -> tuple[Function, tuple[WorkspaceBuffer, ...]]:
@@ -56,11 +58,14 @@ def with_workspace(function: Function, gradients: int) -> tuple[Function, tuple[
             operation = replace(operation, workspace=buffer)
         operations.append(operation)
     placed: dict[int, Value] = {}
+    copies: set[Value] = set()
     for k, bar in enumerate(bars):
         if isinstance(bar.type, Array):
             placed[k] = bar
             if bar not in taken or bar in bars[:k]:
                 placed[k] = Value(bar.type, bar.name)
+                if bar not in bars[:k] and sites.get(bar, frozenset()) <= taken.keys():
+                    copies.add(placed[k])
                 copy = Copy(placed[k], bar)
                 taken[placed[k]] = Value(bar.type, f"{bar.name}_buffer"), copy
                 operations.append(replace(copy, workspace=taken[placed[k]][0]))
@@ -70,7 +75,7 @@ def with_workspace(function: Function, gradients: int) -> tuple[Function, tuple[
     bars = tuple(placed.get(k, bar) for k, bar in enumerate(bars))
     body = Block(tuple(operations), (*results, *bars, *order))
     return replace(function, params=params, body=body), tuple(
-        _described(*taken[v], is_gradient=v in first) for v in order
+        replace(_described(*taken[v], is_gradient=v in first), is_copy=v in copies) for v in order
     )
 
 
