@@ -420,6 +420,12 @@ def _is_negative_nowhere(index: Affine, loops: dict[Loop, str], structure: Struc
     return _is_empty(list(loops.values()), constraints, names)
 
 
+def never_negative(expression: Affine, block: Block, structure: Structure) -> bool:
+    """Whether an expression is not negative wherever the block runs."""
+    loops = {x: f"a{k}" for k, x in enumerate(structure.loops_around(block))}
+    return _is_negative_nowhere(expression, loops, structure)
+
+
 def _is_empty(variables: list[str], constraints: list[str], names: _Names) -> bool:
     parameters = ", ".join(names.parameters.values())
     return _is_empty_set(f"[{parameters}] -> {{ [{', '.join(variables)}] : {' and '.join(constraints) or '0 = 0'} }}")

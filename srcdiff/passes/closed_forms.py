@@ -1,22 +1,24 @@
 """Induction variables in closed form: an integer that a loop adds to follows from the counters of the loops.
 
 p = 0                                        for i in range(d):
-for i in range(d):                               p = i * (d - 1) - i * (i - 1) // 2
+for i in range(d):                               p = max(i * (d - 1) - i * (i - 1) // 2, 0)
     for j in range(i + 1, d):     =>             for j in range(i + 1, d):
         s += l[p] * x[j]                             s += l[p + (j - (i + 1))] * x[j]
         p += 1
 
 What an iteration adds is an affine function of the counter, so that the sum over the iterations before is a polynomial
 of at most the second degree. The iterations do not need it from each other any more, and the reverse sweep has it
-without keeping it.
+without keeping it. It is never negative; that LLVM is told so saves a test at every element, and with it the vector
+instructions.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from srcdiff.analyses.access_relations import Affine, affine, length_is_difference
+from srcdiff.analyses.access_relations import Affine, affine, length_is_difference, never_negative
 from srcdiff.analyses.structure import structure_of
+from srcdiff.analyses.symbolic_shapes import lengths_of
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Apply, Block, Function, Loop, Operation, Value, changed, substituted, walk
 from srcdiff.ir.types import INT
@@ -34,6 +36,8 @@ class _Sum:
 
     first: Affine
     second: int
+    is_growth: bool
+    """Whether no iteration takes anything away."""
 
 
 class _ClosedForms:
@@ -43,6 +47,9 @@ class _ClosedForms:
         self.builder = Builder()
         self.builder.constants.update(self.structure.constants)
         self.known: dict[Value, Value] = {}
+        self.lengths = lengths_of(original)
+        self.naturals: set[Value] = set()
+        """Integers of the loops that are never negative."""
 
     def function(self) -> Function:
         body = self.block(self.original.body)
@@ -64,6 +71,9 @@ class _ClosedForms:
 
     def loop(self, loop: Loop, into: list[Operation]) -> None:
         found = {k: grown for k in range(len(loop.params)) if (grown := self.growth(loop, k)) is not None}
+        for k, grown in found.items():
+            if grown.is_growth and (loop.inits[k] in self.naturals or self.lengths.is_natural(loop.inits[k])):
+                self.naturals |= {loop.params[k], loop.outs[k]}
         rebuilt = changed(loop, body=self.block(loop.body), test=None if loop.test is None else self.block(loop.test))
         if not found:
             into.append(rebuilt)
@@ -75,7 +85,7 @@ class _ClosedForms:
             build.span = loop.span
             for k, grown in found.items():
                 param, first = loop.params[k], firsts[k]
-                self.known[param] = self.closed(loop.inits[k], self.so_far(loop, first, grown.second), param.name)
+                self.known[param] = self.closed(param, loop.inits[k], self.so_far(loop, first, grown.second), grown)
         body = Block((*before, *rebuilt.body.operations), rebuilt.body.yields)
         into.append(replace(rebuilt, body=body))
         if loop.counted and loop.bounds is not None:
@@ -83,11 +93,15 @@ class _ClosedForms:
             count = build.apply("range_length", *loop.bounds)
             for k, grown in found.items():
                 out, all_of_it = loop.outs[k], self.sum(count, firsts[k], grown.second)
-                self.known[out] = self.closed(loop.inits[k], all_of_it, out.name)
+                self.known[out] = self.closed(out, loop.inits[k], all_of_it, grown)
 
-    def closed(self, start: Value, added: Value, name: str) -> Value:
+    def closed(self, value: Value, start: Value, added: Value, grown: _Sum) -> Value:
+        """The value by its formula. LLVM does not see of every formula that it is never negative, so it is told."""
         total = self.builder.apply("add", start, added)
-        total.name = total.name or name
+        is_plain = not grown.second and not grown.first.terms
+        if value in self.naturals and not is_plain:
+            total = self.builder.apply("maximum", total, self.builder.const(0))
+        total.name = total.name or value.name
         return total
 
     def so_far(self, loop: Loop, first: Value, second: int) -> Value:
@@ -135,7 +149,9 @@ class _ClosedForms:
             return None
         factor = dict(added.terms).get(loop.index, 0)
         first = added.plus(Affine(0, ((loop.index, 1),)), -factor).plus(start, factor)
-        return _Sum(first, factor * step) if all(self.is_outside(v, loop) for v, _ in first.terms) else None
+        if not all(self.is_outside(v, loop) for v, _ in first.terms):
+            return None
+        return _Sum(first, factor * step, never_negative(added, loop.body, self.structure))
 
     def step(self, loop: Loop) -> int | None:
         step = None if loop.bounds is None or loop.test is not None else self.structure.constants.get(loop.bounds[2])
