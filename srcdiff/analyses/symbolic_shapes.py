@@ -187,8 +187,6 @@ class Lengths:
                 return True
             case Apply(primitive="range_length"):
                 return True
-            case Apply(primitive="maximum"):
-                return any(self.is_natural(a) for a in operation.args)
             case Apply(primitive="add" | "multiply" | "floor_divide"):
                 return all(self.is_natural(a) for a in operation.args)
         return False
