@@ -134,12 +134,22 @@ def capture(function: Any) -> Captured:
     return captured if by_numba is None else replace(captured, told=by_numba)
 
 
+_FORGETTING: list[Callable[[], None]] = []
+
+
+def forget_made() -> None:
+    """Make everything anew: what it was made with has changed."""
+    for forget in _FORGETTING:
+        forget()
+
+
 def made_once(make: Callable[..., Any]) -> Callable[..., Any]:
     """A function that makes the same of the same arguments, the first of which is a function.
 
     What it has made it keeps for a while, and with it the function: a closure may hold much, so that few are kept.
     """
     of_few, of_many = functools.lru_cache(maxsize=16)(make), functools.lru_cache(maxsize=512)(make)
+    _FORGETTING.extend((of_few.cache_clear, of_many.cache_clear))
 
     @functools.wraps(make)
     def made(f: Any, *rest: Any) -> Any:

@@ -96,7 +96,7 @@ def every_mode() -> None:
     is_deep("power_value_and_grad", lambda: srcdiff.value_and_grad(power)(1.5, -1))
     is_deep("power_tangent", lambda: srcdiff.jvp(power, (1.5, -1), (1.0, None)))
     is_deep("power", lambda: srcdiff.vjp(power, 1.5, -1))
-    is_deep("power_grad_tangent", lambda: srcdiff.hessian(power)(1.5, -1))
+    is_deep("power_grad_jacobian", lambda: srcdiff.hessian(power)(1.5, -1))
     is_deep("even_grad", lambda: srcdiff.grad(even)(1.0, -1))
     is_deep("halves_grad", lambda: srcdiff.grad(halves)(np.ones(3), 2, 1))
     is_deep("scaled_grad", lambda: srcdiff.grad(scaled)(np.ones(3), -1))
