@@ -18,7 +18,7 @@ from srcdiff.diagnostics import Span, printable
 from srcdiff.frontend.abstract_values import Abstract
 from srcdiff.frontend.nested_derivatives import Reading
 from srcdiff.inspect.terminal import amount, painted, wants_colour
-from srcdiff.ir.nodes import Alloc, NewStack, Value, walk
+from srcdiff.ir.nodes import Alloc, Call, NewStack, Value, walk
 from srcdiff.ir.types import Array, Stack, bytes_of, is_float
 from srcdiff.ir.words import WORDS
 from srcdiff.passes.compilation import Compilation
@@ -202,10 +202,11 @@ def kept_values(work: Compilation, given: Mapping[str, Any]) -> Iterator[Kept]:
     found: list[Kept] = []
     for function in (work.main, *work.callees):
         sizes = Sizes(function, names)
+        shared = {v for o in walk(function.body) if isinstance(o, Call) for v in o.args}
         for operation in walk(function.body):
             if isinstance(operation, Alloc | NewStack) and operation.keeps is not None:
                 size = sizes.of(operation) if isinstance(operation, Alloc) else None
-                formula = _unknown_size(operation) if size is None else str(size)
+                formula = _unknown_size(operation, shared) if size is None else str(size)
                 formula += "" if function is work.main else " * calls"
                 known = size is not None and not (isinstance(operation, Alloc) and operation.grows)
                 nbytes = size.evaluated(values) if size and known and given and function is work.main else None
@@ -214,13 +215,13 @@ def kept_values(work: Compilation, given: Mapping[str, Any]) -> Iterator[Kept]:
     yield from sorted(found, key=lambda k: (k.span.file, k.span.line))
 
 
-def _unknown_size(operation: Alloc | NewStack) -> str:
-    """The formula for what is known only when it runs."""
+def _unknown_size(operation: Alloc | NewStack, shared: set[Value]) -> str:
+    """The formula for what is known only when it runs; calls of recursive functions share stacks."""
     type_ = operation.out.type.element if isinstance(operation.out.type, Stack) else operation.out.type
     assert not isinstance(type_, Stack)
     factors = [str(bytes_of(type_.dtype))]
     factors += ["sizes"] if isinstance(type_, Array) else []
-    factors += ["iterations"] if isinstance(operation, NewStack) else []
+    factors += [("calls" if operation.out in shared else "iterations")] if isinstance(operation, NewStack) else []
     return " * ".join(factors)
 
 
