@@ -801,7 +801,14 @@ def _solve(a: Any, b: Any) -> Any:
 
 def _det(a: Array) -> Any:
     value = np.linalg.det(a.value)
-    return _record(a.entries, value, [(a, lambda bar: bar * value * np.linalg.inv(a.value).T)])
+    return _record(a.entries, value, [(a, lambda bar: bar * _cofactors(a.value))])
+
+
+def _cofactors(matrix: Any) -> Any:
+    """The derivative of the determinant, of singular matrices too: by singular values, each left out in turn."""
+    left, values, right = np.linalg.svd(matrix)
+    others = [np.prod(np.delete(values, k)) for k in range(len(values))]
+    return np.linalg.det(left) * np.linalg.det(right) * (left * others) @ right
 
 
 def _like(make: Callable[..., Any]) -> Callable[..., Any]:

@@ -29,6 +29,7 @@ from srcdiff.caching.fingerprint import UnknownError, fingerprint
 from srcdiff.cli import main
 from srcdiff.diagnostics import Span
 from srcdiff.driver import compiling
+from srcdiff.frontend.capture import forget_made
 
 PROJECT = Path(__file__).parent.parent.parent
 
@@ -474,6 +475,7 @@ def kept(cache, tmp_path, monkeypatch):
     function = importlib.import_module("kept_function").f
     assert srcdiff.grad(function)(2.0) == 12.0
     keys = [entry.stem for entry in cache.iterdir()]
+    forget_made()  # as in the next process
     yield function, sorted(keys, key=lambda key: store.get(key)[:1] != b"{")
     del sys.modules["kept_function"]
 
