@@ -42,6 +42,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.name not in LONG)
 
 
+@pytest.fixture(autouse=True)
+def derivatives_made_anew() -> None:
+    """No test gets a derivative that another one has made."""
+    from srcdiff.frontend.capture import forget_made
+
+    forget_made()
+
+
 @pytest.fixture
 def own_backends() -> Iterator[None]:
     """Backends that the test registers are gone behind it."""

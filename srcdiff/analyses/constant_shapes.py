@@ -57,7 +57,7 @@ def letter_sizes(call: Library, shapes: Sequence[Shape]) -> dict[str, int]:
     """The lengths that the letters in a row of the library stand for, if an argument says how long they are."""
     taken, _ = LIBRARY[call.function].shapes.split("->")
     found: dict[str, int] = {}
-    for letters, shape in zip(taken.split(","), shapes, strict=True):
+    for letters, shape in zip(taken.split(","), shapes, strict=bool(shapes)):
         found |= {x: n for x, n in zip(letters, shape, strict=True) if n is not None}
     return found
 

@@ -126,7 +126,7 @@ class _Reference:
 
     @property
     def elements(self) -> Elements:
-        return self.memory.elements[self.places]
+        return np.asarray(self.memory.elements[self.places], dtype=object)  # of arrays without axes, too
 
 
 class _CountingBuilder(Builder):

@@ -12,7 +12,6 @@ import pytest
 
 import srcdiff
 from srcdiff.backends.numba import numba_cpu, vector_math
-from srcdiff.frontend.capture import forget_made
 
 pytestmark = pytest.mark.numba
 needs_library = pytest.mark.skipif(not vector_math.are_used(), reason="there is no libmvec, or Numba uses SVML")
@@ -249,9 +248,7 @@ def test_functions_of_users_stay_as_they_are():
 def without_library(monkeypatch):
     vector_math.ensure_loaded.cache_clear()
     monkeypatch.setattr(vector_math, "_LIBRARY", "libmvec_of_another_platform.so")
-    forget_made()
     yield
-    forget_made()
     vector_math.ensure_loaded.cache_clear()
 
 
