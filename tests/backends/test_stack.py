@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -75,4 +76,5 @@ def test_machine_code_of_another_process_raises(tmp_path):
 
     assert "with Numba" in first
     assert "load machine code" in second
-    assert "with Numba" not in second
+    # Numba cannot load a recursive function with two specialisations (two layouts): it is compiled again
+    assert {"scaled_forward", "scaled_reverse", "scaled_grad"} == set(re.findall(r"compile `(\w+)` with Numba", second))
