@@ -29,6 +29,7 @@ from srcdiff.ir.nodes import (
     Load,
     Loop,
     Operation,
+    Raise,
     References,
     Substitution,
     Value,
@@ -83,7 +84,7 @@ class _Branches:
         given, along = set(first.outs), list[Operation]()
         for operation in between:
             if given.isdisjoint(operation.uses()):
-                if isinstance(operation, Load) and _writes(first):
+                if (isinstance(operation, Load) and _writes(first)) or _raises(first):
                     return None
             elif not _is_cheap(operation):
                 return None
@@ -117,6 +118,11 @@ def _uses(block: Block) -> Counter[Value]:
         for inner in operation.blocks():
             found.update(inner.yields)
     return found
+
+
+def _raises(branch: If) -> bool:
+    """Whether it may raise: what stands behind it may be what it protects, a division by zero."""
+    return any(isinstance(o, Raise) for b in branch.blocks() for o in walk(b))
 
 
 def _is_cheap(operation: Operation) -> bool:
