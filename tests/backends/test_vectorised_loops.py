@@ -230,7 +230,7 @@ def f(x, steps):
 
 @pytest.mark.parametrize("question", ["np.isfinite", "math.isfinite", "not np.isinf", "not np.isnan"])
 def test_sums_are_asked_for_infinity_and_nan_though_they_may_be_reordered(question):
-    function = of_loop(f"if {question}(x[i] + y[i] * x[i]):\n    total += y[i]")
+    function = program(of_loop(f"if {question}(x[i] + y[i] * x[i]):\n    total += y[i]"))
     x, y = np.array(list(itertools.product(NUMBERS, NUMBERS))).T.copy()
     with np.errstate(all="ignore"):
         expected = srcdiff.grad(function, wrt="y", backend="python")(x, y, 1.0)
@@ -287,8 +287,8 @@ def test_strict_mathematics_keeps_sums_in_branches():
 
 
 def test_functions_of_users_are_compiled_by_numba_alone():
-    theirs = numba.njit(of_loop("total += max(x[i], 0.0)"))
-    srcdiff.grad(of_loop("total += max(x[i], 0.0)"))(np.ones(4), np.ones(4), 1.0)
+    theirs = numba.njit(program(of_loop("total += max(x[i], 0.0)")))
+    srcdiff.grad(program(of_loop("total += max(x[i], 0.0)")))(np.ones(4), np.ones(4), 1.0)
     theirs(np.ones(4), np.ones(4), 1.0)
 
     assert type(theirs.overloads[theirs.signatures[0]].library).__module__.startswith("numba.")
