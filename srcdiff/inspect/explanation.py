@@ -60,7 +60,7 @@ class Kept:
     """Its name; empty for a part of an expression."""
     span: Span
     formula: str
-    """How many bytes, as an expression in the arguments; `iterations`, `sizes` and `calls` show only when it runs."""
+    """How many bytes, in terms of the arguments; `iterations`, `sizes`, `values` and `calls` show only when it runs."""
     nbytes: int | None
     """The same for the arguments that were given."""
     storage: str
@@ -216,12 +216,12 @@ def kept_values(work: Compilation, given: Mapping[str, Any]) -> Iterator[Kept]:
 
 
 def _unknown_size(operation: Alloc | NewStack, shared: set[Value]) -> str:
-    """The formula for what is known only when it runs; calls of recursive functions share stacks."""
+    """The formula for what is known only when it runs; calls of recursive functions share stacks of values."""
     type_ = operation.out.type.element if isinstance(operation.out.type, Stack) else operation.out.type
     assert not isinstance(type_, Stack)
     factors = [str(bytes_of(type_.dtype))]
     factors += ["sizes"] if isinstance(type_, Array) else []
-    factors += [("calls" if operation.out in shared else "iterations")] if isinstance(operation, NewStack) else []
+    factors += [("values" if operation.out in shared else "iterations")] if isinstance(operation, NewStack) else []
     return " * ".join(factors)
 
 
