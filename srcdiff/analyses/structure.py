@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from srcdiff.ir.analysis import analysis
-from srcdiff.ir.nodes import Alloc, Block, Const, Copy, Function, Library, Loop, Operation, Value
+from srcdiff.ir.nodes import Alloc, Apply, Block, Const, Copy, Function, Library, Loop, Operation, Value
 
 
 @dataclass(slots=True)
@@ -22,12 +23,19 @@ class Structure:
     constants: dict[Value, object] = field(default_factory=dict)
     slot: dict[Value, tuple[Loop, int]] = field(default_factory=dict)
     """A loop's parameter, with its loop and its place."""
+    computed: dict[tuple[Block, str, tuple[object, ...]], Value] = field(default_factory=dict)
+    """What a block computes, by the primitive and what `told_apart` says of its arguments."""
     is_apart: bool = False
     """Whether the reverse sweep is a function of its own: of the values at top level, it has the parameters only."""
 
     def is_at_hand(self, value: Value) -> bool:
         """Whether the reverse sweep sees the value without having it again: it stands at top level."""
         return self.home.get(value, self.top) is self.top and not (self.is_apart and value in self.definition)
+
+    def told_apart(self, args: Sequence[object]) -> tuple[object, ...]:
+        """Arguments that are constants, by their types and values: minus zero is another number than zero."""
+        known = [self.constants.get(a, a) if isinstance(a, Value) else a for a in args]
+        return tuple(a if isinstance(a, Value) else (type(a), repr(a)) for a in known)
 
     def blocks_around(self, block: Block) -> list[Block]:
         """The block and those it is nested in, from the outermost."""
@@ -63,6 +71,8 @@ def structure_of(function: Function) -> Structure:
                 found.definition[value] = operation
             if isinstance(operation, Const):
                 found.constants[operation.out] = operation.value
+            if isinstance(operation, Apply):
+                found.computed[block, operation.primitive, found.told_apart(operation.args)] = operation.out
             for inner in operation.blocks():
                 found.owner[inner] = operation
                 for value in operation.inner():

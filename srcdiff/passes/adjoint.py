@@ -62,7 +62,7 @@ from srcdiff.library.blas_lapack import LIBRARY
 from srcdiff.passes.call_pairs import Pair, has_shadow
 from srcdiff.passes.custom_adjoints import adjoint_values, named, reads_parameters, require_shape
 from srcdiff.rules import derivative_rule
-from srcdiff.rules.formula import names_of, times
+from srcdiff.rules.formula import Number, calls_functions, names_of, times, with_values
 
 Seeds = Sequence[tuple[Value, Value | None]]
 """Results with their adjoints; None is one."""
@@ -526,6 +526,8 @@ class Adjoint:
             span = operation.span
             raise DifferentiationError([Problem("SD301", f"`{operation.primitive}` has no derivative rule", span)])
         given = {**dict(zip(rule.parameters, operation.args, strict=True)), "out": operation.out}
+        if calls_functions(rule):
+            rule, given = with_values(rule, given, functools.partial(self.computed, mirror))
         again = {name: functools.partial(self.value, value, mirror) for name, value in given.items()}
         names = names_of(rule, again, self.builder)
         for name, argument in zip(rule.parameters, operation.args, strict=True):
@@ -535,6 +537,16 @@ class Adjoint:
                     if out_bar in self.zero_unless:
                         self.zero_unless[amount] = self.zero_unless[out_bar]
                     self.add(mirror, argument, amount)
+
+    def computed(self, mirror: Mirror, primitive: str, args: Sequence[Value | Number]) -> Value | None:
+        """What the program has computed so in the block of the mirror, or in one around it."""
+        around: Mirror | None = mirror
+        while around is not None:
+            found = self.structure.computed.get((around.block, primitive, self.structure.told_apart(args)))
+            if found is not None:
+                return found
+            around = around.parent
+        return None
 
     def reverse_load(self, operation: Load, mirror: Mirror) -> None:
         out_bar = self.taken(operation.out, mirror)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import ast
+import copy
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Value
-from srcdiff.rules.table import CONSTANTS, OPERATORS, Rule
+from srcdiff.ir.primitives import PRIMITIVES
+from srcdiff.rules.table import CONSTANTS, OPERATORS, Rule, application
 
 Environment = Mapping[str, Callable[[], Value]]
+Number = int | float
+Computed = Callable[[str, Sequence[Value | Number]], Value | None]
+"""Where a program has the result of a primitive on arguments, if it computes it."""
 
 
 def names_of(rule: Rule, given: Environment, builder: Builder) -> Environment:
@@ -61,6 +67,51 @@ def build(expression: ast.expr, names: Environment, builder: Builder) -> Value:
         case ast.Call(func=ast.Name(id=name)):
             return builder.apply(name, *(build(a, names, builder) for a in expression.args))
     raise AssertionError(ast.dump(expression))
+
+
+@functools.cache
+def _functions(formula: ast.expr) -> bool:
+    """Whether a formula calls a function that takes long."""
+    calls = [n.func.id for n in ast.walk(formula) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
+    return any(not PRIMITIVES[name].cheap for name in calls)
+
+
+def calls_functions(rule: Rule) -> bool:
+    """Whether a formula of the row calls a function that takes long, as that of `sin` calls `cos`."""
+    return any(_functions(formula) for formula in (*rule.partials.values(), *(f for _, f in rule.let)))
+
+
+def with_values(rule: Rule, given: Mapping[str, Value], computed: Computed) -> tuple[Rule, dict[str, Value]]:
+    """The row, in which names stand for the functions that the program has computed itself, and what all names mean."""
+    names = dict(given)
+
+    def value_of(node: ast.expr) -> Value | Number | None:
+        match node:
+            case ast.Constant(value=int() | float() as number):
+                return number
+            case ast.Name(id=name):
+                return names.get(name, CONSTANTS.get(name))
+        primitive, arguments = application(node)
+        values = [value_of(a) for a in arguments]
+        known = [v for v in values if v is not None]
+        return computed(primitive, known) if len(known) == len(values) else None
+
+    class Named(ast.NodeTransformer):
+        def visit_Call(self, node: ast.Call) -> ast.expr:
+            value = value_of(node) if _functions(node) else None
+            if not isinstance(value, Value):
+                self.generic_visit(node)
+                return node
+            name = f"{len(names)}"  # no other name is like that
+            names[name] = value
+            return ast.Name(name, ast.Load())
+
+    def named(formula: ast.expr) -> ast.expr:
+        found: ast.expr = Named().visit(copy.deepcopy(formula)) if _functions(formula) else formula
+        return found
+
+    let = tuple((name, named(formula)) for name, formula in rule.let)
+    return replace(rule, partials={name: named(f) for name, f in rule.partials.items()}, let=let), names
 
 
 def times(factor: Value, expression: ast.expr, names: Environment, builder: Builder) -> Value | None:
