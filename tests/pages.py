@@ -131,8 +131,8 @@ def _errors_one_by_one() -> Iterator[str]:
             message = str(refusal_of_row(code, Path(folder))).replace(f"{folder}{os.sep}", "").strip("\n")
         arguments = kind.arguments.removesuffix(",")
         yield (
-            f"### {code}\n\n{kind.title.capitalize()}. What to do: {kind.help}.\n\n```python\n{kind.example}```\n\n"
-            f"`srcdiff.grad(f)({arguments})` says:\n\n```text\n{message}\n```\n"
+            f"### {code}\n\n{kind.title[0].upper()}{kind.title[1:]}. What to do: {kind.help}.\n\n"
+            f"```python\n{kind.example}```\n\n`srcdiff.grad(f)({arguments})` says:\n\n```text\n{message}\n```\n"
         )
 
 

@@ -36,7 +36,7 @@ from srcdiff.ir.types import Array, is_float
 _COMPARISON = ("comparison", "a comparison")
 _CUTS: dict[str, tuple[str, str]] = {
     "int": ("integer", "a cast to an integer"),
-    "bool": ("comparison", "a truth value"),
+    "bool": ("comparison", "a conversion to a boolean"),
     "rint": ("rounding", "rounding"),
     "round": ("rounding", "rounding"),
     "trunc": ("rounding", "truncation"),
@@ -45,12 +45,12 @@ _CUTS: dict[str, tuple[str, str]] = {
     "floor_divide": ("rounding", "`//`"),
     "sign": ("sign", "`sign`"),
     "signbit": ("sign", "`signbit`"),
-    "copysign": ("sign", "`copysign`, of which it is the sign"),
+    "copysign": ("sign", "`copysign`, which uses only its sign"),
     "stop_gradient": ("stop_gradient", "`stop_gradient`"),
     **dict.fromkeys(("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"), _COMPARISON),
     **dict.fromkeys(("isnan", "isinf", "isfinite", "isposinf", "isneginf"), _COMPARISON),
 }
-"""Of primitives that a derivative does not pass: what kind of cut they are, and how that is said."""
+"""Primitives with a zero derivative: the kind of the cut, and its description in messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +224,7 @@ class _Reach:
             if isinstance(store, Store) and store.value in self.varied and _line(store) not in self.left:
                 later = self.overwriting(store, self.operations[k + 1 :])
                 if later is not None and later.span is not None:
-                    text = f"what it gives is overwritten by line {later.span.line} before it is read,"
+                    text = f"the element is overwritten in line {later.span.line} before it is read,"
                     yield Cut("overwritten", text, store.span)
 
     def overwriting(self, store: Store, behind: list[Operation]) -> Store | None:
@@ -249,7 +249,7 @@ class _Reach:
             for value in () if operation.blocks() or span is None or self.elsewhere(span) else operation.defines():
                 again = self.assigned_again(value.name, span.line) if span is not None else None
                 if again is not None and self.is_dead(value) and value not in read:
-                    yield Cut("overwritten", f"`{value.name}` is overwritten by line {again} before it is read,", span)
+                    yield Cut("overwritten", f"`{value.name}` is overwritten in line {again} before it is read,", span)
 
     def assigned_again(self, name: str, line: int) -> int | None:
         """The line in which a name gets its next value, if nothing reads it before."""
@@ -272,9 +272,7 @@ class _Reach:
                 sides = [b.yields[k] in self.varied for b in operation.blocks()]
                 if out in self.active and sides[0] != sides[1]:
                     condition = "is not" if sides[0] else "is"
-                    yield Cut(
-                        "branch", f"nothing of it comes through where the condition {condition} met", operation.span
-                    )
+                    yield Cut("branch", f"it does not contribute where the condition {condition} met", operation.span)
                     break
 
     def unread(self) -> Iterator[Cut]:
@@ -282,7 +280,7 @@ class _Reach:
         for passed in self.reading.passed:
             if passed.value in self.varied and passed.value not in self.matters and passed.span is not None:
                 used = any(passed.value in o.uses() for o in self.operations)
-                does = "does nothing with it that comes back" if used else f"does not use its `{passed.parameter}`"
+                does = "does not use it in its result" if used else f"does not use its `{passed.parameter}`"
                 yield Cut("helper", f"it is passed to `{passed.function}`, which {does},", passed.span)
         shapes = [o for o in self.operations if isinstance(o, Dim) and o.out in self.matters]
         for operation in shapes:
@@ -301,7 +299,9 @@ class _Reach:
             if len(outcomes) == 1:
                 skipped = branch.orelse if True in outcomes else branch.body
                 if any(n in mentions for s in skipped for n in ast.walk(s)):
-                    text = f"it is read where the condition is {not outcomes.copy().pop()}, which it never is here,"
+                    text = (
+                        f"it is read only where a condition is {not outcomes.copy().pop()}, which never happens here,"
+                    )
                     yield Cut("branch", text, self.span_of(branch))
                     return
         if self.assigned_again(self.name, 0) is not None:
@@ -313,17 +313,17 @@ class _Reach:
                 case ast.Assign(targets=[ast.Name(id=name)]) if any(n in mentions for n in ast.walk(statement.value)):
                     again = self.assigned_again(name, statement.lineno)
                     if again is not None:
-                        text = f"`{name}` is overwritten by line {again} before it is read,"
+                        text = f"`{name}` is overwritten in line {again} before it is read,"
                         yield Cut("overwritten", text, self.span_of(statement))
                         return
-        yield Cut("unread", "what it changes is not part of the result,", self.span_of(mentions[0]))
+        yield Cut("unread", "the values computed from it are not part of the result,", self.span_of(mentions[0]))
 
     def captured(self) -> Iterator[Cut]:
         """What the result is computed from instead: numbers and arrays from outside are constants."""
         for outside in self.reading.outside:
             if is_float(outside.value.type) and self.memory(outside.value) & self.matters:
                 uses = [o.span for o in self.operations if outside.value in o.uses() and not isinstance(o, Dim)]
-                text = f"the result is computed from `{outside.name}`, which is read from outside and held constant,"
+                text = f"the result is computed from `{outside.name}`, which is not an argument and is held constant,"
                 yield Cut("captured", text, next((s for s in uses if s is not None), None))
 
     def span_of(self, node: ast.AST) -> Span:

@@ -111,26 +111,28 @@ class Batched:
     def body_for(self, given: tuple[Any, ...], types_: tuple[Any, ...]) -> numba_cpu.Body:
         """What compiled code runs for a call with such arguments, in one thread."""
         if self.sums:
-            raise TypeError(f"{self!r} cannot be called from compiled code with `shared='sum'`: add up what it gives")
+            raise TypeError(
+                f"{self!r} cannot be called from compiled code with `shared='sum'`: sum the results of `shared='each'`"
+            )
         mapped = [k for k, n in enumerate(self.of.names[: len(given)]) if n in self.over]
         elements = [numba_cpu.element_of(t) if k in mapped else t for k, t in enumerate(types_)]
         described = tuple(numba_cpu.described(t) if k in mapped else given[k] for k, t in enumerate(elements))
         compiled, apart, passed = self.of.compiled_for(described)
         if apart or not mapped:
             raise TypeError(
-                f"{self!r} cannot be called from compiled code: it writes into an argument, or has no batch"
+                f"{self!r} cannot be called from compiled code: it writes to an argument, or has no batched argument"
             )
         return numba_cpu.body_of_batch(compiled, passed, elements, [f"args[{k}]" for k in mapped])
 
     def refuse_lists(self, specialisation: Specialisation) -> None:
         """Lists whose lengths show only when the function runs have none that all elements share."""
         if holds_stored(specialisation.compiled.reading.result):
-            raise TypeError(f"{self.of!r} returns a list whose length is not known before it runs: return an array")
+            raise TypeError(f"{self.of!r} returns a list with a length known only at run time: return an array")
 
     def refuse_races(self, specialisation: Specialisation) -> None:
         shared = [name for name in specialisation.compiled.writes if name not in self.over]
         if self.parallel and self.of.mode == "primal" and shared:
-            raise ValueError(f"all threads would write into `{shared[0]}`: name it in `over`, or leave out `parallel`")
+            raise ValueError(f"all threads would write to `{shared[0]}`: name it in `over`, or remove `parallel`")
 
     def typed(self, gradients: list[Any], given: Sequence[Any]) -> list[Any]:
         """Gradients by numbers, each with the type of the array that the numbers are in."""
@@ -159,18 +161,18 @@ class Batched:
         for k in mapped:
             name = self.of.names[k]
             if not (isinstance(given[k], np.ndarray) or is_on_device(given[k])) or len(given[k].shape) == 0:
-                raise TypeError(f"`{name}` is no array, so that it has no element for each call: name others in `over`")
+                raise TypeError(f"`{name}` is not an array, so it cannot be batched: name other arguments in `over`")
             if given[k].dtype.kind not in "biuf":
-                raise TypeError(f"`{name}` is an array of {given[k].dtype}, not of numbers: name others in `over`")
+                raise TypeError(
+                    f"`{name}` is an array of {given[k].dtype}, not of numbers: name other arguments in `over`"
+                )
             lengths.setdefault(len(given[k]), name)
         if len(lengths) != 1:
             counts = ", ".join(f"`{name}` has {n}" for n, name in lengths.items())
-            raise ValueError(
-                f"the arguments of a batch have as many elements as each other: {counts or 'there are none'}"
-            )
+            raise ValueError(f"the batched arguments must have equal lengths: {counts or 'there are none'}")
         (count,) = lengths
         if count == 0:
-            raise ValueError("the batch is empty, so that the shapes of its results are not known")
+            raise ValueError("the batch is empty, so the shapes of its results are not known")
         return count
 
     def loop(
@@ -335,8 +337,8 @@ def batched(g: Any, over: Any = None, *, shared: str = "each", parallel: bool = 
     `parallel=True` spreads the loop over threads; with the backend `cuda` each element has a thread of the GPU.
     """
     if isinstance(g, Derivative) and options:
-        raise TypeError(f"{g!r} was made with its own options: `{next(iter(options))}` is none of `batched`")
+        raise TypeError(f"{g!r} already has its own options: `{next(iter(options))}` is not an option of `batched`")
     return Batched(g if isinstance(g, Derivative) else differentiable(g, **options), over, parallel, shared)
 
 
-batched.__srcdiff_outside__ = "`batched` is called outside of what is differentiated; write a loop"  # type: ignore[attr-defined]
+batched.__srcdiff_outside__ = "`batched` cannot be called inside a differentiated function; write a loop"  # type: ignore[attr-defined]

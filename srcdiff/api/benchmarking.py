@@ -150,8 +150,8 @@ def part_of_the_benchmark(name: str) -> Any:
             if error.name not in (full_name, full_name.partition(".")[0]):
                 raise
     raise ModuleNotFoundError(
-        f"neither `srcdiff.{name}` nor `benchmarks.{name}` is there: "
-        "install srcdiff, or run from the top folder of its repository"
+        f"neither `srcdiff.{name}` nor `benchmarks.{name}` can be imported: "
+        "install srcdiff, or run from the root of its repository"
     )
 
 

@@ -94,7 +94,7 @@ class Derivative:
         options = compile_options(backend, options)
         BACKENDS[backend].require_installed()
         if has_aux and mode != "reverse":
-            raise TypeError("`has_aux` is an option of `grad` and `value_and_grad` alone")
+            raise TypeError("`has_aux` is an option of `grad` and `value_and_grad` only")
         self.of: Any = function
         """What is differentiated: a function, or a derivative of one."""
         self.jacobian, self.directions, self.numbers = jacobian, directions, numbers
@@ -102,7 +102,7 @@ class Derivative:
         derivative = getattr(function, "__srcdiff_derivative__", None)
         plain = plain_function(function) if derivative is None else derivative.function
         if plain is None:
-            raise TypeError(f"{function!r} is not a Python function; write one that calls what it calls, or a lambda")
+            raise TypeError(f"{function!r} is not a Python function: wrap it in a function or a lambda")
         self.function: types.FunctionType = plain
         self.original: Any = function if derivative is None else derivative.original
         """The function as it was given: Numba may compile it."""
@@ -308,7 +308,7 @@ class Derivative:
         """A call that writes gradients into given arrays."""
         args = self.bound(args, kwargs)
         if not self.single and not (isinstance(out, tuple) and len(out) == len(self.wrt)):
-            raise ValueError(f"`out` has to be a tuple of {len(self.wrt)}, for {', '.join(self.wrt)}")
+            raise ValueError(f"`out` must be a tuple of {len(self.wrt)} arrays, for {', '.join(self.wrt)}")
         arguments = dict(zip(self.names, args, strict=True))
         given = Given(self.wrt, [arguments.get(n) for n in self.wrt], (out,) if self.single else out)
 
@@ -396,7 +396,7 @@ class Derivative:
     def body_for(self, given: tuple[Any, ...], types_: Any = None) -> numba_cpu.Body:
         """What compiled code runs for a call with such arguments."""
         if self.mode == "forward" and not self.jacobian:
-            raise TypeError(f"{self!r} takes tangents: call `srcdiff.jvp`")
+            raise TypeError(f"{self!r} takes tangents: use `srcdiff.jvp`")
         return numba_cpu.body_of_call(*self.compiled_for(given))
 
     def body_with_tangents(self, given: tuple[Any, ...], dots: Sequence[str], form: str) -> numba_cpu.Body:
@@ -405,7 +405,7 @@ class Derivative:
         specialisation = self.latest
         assert specialisation is not None
         if specialisation.listed is not as_it_is or specialisation.compiled.written:
-            raise TypeError(f"{self!r} cannot be called from compiled code: it returns lists, or writes into arguments")
+            raise TypeError(f"{self!r} cannot be called from compiled code: it returns lists, or writes to arguments")
         checks = []
         for name, dot in zip(self.wrt, dots, strict=True):
             kind = getattr(specialisation.compiled.reading.arguments[name], "type", None)
@@ -415,7 +415,9 @@ class Derivative:
             elif isinstance(kind, Scalar):
                 passed.append(f"float({dot})")
             else:
-                raise TypeError(f"{self!r} cannot be called from compiled code: `{name}` is no number and no array")
+                raise TypeError(
+                    f"{self!r} cannot be called from compiled code: `{name}` is neither a number nor an array"
+                )
         return numba_cpu.body_of_call(compiled, apart, passed, form, checks)
 
     def compiled_for(self, given: tuple[Any, ...]) -> tuple[Any, list[tuple[str, str]], list[str]]:
@@ -424,7 +426,7 @@ class Derivative:
         `given` has a description for each argument, or the argument itself where it is known.
         """
         if not self.has(Trait.COMPILED):
-            raise TypeError(f"{self!r} runs on the backend {self.backend!r}; compiled code needs 'numba'")
+            raise TypeError(f"{self!r} uses the backend {self.backend!r}, but compiled code needs 'numba'")
         defaults = self.bound((None,) * len(given), {})[len(given) :]
         key = tuple(d if isinstance(d, Description) else (type(d), id(d)) for d in given)
         specialisation = self._specialise(("compiled", key), (*given, *defaults))
@@ -558,7 +560,7 @@ class Derivative:
 
     def _on_device(self) -> OnDevice:
         if not self.has(Trait.KERNELS):
-            raise TypeError(f"{self!r} runs on the backend {self.backend!r}; only 'cuda' has kernels")
+            raise TypeError(f"{self!r} uses the backend {self.backend!r}, but only 'cuda' has kernels")
         _ = self.source  # it is specialised now, if it was not
         assert self.latest is not None
         found: Any = self.latest.function
@@ -879,7 +881,7 @@ class Specialisation:
             if shares_memory(parts[a], parts[b]):
                 names = names_of_parts(self.compiled.reading)
                 pair = f"`{names[a]}` and `{names[b]}`"
-                message = f"{pair} share memory, and `{self.owner.function.__name__}` writes into one of them"
+                message = f"{pair} share memory, and `{self.owner.function.__name__}` writes to one of them"
                 raise DifferentiationError([Problem("SD403", message, self.owner.span)])
 
     def keep_lists_apart(self, args: tuple[Any, ...]) -> None:
@@ -973,17 +975,17 @@ def chosen_names(
     for one in each_of(wrt):
         if isinstance(one, str):
             if one not in names and one not in variables:
-                raise ValueError(f"`{of}` has no argument `{one}`; it has {', '.join(names)}")
+                raise ValueError(f"`{of}` has no argument `{one}`; its arguments are {', '.join(names)}")
             found.append(one)
         else:
             if stars and one not in places:
                 name, star = next(iter(stars.items()))
-                message = f"`{of}` takes `{star}`, so that position {one} is that of no parameter: name the parameter"
-                raise ValueError(
-                    f"{message}, {name!r} for all that `{star}` takes, or write a lambda that calls `{of}`"
+                message = (
+                    f"`{of}` takes `{star}`, so position {one} is not a single parameter: use the name of a parameter"
                 )
+                raise ValueError(f"{message}, use {name!r} for all of `{star}`, or write a lambda that calls `{of}`")
             if not -len(names) <= one < len(names):
-                raise ValueError(f"`{of}` has {len(names)} arguments, there is no {one}")
+                raise ValueError(f"`{of}` has {len(names)} arguments, so there is no position {one}")
             found.append(names[one])
     if len(set(found)) != len(found):
         raise ValueError("`wrt` names an argument twice")

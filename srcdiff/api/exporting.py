@@ -42,9 +42,11 @@ def export(
     if not isinstance(g, Derivative | HessianProduct | Jacobian | Batched):
         g = derivative_by_name(g, "grad" if mode is None else mode, 0 if wrt is None else wrt)
     elif mode is not None or wrt is not None:
-        raise ValueError(f"{g!r} is a derivative already: it was made with its own `mode` and `wrt`")
+        raise ValueError(f"{g!r} is already a derivative with its own `mode` and `wrt`")
     if isinstance(g, Jacobian | Batched):
-        raise NotExportedError(f"{g!r} calls other derivatives in a loop: export what it calls, `grad` or `hvp`")
+        raise NotExportedError(
+            f"{g!r} calls other derivatives in a loop and cannot be exported: export `grad` or `hvp`"
+        )
     from srcdiff.emit.standalone import write_standalone
 
     derivative: Derivative = g.derivative if isinstance(g, HessianProduct) else g

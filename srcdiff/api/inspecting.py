@@ -113,7 +113,7 @@ def _derivative(f: Callable[..., Any], wrt: Wrt | None) -> Derivative:
     if isinstance(f, Derivative) and f.mode != "primal":
         if wrt is None:
             return f
-        raise ValueError(f"{f!r} was made with its own `wrt`")
+        raise ValueError(f"{f!r} already has its own `wrt`")
     if wrt is None:
         wrt = Derivative(f, "primal", 0).names[:1]
         wrt = wrt[0] if wrt else 0

@@ -114,11 +114,11 @@ class Kernel:
 
             args = tuple(guessed_arguments(self.captured, self.signature).values())
         if len(args) != len(self.names):
-            raise TypeError(f"`{self.function.__name__}` takes {len(self.names)} arguments, {len(args)} are given")
+            raise TypeError(f"`{self.function.__name__}` takes {len(self.names)} arguments, but {len(args)} are given")
         found = {n: describe_argument(a, n, self.span) for n, a in zip(self.names, args, strict=True)}
         for name, description in found.items():
             if description.kind not in ("value", "static"):
-                message = f"the argument `{name}` is a {description.kind}, which no kernel is given here"
+                message = f"the argument `{name}` is a {description.kind}, which cannot be passed to a kernel"
                 raise DifferentiationError([Problem("SD201", message, self.span, help="pass arrays and numbers")])
         return found
 
@@ -164,7 +164,7 @@ class Derived:
     def forall(self, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> Launch:
         """A launch with a thread for each task, in blocks of `tpb` threads, or of as many as srcdiff takes itself."""
         if ntasks < 0:
-            raise ValueError(f"there are no launches for {ntasks} tasks")
+            raise ValueError(f"the number of tasks must not be negative: {ntasks}")
         threads = tpb or Device().block
         return Launch(self, (-(-ntasks // threads), threads, stream, sharedmem))
 
@@ -279,7 +279,7 @@ class AdjointTangentKernel(Derived):
 def spreads_of(shape: Any) -> list[Spread]:
     """What is known of a launch; then, for kernels that need to know, with how many threads its blocks have."""
     if not isinstance(shape, tuple) or len(shape) < 2:
-        raise ValueError(f"a launch has a number of blocks, and one of threads in a block: not {shape!r}")
+        raise ValueError(f"a launch needs the number of blocks and of threads per block, not {shape!r}")
     pairs = zip(("blocks", "threads"), shape, strict=False)
     extents = [(x,) if isinstance(x, int | np.integer) else tuple(x) for x in (EXTENT.checked(*p) for p in pairs)]
     kinds = zip((CoordinateKind.BLOCK_INDEX, CoordinateKind.THREAD_INDEX), extents, strict=False)
@@ -293,13 +293,15 @@ def _check_group(
 ) -> None:
     """What stands beside the arguments fits them."""
     if len(group) != len(of.names):
-        raise TypeError(f"there is one {mark} for each of {len(of.names)} arguments, or None; {len(group)} are given")
+        raise TypeError(
+            f"one {mark} (or None) is needed for each of the {len(of.names)} arguments, but {len(group)} are given"
+        )
     for name, argument, x in zip(of.names, args, group, strict=True):
         if x is None or x is True:
             continue
         description = described[name]
         if description.kind != "value" or not is_float(description.detail):
-            message = f"`{name}` holds no floats, and has no {mark}"
+            message = f"`{name}` holds no floats, so it has no {mark}"
             raise DifferentiationError([Problem("SD402", message, of.span, help=f"pass None for it in the {mark}s")])
         _check_fit(name, argument, description, x, mark)
 
@@ -307,10 +309,10 @@ def _check_group(
 def _check_fit(name: str, argument: Any, description: Description, x: Any, mark: str) -> None:
     if not isinstance(description.detail, Array) and mark == "dot":
         if not isinstance(x, int | float | np.number):
-            raise TypeError(f"the tangent of the number `{name}` is a number")
+            raise TypeError(f"the tangent of the number `{name}` must be a number")
         return
     if not (isinstance(x, np.ndarray) or is_on_device(x)):
-        raise TypeError(f"the {mark} of `{name}` is an array, not of type {type(x).__name__}")
+        raise TypeError(f"the {mark} of `{name}` must be an array, not {type(x).__name__}")
     wanted: tuple[np.dtype[Any], tuple[int, ...]] = (np.dtype("float64"), (1,))
     if isinstance(description.detail, Array):
         if isinstance(argument, Description):
@@ -319,7 +321,7 @@ def _check_fit(name: str, argument: Any, description: Description, x: Any, mark:
     if _layout(x) != wanted:
         dtype, shape = wanted
         found = f"{_layout(x)[0]} of shape {_layout(x)[1]}"
-        raise ValueError(f"the {mark} of `{name}` is an array of {dtype} of shape {shape}, not of {found}")
+        raise ValueError(f"the {mark} of `{name}` must be an array of {dtype} of shape {shape}, not of {found}")
 
 
 def _layout(array: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
@@ -352,7 +354,7 @@ def _dtype(kind: type | str) -> np.dtype[Any]:
     except TypeError:
         found = np.dtype(object)
     if not is_supported_dtype(found):
-        raise TypeError(f"`types` are float, int, bool, or names such as 'float32', not {kind!r}")
+        raise TypeError(f"`types` must be float, int, bool, or names such as 'float32', not {kind!r}")
     return found
 
 
@@ -364,7 +366,7 @@ def _device_function(derivative: Derivative, types: Sequence[Any] | None) -> Any
     names, captured, wrt = derivative.names, derivative.captured, derivative.wrt
     given = tuple(guessed_arguments(captured, derivative.signature).values()) if types is None else tuple(types)
     if len(given) != len(names):
-        raise TypeError(f"there is one type for each of {len(names)} arguments; {len(given)} are given")
+        raise TypeError(f"one type is needed for each of the {len(names)} arguments, but {len(given)} are given")
     described: dict[str, Description] = {}
     for name, kind in zip(names, given, strict=True):
         if isinstance(kind, type | str):
@@ -374,7 +376,7 @@ def _device_function(derivative: Derivative, types: Sequence[Any] | None) -> Any
         if name in wrt and not is_float(found.detail):
             found = Description("value", FLOAT)
         if found.kind != "value" or isinstance(found.detail, Array):
-            message = f"the argument `{name}` is no number: in kernels, functions of numbers are differentiated"
+            message = f"the argument `{name}` is not a number: kernels can differentiate functions of numbers only"
             raise DifferentiationError([Problem("SD502", message, derivative.span, help="pass its elements")])
         described[name] = found
     request = Request(captured, described, wrt, "reverse", derivative.with_value, False, derivative.single)

@@ -93,7 +93,7 @@ def _fitted_leaf(taken: Abstract, of: Part, value: Any, given: Any) -> Any:
     if given is not None:
         found = np.asarray(given)
         if found.shape != value.shape:
-            raise ValueError(f"{of.name} has the shape {found.shape}, its value {value.shape}")
+            raise ValueError(f"{of.name} has the shape {found.shape}, but its value has {value.shape}")
         result[...] = found
     return result
 
@@ -110,7 +110,7 @@ def _columns(taken: Tuple, of: Stored, pair: tuple[list[Any], Any], name: str) -
         elif isinstance(storage.type, Stack) and is_float(storage.type.element):
             for place, bar in column:
                 if bar is not None and np.any(bar):
-                    message = f"{place} is not taken: it is an array in a list whose length is known only at run time"
+                    message = f"{place} is not supported: it is an array in a list with a length known only at run time"
                     raise TypeError(f"{message}. Use forward mode, or return an array")
     return tuple(found)
 
@@ -121,16 +121,18 @@ def _parts_like(value: Any, given: Any, name: str) -> list[Any]:
     assert layout is not None
     if layout.is_mapping:
         if not isinstance(given, dict) or given.keys() != value.keys():
-            raise ValueError(f"{name} has to be a dictionary with the keys {', '.join(map(repr, value))}")
+            raise ValueError(f"{name} must be a dictionary with the keys {', '.join(map(repr, value))}")
         return layout.taken_apart(given)
     if layout.is_dataclass:
         if type(given) is not type(value):
-            raise ValueError(f"{name} has to be an instance of {type(value).__name__}")
+            raise ValueError(f"{name} must be an instance of {type(value).__name__}")
         return layout.taken_apart(given)
     if not isinstance(given, tuple | list | np.ndarray):
-        raise TypeError(f"{name} has to be made like its value, a {type(value).__name__} of {len(value)}")
+        raise TypeError(
+            f"{name} must have the structure of its value, a {type(value).__name__} of {len(value)} elements"
+        )
     if len(given) != len(value):
-        raise ValueError(f"{name} has {len(given)} parts, its value {len(value)}")
+        raise ValueError(f"{name} has {len(given)} parts, but its value has {len(value)}")
     return list(given)
 
 
@@ -143,7 +145,7 @@ def jvp(
     nothing, the arrays it writes into are the result, by their names: `"out"`, or `"state['x']"` in a dictionary.
     """
     if len(primals) != len(tangents):
-        raise ValueError(f"{len(primals)} primals and {len(tangents)} tangents are given")
+        raise ValueError(f"{len(primals)} primals but {len(tangents)} tangents are given")
     if not options:
         try:
             known = _forward(f, backend, tuple([t is not None for t in tangents]))
@@ -233,8 +235,8 @@ def _pulled_back(primal: Derivative, args: tuple[Any, ...], wrt: tuple[str, ...]
         names = [part.name for part in parts]
         unknown = bars.keys() - set(names)
         if unknown:
-            writes = f"it writes into {', '.join(names)}" if names else "it writes into no argument"
-            raise TypeError(f"`{derivative.function.__name__}` does not write into {', '.join(unknown)}: {writes}")
+            writes = f"it writes to {', '.join(names)}" if names else "it does not write to any argument"
+            raise TypeError(f"`{derivative.function.__name__}` does not write to {', '.join(unknown)}: {writes}")
         compiled = derivative.specialised(kept).compiled
         pairs = [(compiled.reading.result, value, result, "result_bar")]
         pairs += [(p.value, w, bars.get(p.name), f"{p.name}_bar") for p, w in zip(parts, written, strict=True)]
@@ -391,7 +393,7 @@ def _fitted_tangents(derivative: Derivative, args: tuple[Any, ...], tangents: Se
     compiled = derivative.specialised(args).compiled
     takes, reading = compiled.further, compiled.reading
     if len(tangents) != len(takes):
-        raise ValueError(f"{len(takes)} tangents are needed, {len(tangents)} are given")
+        raise ValueError(f"{len(takes)} tangents are needed, but {len(tangents)} are given")
     positions = [derivative.names.index(n) for n in derivative.wrt]
     shapes = [_with_stored(reading.arguments[n], reading) for n in derivative.wrt]
     each = zip(positions, shapes, takes.items(), tangents, strict=True)

@@ -93,7 +93,7 @@ class Given:
         ]
         given = [a for a in self.arrays if a is not None]
         if any(np.shares_memory(a, b) for k, a in enumerate(given) for b in given[k + 1 :]):
-            raise ValueError("arrays in `out` share memory")
+            raise ValueError("arrays in `out` must not share memory")
         self.direct: set[int] = set()
 
     def memory(self, workspace: Sequence[WorkspaceBuffer], values: Sequence[Any]) -> Memory:
@@ -130,7 +130,7 @@ def _leaves(argument: Any, out: Any, name: str) -> Iterator[Any]:
             yield one
         elif one is not None:
             what = "list" if isinstance(value, list) else "number"
-            raise TypeError(f"{part.name} has to be None: the gradient is a {what}")
+            raise TypeError(f"{part.name} must be None: the gradient is a {what}")
         elif isinstance(value, list):
             yield None
 
@@ -143,7 +143,7 @@ def _parts_given(argument: Any, out: Any, name: str) -> Sequence[Any]:
     else:
         fits, form = layout_of(argument) == layout_of(out), f"a {type(argument).__name__} like it"
     if not fits:
-        raise ValueError(f"{name} has to be {form}")
+        raise ValueError(f"{name} must be {form}")
     return given
 
 
@@ -158,11 +158,11 @@ _ARGUMENTS = replace(VALUES, parts=lambda x: None if x is None or _is_of_numbers
 
 def _check(argument: Any, out: Any, name: str) -> None:
     if not isinstance(out, np.ndarray):
-        raise TypeError(f"{name} is of type {type(out).__name__}, not an array")
+        raise TypeError(f"{name} must be an array, not {type(out).__name__}")
     if out.dtype != argument.dtype:
-        raise TypeError(f"{name} has the dtype {out.dtype}, the gradient has {argument.dtype}")
+        raise TypeError(f"{name} has the dtype {out.dtype}, but the gradient has {argument.dtype}")
     if out.shape != argument.shape:
-        raise ValueError(f"{name} has the shape {out.shape}, the gradient has {argument.shape}")
+        raise ValueError(f"{name} has the shape {out.shape}, but the gradient has {argument.shape}")
     if not out.flags.writeable:
         raise ValueError(f"{name} is read-only")
 

@@ -1,4 +1,4 @@
-"""Used by all stages, imports none: where something stands in the user's source, and what is wrong with it."""
+"""Problems and their places in the user's source. All stages use it; it imports none of them."""
 
 from srcdiff.diagnostics.problem import (
     CompiledDiffersWarning,

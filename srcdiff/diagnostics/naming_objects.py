@@ -1,4 +1,4 @@
-"""What to call the things that srcdiff does not read, and what to write instead of them."""
+"""Names for objects that srcdiff does not support, and what to write instead of them."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from typing import Any
 
 import numpy as np
 
-_OUTSIDE = "read the numbers that you need outside, and pass them in"
-_A_DICTIONARY = "make a plain dictionary of it: `dict(...)`"
-_RANDOM = "draw them outside and pass them in"
+_OUTSIDE = "read the numbers that you need outside the function, and pass them in"
+_A_DICTIONARY = "convert it to a plain dictionary: `dict(...)`"
+_RANDOM = "draw the numbers outside the function and pass them in"
 
 _OF_CLASSES: dict[str, str] = {
-    "builtins.set": "make a tuple of it: `tuple(...)`",
-    "builtins.frozenset": "make a tuple of it: `tuple(...)`",
+    "builtins.set": "convert it to a tuple: `tuple(...)`",
+    "builtins.frozenset": "convert it to a tuple: `tuple(...)`",
     "builtins.complex": "use two floats, `.real` and `.imag`",
-    "builtins.tuple": "make a plain tuple of it: `tuple(...)`",
-    "builtins.list": "make a plain list of it: `list(...)`",
-    "builtins.float": "make a plain float of it: `float(...)`",
-    "builtins.int": "make a plain integer of it: `int(...)`",
+    "builtins.tuple": "convert it to a plain tuple: `tuple(...)`",
+    "builtins.list": "convert it to a plain list: `list(...)`",
+    "builtins.float": "convert it to a plain float: `float(...)`",
+    "builtins.int": "convert it to a plain integer: `int(...)`",
     "builtins.dict": _A_DICTIONARY,
-    "collections.deque": "make a list of it: `list(...)`",
+    "collections.deque": "convert it to a list: `list(...)`",
     "collections.defaultdict": _A_DICTIONARY,
     "collections.Counter": _A_DICTIONARY,
     "collections.OrderedDict": _A_DICTIONARY,
-    "fractions": "make a float of it: `float(...)`",
-    "decimal": "make a float of it: `float(...)`",
-    "logging": "log outside of the function, or use `print`",
+    "fractions": "convert it to a float: `float(...)`",
+    "decimal": "convert it to a float: `float(...)`",
+    "logging": "log outside the function, or use `print`",
     "random": _RANDOM,
     "numpy.random": _RANDOM,
-    "numpy.ma": "make a plain array of it: `.filled(...)`",
-    "numpy.ndarray": "make a plain array of it: `np.asarray(...)`",
-    "numpy.matrix": "make a plain array of it: `np.asarray(...)`",
-    "scipy.sparse": "make an array of it: `.toarray()`",
-    "scipy.interpolate": "use `np.interp`, or interpolate in a function of your own",
-    "pandas": "make an array of it: `.to_numpy()`",
-    "xarray": "make an array of it: `.to_numpy()`",
-    "torch": "make an array of it: `.numpy()`",
+    "numpy.ma": "convert it to a plain array: `.filled(...)`",
+    "numpy.ndarray": "convert it to a plain array: `np.asarray(...)`",
+    "numpy.matrix": "convert it to a plain array: `np.asarray(...)`",
+    "scipy.sparse": "convert it to an array: `.toarray()`",
+    "scipy.interpolate": "use `np.interp`, or write your own interpolation",
+    "pandas": "convert it to an array: `.to_numpy()`",
+    "xarray": "convert it to an array: `.to_numpy()`",
+    "torch": "convert it to an array: `.numpy()`",
 }
-"""What to write instead of an instance: by its class, or by the module where that is defined."""
+"""What to write instead of an instance, by its class or by the module that defines the class."""
 
 _TO_MAKE: dict[str, str] = {
     "builtins.set": "use a tuple or a list",
@@ -52,29 +52,29 @@ _TO_MAKE: dict[str, str] = {
     "collections.Counter": "count in an array or a list",
     "fractions": "use floats",
     "decimal": "use floats",
-    "scipy.sparse": "use arrays, or loops over the elements that are not zero",
+    "scipy.sparse": "use arrays, or loops over the nonzero elements",
     "builtins.type": "use `isinstance`",
 }
-"""What to write instead of a call of the class, where that is something else."""
+"""What to write instead of a call of the class, where the advice for an instance does not fit."""
 
 _FUNCTIONS: dict[str, str] = {
     "builtins.iter": "write a `for` loop",
-    "builtins.next": "write a `for` loop, and leave it with `break`",
-    "builtins.open": "read outside and pass the numbers in",
-    "builtins.input": "read outside and pass the numbers in",
-    "builtins.getattr": "write the attribute by its name: `x.name`",
+    "builtins.next": "write a `for` loop with a `break`",
+    "builtins.open": "read the numbers outside the function and pass them in",
+    "builtins.input": "read the numbers outside the function and pass them in",
+    "builtins.getattr": "write the attribute: `x.name`",
     "builtins.setattr": "make a new instance: `dataclasses.replace(...)`",
     "builtins.eval": "write the expression itself",
     "builtins.exec": "write the statements themselves",
     "builtins.vars": "name the fields one by one",
     "random": _RANDOM,
-    "time": "call it outside, and pass in what it gives",
-    "datetime": "call it outside, and pass in what it gives",
-    "scipy.integrate": "write the steps of the integration as a loop, or give it a rule by `srcdiff.custom_rule`",
-    "scipy.optimize": "write the iteration as a loop, or give it a rule by `srcdiff.custom_rule`",
-    "logging": "log outside of the function, or use `print`",
+    "time": "call it outside the function, and pass in its result",
+    "datetime": "call it outside the function, and pass in its result",
+    "scipy.integrate": "write the integration steps as a loop, or declare a rule with `srcdiff.custom_rule`",
+    "scipy.optimize": "write the iteration as a loop, or declare a rule with `srcdiff.custom_rule`",
+    "logging": "log outside the function, or use `print`",
 }
-"""What to write instead of a function of Python's or of a library."""
+"""What to write instead of a function of Python or of a library."""
 
 
 _FUNCTION_TYPES = (
@@ -88,7 +88,7 @@ _FUNCTION_TYPES = (
 
 
 def _found(table: Mapping[str, str], module: str, name: str) -> str:
-    """The row of a class or function, or of the module that it comes from, or of one around that."""
+    """The row of a class or function, or else of the innermost module around it that has a row."""
     place = f"{module}.{name}"
     while place:
         if place in table:
@@ -98,7 +98,7 @@ def _found(table: Mapping[str, str], module: str, name: str) -> str:
 
 
 def _home(thing: Any) -> tuple[str, str]:
-    """The module that something comes from, and its name there; a method that is built in has that of its class."""
+    """The module and the qualified name of an object; a built-in method has the module of its class."""
     owner = getattr(thing, "__objclass__", None) or getattr(thing, "__self__", None)
     class_ = owner if isinstance(owner, type) else type(owner)
     module = getattr(thing, "__module__", None) or ("" if owner is None else class_.__module__)
@@ -112,12 +112,12 @@ def _installed() -> tuple[str, ...]:
 
 
 def is_installed(file: str) -> bool:
-    """Whether it is a file of Python's library or of a package, and not the user's."""
+    """Whether the file belongs to the standard library or an installed package, not to the user."""
     return file.startswith((*_installed(), "<frozen"))
 
 
 def is_own(class_: type) -> bool:
-    """Whether a class is one that the user can change."""
+    """Whether the user can change the class."""
     file = getattr(sys.modules.get(class_.__module__), "__file__", None)
     if file is None:
         return class_.__module__ not in sys.builtin_module_names and class_.__module__ != "builtins"
@@ -125,18 +125,18 @@ def is_own(class_: type) -> bool:
 
 
 def named(value: Any) -> str:
-    """What it is, in the user's words."""
+    """The kind of a value, for messages."""
     match value:
         case None:
             return "`None`"
         case str():
-            return "a text"
+            return "a string"
         case types.ModuleType():
             return f"the module `{value.__name__}`"
         case type():
             return f"the class `{value.__name__}`"
         case bool():
-            return "a truth value"
+            return "a boolean"
         case int():
             return "an integer"
         case float() | complex() | tuple() | list() | dict() | set():
@@ -157,45 +157,45 @@ def instead_of(class_: type) -> str:
 
 
 def array_of(dtype: np.dtype[Any]) -> tuple[str, str]:
-    """What an array is whose elements srcdiff has no type for, and what to pass instead."""
+    """A name for an array of an unsupported dtype, and what to pass instead."""
     if dtype.fields is not None:
         return "an array of records", "pass each field as an array: `a['name']`"
     if dtype == np.uint64:
-        return "an array of uint64", "integers have 64 bits with a sign: pass it as `.astype(np.int64)`"
-    kinds = {"U": "texts", "S": "bytes", "O": "objects", "M": "dates", "m": "durations", "V": "records"}
+        return "an array of uint64", "only signed 64-bit integers are supported: pass it as `.astype(np.int64)`"
+    kinds = {"U": "strings", "S": "bytes", "O": "objects", "M": "dates", "m": "durations", "V": "records"}
     known = "pass each field as an array: `a['name']`" if dtype.kind == "V" else "pass numbers: `.astype(float)`"
     return f"an array of {kinds.get(dtype.kind, dtype)}", known
 
 
 def is_plain(value: Any) -> bool:
-    """Whether it is one of Python's own kinds, or a function, and nothing that somebody has defined a class for."""
+    """Whether the value is callable or an instance of a basic Python type."""
     return value is None or isinstance(value, str | bytes | int | float | type | types.ModuleType) or callable(value)
 
 
 def instead_of_attribute(value: Any) -> str:
-    """What to write instead of reading an attribute of something."""
+    """What to write instead of reading an attribute of a value."""
     if isinstance(value, type) or (callable(value) and not is_own(type(value))):
         return _OUTSIDE
     return instead_of(type(value))
 
 
 def instead_of_call(target: Any) -> tuple[str, str]:
-    """What something is that is called and not read, if its name does not say so, and what to write instead."""
+    """Why srcdiff cannot read a called object (empty if its name says enough), and what to write instead."""
     module, name = _home(target)
     if (module, name) == ("numba.misc.special", "prange"):
-        return "`prange` lets Numba share the iterations out to threads, which srcdiff does not read", "write `range`"
+        return "`prange` lets Numba distribute the iterations over threads, which is not supported", "write `range`"
     if isinstance(target, type):
         made = _found(_TO_MAKE, module, name) or _found(_OF_CLASSES, module, name)
         known = made or (
             f"make `{target.__name__}` a dataclass" if is_own(target) else "compute with numbers and arrays"
         )
-        return f"`{target.__name__}` is a class whose instances srcdiff does not read", known
+        return f"instances of the class `{target.__name__}` are not supported", known
     if isinstance(target, types.MethodType):
-        message = f"`{name}` is a method without its instance"
-        return message, f"pass the instance, and call the method of that: `instance.{target.__name__}(...)`"
+        message = f"`{name}` is a bound method"
+        return message, f"pass the instance and call its method: `instance.{target.__name__}(...)`"
     if isinstance(target, functools._lru_cache_wrapper):
-        return f"`{name}` has a cache, which srcdiff does not read", "leave out `lru_cache`"
+        return f"`{name}` has a cache, which is not supported", "remove the decorator `lru_cache`"
     if not isinstance(target, _FUNCTION_TYPES):
         class_ = type(target)
-        return f"{named(target)} is called, which srcdiff does not read", instead_of(class_)
+        return f"{named(target)} is called, which is not supported", instead_of(class_)
     return "", _found(_FUNCTIONS, module, name)

@@ -1,11 +1,11 @@
-"""The options of what users call: which values each of them can have, and what is said of any other.
+"""The options of the public functions: their allowed values, and the errors for all other values.
 
 >>> DIRECTIONS.checked("directions", -1)
 Traceback (most recent call last):
-ValueError: `directions` is None or a positive integer, not -1
+ValueError: `directions` must be None or a positive integer, not -1
 >>> compile_options("numba", {"error_model": "c"})
 Traceback (most recent call last):
-ValueError: `error_model` is 'numpy' or 'python', not 'c'
+ValueError: `error_model` must be 'numpy' or 'python', not 'c'
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ _FLAGS = frozenset({"nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc",
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """What an option can be: in words, of which types, and which of their values."""
+    """The allowed values of an option: a description for messages, the types, and a test of the value."""
 
     allowed: str
     types: tuple[type, ...]
     fits: Callable[[Any], bool] = lambda _: True
 
     def checked(self, name: str, value: Any) -> Any:
-        """The value, if it is one that the option can have."""
+        """The value if the option allows it; otherwise raise `TypeError` or `ValueError`."""
         is_other_number = isinstance(value, bool) and bool not in self.types
         if not isinstance(value, self.types) or is_other_number:
-            raise TypeError(f"`{name}` is {self.allowed}, not {value!r}")
+            raise TypeError(f"`{name}` must be {self.allowed}, not {value!r}")
         if not self.fits(value):
-            raise ValueError(f"`{name}` is {self.allowed}, not {value!r}")
+            raise ValueError(f"`{name}` must be {self.allowed}, not {value!r}")
         return value
 
 
@@ -53,7 +53,7 @@ def one_of(*values: Any) -> Choice:
 
     >>> one_of("each", "sum").checked("shared", "all")
     Traceback (most recent call last):
-    ValueError: `shared` is 'each' or 'sum', not 'all'
+    ValueError: `shared` must be 'each' or 'sum', not 'all'
     """
     *first, last = map(repr, values)
     allowed = f"{', '.join(first)} or {last}" if first else last
@@ -62,13 +62,13 @@ def one_of(*values: Any) -> Choice:
 
 SWITCH = Option("True or False", (bool,))
 DERIVATIVE = one_of("grad", "value_and_grad", "jvp", "vjp", "hvp", "primal")
-"""`mode` of `export`, and of the commands: the derivatives by their names; `primal` is the function itself."""
+"""`mode` of `export` and of the commands; `primal` is the function itself."""
 PROGRAM = one_of("reverse", "forward", "pullback", "primal")
 """`mode` of `source`."""
 SWEEPS = one_of(None, "forward", "reverse")
-"""`mode` of `jacobian`: None takes the one that needs fewer sweeps."""
+"""`mode` of `jacobian`: None chooses the mode that needs fewer sweeps."""
 OTHER_NUMBER = "this Jacobian is compiled for {} directions"
-"""What compiled code says of another number of directions than it was made for."""
+"""The error of compiled code that is called with another number of directions."""
 DIRECTIONS = Option("None or a positive integer", (*INTEGERS, _NONE), lambda n: n is None or n >= 1)
 SHARED = one_of("each", "sum")
 ORDER = one_of(1, 2)
@@ -78,7 +78,7 @@ EXTENT = Option(
     (*INTEGERS, tuple, list),
     lambda n: _are_extents(n if isinstance(n, tuple | list) else (n,)),
 )
-"""How many blocks, or threads in a block, a kernel is launched with."""
+"""The number of blocks in a launch, or of threads in a block."""
 CAPABILITY = Option(
     "a pair of integers, such as (8, 0)",
     (tuple,),
@@ -101,12 +101,12 @@ COMPILING: dict[str, Option] = {
     "boundscheck": _PERHAPS,
     "cache": _PERHAPS,
     "parallel": Option(
-        "False (a derivative runs in one thread, `batched(..., parallel=True)` in several)",
+        "False (a derivative runs in one thread; `batched(..., parallel=True)` uses several)",
         (bool,),
         lambda wanted: not wanted,
     ),
 }
-"""The options of all backends."""
+"""The options that all backends have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,48 +115,48 @@ class Taken:
 
     options: Mapping[str, Option]
     refused: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    """Values that they cannot have there, though elsewhere they can: it would change what a call raises."""
+    """Values that this backend rejects because they would change which exceptions a call raises."""
 
 
 BACKEND_OPTIONS: dict[str, Taken] = {}
-"""What each backend takes, by its name: `srcdiff.backends.registry` fills it."""
+"""The options of each backend, by its name; `srcdiff.backends.registry` fills this table."""
 
 
 def checked_backend(backend: Any) -> str:
-    """The name of a backend that there is."""
+    """The name of a registered backend."""
     name: str = one_of(*BACKEND_OPTIONS).checked("backend", backend)
     return name
 
 
 def compile_options(backend: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options for how a derivative is compiled and run, checked; all of them can be kept in a key."""
+    """The checked options for compiling and running a derivative; all values are hashable."""
     taken = BACKEND_OPTIONS[checked_backend(backend)]
     found = {}
     for name, value in given.items():
         if name not in taken.options:
             raise TypeError(_unknown(name, taken.options))
         if taken.options[name].checked(name, value) in taken.refused.get(name, ()):
-            raise ValueError(f"`{name}` cannot be {value!r} on the backend {backend!r}")
+            raise ValueError(f"the backend {backend!r} does not support `{name}={value!r}`")
         found[name] = frozenset(value) if isinstance(value, set) else value
     return found
 
 
 def check_sweeps(mode: Any, directions: Any) -> None:
-    """The options of Jacobians."""
+    """Check the options of Jacobians."""
     SWEEPS.checked("mode", mode)
     DIRECTIONS.checked("directions", directions)
 
 
 def require_inside(given: Mapping[str, Any], known: Collection[str] = ("backend",)) -> None:
-    """The options of a derivative inside of a function that is differentiated, of those that it has.
+    """Check the options of a derivative inside a differentiated function.
 
-    How code is compiled is said of the function around it; `backend` says nothing new.
+    Compile options belong to the outer derivative. `backend` is accepted and has no effect.
     """
     for name in given:
         if any(name in taken.options for taken in BACKEND_OPTIONS.values()):
-            raise TypeError(f"`{name}` is an option of the derivative of the function around this one: give it there")
+            raise TypeError(f"`{name}` is a compile option: pass it to the outer derivative")
         if name not in known:
-            raise TypeError(f"there is no option `{name}` here")
+            raise TypeError(f"unknown option `{name}`")
     checked_backend(given.get("backend", "numba"))
     check_sweeps(given.get("mode"), given.get("directions"))
 
@@ -164,22 +164,22 @@ def require_inside(given: Mapping[str, Any], known: Collection[str] = ("backend"
 def _unknown(name: str, table: Mapping[str, Option]) -> str:
     for backend, taken in BACKEND_OPTIONS.items():
         if name in taken.options:
-            return f"`{name}` is an option of the backend {backend!r}"
-    return f"there is no option `{name}`; there are {', '.join(table)}"
+            return f"`{name}` is an option of the backend {backend!r} only"
+    return f"unknown option `{name}`; the options are {', '.join(table)}"
 
 
 def is_one(wrt: Any) -> bool:
-    """Whether `wrt` names one argument, so that a gradient by it stands alone."""
+    """Whether `wrt` names one argument: then the gradient is not wrapped in a tuple."""
     return isinstance(wrt, str | int | np.integer)
 
 
 def each_of(wrt: Any, name: str = "wrt") -> tuple[int | str, ...]:
-    """The positions and names of arguments that an option names.
+    """The positions and names of arguments in the value of an option.
 
     >>> each_of("x"), each_of((0, "y"))
     (('x',), (0, 'y'))
     """
     asked = (wrt,) if is_one(wrt) else tuple(wrt) if isinstance(wrt, Sequence) else ()
     if not (is_one(wrt) or isinstance(wrt, Sequence)) or not all(is_one(a) and type(a) is not bool for a in asked):
-        raise TypeError(f"`{name}` is the position or the name of an argument, or a tuple of those, not {wrt!r}")
+        raise TypeError(f"`{name}` must be the position or the name of an argument, or a tuple of these, not {wrt!r}")
     return tuple(a if isinstance(a, str) else int(a) for a in asked)

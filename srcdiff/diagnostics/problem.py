@@ -1,4 +1,4 @@
-"""What is refused, and the exceptions that say so."""
+"""Problems in a user's program, and the exceptions and warnings that report them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from srcdiff.diagnostics.span import Span
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that cannot be differentiated: a code of the catalogue, where, why, and what to write instead."""
+    """One reason why a function is rejected: a code of the catalogue, the message, the place and a suggestion."""
 
     code: str
     message: str
@@ -32,7 +32,7 @@ class Problem:
 
 
 class DifferentiationError(Exception):
-    """The function cannot be differentiated; `problems` lists every reason with its place in the source."""
+    """The function cannot be differentiated. `problems` lists every reason with its place in the source."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
@@ -48,23 +48,23 @@ class DifferentiationError(Exception):
 
 
 class ListsInJacobianError(DifferentiationError):
-    """A Jacobian of lists whose lengths are known only at run time, which have no axis in it."""
+    """A Jacobian of a list whose length is known only at run time: such a list has no axis in it."""
 
 
 class NotExportedError(TypeError):
-    """A derivative, or something that its code refers to, cannot be written into a file."""
+    """A derivative, or an object that its code refers to, cannot be written to a file."""
 
 
 class ZeroGradientWarning(UserWarning):
-    """A chosen argument cannot reach the result: its gradient is zero, and this says why."""
+    """The result does not depend on a chosen argument, so its gradient is zero; the message says why."""
 
 
 class CompiledDiffersWarning(UserWarning):
-    """A function that Numba compiles may give other numbers than its source, whose derivative is taken."""
+    """Numba may compile a function to results that differ from its source, which srcdiff differentiates."""
 
 
-class Refusal(Exception):  # noqa: N818 -- it never reaches the user; it carries a problem to where they are gathered
-    """Raised inside the compiler; `None` means that the problem has been reported already."""
+class Refusal(Exception):  # noqa: N818 -- it never reaches the user; it carries a problem to the list of problems
+    """Raised inside the compiler; `None` means that the problem is already reported."""
 
     def __init__(self, problem: Problem | None) -> None:
         self.problem = problem

@@ -1,9 +1,9 @@
-"""A line on the terminal that says what a first call is doing, if it takes more than two seconds:
+"""A line on the terminal that shows the current step of a first call that takes more than two seconds:
 
     srcdiff: `loss`: loop fusion, 3 s
 
-It is erased at the end. It is written to stderr if that is a terminal, by a thread of its own that waits meanwhile.
-`SRCDIFF_PROGRESS=0` in the environment turns it off.
+A thread writes the line to stderr if stderr is a terminal, and erases it at the end. `SRCDIFF_PROGRESS=0` in the
+environment turns it off.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from collections.abc import Iterator
 from srcdiff.diagnostics import timings
 
 PATIENCE = 2.0
-"""After how many seconds the line is shown."""
+"""The line appears after this number of seconds."""
 PERIOD = 0.2
-"""In how many seconds it is written once."""
+"""The number of seconds between two updates."""
 _PAUSE = 0.5
-"""In fewer seconds than this, what begins goes on with what has ended: reading, and then compiling."""
+"""Work that starts within this number of seconds continues the count of the work before: reading, then compiling."""
 _ERASE = "\r\x1b[K"
 
 _shown = threading.Lock()
-"""Of the thread whose work is shown, if there is any."""
+"""Held by the thread whose work is shown."""
 
 
 class _Work:
-    """What is shown."""
+    """The work that is shown."""
 
     what = step = ""
     started = ended = float("-inf")
@@ -46,23 +46,23 @@ _work = _Work()
 
 
 def is_wanted() -> bool:
-    """Whether somebody may be looking: not where the times of all steps are printed to the same place."""
+    """Whether to show the line: on a terminal, unless it is turned off or stderr shows the timings of the steps."""
     if os.environ.get("SRCDIFF_PROGRESS", "") == "0" or os.environ.get("TERM") == "dumb" or timings.wanted():
         return False
     try:
         return sys.stderr is not None and sys.stderr.isatty()
-    except (ValueError, AttributeError):  # it is closed, or something that stands in for it
+    except (ValueError, AttributeError):  # stderr is closed or replaced
         return False
 
 
 def step(name: str) -> None:
-    """Note what the work has come to."""
+    """Set the current step."""
     _work.step = name
 
 
 @contextlib.contextmanager
 def shown(what: str) -> Iterator[None]:
-    """Show what is being done, if the block takes long; inside of another block, or beside one, that is shown."""
+    """Show the work of the block if it takes long. Only one block is shown at a time, the outermost that came first."""
     if not is_wanted() or not _shown.acquire(blocking=False):
         yield
         return
@@ -83,7 +83,7 @@ def _shown_by_thread() -> Iterator[None]:
     thread = threading.Thread(target=_show, args=(done,), name="srcdiff progress", daemon=True)
     try:
         thread.start()
-    except RuntimeError:  # the interpreter ends, or there are too many threads
+    except RuntimeError:  # the interpreter is shutting down, or there are too many threads
         yield
         return
     try:

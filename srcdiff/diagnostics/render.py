@@ -1,4 +1,4 @@
-"""A problem as text: the user's line, a caret under the place, the reason, and what to write instead."""
+"""A problem as text: the reason, the user's line with carets under the place, and what to write instead."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from srcdiff.diagnostics.span import Span
 
 
 def printable(text: str) -> str:
-    r"""The text with what cannot be written or shown (half a character, a control character) as its escape sequence.
+    r"""The text, with lone surrogates and control characters as escape sequences.
 
     >>> printable("a\ud800b\0")
     'a\\ud800b\\x00'

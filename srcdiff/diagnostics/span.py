@@ -21,7 +21,7 @@ class Span:
 
     @property
     def comments(self) -> list[str]:
-        """The comments that stand in the lines above."""
+        """The comments in the lines directly above."""
         found: list[str] = []
         line = self.line - 1
         while (text := linecache.getline(self.file, line).strip()).startswith("#"):

@@ -1,6 +1,6 @@
-"""How long each step of the compiler takes: `SRCDIFF_TIMINGS=1` prints it to stderr.
+"""The time of each step of the compiler: `SRCDIFF_TIMINGS=1` prints it to stderr.
 
-`SRCDIFF_TIMINGS=processor` prints the time of the processor instead, which others who use the machine do not lengthen.
+`SRCDIFF_TIMINGS=processor` prints processor time, which does not depend on the load of the machine.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ def wanted() -> bool:
 
 
 def now() -> float:
-    """A time in seconds, by the clock that is asked for."""
+    """A time in seconds, by the chosen clock."""
     return time.process_time() if os.environ.get("SRCDIFF_TIMINGS") == "processor" else time.perf_counter()
 
 
 @contextlib.contextmanager
 def timed(step: str) -> Iterator[None]:
-    """Print how long the block takes, if anybody wants to know."""
+    """Print the time of the block if `SRCDIFF_TIMINGS` is set."""
     if not wanted():
         yield
         return

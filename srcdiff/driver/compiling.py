@@ -187,11 +187,11 @@ def for_threads(request: Request) -> Module:
     for scratch in private.scratch:
         name = scratch.param.name.removeprefix("kept_").removesuffix("_of_all")
         message = f"the storage that `{name}` needs for the reverse sweep is not known at compile time"
-        help_ = "let loops have constant bounds, or differentiate the kernel that calls it, with `srcdiff.cuda.kernel`"
+        help_ = "use constant loop bounds, or differentiate the kernel that calls it with `srcdiff.cuda.kernel`"
         raise DifferentiationError([Problem("SD502", message, state.span, help=help_)])
     if private.raised:
         span = private.raised[0].span
-        raise DifferentiationError([Problem("SD501", "an exception in code that a thread calls", span)])
+        raise DifferentiationError([Problem("SD501", "an exception is raised in code that a GPU thread calls", span)])
     state.main, state.backend = private.kernel, cuda.BACKEND.name
     pipeline.emit(state)
     module: Module = state.module
@@ -253,5 +253,5 @@ def _require_originals(mentioned: Sequence[Guard], state: Compilation) -> None:
     for guard in mentioned:
         if not guard.holds():
             name = guard.place.text(lambda module: module.__name__)
-            message = f"`{name}` has been replaced, and the derivative needs the function of that name as it was"
-            raise DifferentiationError([Problem("SD302", message, state.span, help=f"put `{name}` back")])
+            message = f"`{name}` has been replaced, but the derivative needs the original function"
+            raise DifferentiationError([Problem("SD302", message, state.span, help=f"restore `{name}`")])

@@ -177,8 +177,8 @@ class CompiledKernel:
         if free is not None and needed > free:
             each = needed // threads
             raise MemoryError(
-                f"{self.work.main.name} needs {needed} bytes for what its {threads} threads keep, {each} each; the "
-                f"device has {free}: launch it for parts of the arrays, one after the other"
+                f"`{self.work.main.name}` needs {needed} bytes of workspace ({each} for each of {threads} threads), "
+                f"but the device has {free}: launch the kernel on parts of the arrays, one after the other"
             )
 
     def raise_what_threads_raised(self, code: int) -> None:
@@ -200,7 +200,7 @@ def refuse_shared_memory(passed: dict[Value, Any], stored: set[Value], span: Spa
     for k, (p, mine) in enumerate(arrays):
         for q, other in arrays[k + 1 :]:
             if (p in stored or q in stored) and mine[0] < other[1] and other[0] < mine[1]:
-                message = f"`{p.name}` and `{q.name}` share memory, and the kernel writes into one of them"
+                message = f"`{p.name}` and `{q.name}` share memory, and the kernel writes to one of them"
                 raise DifferentiationError([Problem("SD403", message, span)])
 
 

@@ -11,24 +11,24 @@ from srcdiff.frontend.capture import Captured
 REFUSED: dict[type[ast.AST], tuple[str, str, str]] = {
     ast.Try: ("SD101", "`try`", "test the condition with `if`"),
     ast.TryStar: ("SD101", "`try`", "test the condition with `if`"),
-    ast.With: ("SD101", "`with`", "open the context around the call of the gradient"),
+    ast.With: ("SD101", "`with`", "enter the context around the call of the gradient"),
     ast.AsyncWith: ("SD101", "`async with`", "use a plain function"),
     ast.AsyncFor: ("SD101", "`async for`", "use a plain function"),
     ast.AsyncFunctionDef: ("SD101", "`async def`", "use a plain function"),
-    ast.ClassDef: ("SD101", "`class`", "define the class outside, and use tuples or namedtuples inside"),
-    ast.Global: ("SD101", "`global`", "return the value instead of writing it to a global variable"),
+    ast.ClassDef: ("SD101", "`class`", "define the class outside the function"),
+    ast.Global: ("SD101", "`global`", "return the value instead of assigning it to a global variable"),
     ast.Match: ("SD101", "`match`", "use `if` and `elif`"),
     ast.Yield: ("SD104", "`yield`", "append to a list and return it"),
     ast.YieldFrom: ("SD104", "`yield`", "append to a list and return it"),
     ast.Await: ("SD104", "`await`", "use a plain function"),
     ast.Set: ("SD102", "a set", "use a tuple"),
     ast.SetComp: ("SD102", "a set", "use a list"),
-    ast.DictComp: ("SD102", "a dictionary with a `for` inside", "write its keys out"),
+    ast.DictComp: ("SD102", "a dictionary comprehension", "write the dictionary with literal keys"),
 }
 
 
 def refused_syntax(captured: Captured) -> dict[ast.AST, Problem]:
-    """Every piece of syntax in the function that is outside the language."""
+    """Every piece of syntax in the function that is not supported."""
     problems: dict[ast.AST, Problem] = {}
     body = captured.node.body if isinstance(captured.node.body, list) else [captured.node.body]
     stack: list[ast.AST] = list(reversed(body))
@@ -37,7 +37,7 @@ def refused_syntax(captured: Captured) -> dict[ast.AST, Problem]:
         row = REFUSED.get(type(node))
         if row is not None and not _is_about_warnings(node):
             code, what, instead = row
-            problems[node] = Problem(code, f"{what} is outside the language", _span(captured, node, what), help=instead)
+            problems[node] = Problem(code, f"{what} is not supported", _span(captured, node, what), help=instead)
             continue
         stack += reversed(list(ast.iter_child_nodes(node)))
     return problems

@@ -82,7 +82,7 @@ class Sameness(Calls):
 
     def may_be_another(self, node: ast.AST) -> NoReturn:
         message = "a list is changed, and a recursive function may have returned the same list"
-        self.refuse("SD206", node, message, help_="let it work on a copy: `list(...)`")
+        self.refuse("SD206", node, message, help_="pass a copy: `list(...)`")
 
     def append(self, handle: List, item: Abstract, node: ast.AST) -> None:
         self.changing(handle, node)

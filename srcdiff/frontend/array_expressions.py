@@ -118,7 +118,7 @@ class WholeArrays(Iterators):
     def forced(self, x: Abstract) -> Abstract:
         """The array itself, computed; anything else as it is."""
         if isinstance(x, Through | Drawn):
-            self.refuse("SD102", None, f"{self.in_words(x)} is an iterator that is not used up here", help_=AS_LIST)
+            self.refuse("SD102", None, f"{self.in_words(x)} is an iterator that is not consumed here", help_=AS_LIST)
         if not isinstance(x, Lazy):
             return x
         if x.array is None:
@@ -213,10 +213,10 @@ class WholeArrays(Iterators):
         if dtype == "float16":
             message, help_ = "NumPy computes this in float16, which is not supported", "convert with `.astype(float)`"
         elif dtype == "object":
-            message, help_ = "this is no arithmetic on numbers", "check what the operands are: one may be `None`"
+            message, help_ = "an operand is not a number", "check the operands: one of them may be `None`"
         else:
-            message = f"the result is of {dtype}, in which arithmetic wraps around"
-            help_ = "convert with `.astype(int)` before"
+            message = f"the result has the dtype {dtype}, whose arithmetic wraps around"
+            help_ = "convert the operands first: `.astype(int)`"
         self.refuse("SD201", node, message, help_=help_)
 
     def as_element(self, value: Value, dtype: str) -> Value:
@@ -421,8 +421,8 @@ class WholeArrays(Iterators):
     def require_cast(self, dtype: str, target: Value, node: ast.AST, casting: Any = "same_kind") -> None:
         """Refuse what NumPy does not convert to the type of an array unless it is told to."""
         if not np.can_cast(dtype, target.array.dtype, casting):
-            message = f"an array of {target.array.dtype} cannot hold a result of {dtype}"
-            self.refuse("SD203", node, message, help_="convert it with `.astype`, or make another array for it")
+            message = f"an array of dtype {target.array.dtype} cannot hold a result of dtype {dtype}"
+            self.refuse("SD203", node, message, help_="convert the result with `.astype`, or assign it to a new array")
 
     def mapped(self, places: Places, steps: list[Value | int | None]) -> Places:
         last = places[len(places) - len(steps) :] if steps else ()
@@ -509,7 +509,7 @@ class WholeArrays(Iterators):
         base, origins = self.base(array), self.origins_of(array)
         made = self.born[base] if base in self.new else 0  # what was made later has nothing to do with it
         if any(may_meet(origins, d.array | d.copied) for d in self.doubts if made <= d.born):
-            self.refuse("SD303", None, _MAY_BE_A_COPY, help_="copy the array before that: `.copy()`")
+            self.refuse("SD303", None, _MAY_BE_A_COPY, help_="copy the array before writing to it: `.copy()`")
 
     # -- index arrays and masks --------------------------------------------------------------------------------------
 
@@ -538,7 +538,7 @@ class WholeArrays(Iterators):
                 axis += len(positions)
                 continue
             if lazy.dtype.startswith("float"):
-                self.refuse("SD203", node, "arrays used as indices must be of integers or booleans")
+                self.refuse("SD203", node, "an index array must hold integers or booleans")
             if not lazy.plain:
                 lazy = self.lazy(self.forced(lazy), node)
             self.check_positions(lazy, self.axis_size(array, axis))
@@ -674,8 +674,8 @@ class WholeArrays(Iterators):
             self.refuse_shared(node)
 
     def refuse_shared(self, node: ast.AST) -> NoReturn:
-        message = "the values may be in the memory they are written to, where NumPy does not read all of them first"
-        self.refuse("SD303", node, message, help_="make a copy of them: `.copy()`")
+        message = "the assigned values may overlap the array, and NumPy may overwrite some of them before reading them"
+        self.refuse("SD303", node, message, help_="copy the values first: `.copy()`")
 
     def unharmed(self, item: Abstract | Item, array: Value, node: ast.AST) -> Abstract | Item:
         """An index array as it is before anything is written into the array."""
@@ -692,7 +692,7 @@ class WholeArrays(Iterators):
         self.require_update(array, op, value, node)
         mine = self.lazy(array, node)
         if mask.rank > mine.rank:
-            self.refuse("SD203", node, f"a mask of rank {mask.rank} for an array of rank {mine.rank}")
+            self.refuse("SD203", node, f"a mask with {mask.rank} axes is used on an array with {mine.rank}")
         for own, size in zip(mask.sizes, mine.sizes, strict=False):
             self.require_mask(own, size, mine.sizes.index(size))
         if not self.safe(mask, array):
@@ -790,6 +790,6 @@ class Picked:
 
 
 _MAY_BE_A_COPY = (
-    "an array is written of which there is perhaps a copy, perhaps another view: a reshaped or diagonal one, or what a "
-    "recursive function returned"
+    "this writes to an array that may be a view or a copy of another array (a reshaped array, a diagonal, or the "
+    "result of a recursive function)"
 )

@@ -26,8 +26,8 @@ class Arrays(WholeArrays):
                 self.refuse("SD203", node, f"`{dtype.value}` is not a dtype")
             if is_supported_dtype(found):
                 return str(found.name)
-        held = "floats of 4 or 8 bytes, integers that 64 bits with a sign hold, or booleans"
-        self.refuse("SD201", node, f"arrays hold {held}")
+        held = "float32, float64, booleans, or integers that fit into int64"
+        self.refuse("SD201", node, f"an array must hold {held}")
 
     def new_array(
         self, node: ast.AST, shape: Abstract, fill: Abstract | None, dtype: Abstract, like: Value | None = None
@@ -83,7 +83,7 @@ class Arrays(WholeArrays):
 
     def known_order(self, order: Abstract, node: ast.AST) -> Any:
         if not (isinstance(order, Static) and order.value in ("C", "F", "A", "K", None)):
-            self.refuse("SD205", node, "the order in memory must be known when the function is compiled")
+            self.refuse("SD205", node, "`order` must be known at compile time")
         return order.value
 
     def call_full(
@@ -165,7 +165,7 @@ class Arrays(WholeArrays):
             return self.laid_out_like(self.copy(a), (a,))
         if isinstance(a, List):
             return self.list_copy(node, a)
-        self.refuse("SD203", node, f"{self.in_words(a)} stands where an array is needed")
+        self.refuse("SD203", node, f"{self.in_words(a)} is used where an array is needed")
 
     def call_shape(self, node: ast.AST, a: Abstract) -> Abstract:
         if isinstance(a, List | Tuple):
@@ -195,7 +195,7 @@ class Arrays(WholeArrays):
             return self.transposed(a, tuple(reversed(range(rank))))
         order = tuple(x.value for x in self.contents(axes) or () if isinstance(x, Static))
         if sorted(o % rank for o in order) != list(range(rank)):
-            self.refuse("SD205", node, "the axes must be known when the function is compiled")
+            self.refuse("SD205", node, "the axes must be known at compile time")
         return self.transposed(a, tuple(o % rank for o in order))
 
     def call_array(
@@ -215,7 +215,7 @@ class Arrays(WholeArrays):
         else:
             array = self.call_asarray(node, of, dtype, order)
             if copy == Static(False) and array is not of:
-                self.refuse("SD303", node, "an array may have to be copied here, and `copy=False` forbids it")
+                self.refuse("SD303", node, "`copy=False` is not possible: the array may have to be copied here")
         rank = array.array.rank if isinstance(array, Value) and isinstance(array.type, Array) else 0
         missing = tuple(Static(k) for k in range(self.static_integers(ndmin, node)[0] - rank))
         return self.call_expand_dims(node, array, Tuple(missing)) if missing else array
@@ -317,14 +317,14 @@ class Arrays(WholeArrays):
         if isinstance(x, List | Tuple):
             return self.array_of(x, node)
         if not (isinstance(x, Value) and isinstance(x.type, Array)):
-            self.refuse("SD203", node, f"{self.in_words(x)} stands where an array is needed")
+            self.refuse("SD203", node, f"{self.in_words(x)} is used where an array is needed")
         return x
 
     def static_integers(self, x: Abstract, node: ast.AST) -> tuple[int, ...]:
         """Integers known when the function is compiled: axes."""
         items = x.items if isinstance(x, Tuple) else (x,)
         if not all(isinstance(i, Static) and isinstance(i.value, int) for i in items):
-            self.refuse("SD205", node, "the axes must be known when the function is compiled")
+            self.refuse("SD205", node, "the axes must be known at compile time")
         return tuple(i.value for i in items if isinstance(i, Static))
 
     def call_where(
@@ -423,7 +423,7 @@ class Arrays(WholeArrays):
         whole = [Size(self.size_key(s), lambda s=s: s) for s in sizes]  # type: ignore[misc]
         source = self.once(source, whole, node)
         if source.rank > len(whole):
-            self.refuse("SD203", node, f"an array of rank {source.rank} cannot become one of rank {len(whole)}")
+            self.refuse("SD203", node, f"an array with {source.rank} axes cannot be broadcast to {len(whole)} axes")
         target = Lazy(source.dtype, tuple(whole), lambda _: self.const(0))
         pairs = list(zip(source.sizes, whole[len(whole) - source.rank :], strict=True))
         self.require_fit(source, target)
@@ -446,7 +446,12 @@ class Arrays(WholeArrays):
             return self.wrapped(self.as_element(value, name), name if source.dtype in _LONG else source.dtype)
 
         if not wide and source.dtype != name and name not in ("int32", "intp"):
-            self.refuse("SD201", node, f"conversion to {name} wraps around", help_="use np.int64 or a float type")
+            self.refuse(
+                "SD201",
+                node,
+                f"a conversion to {name} wraps around, which is not supported",
+                help_="use np.int64 or a float type",
+            )
         made = self.new_lazy(name, source.sizes, at, [source])
         return made if source.sizes else at(())
 
@@ -482,7 +487,7 @@ class Arrays(WholeArrays):
         if isinstance(x, List):
             contents = self.holding(x)
             if not isinstance(contents, Items):
-                self.refuse("SD303", node, "an array of a list that grows at run time is not supported yet")
+                self.refuse("SD303", node, "an array of a list that grows at run time is not supported")
             return tuple(self.nested(i, node) for i in contents.items)
         if isinstance(x, Tuple):
             return tuple(self.nested(i, node) for i in x.items)

@@ -29,7 +29,7 @@ from srcdiff.frontend.sequences import Sequences
 from srcdiff.ir.nodes import Slice, Value
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar
 
-_WRITE_OUT = "write it out: `{key: value}`"
+_WRITE_OUT = "write the dictionary out: `{key: value}`"
 
 
 class Builtins(Sequences):
@@ -97,7 +97,7 @@ class Builtins(Sequences):
 
     def call_zip(self, node: ast.AST, *of: Abstract, strict: Abstract = Static(False)) -> Abstract:  # noqa: B008
         if not isinstance(strict, Static):
-            self.refuse("SD205", node, "`strict` must be known when the function is compiled")
+            self.refuse("SD205", node, "`strict` must be known at compile time")
         return Zip(of, bool(strict.value))
 
     def call_reversed(self, node: ast.AST, of: Abstract) -> Abstract:
@@ -118,16 +118,14 @@ class Builtins(Sequences):
 
     def array_tolist(self, node: ast.AST, array: Value) -> Abstract:
         if array.array.rank > 1:
-            message = "`tolist` of an array with several axes is outside the language"
-            self.refuse("SD102", node, message, help_="go through the rows: `for row in a`")
+            message = "`tolist` of an array with several axes is not supported"
+            self.refuse("SD102", node, message, help_="loop over the rows: `for row in a`")
         return self.call_list(node, array)
 
     def call_dict(self, node: ast.AST, /, *of: Abstract, **items: Abstract) -> Abstract:
         """`dict(other, name=value)`."""
         if of and not (len(of) == 1 and isinstance(of[0], Record) and of[0].kind.is_mapping):
-            self.refuse(
-                "SD102", node, f"a dictionary of {self.in_words(of[0])} is outside the language", help_=_WRITE_OUT
-            )
+            self.refuse("SD102", node, f"a dictionary of {self.in_words(of[0])} is not supported", help_=_WRITE_OUT)
         found: dict[str | int | enum.Enum, Abstract] = {}
         for other in of:
             assert isinstance(other, Record)
@@ -167,9 +165,7 @@ class Builtins(Sequences):
         found = self.iteration(of, node)
         length = found.length if isinstance(found, Iteration) else Static(len(found))
         if default is not MISSING and len(args) > 1:
-            self.refuse(
-                "SD304", node, "`default` stands for the elements of one sequence, not beside several arguments"
-            )
+            self.refuse("SD304", node, "`default` is allowed with a single sequence only, not with several arguments")
         if default is MISSING or (isinstance(length, Static) and length.value > 0):
             return self.best(node, of, op, key)
         if isinstance(length, Static):
@@ -298,10 +294,10 @@ class Builtins(Sequences):
             return Static((list if isinstance(x, List) else slice) in kinds_)
         if isinstance(x, Value):
             if not isinstance(x.type, Array) and any(k.__module__ == "numpy" for k in kinds_):
-                self.refuse("SD205", node, "whether a number is Python's or NumPy's is not known here")
+                self.refuse("SD205", node, "it is not known here whether this is a number of Python or of NumPy")
             mine = np.ndarray if isinstance(x.type, Array) else is_kind[x.scalar.dtype]
             return Static(issubclass(mine, kinds_))
-        self.refuse("SD102", node, "`isinstance` of this is outside the language")
+        self.refuse("SD102", node, "this use of `isinstance` is not supported")
 
     def call_divmod(self, node: ast.AST, a: Abstract, b: Abstract) -> Abstract:
         return Tuple((self.binary(ast.FloorDiv, a, b, node), self.binary(ast.Mod, a, b, node)))

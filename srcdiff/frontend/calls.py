@@ -199,7 +199,7 @@ class Calls(Compiled):
                 continue
             more = self.expr(keyword.value)
             if not (isinstance(more, Record) and more.kind.is_mapping):
-                self.refuse("SD102", node, f"`**` of {self.in_words(more)} is outside the language")
+                self.refuse("SD102", node, f"`**` of {self.in_words(more)} is not supported")
             found |= {str(name): x for name, x in zip(more.kind.names, more.items, strict=True)}
         return found
 
@@ -312,8 +312,8 @@ class Calls(Compiled):
     def member_of(self, kind: enum.EnumType, value: Abstract, node: ast.AST) -> Abstract:
         """The member of an enum that has the value."""
         if not isinstance(value, Static):
-            message = f"which member of `{kind.__name__}` is meant must be known when the function is compiled"
-            self.refuse("SD205", node, message, help_="pass the member as an argument")
+            message = f"the member of `{kind.__name__}` must be known at compile time"
+            self.refuse("SD205", node, message, help_="pass the member itself as an argument")
         try:
             return Static(kind(value.value))
         except (ValueError, TypeError, KeyError) as error:
@@ -324,9 +324,7 @@ class Calls(Compiled):
         for name in ("signature", "excluded", "pyfunc", "otypes"):
             self.guard(Attribute(Constant(function), name), getattr(function, name))
         if function.signature is not None or function.excluded:
-            self.refuse(
-                "SD303", node, "`np.vectorize` with a signature or excluded arguments is not differentiated yet"
-            )
+            self.refuse("SD303", node, "`np.vectorize` with a signature or excluded arguments is not supported")
         return self.call_value(Static(np.vectorize), [Static(function.pyfunc), Static(function.otypes)], node)
 
     def call_choice(
@@ -353,19 +351,22 @@ class Calls(Compiled):
         inner = module.removeprefix("numpy").lstrip(".")
         name = f"{inner}.{name}" if inner and "." not in name and not inner.startswith(("_", "lib")) else name
         if module.startswith("numpy.random") or "numpy.random" in str(type(getattr(target, "__self__", None))):
-            self.refuse("SD302", node, f"`{name}` draws random numbers", help_="draw them outside and pass them in")
+            self.refuse(
+                "SD302",
+                node,
+                f"`{name}` draws random numbers",
+                help_="draw the numbers outside the function and pass them in",
+            )
         if module.startswith("numpy") or getattr(np, name, None) is target:
             if any(isinstance(a, Value) and isinstance(a.type, Array) for a in args):
-                self.refuse("SD303", node, f"`np.{name}` on whole arrays is not differentiated yet")
+                self.refuse("SD303", node, f"`np.{name}` is not supported for arrays")
             self.refuse("SD301", node, f"`np.{name}` has no derivative rule")
         name = name.removeprefix("builtins.")
         reason, instead = instead_of_call(target)
         if type(target).__module__.startswith("numba."):
-            reason, instead = "", "call the Python function that Numba was given, with arrays or in a loop"
+            reason, instead = "", "call the Python function that Numba compiled, with arrays or in a loop"
             name = getattr(target, "__name__", type(target).__name__)
-        self.refuse(
-            "SD302", node, reason or f"`{name}` has no source that srcdiff can read, and no rule", help_=instead
-        )
+        self.refuse("SD302", node, reason or f"`{name}` has no Python source and no derivative rule", help_=instead)
 
     def call_standard(
         self, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
@@ -390,9 +391,9 @@ class Calls(Compiled):
         if target is not None and any(self.is_array(a) for a in (*args, *keywords.values())):
             return self.primitive_on_arrays(primitive, args, keywords, node, target)
         if keywords:
-            self.refuse("SD304", node, f"`{primitive}` takes no keyword arguments here")
+            self.refuse("SD304", node, f"`{primitive}` does not take keyword arguments here")
         if primitive == "power" and len(args) == 3:
-            self.refuse("SD304", node, "`pow` with a modulus is outside the language")
+            self.refuse("SD304", node, "`pow` with a modulus is not supported")
         if primitive in ("int", "float") and args and isinstance(args[0], Static) and isinstance(args[0].value, str):
             return self.number_in_text({"int": int, "float": float}[primitive], args, node)
         if target in (int, float, bool, abs) and len(args) == 1 and self.is_large(args[0]):
@@ -407,7 +408,7 @@ class Calls(Compiled):
             if primitive in _OF_ANY_NUMBER:
                 first = self.call_primitive(primitive, args[:2], {}, node)
                 return self.call_primitive(primitive, [first, *args[2:]], {}, node)
-            self.refuse("SD304", node, f"`{primitive}` takes {row.arity} arguments, {len(args)} are given")
+            self.refuse("SD304", node, f"`{primitive}` takes {row.arity} arguments, but {len(args)} are given")
         if primitive == "power" and isinstance(target, np.ufunc):
             return self.power_of_elements(self.number(args[0], node), self.number(args[1], node), node)
         if primitive == "power":
@@ -457,7 +458,7 @@ class Calls(Compiled):
     def number_in_text(self, kind: type, args: list[Abstract], node: ast.AST) -> Abstract:
         """`float("inf")`, `int("ff", 16)`."""
         if not all(isinstance(a, Static) for a in args):
-            self.refuse("SD205", node, "this must be known when the function is compiled")
+            self.refuse("SD205", node, "this must be known at compile time")
         try:
             return Static(kind(*(a.value for a in args if isinstance(a, Static))))
         except ValueError as error:
@@ -478,7 +479,7 @@ class Calls(Compiled):
         if out is None and len(args) == PRIMITIVES[primitive].arity + 1:
             *args, out = args
         if keywords:
-            self.refuse("SD304", node, f"`{primitive}` does not take `{next(iter(keywords))}` here")
+            self.refuse("SD304", node, f"`{primitive}` does not support `{next(iter(keywords))}` here")
         kind = self.promoted(target, args, node)
         if dtype is not None and dtype != Static(None):
             kind = self.dtype_of(dtype, node)
@@ -496,10 +497,10 @@ class Calls(Compiled):
             out = out.items[0]
         if out is None or (isinstance(out, Static) and out.value is None):
             if where is not None and not (isinstance(where, Static) and where.value is True):
-                self.refuse("SD304", node, "`where` without `out` leaves elements undefined")
+                self.refuse("SD304", node, "`where` without `out` leaves elements uninitialised")
             return result
         if not (isinstance(out, Value) and isinstance(out.type, Array)):
-            self.refuse("SD203", node, f"{self.in_words(out)} stands where an array is needed")
+            self.refuse("SD203", node, f"{self.in_words(out)} is used where an array is needed")
         self.require_cast(kind, out, node)
         for operand in (a for a in args if self.is_array(a)):
             if not self.safe(self.lazy(operand, node), out):
@@ -582,7 +583,7 @@ class Calls(Compiled):
             return None
         text = f"np.{name}({', '.join(key + text for key, _, text in arguments_)})"
         call = opaque(f"np.{name}", text, f"{taken}->{given}", dtypes)
-        self.unknown_calls.append(Problem("SD302", f"`np.{name}` cannot be compiled by Numba", self.span))
+        self.unknown_calls.append(Problem("SD302", f"Numba cannot compile `np.{name}`", self.span))
         return self.library_call(call, list(values), node)
 
     def told(self, x: Abstract, values: list[Value], node: ast.AST) -> tuple[Any, str]:
@@ -695,10 +696,10 @@ class Calls(Compiled):
             self.refuse("SD302", node, problem.message, help_=help_)
         plain = captured.function
         if captured.node.args.kwarg is not None and is_installed(captured.file):
-            message = f"`{captured.name}` is a function of a library that takes any keywords: srcdiff does not read it"
+            message = f"`{captured.name}` is a library function with `**` keywords, which is not supported"
             help_ = instead_of_call(plain)[1]
             if hasattr(plain, "__wrapped__"):
-                message = f"`{captured.name}` is wrapped by a function of a library, which srcdiff does not read"
+                message = f"`{captured.name}` is wrapped by a library decorator, which is not supported"
                 help_ = "call the function itself, without the decorator"
             self.refuse("SD302", node, message, help_=help_)
         if not is_library(plain):
@@ -707,8 +708,8 @@ class Calls(Compiled):
         library = is_library(plain)
         around = None if library else self.frame.told
         if around is not None and captured.told is None and is_replaced(plain):
-            message = f"`{captured.name}` is another function in compiled code: Numba has an `@overload` of it"
-            self.refuse("SD307", node, message, help_="call a function that is compiled as it is written, by `@njit`")
+            message = f"Numba replaces `{captured.name}` in compiled code: there is an `@overload` of it"
+            self.refuse("SD307", node, message, help_="call an `@njit` function without an `@overload`")
         told = captured.told or (None if around is None else Told(parallel=around.parallel))
         scopes = _scopes(captured.node)
         frame = Frame(captured, captured.node, captured.file, captured.name, None, *scopes, library, told)
@@ -815,14 +816,16 @@ class Calls(Compiled):
         """Refuse a call that brings a new type, as all before it have."""
         if grown is None:
             return
-        message = f"`{function}` calls itself with a new type of `{grown.name}` each time: compiling it would never end"
+        message = (
+            f"`{function}` calls itself with a new type of `{grown.name}` each time, so compilation would never end"
+        )
         label, help_ = how_it_grows(bound[grown.name], grown.is_larger)
         span = self.span if self.frame.library else self.span_of(node)
         problem = Problem("SD308", message, span, f"`{grown.name}` {label}", help=help_.format(function=function))
         raise Hopeless(problem)
 
     def too_deep(self, span: Span | None) -> Hopeless:
-        return Hopeless(Problem("SD308", "calls are nested too deeply to be read", span))
+        return Hopeless(Problem("SD308", "the calls are nested too deeply", span))
 
     def read_inline(
         self, identity: tuple[Any, Any], frame: Frame, bound: dict[str, Abstract], node: ast.AST
@@ -878,10 +881,10 @@ class Calls(Compiled):
         if arguments.vararg is not None:
             bound[arguments.vararg.arg] = Tuple(tuple(extra))
         elif extra:
-            self.refuse("SD304", node, f"`{name}` takes {len(positional)} arguments, {len(args)} are given")
+            self.refuse("SD304", node, f"`{name}` takes {len(positional)} arguments, but {len(args)} are given")
         names = {*positional, *(a.arg for a in arguments.kwonlyargs)} - {a.arg for a in arguments.posonlyargs}
         if arguments.kwarg is not None:
-            message = f"`{name}` takes `**{arguments.kwarg.arg}`, which is outside the language"
+            message = f"`{name}` takes `**{arguments.kwarg.arg}`, which is not supported"
             self.refuse("SD102", node, message, help_=f"give each parameter of `{name}` a name")
         for keyword, x in keywords.items():
             if keyword not in names or keyword in bound:
@@ -899,8 +902,8 @@ class Calls(Compiled):
     ) -> Abstract:
         fields: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
         if not is_plain_tuple(kind):
-            message = f"`{kind.__name__}` does something else than a named tuple does, which is outside the language"
-            self.refuse("SD102", node, message, help_="let functions do it, and leave its class as it is")
+            message = f"`{kind.__name__}` overrides methods of a named tuple, which is not supported"
+            self.refuse("SD102", node, message, help_="use functions instead of the overridden methods")
         bound = {**dict(zip(fields, args, strict=False)), **keywords}
         defaults = getattr(kind, "_field_defaults", {})
         self.guard(Summary(contents, Attribute(Constant(kind), "_field_defaults")), contents(defaults))
@@ -933,13 +936,13 @@ class Calls(Compiled):
         setter = getattr(kind.__setattr__, "__code__", None)  # of a frozen one, dataclasses writes it
         simple = simple and (setter is None or setter.co_filename == made_by.co_filename)
         if hasattr(kind, "__post_init__") or not made_by_dataclass or not simple:
-            message = f"an instance of `{kind.__name__}` is more than its fields: it has code that runs when it is made"
-            self.refuse("SD102", node, message, help_="make it outside, and pass it in")
+            message = f"`{kind.__name__}` runs its own code when an instance is created, which is not supported"
+            self.refuse("SD102", node, message, help_="create the instance outside the function, and pass it in")
 
     def call_replaced(self, node: ast.AST, of: Abstract, /, **fields: Abstract) -> Abstract:
         """`dataclasses.replace`."""
         if not (isinstance(of, Record) and of.kind.is_dataclass):
-            self.refuse("SD203", node, f"{self.in_words(of)} stands where an instance of a dataclass is needed")
+            self.refuse("SD203", node, f"{self.in_words(of)} is used where an instance of a dataclass is needed")
         self.only_remembers(of.kind.kind, node)
         if fields.keys() - set(of.kind.names):
             self.refuse("SD304", node, f"`{of.kind.kind.__name__}` has the fields {', '.join(map(str, of.kind.names))}")
@@ -949,12 +952,12 @@ class Calls(Compiled):
     def call_custom(self, rule: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST) -> Abstract:
         """A function whose derivative the user declared: its body is read, but not differentiated."""
         if keywords:
-            self.refuse("SD304", node, "a function with a custom rule takes positional arguments")
+            self.refuse("SD304", node, "a function with a custom rule takes positional arguments only")
         for name in ("function", "adjoint", "tangent"):
             self.guard(Attribute(Constant(rule), name), getattr(rule, name))
         descriptions = [loosened(describe(a)) for a in args]
         if any(leaf_types(d) is None or d.kind not in ("value", "tuple", "static") for d in descriptions):
-            self.refuse("SD304", node, "a function with a custom rule takes numbers and arrays")
+            self.refuse("SD304", node, "a function with a custom rule takes numbers and arrays only")
         values = [v for a, d in zip(args, descriptions, strict=True) for v in self.leaves(a, d)]
         params: list[Value] = []
         inner: list[Abstract] = []
@@ -970,7 +973,7 @@ class Calls(Compiled):
         self.names = before
         types = leaf_types(description)
         if types is None or description.kind not in ("value", "tuple"):
-            self.refuse("SD304", node, "a function with a custom rule returns numbers or arrays, or a tuple of those")
+            self.refuse("SD304", node, "a function with a custom rule must return numbers, arrays, or a tuple of these")
         out, outs = self.fresh(description, "out")
         body = Block(tuple(operations), tuple(yields))
         self.add(Custom(tuple(outs), tuple(values), tuple(params), body, rule, span=self.span))
@@ -1027,7 +1030,7 @@ class Calls(Compiled):
         elif isinstance(owner, Value) and method.name == "item" and not args and not keywords:
             return self.cast(owner, FLOAT) if is_float(owner.type) else owner  # it was NumPy's, and is Python's now
         else:
-            self.refuse("SD203", node, f"{self.in_words(owner)} has no method `{method.name}` that srcdiff reads")
+            self.refuse("SD203", node, f"{self.in_words(owner)} has no supported method `{method.name}`")
         function = getattr(self, f"{kind}_{method.name}", None)
         if function is None and kind == "text" and method.name in TEXT_METHODS:
             return self.text_method(method.name, owner, args, keywords, node)
@@ -1037,8 +1040,8 @@ class Calls(Compiled):
                 self.refuse(code, node, CHANGED, help_=INSTEAD)
             if kind == "tuple" and hasattr(list, method.name):
                 message = "a tuple, or a list from outside the function, cannot be changed"
-                self.refuse(code, node, message, help_="make a list of it first: `list(...)`")
-            self.refuse(code, node, f"the {kind} method `{method.name}` is not differentiated yet")
+                self.refuse(code, node, message, help_="convert it to a list first: `list(...)`")
+            self.refuse(code, node, f"the {kind} method `{method.name}` is not supported")
         return self.handled(function, method.name, node, owner, *args, **keywords)
 
     def call_method_of_number(
@@ -1048,7 +1051,7 @@ class Calls(Compiled):
         if name in ("item", "copy", "tolist") and not args and not keywords:
             return owner
         if name not in METHODS:
-            self.refuse("SD203", node, f"{self.in_words(owner)} has no method `{name}` that srcdiff reads")
+            self.refuse("SD203", node, f"{self.in_words(owner)} has no supported method `{name}`")
         return self.call_with(Static(METHODS[name]), [owner, *args], keywords, node)
 
     def tuple__replace(self, node: ast.AST, owner: Tuple, **fields: Abstract) -> Abstract:

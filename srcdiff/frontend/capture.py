@@ -86,7 +86,7 @@ def _candidates(file: str, text: str, function: types.FunctionType) -> list[ast.
         return [min(near, key=_extent)] if near else []  # a lambda may stand inside another
     found = functions.get((code.co_name, code.co_firstlineno), [])
     if any(isinstance(n, ast.AsyncFunctionDef) for n in found):
-        raise Refusal(Problem("SD104", f"`{function.__name__}` is asynchronous", first_line(function)))
+        raise Refusal(Problem("SD104", f"`{function.__name__}` is a coroutine function", first_line(function)))
     return [n for n in found if isinstance(n, ast.FunctionDef)]
 
 
@@ -162,10 +162,13 @@ def made_once(make: Callable[..., Any]) -> Callable[..., Any]:
 @made_once
 def _captured(plain: types.FunctionType, code: types.CodeType) -> Captured:
     file = code.co_filename
-    for is_kind, what in ((inspect.isgeneratorfunction, "a generator"), (inspect.iscoroutinefunction, "asynchronous")):
+    for is_kind, what in (
+        (inspect.isgeneratorfunction, "a generator"),
+        (inspect.iscoroutinefunction, "a coroutine function"),
+    ):
         if is_kind(plain):
             raise Refusal(Problem("SD104", f"`{plain.__name__}` is {what}", first_line(plain)))
-    reason, help_ = f"`{file}` has no text", ""
+    reason, help_ = f"`{file}` is not a file with source text", ""
     for text in _texts(file, plain):
         try:
             found = _candidates(file, text, plain)
@@ -173,7 +176,7 @@ def _captured(plain: types.FunctionType, code: types.CodeType) -> Captured:
             reason, help_ = f"`{file}` has changed: {error}", _AGAIN
             continue
         if len(found) != 1:
-            reason, help_ = ("its line does not define it any more", _AGAIN) if not found else _SEVERAL
+            reason, help_ = ("its line no longer defines it", _AGAIN) if not found else _SEVERAL
         elif _is_what_runs(plain, file, text, found[0]):
             return Captured(plain, code, found[0], file)
         else:
@@ -181,8 +184,8 @@ def _captured(plain: types.FunctionType, code: types.CodeType) -> Captured:
     raise _unreadable(plain, reason, help_)
 
 
-_AGAIN = "define it again as the file is now: `importlib.reload` its module, or run its cell again"
-_SEVERAL = ("several functions stand in its place", "write each of them in a line of its own")
+_AGAIN = "reload its module with `importlib.reload`, or run its notebook cell again"
+_SEVERAL = ("several functions are defined on its line", "write each function on its own line")
 
 
 def _texts(file: str, function: types.FunctionType) -> Iterator[str]:

@@ -199,25 +199,25 @@ class Environment(Shapes):
         if isinstance(x, Static) and isinstance(x.value, bool | int | float):
             number = x.value if isinstance(x.value, np.generic) else plain_number(x.value)
             if number is None:
-                message = f"`{type(x.value).__name__}` defines operators of its own, which is outside the language"
-                self.refuse("SD102", node, message, help_="write a function that does it, and call that")
+                message = f"`{type(x.value).__name__}` defines its own operators, which is not supported"
+                self.refuse("SD102", node, message, help_="write an ordinary function for it and call that")
             if isinstance(number, int) and not -(2**63) <= number < 2**63:
-                self.refuse("SD203", node, "an integer that needs more than 64 bits", help_="make it a float")
+                self.refuse("SD203", node, "an integer does not fit into 64 bits", help_="use a float")
             return self.const(number)
         if isinstance(x, Optional):
             return self.value(self.present(x), node)
         if isinstance(x, Maybe | Poison | Missing):
             return self.value(self.checked(x, "a value", node), node)
         help_ = instead_of(type(x.value)) if isinstance(x, Static) and not is_plain(x.value) else ""
-        self.refuse("SD203", node, f"{self.in_words(x)} stands where a number is needed", help_=help_)
+        self.refuse("SD203", node, f"{self.in_words(x)} is used where a number is needed", help_=help_)
 
     def in_words(self, x: Abstract) -> str:
-        """What it is, in the user's words."""
+        """The kind of a value, for messages."""
         match x:
             case Value(type=Array()):
                 return f"an array ({x.type})"
             case Value():
-                return {"int64": "an integer", "bool": "a truth value"}.get(x.scalar.dtype, "a float")
+                return {"int64": "an integer", "bool": "a boolean"}.get(x.scalar.dtype, "a float")
             case Static(value=None):
                 return "`None`"
             case Static(value=enum.Enum()):
@@ -245,7 +245,7 @@ class Environment(Shapes):
             case Drawn():
                 return f"`{x.name}(...)`"
             case Text():
-                return "a text"
+                return "a string"
             case Range():
                 return "a range"
             case Enumerate() | Zip() | Reversed():
@@ -550,8 +550,10 @@ class Environment(Shapes):
                 names[key] = Poison(self.gone())
 
     def gone(self) -> Problem:
-        message = "a list is used that was an element of another one, which has changed since"
-        return Problem("SD206", message, self.span, help="read it from there again, or make a copy first: `list(...)`")
+        message = "this list was an element of another list that has changed since then"
+        return Problem(
+            "SD206", message, self.span, help="read the element again after the change, or copy it first: `list(...)`"
+        )
 
     def has_left(self, names: dict[Key, Abstract]) -> bool:
         """Whether a side of a branch has returned."""
@@ -631,9 +633,9 @@ class Environment(Shapes):
                 return x.problem
         if key[0] == LISTS:
             if isinstance(a, Slot) or isinstance(b, Slot):
-                message = "a list is an element of another one on one path, or in one iteration, and not on all"
-                return Problem("SD206", message, self.span, help="put a copy there: `list(...)` of it")
-            message = "the list holds elements of different kinds on different paths"
+                message = "a list is an element of another list on some paths or in some iterations only"
+                return Problem("SD206", message, self.span, help="insert a copy: `list(...)`")
+            message = "the list holds elements of different types on different paths"
             return Problem("SD202", message, self.span, help=SAME_ELEMENTS)
         what = f"`{key[1]}`"
         if key[1] == "%return":
@@ -641,10 +643,10 @@ class Environment(Shapes):
         if key[1] == "%choice":
             what = "this"
         if isinstance(a, List) and isinstance(b, List):
-            return Problem("SD206", f"{what} may be one of two lists that have other names too", self.span)
+            return Problem("SD206", f"{what} may refer to either of two lists that have other names too", self.span)
         if isinstance(a, Static) and isinstance(b, Static) and type(a.value) is type(b.value):
-            message = f"{what} is {a.value!r} on one path and {b.value!r} on another: only numbers change at run time"
-            return Problem("SD202", message, self.span, help="use numbers, or truth values, that stand for them")
+            message = f"{what} is {a.value!r} on one path and {b.value!r} on another, but only numbers can vary"
+            return Problem("SD202", message, self.span, help="represent the choices by numbers or booleans")
         return Problem(
             "SD202", f"{what} is {self.in_words(a)} on one path and {self.in_words(b)} on another", self.span
         )
@@ -687,14 +689,14 @@ class Environment(Shapes):
                 break
             if iteration > _MOST_READINGS:
                 if any(isinstance(x, Slot) for x in before.values()):
-                    message = "a loop replaces a list of lists of which an element has a name"
-                    self.refuse("SD206", node, message, help_="make a copy of the element first: `list(...)`")
+                    message = "a loop replaces a list of lists while another name refers to one of its elements"
+                    self.refuse("SD206", node, message, help_="copy the element first: `list(...)`")
                 unsettled = {**carried, **attempt.carried}
                 named = [
                     k[1] for k, d in unsettled.items() if k[0] != LISTS and carried.get(k) != attempt.carried.get(k)
                 ]
                 for name in named or [k[1] for k, d in unsettled.items() if d.kind == "poison" and k[0] != LISTS]:
-                    message = f"`{name}` is one thing in some iterations of the loop and another in others"
+                    message = f"`{name}` has different types in different iterations of the loop"
                     self.refuse("SD202", node, message, help_="use different names")
                 raise InternalError("the types that a loop carries do not settle")
             poisoned = [k for k, x in attempt.after.items() if isinstance(x, Poison) and k in attempt.carried]
@@ -957,7 +959,7 @@ class _Attempt:
 
 UNASSIGNED = "cannot access local variable '{}' where it is not associated with a value"
 
-SAME_ELEMENTS = "make all elements numbers of one type, tuples of numbers, or lists of those; else use an array"
+SAME_ELEMENTS = "give all elements the same type (numbers, tuples of numbers, or lists of these), or use an array"
 
 
 def is_number(x: Abstract) -> bool:

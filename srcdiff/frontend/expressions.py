@@ -184,7 +184,7 @@ class Expressions(Lists):
         method = getattr(self, f"expr_{type(node).__name__}", None)
         if method is None:
             words = type(node).__name__
-            self.refuse("SD102", node, f"this kind of expression ({words}) is outside the language")
+            self.refuse("SD102", node, f"this kind of expression ({words}) is not supported")
         result: Abstract = method(node)
         return result
 
@@ -192,7 +192,7 @@ class Expressions(Lists):
 
     def expr_Constant(self, node: ast.Constant) -> Abstract:
         if isinstance(node.value, complex):
-            self.refuse("SD201", node, "complex numbers are not differentiated yet", help_="use two floats")
+            self.refuse("SD201", node, "complex numbers are not supported", help_="use two floats")
         return Static(node.value)
 
     def expr_Name(self, node: ast.Name) -> Abstract:
@@ -208,8 +208,8 @@ class Expressions(Lists):
                     found = self.checked(found, node.id, node)
                     self.names[key] = found
                 if isinstance(found, Enumerate | Zip | Reversed) and not is_only_use(frame.node, node):
-                    message = f"`{node.id}` is an iterator, which can be gone through only once"
-                    self.refuse("SD102", node, message, help_="make a list of it: `list(...)`")
+                    message = f"`{node.id}` is an iterator, which can be consumed only once"
+                    self.refuse("SD102", node, message, help_="convert it to a list: `list(...)`")
                 return found
             if frame.captured is not None:
                 return self.outside_name(frame.captured.function, node)
@@ -262,7 +262,7 @@ class Expressions(Lists):
         numpys = isinstance(value, np.integer | np.bool_)
         is_other = isinstance(value, float | complex | tuple | list | dict | set | np.generic | np.ndarray)
         if is_other and not numpys and not is_number:
-            what = "a dictionary with other keys than texts and integers" if type(value) is dict else named(value)
+            what = "a dictionary with keys other than strings and integers" if type(value) is dict else named(value)
             help_ = _KEYS if type(value) is dict else instead_of(type(value))
             self.refuse("SD201", node, f"`{name}` from outside the function is {what}", help_=help_)
         if held is None:
@@ -286,9 +286,9 @@ class Expressions(Lists):
     ) -> Abstract:
         names = layout.names
         if len(names) > _MANY:
-            message = f"`{name}` from outside the function has {len(names)} elements, each of them an input"
-            instead = "read what you need outside, and pass it in"
-            help_ = instead if layout.is_mapping else "make it an array: `np.array(...)`"
+            message = f"`{name}` from outside the function has {len(names)} elements, too many separate inputs"
+            instead = "read the values that you need outside the function, and pass them in"
+            help_ = instead if layout.is_mapping else "convert it to an array: `np.array(...)`"
             self.refuse("SD201", node, message, help_=help_)
         held = None if held == "fixed" and not isinstance(value, tuple) else held  # only a tuple stays as it is
         if held is None:
@@ -410,8 +410,8 @@ class Expressions(Lists):
     def require_no_operator(self, kind: type, name: str, node: ast.AST) -> None:
         """Refuse a named tuple whose class says itself what the operator does."""
         if own_methods(kind) & {f"__{side}{name}__" for side in ("", "r", "i")}:
-            message = f"`{kind.__name__}` defines `__{name}__`, which is outside the language"
-            self.refuse("SD102", node, message, help_="write a function that does it, and call that")
+            message = f"`{kind.__name__}` defines `__{name}__`, which is not supported"
+            self.refuse("SD102", node, message, help_="write an ordinary function for it and call that")
 
     def arithmetic(self, op: type[ast.operator], a: Value, b: Value, node: ast.AST) -> Value:
         """Of two numbers, among which truth values are 0 and 1."""
@@ -444,7 +444,7 @@ class Expressions(Lists):
         """Raise where a power of integers, computed as a float, is so large that it may not be the integer it is."""
         if value in self.powers:
             large = self.apply("greater", self.apply("absolute", value), self.const(2.0**53))
-            text = "a power of integers is a float here, and beyond 2**53 not exact: multiply in a loop"
+            text = "an integer power is computed as a float here and is not exact beyond 2**53: multiply in a loop"
             self.raise_if(large, OverflowError, text)
 
     def power_of_elements(self, base: Value, exponent: Value, node: ast.AST) -> Abstract:
@@ -519,13 +519,13 @@ class Expressions(Lists):
             return
         dtype = np.result_type(*(1 if h is None else np.dtype(h).type(1) for h in held))
         if dtype.kind == "u" or (dtype.itemsize < 4 and primitive != "invert"):
-            message = f"arithmetic on numbers of {dtype} wraps around"
-            self.refuse("SD201", node, message, help_="convert what is read from the array: `int(...)`")
+            message = f"arithmetic in {dtype} wraps around, which is not supported"
+            self.refuse("SD201", node, message, help_="convert the element: `int(...)`")
 
     def refuse_truth_values(self, primitive: str, node: ast.AST) -> NoReturn:
         """Refuse what NumPy does with its truth values in another way than Python, where they may be NumPy's."""
         message, help_ = _OF_TRUTH_VALUES[primitive]
-        self.refuse("SD205", node, f"{message}, and it is not known whose they are here", help_=help_)
+        self.refuse("SD205", node, f"{message}, and it is not known here which of the two this is", help_=help_)
 
     def list_operator(self, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
         if isinstance(left, List) and isinstance(right, List) and op is ast.Add:
@@ -538,14 +538,14 @@ class Expressions(Lists):
                 return self.new_list(a.items * right.value)
             if isinstance(a, Items) and len(a.items) == 1 and isinstance(right, Value):
                 return self.repeated(a.items[0], right)
-        self.refuse("SD203", node, "this operation on lists is outside the language", help_="append in a loop")
+        self.refuse("SD203", node, "this operation on lists is not supported", help_="append in a loop")
 
     def repeated(self, item: Abstract, times: Value) -> Abstract:
         """`[item] * n` for a number of times known at run time."""
         element = loosened(describe(item))
         types_ = leaf_types(element)
         if types_ is None or any(isinstance(t, Array) for t in types_):
-            self.refuse("SD203", None, "such a list cannot be repeated")
+            self.refuse("SD203", None, "a list of these elements cannot be repeated")
         length = self.apply("where", self.apply("greater", times, self.const(0)), times, self.const(0))
         arrays = tuple(
             self.alloc(t.dtype, (length,), leaf)
@@ -559,12 +559,12 @@ class Expressions(Lists):
         if isinstance(x, Value) and isinstance(x.type, Array):
             if x.type.rank == 0:
                 return self.load(x, ())
-            self.refuse("SD203", node, f"{self.in_words(x)} stands where a number is needed")
+            self.refuse("SD203", node, f"{self.in_words(x)} is used where a number is needed")
         if isinstance(x, Lazy):
             return self.number(self.forced(x), node)
         if isinstance(x, Static) and not isinstance(x.value, _NUMBERS):
             help_ = "" if is_plain(x.value) else instead_of(type(x.value))
-            self.refuse("SD203", node, f"{self.in_words(x)} stands where a number is needed", help_=help_)
+            self.refuse("SD203", node, f"{self.in_words(x)} is used where a number is needed", help_=help_)
         return self.value(x, node)
 
     def expr_UnaryOp(self, node: ast.UnaryOp) -> Abstract:
@@ -630,7 +630,9 @@ class Expressions(Lists):
             case Value(type=Scalar(dtype="bool")):
                 return x
         if self.is_array(x):
-            self.refuse("SD203", node, "an array is neither true nor false", help_="write `np.any` or `np.all` of it")
+            self.refuse(
+                "SD203", node, "the truth value of an array is ambiguous", help_="use `np.any(...)` or `np.all(...)`"
+            )
         value = self.number(x, node)
         if value.type == BOOL:
             return value
@@ -761,7 +763,7 @@ class Expressions(Lists):
             text = next(x for x in (left, right) if isinstance(x, Static))
             if not isinstance(text.value, _NUMBERS):
                 if not isinstance(op, ast.Eq | ast.NotEq):
-                    self.refuse("SD203", node, f"{self.in_words(left)} and {self.in_words(right)} have no order")
+                    self.refuse("SD203", node, f"{self.in_words(left)} and {self.in_words(right)} cannot be ordered")
                 return Static(isinstance(op, ast.NotEq))
         if self.is_array(left) or self.is_array(right):
             return self.elementwise((left, right), lambda v: self.compare(op, v[0], v[1], node), "bool", node)
@@ -793,7 +795,7 @@ class Expressions(Lists):
         if left is right or (len(lists) == 2 and certain):
             return Static((left is right) != negated)
         self.refuse(
-            "SD205", node, "whether two values are the same object is not known here", help_="compare with `==`"
+            "SD205", node, "it is not known here whether two values are the same object", help_="compare with `==`"
         )
 
     def equal_tuples(self, op: ast.cmpop, left: Tuple, right: Tuple, node: ast.AST) -> Abstract:
@@ -836,7 +838,7 @@ class Expressions(Lists):
             except TypeError as error:
                 self.refuse("SD203", node, str(error))
         if not isinstance(group, Tuple):
-            self.refuse("SD102", node, "`in` works on tuples only", help_="write a loop that compares the elements")
+            self.refuse("SD102", node, "`in` is supported for tuples only", help_="compare the elements in a loop")
         result: Abstract = Static(False)
         for other in group.items:
             test = self.compare(ast.Eq(), item, other, node)
@@ -876,7 +878,7 @@ class Expressions(Lists):
         if isinstance(found, Iteration):
             known = self.known_length(found)
             if known is None:
-                self.refuse("SD205", node, "how many elements there are is not known when the function is compiled")
+                self.refuse("SD205", node, "the number of elements is not known at compile time")
             return tuple(found.element(Static(k)) for k in range(known))
         return found
 
@@ -893,12 +895,12 @@ class Expressions(Lists):
             if key is None:
                 more = self.expr(value)
                 if not (isinstance(more, Record) and more.kind.is_mapping):
-                    self.refuse("SD102", value, f"`**` of {self.in_words(more)} is outside the language")
+                    self.refuse("SD102", value, f"`**` of {self.in_words(more)} is not supported")
                 found |= dict(zip(more.kind.names, more.items, strict=True))
                 continue
             known = self.expr(key)
             if not (isinstance(known, Static) and is_key(known.value)):
-                message = "the keys of a dictionary must be texts, integers or members of enums that are known here"
+                message = "the keys of a dictionary must be constant strings, integers or enum members"
                 self.refuse("SD102", key, message, help_="use a list")
             found[known.value] = self.expr(value)
         return self.dictionary(found)
@@ -929,7 +931,7 @@ class Expressions(Lists):
                         "SD204",
                         node,
                         f"module `{module.__name__}` has no `{node.attr}`",
-                        help_="check how it is spelled",
+                        help_="check the spelling",
                     )
                 if self.frame.library:
                     return Static(original(module, node.attr))
@@ -953,7 +955,7 @@ class Expressions(Lists):
                 self.refuse(
                     "SD203",
                     node,
-                    f"{self.in_words(base)} has no attribute that srcdiff reads",
+                    f"attributes of {self.in_words(base)} are not supported",
                     help_=instead_of_attribute(base.value),
                 )
             case Record(kind=layout) if layout.is_dataclass:
@@ -971,8 +973,8 @@ class Expressions(Lists):
         try:
             value = attribute_of(member, node.attr)
         except LookupError:
-            message = f"`{type(member).__name__}` says itself what `{node.attr}` is, which is outside the language"
-            self.refuse("SD102", node, message, help_="write a function that does it, and call that")
+            message = f"`{type(member).__name__}` computes `{node.attr}` itself, which is not supported"
+            self.refuse("SD102", node, message, help_="write an ordinary function for it and call that")
         place = Attribute(Constant(member), f"_{node.attr}_")
         self.guard(place, value)
         return self.lift(value, place, node.attr, (), node, "fixed")
@@ -1004,7 +1006,7 @@ class Expressions(Lists):
         """What the class of a dataclass has under a name."""
         kind = owner.kind.kind
         if name in owner.kind.shadowed:
-            message = f"this instance of `{kind.__name__}` has an attribute `{name}` in place of its class's"
+            message = f"this instance of `{kind.__name__}` overrides the attribute `{name}` of its class"
             self.refuse("SD203", node, message, help_=f"make `{name}` a field of `{kind.__name__}`")
         if not any(name in vars(base) for base in kind.__mro__):
             message = f"`{kind.__name__}` has no `{name}`; it has {', '.join(map(str, owner.kind.names))}"
@@ -1100,7 +1102,7 @@ class Expressions(Lists):
                 if place_of_key is None:
                     has = f"it has {', '.join(map(repr, base.kind.names))}" if base.kind.names else "it is empty"
                     message = f"the dictionary has no key {ast.unparse(where)}; {has}"
-                    self.refuse("SD203", node, message, help_="put all keys in where the dictionary is made")
+                    self.refuse("SD203", node, message, help_="define all keys where the dictionary is created")
                 return base.items[place_of_key]
             case List():
                 return self.list_item(base, where, node)
@@ -1125,8 +1127,8 @@ class Expressions(Lists):
     def key_position(self, owner: Record, key: Abstract, node: ast.AST) -> int | None:
         """Where in a dictionary a key is, if it is there."""
         if not isinstance(key, Static):
-            message = "which key of the dictionary is meant must be known when the function is compiled"
-            self.refuse("SD205", node, message, help_="use a list or an array, which are indexed at run time")
+            message = "the key of a dictionary must be known at compile time"
+            self.refuse("SD205", node, message, help_="use a list or an array, which can be indexed at run time")
         return owner.kind.names.index(key.value) if key.value in owner.kind.names else None
 
     def counts_from_start(self, place: Abstract) -> bool:
@@ -1142,7 +1144,9 @@ class Expressions(Lists):
         position = self.expr(where)
         if isinstance(position, Static) and isinstance(position.value, int):
             if not -len(base.items) <= position.value < len(base.items):
-                self.refuse("SD203", node, f"index {position.value} is outside a tuple of {len(base.items)}")
+                self.refuse(
+                    "SD203", node, f"index {position.value} is out of range for a tuple of {len(base.items)} elements"
+                )
             return base.items[position.value]
         contents = self.stored_copy(base, node)
         return self.element(contents, self.list_position(contents, self.integer(position, node)))
@@ -1151,14 +1155,14 @@ class Expressions(Lists):
         """A tuple of like numbers as an array, to be indexed at run time."""
         kinds = {loosened(describe(i)) for i in base.items}
         if len(kinds) != 1:
-            message = "the index of a tuple of different things must be known when the function is compiled"
-            self.refuse("SD205", node, message, help_="make all its elements numbers of one type, or write a literal")
+            message = "the index of a tuple with elements of different types must be known at compile time"
+            self.refuse("SD205", node, message, help_="write a literal, or give all elements the same number type")
         return self.store_items(Items(base.items), kinds.pop())
 
     def static(self, node: ast.expr) -> Any:
         found = self.expr(node)
         if not isinstance(found, Static):
-            self.refuse("SD205", node, "this must be known when the function is compiled")
+            self.refuse("SD205", node, "this must be known at compile time")
         return found.value
 
     def integer(self, x: Abstract, node: ast.AST, what: str = "an index must be an integer") -> Value:
@@ -1173,7 +1177,7 @@ class Expressions(Lists):
             if isinstance(contents, Items):
                 parts = [None if p is None else self.static(p) for p in (where.lower, where.upper, where.step)]
                 return self.new_list(contents.items[slice(*parts)])
-            self.refuse("SD102", node, "slices of lists are outside the language", help_="copy the elements in a loop")
+            self.refuse("SD102", node, "a slice of this list is not supported", help_="copy the elements in a loop")
         return self.read_position(base, self.expr(where), node)
 
     def read_position(self, base: List, position: Abstract, node: ast.AST) -> Abstract:
@@ -1201,7 +1205,7 @@ class Expressions(Lists):
         found = [self.array_of(i, node) if isinstance(i, Tuple) else i for i in found]
         axes = sum(self.axes_of(i) for i in found)
         if axes > array.array.rank:
-            self.refuse("SD203", node, f"{axes} indices for an array of rank {array.array.rank}")
+            self.refuse("SD203", node, f"{axes} indices are given for an array with {array.array.rank} axes")
         items: list[Abstract | Item] = []
         for item in found:
             if isinstance(item, ast.Slice):
@@ -1215,7 +1219,7 @@ class Expressions(Lists):
             elif (isinstance(item, Value) and item.type == BOOL) or (
                 isinstance(item, Static) and isinstance(item.value, bool)
             ):
-                self.refuse("SD203", node, "a truth value stands where an index is needed")
+                self.refuse("SD203", node, "a boolean is used where an index is needed")
             else:
                 items.append(Index(self.integer(item, node)))
         while items and isinstance(items[-1], Slice) and not items[-1].parts():
@@ -1249,10 +1253,10 @@ class Expressions(Lists):
         return self.pythons_own(size) if self.operations and isinstance(self.operations[-1], Dim) else size
 
     def expr_Slice(self, node: ast.Slice) -> Abstract:
-        self.refuse("SD102", node, "a slice stands alone")
+        self.refuse("SD102", node, "a slice is only allowed inside brackets")
 
     def expr_Starred(self, node: ast.Starred) -> Abstract:
-        self.refuse("SD102", node, "`*` stands where it has no meaning")
+        self.refuse("SD102", node, "`*` is not allowed here")
 
     def expr_Call(self, node: ast.Call) -> Abstract:
         return self.call(node)
@@ -1261,8 +1265,8 @@ class Expressions(Lists):
         """One that a builtin function goes through at once is a list; any other computes its elements later."""
         if self.frame.library:
             return self.comprehension(node)
-        message = "a generator that is not used up where it stands"
-        self.refuse("SD102", node, message, help_="write a list: `[... for ...]`")
+        message = "a generator expression must be consumed where it is written"
+        self.refuse("SD102", node, message, help_="write a list comprehension: `[... for ...]`")
 
     @staticmethod
     def range_of(start: Abstract, stop: Abstract, step: Abstract) -> Range:
@@ -1296,20 +1300,20 @@ def _never_raises(operation: Operation) -> bool:
     return isinstance(operation, Const)
 
 
-CHANGED = "dictionaries are read, not changed: this is outside the language"
-INSTEAD = "make another, `{**old, key: value}`, or use separate variables"
+CHANGED = "changing a dictionary is not supported"
+INSTEAD = "make a new dictionary, `{**old, key: value}`, or use separate variables"
 
 _MANY = 100  # elements of what is read from outside
-_KEYS = "use texts or integers as keys, or read what you need outside and pass it in"
+_KEYS = "use strings or integers as keys, or read the values that you need outside the function and pass them in"
 
 _WRAP = {"add", "subtract", "multiply", "power", "left_shift", "negative", "square", "invert"}
 
 _OF_TRUTH_VALUES = {
-    "add": ("NumPy's truth values are added with `or`, Python's as integers", "write `int(...)` around them, or `|`"),
-    "subtract": ("NumPy does not subtract truth values, Python does", "write `int(...)` around them, or `^`"),
-    "negative": ("NumPy's truth values have no sign, Python's are integers", "write `int(...)` around it"),
-    "positive": ("NumPy's truth values have no sign, Python's are integers", "write `int(...)` around it"),
-    "invert": ("`~` of NumPy's truth values is `not`, of Python's an integer", "write `not`, or `~int(...)`"),
+    "add": ("NumPy adds booleans with `or`, Python as integers", "write `int(...)` around them, or use `|`"),
+    "subtract": ("NumPy does not subtract booleans, Python does", "write `int(...)` around them, or use `^`"),
+    "negative": ("NumPy does not negate booleans, Python takes them as integers", "write `int(...)` around it"),
+    "positive": ("NumPy does not negate booleans, Python takes them as integers", "write `int(...)` around it"),
+    "invert": ("`~` of a boolean is `not` in NumPy and an integer in Python", "write `not`, or `~int(...)`"),
 }
 
 _INDEX_TRICKS = (np.r_, np.c_, np.mgrid, np.ogrid)

@@ -143,19 +143,19 @@ def how_it_grows(x: Abstract, is_larger: bool) -> tuple[str, str]:
 
 _FUNCTIONS = (Closure, Choice, Partial, Transformed)
 _NEW_FUNCTION = (
-    "is a new function at every call",
-    "define the function that is passed outside of `{function}`, and pass the numbers that it needs",
+    "is a new function in every call",
+    "define that function outside `{function}`, and pass it the numbers that it needs",
 )
 _LARGER: dict[Any, tuple[str, str]] = {
-    Value: ("has more axes at every call", "let the array that is passed on have as many axes as the one before"),
+    Value: ("has more axes in every call", "pass an array with the same number of axes in every call"),
     (Tuple, Record, List): (
-        "has more parts at every call",
-        "pass what grows as a list of numbers or an array, whose type stays the same, or write a loop",
+        "has more parts in every call",
+        "pass a list of numbers or an array, whose type does not change as it grows, or write a loop",
     ),
 }
 _NEW: dict[Any, tuple[str, str]] = {
     _FUNCTIONS: _NEW_FUNCTION,
-    List: ("is a new list at every call, and not one of numbers", "pass an array, or a list of numbers"),
-    Static: ("is another constant at every call", "pass a number instead"),
+    List: ("is a new list in every call, and does not hold numbers", "pass an array or a list of numbers"),
+    Static: ("is a different constant in every call", "pass a number instead"),
 }
-_OTHER = ("is of a new type at every call", "pass a number, an array or a list of numbers, or write a loop")
+_OTHER = ("has a new type in every call", "pass a number, an array or a list of numbers, or write a loop")

@@ -47,7 +47,7 @@ class Language(Arrays):
         found = [self.range_in(p, node) if isinstance(p, ast.Slice) else self.lazily(p) for p in parts]
         text = any(isinstance(x, Static) and isinstance(x.value, str) for x in found)
         if text or (trick in (np.mgrid, np.ogrid) and not all(isinstance(p, ast.Slice) for p in parts)):
-            self.refuse("SD203", node, "only arrays, numbers and ranges can stand here")
+            self.refuse("SD203", node, "only arrays, numbers and ranges are supported here")
         return self.call_value(Static(_TRICKS[type(trick)]), found, node)
 
     def range_in(self, part: ast.Slice, node: ast.AST) -> Abstract:
@@ -72,8 +72,10 @@ class Language(Arrays):
         before = self.became_floats
         result = self.call_value(function, list(args), node)
         if self.became_floats != before:
-            message = "the function gives integers or floats, and NumPy takes the type of its first result for all"
-            self.refuse("SD203", node, message, help_="write floats: `0.0` for `0`")
+            message = (
+                "the function returns integers or floats, and NumPy uses the type of the first result for all of them"
+            )
+            self.refuse("SD203", node, message, help_="return floats only: `0.0` instead of `0`")
         return result
 
     def call_counted(self, node: ast.AST, x: Abstract) -> Abstract:
@@ -148,8 +150,8 @@ class Language(Arrays):
             if self.may_be_one(key):
                 self.assumes = not self.exact
                 differs = self.apply("not_equal" if guess else "equal", self.dim(array, axis), self.const(1))
-                length = "has another length than one" if guess else "has length one"
-                text = f"axis {axis} {length}, which is not known when the function is compiled: give `axis`"
+                length = "does not have length one" if guess else "has length one"
+                text = f"axis {axis} {length}, which is not known at compile time: pass `axis`"
                 self.raise_with(differs, ValueError, (text,))
         return Tuple(tuple(Static(axis) for axis in found))
 

@@ -32,7 +32,7 @@ from srcdiff.ir.nodes import Block, Call, Operation, Slice, Store, Value, walk
 from srcdiff.ir.types import Array
 from srcdiff.library import operators, sorting
 
-AS_LIST = "make a list of it: `list(...)`"
+AS_LIST = "convert it to a list: `list(...)`"
 _NONE = Static(None)
 _MOST_KNOWN = 16  # elements of a list that are kept apart, so that their number stays known
 
@@ -102,7 +102,7 @@ class Iterators(Builtins):
             written = isinstance(operation, Store) and not all(self.is_apart(operation.array, a) for a in arrays)
             changed = changed or written or (bool(arrays) and isinstance(operation, Call))
         if changed:
-            self.refuse("SD206", None, f"what `{x.name}` goes through changes meanwhile", help_=AS_LIST)
+            self.refuse("SD206", None, f"the argument of `{x.name}` changes while it is iterated", help_=AS_LIST)
 
     def is_apart(self, written: Value, array: Value) -> bool:
         """Whether no element is both; nothing but one list is in what a list is stored in."""
@@ -194,7 +194,7 @@ class Iterators(Builtins):
         self, items: tuple[Abstract, ...], keys: list[Any], reverse: Abstract, node: ast.AST
     ) -> tuple[Abstract, ...]:
         if not isinstance(reverse, Static):
-            self.refuse("SD205", node, "`reverse` must be known when the function is compiled")
+            self.refuse("SD205", node, "`reverse` must be known at compile time")
         try:
             order = sorted(range(len(items)), key=keys.__getitem__, reverse=bool(reverse.value))
         except TypeError as error:
@@ -204,8 +204,8 @@ class Iterators(Builtins):
     def order_of(self, keys: Stored, reverse: Abstract, node: ast.AST) -> Value:
         """The places of the elements in their order."""
         if not is_of_numbers(keys.element):
-            message = "arrays have no order, and lists none that is known here"
-            self.refuse("SD203", node, message, help_="give a number of each as its `key`")
+            message = "arrays cannot be ordered, and the order of these lists is not known here"
+            self.refuse("SD203", node, message, help_="pass a `key` that returns a number")
         columns: list[Abstract] = [self.view(a, (Slice(None, keys.length, None),)) for a in keys.arrays]
         order = self.forced(self.call_value(Static(sorting.order_of_keys), [Tuple(tuple(columns)), reverse], node))
         assert isinstance(order, Value)
@@ -256,10 +256,10 @@ class Iterators(Builtins):
 
     def call_product(self, node: ast.AST, *of: Abstract, repeat: Abstract = Static(1)) -> Abstract:  # noqa: B008
         if not isinstance(repeat, Static):
-            self.refuse("SD205", node, "`repeat` must be known when the function is compiled")
+            self.refuse("SD205", node, "`repeat` must be known at compile time")
         groups = tuple(self.indexable(x, node) for x in of) * repeat.value
         if not 1 <= len(groups) <= 4:
-            self.refuse("SD102", node, f"`product` of {len(groups)} is outside the language", help_=_LOOPS)
+            self.refuse("SD102", node, f"`product` of {len(groups)} sequences is not supported", help_=_LOOPS)
         return self.drawn("product", self.call_value(Static(operators.products), [Tuple(groups)], node))
 
     def call_combinations(self, node: ast.AST, iterable: Abstract, r: Abstract) -> Abstract:
@@ -270,7 +270,7 @@ class Iterators(Builtins):
 
     def chosen_from(self, name: str, of: Abstract, length: Abstract, function: Any, node: ast.AST) -> Abstract:
         if not (isinstance(length, Static) and length.value in (1, 2, 3)):
-            self.refuse("SD102", node, f"`{name}` of another length than 1, 2 or 3", help_=_LOOPS)
+            self.refuse("SD102", node, f"`{name}` is supported for the lengths 1, 2 and 3 only", help_=_LOOPS)
         return self.drawn(name, self.call_value(Static(function), [self.indexable(of, node), length], node))
 
     def call_pairwise(self, node: ast.AST, of: Abstract) -> Abstract:
@@ -297,7 +297,7 @@ class Iterators(Builtins):
         function = Static(operators.add) if func == _NONE else func
         if not isinstance(func, Static) or isinstance(func.value, types.FunctionType):
             # between the iterations of a loop it might see what they change
-            self.refuse("SD102", node, "`accumulate` with a function of your own", help_="write the loop")
+            self.refuse("SD102", node, "`accumulate` with a custom function is not supported", help_="write the loop")
 
         def noted(x: Abstract) -> Abstract:
             self.append(handle, x, node)
@@ -327,7 +327,7 @@ class Iterators(Builtins):
         return Drawn(name, items, tuple(x for x in reads if not isinstance(x, Drawn)))
 
 
-_LOOPS = "write the loops"
+_LOOPS = "write nested loops"
 
 
 def _is_builtin(function: Abstract) -> bool:

@@ -24,7 +24,9 @@ _PLACES = {
     "gridDim": CoordinateKind.GRID_SIZE,
 }
 """Numba's names for what a thread finds along an axis."""
-_ATOMIC_HELP = "use `cuda.atomic.add`, the one atomic operation whose result does not depend on the order of threads"
+_ATOMIC_HELP = (
+    "use `cuda.atomic.add`, the only supported atomic operation: its result does not depend on the thread order"
+)
 _WARP = 32
 """Threads in a warp, of every GPU that there is."""
 _INSTEAD = {"laneid": "write `cuda.threadIdx.x % cuda.warpsize`, if blocks have threads along one axis"}
@@ -55,9 +57,9 @@ class Kernels(Optionals):
     def device_name(self, name: str, node: ast.AST) -> Abstract:
         first, _, rest = name.partition(".")
         if not self.is_kernel or self.units_in_progress:
-            where = "in a recursive function" if self.is_kernel else "outside of a kernel"
-            help_ = "" if self.is_kernel else "differentiate the kernel that calls it, with `srcdiff.cuda.kernel`"
-            self.refuse("SD502", node, f"`cuda.{name}` has no meaning {where}", help_=help_)
+            where = "in a recursive function" if self.is_kernel else "outside a kernel"
+            help_ = "" if self.is_kernel else "differentiate the kernel that calls it with `srcdiff.cuda.kernel`"
+            self.refuse("SD502", node, f"`cuda.{name}` is not supported {where}", help_=help_)
         if first in _PLACES and rest in tuple(_AXES):
             return self.coordinate_at_start(_PLACES[first], _AXES.index(rest))
         if name == "warpsize":
@@ -68,8 +70,8 @@ class Kernels(Optionals):
         """Refuse names of `numba.cuda` that are to be called, or have parts, where a value is needed."""
         for x in operands:
             if isinstance(x, Static) and isinstance(x.value, DeviceName):
-                help_ = _INSTEAD.get(x.value.name, "call it, or name a part of it")
-                self.refuse("SD502", node, f"{self.in_words(x)} has no value that srcdiff reads", help_=help_)
+                help_ = _INSTEAD.get(x.value.name, "call it, or use one of its attributes")
+                self.refuse("SD502", node, f"{self.in_words(x)} is not a value", help_=help_)
 
     def in_words(self, x: Abstract) -> str:
         if isinstance(x, Static) and isinstance(x.value, DeviceName):
@@ -93,7 +95,7 @@ class Kernels(Optionals):
                 _ATOMIC_HELP if name.startswith("atomic.") else "write it with shared arrays and `cuda.syncthreads()`"
             )
             self.refuse(
-                "SD502", node, f"`cuda.{name}` cannot be reversed: srcdiff has no adjoint of {kind}", help_=help_
+                "SD502", node, f"`cuda.{name}` cannot be differentiated: there is no adjoint for {kind}", help_=help_
             )
         return self.handled(method, f"cuda.{name}", node, *args, **keywords)
 
@@ -131,8 +133,8 @@ class Kernels(Optionals):
         """An array of constant size; it stands at the start of the kernel, because it is there from the start."""
         sizes = shape.items if isinstance(shape, Tuple) else (shape,)
         if not all(isinstance(s, Static) and isinstance(s.value, int) and s.value > 0 for s in sizes):
-            what = "the size of an array in a kernel is a constant greater than zero"
-            help_ = "shared memory whose size is given at the launch is not differentiated yet: write the size here"
+            what = "the size of an array in a kernel must be a positive constant"
+            help_ = "dynamic shared memory, sized at the launch, is not supported: write the size here"
             self.refuse("SD205", node, what, help_=help_)
         key = (node, self.path)
         if key not in self.device_arrays:
@@ -154,11 +156,11 @@ class Kernels(Optionals):
 
     def atomic_add(self, name: str, array: Abstract, index: Abstract, amount: Value, node: ast.AST) -> Abstract:
         if not (isinstance(array, Value) and isinstance(array.type, Array)):
-            self.refuse("SD203", node, f"{self.in_words(array)} stands where an array is needed")
+            self.refuse("SD203", node, f"{self.in_words(array)} is used where an array is needed")
         places = index.items if isinstance(index, Tuple) else (index,)
         if len(places) != array.type.rank:
             self.refuse(
-                "SD203", node, f"an element of this array has {array.type.rank} indices, {len(places)} are given"
+                "SD203", node, f"an element of this array needs {array.type.rank} indices, but {len(places)} are given"
             )
         indices = tuple(self.integer(p, node) for p in places)
         wanted = (
@@ -166,7 +168,7 @@ class Kernels(Optionals):
         )
         amount = amount if wanted is None else self.cast(amount, wanted)
         self.add(Store(array, indices, amount, adds=True, atomic=True, span=self.span))
-        message = f"what `cuda.atomic.{name}` returns depends on the order in which threads come"
+        message = f"the result of `cuda.atomic.{name}` depends on the order of the threads"
         return Poison(Problem("SD502", message, self.span_of(node), help="do not use its result"))
 
     # -- types -------------------------------------------------------------------------------------------------------
@@ -182,7 +184,8 @@ class Kernels(Optionals):
         if name == "int32":
             return self.call_int32(node, args[0])
         if name not in ("int64", "intp", *_NUMBERS) and not self.is_kernel:
-            self.refuse("SD201", node, f"conversion to {name} wraps around", help_="use `int64` or a float type")
+            message = f"a conversion to {name} wraps around, which is not supported"
+            self.refuse("SD201", node, message, help_="use `int64` or a float type")
         return self.cast(self.number(args[0], node), _NUMBERS.get(name, INT))
 
     def call_int32(self, node: ast.AST, x: Abstract) -> Abstract:

@@ -106,7 +106,7 @@ class Lists(Environment):
             inside |= more
             todo += more
         if handle in inside:
-            self.refuse("SD206", node, "the list would be an element of itself", help_="put a copy there: `list(...)`")
+            self.refuse("SD206", node, "the list would be an element of itself", help_="insert a copy: `list(...)`")
         self.names[list_key(handle)] = contents
 
     def stored(self, handle: List) -> Stored:
@@ -323,8 +323,8 @@ class Lists(Environment):
             for part in item.items:
                 self.not_twice(part, node)
         elif isinstance(contents, Slot) or (isinstance(item, List) and len(self.perhaps(item)) > 1):
-            message = "a list that is an element of a list would be an element a second time"
-            self.refuse("SD206", node, message, help_="put a copy there: `list(...)` of it")
+            message = "the same list would be an element twice"
+            self.refuse("SD206", node, message, help_="insert a copy: `list(...)`")
 
     def write_row(self, row: List, before: Items | Stored) -> None:
         """Let an element of a list of lists have what another list has."""
@@ -386,7 +386,8 @@ class Lists(Environment):
         """Put a list whose elements are known one by one into arrays."""
         types = stored_types(element)
         if types is None:
-            self.refuse("SD202", None, "a list of such elements cannot be indexed at run time", help_=SAME_ELEMENTS)
+            message = "the elements of this list have different types, so it cannot be indexed with a run-time value"
+            self.refuse("SD202", None, message, help_=SAME_ELEMENTS)
         size, capacity = self.const(max(_FIRST_CAPACITY, len(x.items))), self.const(_FIRST_CAPACITY)
         arrays = tuple(
             self.alloc(t.dtype, (size, capacity)[: t.rank], None) if isinstance(t, Array) else self.nothing(t)

@@ -98,7 +98,7 @@ class Derivatives(Recursion):
     ) -> Abstract:
         """`srcdiff.grad(g, ...)` and its like: what is differentiated may be a function of the program itself."""
         if not args:
-            self.refuse("SD304", node, "a derivative needs a function")
+            self.refuse("SD304", node, "the first argument of a derivative must be a function")
         options = [self.plain_option(x, node) for x in args[1:]]
         named = {name: self.plain_option(x, node) for name, x in keywords.items()}
         captured, names = self.parameters(args[0], node)
@@ -115,10 +115,10 @@ class Derivatives(Recursion):
             self.refuse("SD304", node, "`jvp` takes a function, a tuple of arguments and a tuple of their tangents")
         function, (primals, tangents) = args[0], groups
         if len(primals) != len(tangents):
-            self.refuse("SD304", node, f"{len(primals)} primals and {len(tangents)} tangents are given")
+            self.refuse("SD304", node, f"{len(primals)} primals but {len(tangents)} tangents are given")
         chosen = tuple(k for k, t in enumerate(tangents) if t != Static(None))
         if not chosen and not self.frame.library:
-            self.refuse("SD304", node, "`jvp` needs a tangent that is not None")
+            self.refuse("SD304", node, "at least one tangent of `jvp` must not be None")
         _, names = self.parameters(function, node)
         derivative = Transformed(maker(names, chosen), function)
         return self.call_derivative(derivative, [*primals, *(tangents[k] for k in chosen)], {}, node)
@@ -149,7 +149,7 @@ class Derivatives(Recursion):
             each = chosen if isinstance(chosen, tuple) else (chosen,)
             found = [k if isinstance(k, int) else names.index(k) for k in each]
         except ValueError:
-            self.refuse("SD304", node, f"{chosen!r} is no argument of the function")
+            self.refuse("SD304", node, f"{chosen!r} is not an argument of the function")
         return Tuple(tuple(map(Static, found))) if isinstance(chosen, tuple) else Static(found[0])
 
     def call_float_positions(self, node: ast.AST, items: Abstract) -> Abstract:
@@ -173,7 +173,7 @@ class Derivatives(Recursion):
         if isinstance(x, Tuple):
             return tuple(self.plain_option(i, node) for i in x.items)
         if not isinstance(x, Static):
-            self.refuse("SD304", node, "which derivative is meant must be known when the function is compiled")
+            self.refuse("SD304", node, "the derivative must be known at compile time")
         return x.value
 
     def parameters(self, function: Abstract, node: ast.AST) -> tuple[Captured, tuple[str, ...]]:
@@ -218,13 +218,14 @@ class Derivatives(Recursion):
     ) -> Abstract:
         derivation = derivative.derivation
         if any(u.function is None for u in self.units.values()):
-            self.refuse("SD404", node, "a derivative is taken inside of a recursive function")
+            self.refuse("SD404", node, "a derivative is taken inside a recursive function")
         count = len(args) - derivation.takes
         args, further = args[:count], args[count:]
         captured, _ = self.parameters(derivative.function, node)
         given = self.bound(derivative.function, args, keywords, node)
         if any(n not in given for n in derivation.wrt):
-            self.refuse("SD404", node, "an intermediate variable is named in a derivative inside of another")
+            message = "a derivative inside another one cannot be taken with respect to an intermediate variable"
+            self.refuse("SD404", node, message)
         self.settle()
         before, same, self.stand_ins = dict(self.names), self.same, set()
         inner, pairs, lists = self.separated(given, derivation.wrt)
@@ -301,7 +302,7 @@ class Derivatives(Recursion):
         return fresh
 
     def is_of_structures(self, x: List) -> bool:
-        """Whether it is a list of other things than numbers, all of them known."""
+        """Whether it is a list whose elements are not numbers, all of them known."""
         contents = self.holding(x)
         return isinstance(contents, Items) and bool(contents.items) and not self.of_numbers(contents)
 
@@ -343,8 +344,8 @@ class Derivatives(Recursion):
         """What a list holds, in arrays of its own if in any; lists of lists in arrays are not passed on."""
         contents = self.holding(x)
         if isinstance(contents, Stored) and holds_lists(contents.element):
-            message = "a list of lists whose lengths are known only at run time cannot be passed to a derivative"
-            self.refuse("SD203", None, message, help_="pass `np.array(...)` of it")
+            message = "a list of lists with lengths known only at run time cannot be passed to a derivative"
+            self.refuse("SD203", None, message, help_="pass an array: `np.array(...)`")
         return self.flat(x) if isinstance(contents, Stored) else contents
 
     def contents_of(self, x: Abstract) -> Abstract:
@@ -364,7 +365,7 @@ class Derivatives(Recursion):
         """A derivative changes nothing: an inner function that assigns names of the outer one is refused."""
         for key, x in before.items():
             if key[0] != LISTS and key[1][:1] != "%" and self.names.get(key, x) is not x:
-                self.refuse("SD404", node, f"the function that is differentiated here assigns `{key[1]}` outside of it")
+                self.refuse("SD404", node, f"the inner function assigns `{key[1]}` of the function around it")
 
     def closed(self, name: str, params: list[Value], body: Block) -> Function:
         """The function whose further parameters are the values that the body takes from around it."""
@@ -383,8 +384,8 @@ class Derivatives(Recursion):
         for a in (p for p in arrays if p in written):
             for b in arrays:
                 if a is not b and not self.disjoint(pairs.get(a, a), pairs.get(b, b)):
-                    message = "a function that is differentiated here writes into an array that may share memory"
-                    self.refuse("SD403", node, f"{message} with another that it reads")
+                    message = "the function that is differentiated here writes to an array that may share memory"
+                    self.refuse("SD403", node, f"{message} with another array that it reads")
 
     def further_values(self, taken: dict[str, Abstract], given: list[Abstract], node: ast.AST) -> dict[Value, Value]:
         """What the derivative takes beside the arguments of the function: tangents."""
@@ -394,7 +395,7 @@ class Derivatives(Recursion):
             y = self.as_record(y) if isinstance(y, List) and self.is_of_structures(y) else y
             parts = y.items if isinstance(y, Group) else ()
             if len(parts) != len(x.items):
-                self.refuse("SD203", node, "a tangent is not made like its argument")
+                self.refuse("SD203", node, "a tangent does not have the structure of its argument")
             return parts
 
         pairs = [NODES.beside(x, y, "", opened) for x, y in zip(taken.values(), given, strict=True)]
@@ -404,7 +405,9 @@ class Derivatives(Recursion):
                     self.the_array(y, node) if isinstance(x.type, Array) else self.cast(self.number(y, node), x.type)
                 )
                 if value.type != x.type:
-                    self.refuse("SD203", node, f"a tangent is {self.in_words(y)}, its argument {self.in_words(x)}")
+                    self.refuse(
+                        "SD203", node, f"a tangent is {self.in_words(y)}, but its argument is {self.in_words(x)}"
+                    )
                 known[x] = self.copy(value) if isinstance(value.type, Array) else value  # it may be given back
         return known
 

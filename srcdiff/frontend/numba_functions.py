@@ -28,7 +28,7 @@ from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import BOOL, FLOAT, FLOAT32, INT, Array, Scalar, is_float
 from srcdiff.signature.descriptions import Description
 
-_ANY_TYPES = "let Numba compile it for the types that come: `@njit` without a signature"
+_ANY_TYPES = "remove the signature from `@njit`, so that Numba infers the types"
 
 
 class Compiled(Kernels):
@@ -60,8 +60,10 @@ class Compiled(Kernels):
         bound = {n: bound[n] for n in inspect.signature(captured.function, follow_wrapped=False).parameters}
         span, self.span = self.span, self.decorator(captured)
         if told.compiler:
-            message = f"`{captured.name}` is compiled by `{told.compiler}`, which may change what it does"
-            self.refuse_told(message, "leave out `pipeline_class`, or differentiate a function without it")
+            message = (
+                f"`{captured.name}` is compiled with `pipeline_class={told.compiler}`, which may change its results"
+            )
+            self.refuse_told(message, "remove `pipeline_class`")
         signatures = self.signatures_for(captured, told, bound, span if node is not None else self.span)
         if told.signatures is not None:
             taken = zip(bound.items(), signatures[0].args, strict=True)
@@ -111,9 +113,9 @@ class Compiled(Kernels):
         if not found or len(results(found)) > 1:
             signatures = " and ".join(f"`{spelled(s)}`" for s in known)
             given_as = ", ".join(f"`{n}`, {self.in_words(x)}" for n, x in bound.items())
-            why = "among which the layout of arrays decides for" if found else "to which Numba does not convert"
+            why = "and only the memory layout decides which of them is called for" if found else "but it is called with"
             message = f"`{captured.name}` is compiled for {signatures}, {why} {given_as}"
-            raise Refusal(Problem("SD304", message, span, help=f"convert what is passed, or {_ANY_TYPES}"))
+            raise Refusal(Problem("SD304", message, span, help=f"convert the arguments, or {_ANY_TYPES}"))
         return found
 
     def type_given(self, x: Abstract) -> Any:
@@ -142,8 +144,8 @@ class Compiled(Kernels):
         """Refuse a function that Numba has compiled to return integers, where it returns floats."""
         found = result.type if isinstance(result, Value) else None
         if isinstance(found, Scalar) and is_float(found) and isinstance(type_, types.Integer | types.Boolean):
-            message = f"Numba has compiled `{captured.name}` to return {type_} here, where Python returns a float"
-            self.refuse_told(message, "convert the result in the function, and leave the types to Numba")
+            message = f"Numba compiled `{captured.name}` to return {type_} here, but Python returns a float"
+            self.refuse_told(message, "convert the result in the function, and let Numba infer the types")
 
     # -- conversions -------------------------------------------------------------------------------------------------
 
@@ -169,15 +171,15 @@ class Compiled(Kernels):
             case types.Array():
                 found = describe(x)
                 if found.kind == "value" and found != Description("value", Array(str(type_.dtype), type_.ndim)):
-                    message = f"{what} of `{captured.name}` is {spelled(type_)} for Numba, and {found.detail} for NumPy"
+                    message = f"{what} of `{captured.name}` is {spelled(type_)} in Numba but {found.detail} in NumPy"
                     self.refuse_told(message, f"convert it with `.astype`, or {_ANY_TYPES}")
         return x
 
     def number_told(self, x: Abstract, type_: Any, what: str, captured: Captured) -> Abstract:
         kind = _KINDS.get(str(type_))
         if kind is None:
-            message = f"{what} of `{captured.name}` is of {type_}, in which srcdiff does not compute"
-            self.refuse_told(message, "use `int64`, or another type of those with a sign, `float64` or `float32`")
+            message = f"{what} of `{captured.name}` has the type {type_}, which is not supported"
+            self.refuse_told(message, "use a signed integer type, `float64` or `float32`")
         half = 2 ** (type_.bitwidth - 1) if kind == INT else 0
         if isinstance(x, Static) and isinstance(x.value, bool | int | float) and kind != FLOAT32:
             if kind == INT and not (math.isfinite(x.value) and -half <= int(x.value) < half):
@@ -211,9 +213,9 @@ class Compiled(Kernels):
         if shared:
             span = self.span_of(node)
             where = f"line {span.line}, `{span.text.strip()}`"
-            numba, instead = "may read elements that it has written", "with a copy of what is read, both agree"
+            numba, instead = "may read elements that it has overwritten", "copy the operand to avoid the difference"
             self.differences[span.file, span.line] = (
-                f"{where}: compiled by Numba, it {numba}; srcdiff, as NumPy, reads all of them first ({instead})"
+                f"{where}: code compiled by Numba {numba}; srcdiff reads all of them first, as NumPy does ({instead})"
             )
 
     # -- division ----------------------------------------------------------------------------------------------------

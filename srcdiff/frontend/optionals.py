@@ -62,7 +62,7 @@ class Optionals(Texts):
     def needed(self, x: Abstract, node: ast.AST) -> Abstract:
         """The value of something that cannot be `None` here; before a loop that assigns it, it may have been."""
         if isinstance(x, Static) and x.value is None and self.awaited and not self.frame.library:
-            problem = Problem("SD203", "`None` stands where a value is needed", self.span_of(node))
+            problem = Problem("SD203", "`None` is used where a value is needed", self.span_of(node))
             self.too_early(problem, TypeError, "the value is None")
         return self.present(x)
 

@@ -130,8 +130,8 @@ class Recursion(Sameness):
         surroundings = {key: self.surrounding(key, assigned) for key, assigned in around.items()}
         for d in (*descriptions.values(), *surroundings.values()):
             if any(isinstance(t, Stack) and is_float(t.element) for t in leaf_types(d) or ()):
-                message = "a recursive function reads a list of arrays of floats, whose derivatives it does not know"
-                self.refuse("SD305", node, message, help_="make an array of them outside: `np.array(...)`")
+                message = "a recursive function reads a list of float arrays, which is not supported"
+                self.refuse("SD305", node, message, help_="convert it to an array outside: `np.array(...)`")
         key = (identity, tuple(descriptions.items()), tuple(surroundings.items()))
         if key not in self.units:
             self.units[key] = Unit(self.unit_name(frame.name))
@@ -184,7 +184,7 @@ class Recursion(Sameness):
         for slot in (*outcome.lists, *(key for key in outcome.changed if key in slots)):
             others = set().union(*(self.perhaps(h) for s, h in slots.items() if s != slot))
             if slots[slot] in others:
-                message = "a recursive function changes a list that it can reach in two ways"
+                message = "a recursive function changes a list that it can reach by two names"
                 self.refuse("SD305", node, message, help_="pass it once")
             if slot in outcome.lists:
                 self.changing(slots[slot], node)
@@ -194,8 +194,8 @@ class Recursion(Sameness):
         """Refuse to let a recursive function change a list that is an element of a list, or has lists in it."""
         contents = self.holding(handle)
         if self.is_row(handle) or (isinstance(contents, Stored) and holds_lists(contents.element)):
-            message = "a recursive function changes a list of lists, or one of them"
-            self.refuse("SD305", node, message, help_="let it work on a list of numbers of its own, or on an array")
+            message = "a recursive function changes a list of lists, or one of its elements"
+            self.refuse("SD305", node, message, help_="use a list of numbers, or an array")
 
     def take(self, unit: Unit, name: str, args: list[Value], slots: dict[Place, List]) -> Abstract:
         """Call it, and put what it gives into its places."""
@@ -240,7 +240,7 @@ class Recursion(Sameness):
             contents, memory = self.names[list_key(handle)], set[Value]()
             for other in same:
                 if not isinstance(other, int) and self.is_row(slots[other]):
-                    message = "a recursive function may return a list that it is given, which is an element of another"
+                    message = "a recursive function may return an argument that is an element of another list"
                     self.refuse("SD305", None, message, help_="pass a copy: `list(...)`")
                 self.may_be_same(handle, lists[other] if isinstance(other, int) else slots[other])
                 was = None if isinstance(other, int) else before[other]
@@ -312,8 +312,10 @@ class Recursion(Sameness):
         lists = {list_key(h): False for key in found.keys() - own.keys() for h in handles(self.names[key])}
         for key, handle in own.items():
             if any(handle in handles(x) for k, x in self.names.items() if k != key):
-                message = f"`{key[1]}` is assigned in a recursive function, and is a list that has another name too"
-                self.refuse("SD305", node, message, help_=f"make it a list of its own: `{key[1]} = list({key[1]})`")
+                message = (
+                    f"`{key[1]}` is assigned in a recursive function and refers to a list that has another name too"
+                )
+                self.refuse("SD305", node, message, help_=f"make a copy: `{key[1]} = list({key[1]})`")
         return dict(sorted({**found, **lists}.items()))
 
     def free_names(self, node: ast.AST, parent: Frame | None) -> Iterator[tuple[Key, bool]]:
@@ -376,7 +378,9 @@ class Recursion(Sameness):
                 self.unknown, self.span, self.units = set(), outer[2], dict(known)
                 if self.read_unit_once(unit, frame, descriptions, surroundings, node) and unit.name not in self.unknown:
                     return
-            self.refuse("SD305", node, f"what the recursive function `{frame.name}` returns gets ever larger")
+            self.refuse(
+                "SD305", node, f"the type of the result of the recursive function `{frame.name}` grows with every call"
+            )
         finally:
             self.units_in_progress.pop()
             self.unknown = unknown_before | (self.unknown - {unit.name})
@@ -503,7 +507,7 @@ class Recursion(Sameness):
         if isinstance(contents, Items):
             return Description("items", None, tuple(self.handed_element(i, what) for i in contents.items))
         if not isinstance(contents, Stored) or holds_arrays(contents) or holds_lists(contents.element):
-            message = f"{what} in the recursive function `{self.frame.name}` is a list of other things than numbers"
+            message = f"{what} in the recursive function `{self.frame.name}` is a list whose elements are not numbers"
             self.refuse("SD305", self.frame.node, message, help_=_GIVES)
         return describe(contents)
 
@@ -603,7 +607,7 @@ class Recursion(Sameness):
 
 _TAKEN = {"np", "math", *dir(builtins), *BROUGHT_ALONG}
 _DERIVED = ("_adjoint", "_tangent", "_adjoint_inside", "_tangent_inside")
-_GIVES = "let it give numbers, arrays, and lists of numbers or of tuples of numbers"
+_GIVES = "use numbers, arrays, or lists of numbers or of tuples of numbers"
 _MOST_READINGS = 12  # types only widen
 
 

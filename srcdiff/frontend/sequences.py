@@ -129,7 +129,7 @@ class Sequences(Expressions):
         at_end = isinstance(where, Static) and where.value == -1
         position = last if at_end else self.list_position(contents, self.integer(where, node))
         if not at_end and not is_of_numbers(contents.element):
-            self.refuse("SD102", node, f"`pop` from the middle of {_OF_OTHERS} is outside the language")
+            self.refuse("SD102", node, f"`pop` from the middle of {_OF_OTHERS} is not supported")
         popped = self.detached(self.element(contents, position, owner, last=True))
         if not at_end:
             self.shift_down(contents, position, last, node)
@@ -188,7 +188,7 @@ class Sequences(Expressions):
         self.append(owner, item, node)
         contents = self.stored(owner)
         if not is_of_numbers(contents.element):
-            self.refuse("SD102", node, f"`insert` into {_OF_OTHERS} is outside the language")
+            self.refuse("SD102", node, f"`insert` into {_OF_OTHERS} is not supported")
 
         def iteration(index: Value | None) -> None:
             assert index is not None
@@ -218,7 +218,7 @@ class Sequences(Expressions):
             return Static(None)
         stored = self.stored(owner)
         if not is_of_numbers(stored.element):
-            self.refuse("SD102", node, f"`reverse` of {_OF_OTHERS} is outside the language")
+            self.refuse("SD102", node, f"`reverse` of {_OF_OTHERS} is not supported")
         last = self.apply("subtract", stored.length, self.const(1))
 
         def iteration(index: Value | None) -> None:
@@ -280,7 +280,8 @@ class Sequences(Expressions):
         """`items[a:b] = others`: what is before, the others, and what is behind."""
         if self.is_row(base):
             if any(isinstance(n, ast.Call | ast.NamedExpr) for n in ast.walk(where)):
-                self.refuse("SD102", node, "a slice of a list in a list, with a call in it", help_="call it before")
+                message = "a slice of a nested list with a call in its bounds is not supported"
+                self.refuse("SD102", node, message, help_="assign the result of the call to a name first")
             return self.as_own(base, lambda own: self.assign_slice(own, where, value, node))
         others = self.new_list(())
         self.in_a_row(others, node, value)
@@ -382,7 +383,7 @@ class Sequences(Expressions):
         """A new list of some of the elements of one whose length is known at run time."""
         start, stop, step = parts
         if not isinstance(step, Static) or step.value == 0:
-            self.refuse("SD205", node, "the step of a slice of a list must be known when the function is compiled")
+            self.refuse("SD205", node, "the step of a slice of a list must be known at compile time")
         by = 1 if step.value is None else step.value
         found = self.iteration(base, node)
         if not isinstance(found, Iteration):
@@ -467,7 +468,7 @@ class Sequences(Expressions):
             number, *bounds = (p.value for p in parts if isinstance(p, Static))
             return Static(number in range(*bounds))
         if not isinstance(group.step, Static):
-            self.refuse("SD205", node, "the step of the range must be known when the function is compiled")
+            self.refuse("SD205", node, "the step of the range must be known at compile time")
         number = self.number(item, node)
         start, stop = self.number(group.start, node), self.number(group.stop, node)
         low, high = ("less_equal", "less") if group.step.value > 0 else ("greater_equal", "greater")
@@ -491,7 +492,7 @@ class Sequences(Expressions):
             return self.new_list(self.flat(owner))
         stored = self.stored(owner)
         if not is_of_numbers(stored.element):
-            self.refuse("SD102", node, f"a copy of {_OF_OTHERS} is outside the language")
+            self.refuse("SD102", node, f"a copy of {_OF_OTHERS} is not supported")
         copies = tuple(self.copy(x) for x in stored.arrays)
         return self.new_list(Stored(stored.element, copies, stored.length))
 
@@ -575,7 +576,7 @@ class Sequences(Expressions):
     def stored_iteration(self, items: tuple[Abstract, ...], node: ast.AST) -> Iteration:
         """Elements that are all known, to be gone through beside something whose length is not."""
         if not items or not self.of_numbers(Items(items)):
-            self.refuse("SD205", node, "`zip` of a tuple with something of unknown length")
+            self.refuse("SD205", node, "`zip` of a tuple with a sequence of unknown length is not supported")
         return self.as_iteration(self.new_list(items))
 
     def zip_iteration(self, x: Zip, node: ast.AST) -> Iteration | tuple[Abstract, ...]:
@@ -614,7 +615,7 @@ class Sequences(Expressions):
         if len({self.size_key(n) for n in values}) < 2:
             return
         if self.ends_early and not self.frame.library:
-            message = "`strict=True` in a loop that may end before the lengths are compared is outside the language"
+            message = "`strict=True` in a loop that may end before the lengths are compared is not supported"
             self.refuse("SD102", node, message, help_="compare the lengths before the loop")
         shortest = values[0]
         for value in values[1:]:
@@ -629,7 +630,7 @@ class Sequences(Expressions):
 
 
 _OF_OTHERS = "a list of arrays or lists"
-_OVER_A_COPY = "iterate over a copy"
+_OVER_A_COPY = "iterate over a copy: `list(...)`"
 
 
 def is_still(value: Value, before: Value, operations: Sequence[Operation]) -> bool:

@@ -230,7 +230,7 @@ class Reader(Derivatives):
             raise Refusal(None)
         method = getattr(self, f"statement_{type(node).__name__}", None)
         if method is None:
-            self.refuse("SD101", node, f"`{type(node).__name__.lower()}` is outside the language")
+            self.refuse("SD101", node, f"`{type(node).__name__.lower()}` is not supported")
         method(node)
 
     # -- simple statements -------------------------------------------------------------------------------------------
@@ -264,7 +264,7 @@ class Reader(Derivatives):
 
     def statement_FunctionDef(self, node: ast.FunctionDef) -> None:
         if node.decorator_list:
-            self.refuse("SD101", node, "decorators on nested functions are outside the language")
+            self.refuse("SD101", node, "decorators on nested functions are not supported")
         self.names[(self.frame.number, node.name)] = self.closure(node)
 
     def statement_Import(self, node: ast.Import) -> None:
@@ -290,10 +290,10 @@ class Reader(Derivatives):
             call = item.context_expr
             function = self.expr(call.func) if isinstance(call, ast.Call) else MISSING
             if function != Static(np.errstate) or not isinstance(call, ast.Call) or item.optional_vars is not None:
-                self.refuse("SD101", node, "`with` is outside the language")
+                self.refuse("SD101", node, "`with` is not supported")
             given = [self.expr(x) for x in (*call.args, *(k.value for k in call.keywords))]
             if any(x not in (Static("ignore"), Static("warn")) for x in given):
-                self.refuse("SD101", node, "`np.errstate` that does more than ignore or warn is outside the language")
+                self.refuse("SD101", node, "`np.errstate` is supported with 'ignore' and 'warn' only")
         self.statements(node.body)
 
     def statement_Delete(self, node: ast.Delete) -> None:
@@ -303,7 +303,7 @@ class Reader(Derivatives):
                 continue
             owner = self.expr(target.value) if isinstance(target, ast.Subscript) else MISSING
             if not isinstance(owner, List) or not isinstance(target, ast.Subscript):
-                self.refuse("SD101", node, "`del` works on names and on elements of lists")
+                self.refuse("SD101", node, "`del` is supported for names and for elements of lists only")
             self.delete_element(owner, target.slice, target)
 
     def statement_Assert(self, node: ast.Assert) -> None:
@@ -322,13 +322,13 @@ class Reader(Derivatives):
     def statement_Raise(self, node: ast.Raise) -> None:
         without_cause = node.cause is None or (isinstance(node.cause, ast.Constant) and node.cause.value is None)
         if node.exc is None or not without_cause:
-            self.refuse("SD101", node, "`raise` needs an exception, and takes no cause but `None`")
+            self.refuse("SD101", node, "`raise` needs an exception, and no cause other than `None`")
         call = node.exc if isinstance(node.exc, ast.Call) else None
         kind = self.expr(node.exc if call is None else call.func)
         if not (isinstance(kind, Static) and isinstance(kind.value, type) and issubclass(kind.value, BaseException)):
-            self.refuse("SD101", node, "`raise` takes an exception class, with a text or without")
+            self.refuse("SD101", node, "`raise` takes an exception class, or a call of one with a message")
         if call is not None and call.keywords:
-            self.refuse("SD102", node, "keyword arguments of an exception are outside the language")
+            self.refuse("SD102", node, "keyword arguments of an exception are not supported")
         given = () if call is None else self.elements(call.args)
         parts = [self.exception_argument(x, node) for x in given]
         self.add(Raise(kind.value, tuple(parts), span=self.span))
@@ -374,10 +374,10 @@ class Reader(Derivatives):
             frame = frame.parent
         if target.id in self.frame.nonlocals and target.id not in frame.locals:
             self.refuse(
-                "SD101", target, f"`{target.id}` stands outside of what is differentiated and cannot be changed"
+                "SD101", target, f"`{target.id}` is defined outside the differentiated function and cannot be changed"
             )
         if isinstance(value, Method):
-            self.refuse("SD102", target, "a method without its call is outside the language")
+            self.refuse("SD102", target, "a method that is not called is not supported")
         value = self.declared(frame, target.id, value)
         self.name_value(value, target.id)
         self.note_name(target.id, value)
@@ -408,7 +408,7 @@ class Reader(Derivatives):
         )
         if not stars:
             if len(items) != len(target.elts):
-                text = f"{len(items)} values for {len(target.elts)} names"
+                text = f"{len(items)} values are unpacked into {len(target.elts)} names"
                 self.refuse("SD203", target, text)
             for part, item in zip(target.elts, items, strict=True):
                 self.assign(part, item)
@@ -468,8 +468,8 @@ class Reader(Derivatives):
         if isinstance(base, Record) and base.kind.is_mapping:
             self.refuse("SD102", target, CHANGED, help_=INSTEAD)
         if not (isinstance(base, Value) and isinstance(base.type, Array)):
-            help_ = "make a list of it first: `list(...)`" if isinstance(base, Tuple) else ""
-            self.refuse("SD203", target, f"elements of {self.in_words(base)} cannot be assigned", help_=help_)
+            help_ = "convert it to a list first: `list(...)`" if isinstance(base, Tuple) else ""
+            self.refuse("SD203", target, f"the elements of {self.in_words(base)} cannot be assigned", help_=help_)
         items = self.array_items(base, target.slice, target)
         place = element_place(items, base)
         if isinstance(target.value, ast.Attribute) and target.value.attr == "flat":
@@ -499,7 +499,7 @@ class Reader(Derivatives):
         where = self.list_position(stored, self.integer(position, target))
         stored = self.wide_enough(base, value, target)
         if any(isinstance(a.type, Stack) for a in stored.arrays):
-            self.refuse("SD102", target, "replacing an array in a list is outside the language")
+            self.refuse("SD102", target, "replacing an array in a list is not supported")
         self.forget_slots(base)
         self.put(base, stored, where, value, target)
 
@@ -531,8 +531,8 @@ class Reader(Derivatives):
             holders = {k for k, x in self.names.items() if k[1][:1] != "%" and _holds(x, old)}
             is_box = old in self.boxes or bool(self.boxed & holders)
             if is_box and (self.boxes.get(old) or len(holders) > 1):
-                message = "an array without axes changes in place, which others may see that hold on to it"
-                instead = "use a number: `float(...)` of it"
+                message = "a zero-dimensional array is changed in place, and other names may refer to the same array"
+                instead = "convert it to a number: `float(...)`"
                 self.shared[node] = Problem("SD303", message, self.span_of(node), help=instead)
         if node in self.shared:
             raise Refusal(self.shared[node])
@@ -561,8 +561,8 @@ class Reader(Derivatives):
             self.augment_in_dictionary(node, base)
             return
         if not (isinstance(base, Value) and isinstance(base.type, Array)):
-            help_ = "make a list of it first: `list(...)`" if isinstance(base, Tuple) else ""
-            self.refuse("SD203", target, f"elements of {self.in_words(base)} cannot be assigned", help_=help_)
+            help_ = "convert it to a list first: `list(...)`" if isinstance(base, Tuple) else ""
+            self.refuse("SD203", target, f"the elements of {self.in_words(base)} cannot be assigned", help_=help_)
         items = self.array_items(base, target.slice, target)
         place = element_place(items, base)
         if place is None:
@@ -588,7 +588,7 @@ class Reader(Derivatives):
 
     def augment_part(self, node: ast.AugAssign, base: Value, items: list[Abstract | Item]) -> None:
         if isinstance(node.op, ast.MatMult):
-            self.refuse("SD101", node, "`@=` of a part of an array is outside the language", help_="write `a = a @ b`")
+            self.refuse("SD101", node, "`@=` on a part of an array is not supported", help_="write `a = a @ b`")
         mark = self.mark()
         amount = self.passing(node.value)
         basic = all(isinstance(i, Slice | Index | NewAxis) for i in items)
@@ -847,7 +847,7 @@ class Reader(Derivatives):
     def for_each_place(self, node: ast.For, source: Each, body: Callable[[Abstract], None]) -> None:
         """Nested loops over all places of an array."""
         if node.orelse or _breaks(node.body) or _returns(node.body):
-            self.refuse("SD101", node, "a loop over all places of an array cannot be left early")
+            self.refuse("SD101", node, "a loop over all indices of an array cannot have `break` or `return`")
         lengths = [self.cast(self.value(s), INT) for s in source.shape]
         nodes: list[ast.AST] = [self.levels.setdefault((node, axis), ast.Pass()) for axis in range(len(lengths))]
 
@@ -938,7 +938,7 @@ class Reader(Derivatives):
     def first_that(self, node: ast.GeneratorExp, wanted: bool) -> Abstract:
         """`any` or `all` of a generator: a loop that is left at the first element that decides."""
         if len(node.generators) != 1:
-            self.refuse("SD102", node, "`any` and `all` take one `for` here", help_="write the loops")
+            self.refuse("SD102", node, "`any` and `all` support a single `for` here", help_="write the loops")
         generator = node.generators[0]
         found = ast.Name("%found", ast.Store())
         decides = node.elt if wanted else ast.UnaryOp(ast.Not(), node.elt)
@@ -988,8 +988,8 @@ class Reader(Derivatives):
         self.branch_on(truth, lambda: self.when(conditions[1:], then, node), lambda: None)
 
 
-_ATTRIBUTE = "assignment to an attribute is outside the language"
-_ANOTHER = "make another instance, of a dataclass: `m = dataclasses.replace(m, name=...)`"
+_ATTRIBUTE = "assignment to an attribute is not supported"
+_ANOTHER = "use a dataclass, and make a new instance: `m = dataclasses.replace(m, name=...)`"
 
 
 def _reached(problem: Problem, led_to: dict[str, Span]) -> Problem:
@@ -1002,13 +1002,13 @@ def _reached(problem: Problem, led_to: dict[str, Span]) -> Problem:
         seen.add(around.file)
         around = led_to[around.file]
     if is_installed(problem.span.file) and not is_installed(around.file):
-        there = f"it is in {problem.span.file}:{problem.span.line}, `{problem.span.text.strip()}`"
-        message = f"a library that is called here cannot be read: {problem.message}"
+        there = f"the problem is in {problem.span.file}:{problem.span.line}, `{problem.span.text.strip()}`"
+        message = f"this call leads into a library that cannot be differentiated: {problem.message}"
         return replace(problem, message=message, span=around, label="", notes=(there,), help=_OF_LIBRARIES)
     return replace(problem, notes=(*problem.notes, f"called from {call.file}:{call.line}, `{call.text.strip()}`"))
 
 
-_OF_LIBRARIES = "write what it computes in Python, or give it a rule by `srcdiff.custom_rule`"
+_OF_LIBRARIES = "write the computation in Python, or declare a rule with `srcdiff.custom_rule`"
 
 
 def _one_a_line(problems: list[Problem]) -> list[Problem]:
@@ -1300,8 +1300,8 @@ def _with_contents(reader: Reader, result: Abstract) -> Abstract:
             case List():
                 contents = reader.holding(x)
                 if isinstance(contents, Stored) and holds_lists(contents.element):
-                    message = "a list of lists whose lengths are known only at run time cannot be a result"
-                    help_ = "return `np.array(...)` of it"
+                    message = "a list of lists with lengths known only at run time cannot be a result"
+                    help_ = "return an array: `np.array(...)`"
                     raise DifferentiationError([Problem("SD401", message, reader.span, help=help_)])
                 return NODES.map(visit, reader.flat(x) if isinstance(contents, Stored) else contents)
             case Value(type=Array(rank=0)):
@@ -1326,5 +1326,5 @@ def _result_values(reader: Reader, result: Abstract) -> tuple[list[Value], list[
             except Refusal as refusal:
                 raise DifferentiationError([refusal.problem] if refusal.problem is not None else []) from None
     raise DifferentiationError(
-        [Problem("SD401", f"the result is {reader.in_words(result)}", reader.span, help="return a float")]
+        [Problem("SD401", f"the result is {reader.in_words(result)}", reader.span, help="return one float")]
     )

@@ -55,16 +55,16 @@ class Texts(Language):
             return literal(template.format(x.value))
         if colon or conversion not in ("", "!s"):
             if isinstance(x, Static | Text):
-                self.refuse("SD102", node, "a text cannot be formatted here by a width known at run time")
+                self.refuse("SD102", node, "a string cannot be formatted here with a width known only at run time")
             if colon:
-                self.refuse("SD203", node, f"{self.in_words(x)} takes no format")
+                self.refuse("SD203", node, f"{self.in_words(x)} cannot be formatted")
         return self.text_of(x, node)
 
     def fits(self, example: Any, template: str, node: ast.AST) -> None:
         try:
             template.format(example)
         except (ValueError, TypeError) as error:
-            self.refuse("SD203", node, f"the format does not fit: {error}")
+            self.refuse("SD203", node, f"the format does not match the value: {error}")
 
     def text_of(self, x: Abstract, node: ast.AST, conversion: str = "") -> Text:
         """What `str` makes of it, or `repr`."""
@@ -109,7 +109,7 @@ class Texts(Language):
                 *(known(x) for x in (owner, *args)), **{n: known(x) for n, x in keywords.items()}
             )
         except LookupError:
-            self.refuse("SD205", node, f"the arguments of `{name}` must be known when the function is compiled")
+            self.refuse("SD205", node, f"the arguments of `{name}` must be known at compile time")
         except (TypeError, ValueError) as error:
             self.refuse("SD203", node, str(error))
         if isinstance(result, list):
@@ -124,7 +124,7 @@ class Texts(Language):
             if name is None:
                 continue
             if "{" in (spec or ""):
-                self.refuse("SD102", node, "a format inside a format is outside the language", help_="use an f-string")
+                self.refuse("SD102", node, "a nested format is not supported", help_="use an f-string")
             key = name or str(count)
             count += not name
             known: dict[str, Abstract] = {**{str(k): a for k, a in enumerate(args)}, **keywords}
@@ -152,9 +152,9 @@ class Texts(Language):
                 text = joined(text, literal("%"))
                 continue
             if kind not in "sdifeEgGr" or set(flags) - set("-+0"):
-                self.refuse("SD102", node, f"the format `{found[0]}` is outside the language", help_="use an f-string")
+                self.refuse("SD102", node, f"the format `{found[0]}` is not supported", help_="use an f-string")
             if not rest:
-                self.refuse("SD203", node, "there are fewer values than the format has places")
+                self.refuse("SD203", node, "there are fewer values than placeholders in the format")
             x = rest.pop(0)
             if kind in "di" and not (isinstance(x, Value) and not is_float(x.type)) and not isinstance(x, Static):
                 self.refuse("SD203", node, f"`{found[0]}` needs an integer", help_="convert with `int(...)`")
@@ -164,7 +164,7 @@ class Texts(Language):
             conversion = "!r" if kind == "r" else "!s" if kind == "s" and spec else ""
             text = joined(text, self.formatted(x, conversion, Text(spec), node))
         if rest:
-            self.refuse("SD203", node, "there are more values than the format has places")
+            self.refuse("SD203", node, "there are more values than placeholders in the format")
         return constant(joined(text, literal(template[end:])))
 
     # -- what takes them ---------------------------------------------------------------------------------------------
@@ -190,10 +190,10 @@ class Texts(Language):
         options = {"sep": " ", "end": "\n", "flush": False}
         for keyword in node.keywords:
             if keyword.arg not in options:
-                self.refuse("SD102", node, f"`print` with `{keyword.arg}=` is outside the language")
+                self.refuse("SD102", node, f"`print` with `{keyword.arg}=` is not supported")
             given = self.expr(keyword.value)
             if not isinstance(given, Static):
-                self.refuse("SD205", node, f"`{keyword.arg}=` of `print` must be known when the function is compiled")
+                self.refuse("SD205", node, f"`{keyword.arg}=` of `print` must be known at compile time")
             if given.value is not None:
                 options[keyword.arg] = given.value
         plain = options == {"sep": " ", "end": "\n", "flush": False}

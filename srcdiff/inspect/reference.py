@@ -163,7 +163,7 @@ def _functions_of(module: str) -> list[Any]:
 
 
 def refused_syntax() -> Table:
-    """What is outside the language, and what to write instead."""
+    """What is not supported, and what to write instead."""
     found: dict[tuple[str, str], list[str]] = {}
     for code, what, instead in REFUSED.values():
         found.setdefault((what, f"[{code}](errors.md#{code.lower()})"), []).append(instead)

@@ -243,7 +243,7 @@ def common_type(a: Any, b: Any) -> Any:
 def require_cast(source: Any, target: Any, casting: str) -> None:
     """What NumPy does not convert unless it is told to is said where it is called."""
     if not np.can_cast(source, target, casting):  # type: ignore[arg-type]
-        raise TypeError(f"an array of {target} cannot hold a result of {source}: convert it with `.astype`")
+        raise TypeError(f"an array of dtype {target} cannot hold a result of dtype {source}: convert it with `.astype`")
 
 
 @structural
@@ -267,7 +267,7 @@ def first_of(items: tuple[Any, ...], count: int) -> tuple[Any, ...]:
 def upto(count: Any) -> tuple[int, ...]:
     """The numbers below `count`, one by one."""
     if not isinstance(count, int):
-        raise ValueError("how many there are must be known when the function is compiled")
+        raise ValueError("the number of elements must be known at compile time")
     return tuple(range(count))
 
 
@@ -280,7 +280,7 @@ def zeros(count: int) -> tuple[int, ...]:
 def axis_of(axis: int, rank: int) -> int:
     """The axis, counted from the front."""
     if not isinstance(axis, int):
-        raise ValueError("the axis must be known when the function is compiled")
+        raise ValueError("the axis must be known at compile time")
     if not -rank <= axis < rank:
         raise ValueError(f"axis {axis} is out of bounds for array of dimension {rank}")
     return axis % rank
@@ -357,7 +357,7 @@ def each_axis(widths: Any, rank: int) -> tuple[tuple[Any, Any], ...]:
 @structural
 def unsupported(what: str) -> None:
     """What a function cannot do is said where it is called."""
-    raise NotImplementedError(f"{what} is not differentiated yet")
+    raise NotImplementedError(f"{what} is not supported")
 
 
 @structural

@@ -15,7 +15,7 @@ import numpy as np
 def times(a: Any, b: Any) -> Any:
     """The product of two whole numbers, of which none is negative."""
     if b > 0 and a > (2**63 - 1) // b:
-        raise OverflowError("the number has more than 64 bits")
+        raise OverflowError("the integer does not fit into 64 bits")
     return a * b
 
 

@@ -95,7 +95,7 @@ def order_of_keys(keys: Any, reverse: Any) -> Any:
     order = np.arange(n - 1, -1, -1) if reverse else np.arange(n)
     for key in backwards(keys):
         if has_nan(key.dtype) and np.any(key != key):
-            raise ValueError("a list with NaN has no order")
+            raise ValueError("a list that contains NaN cannot be ordered")
         order = np.asarray(order[argsort(key[order])])
     if reverse:
         return np.asarray(order[::-1])

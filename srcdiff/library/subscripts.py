@@ -14,11 +14,11 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 def subscripts(text: Any, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
     """The letters of each operand and of the result; an ellipsis is replaced by letters of its own."""
     if not isinstance(text, str):
-        raise TypeError("the subscripts of `einsum` are text known when the function is compiled")
+        raise TypeError("the subscripts of `einsum` must be a string known at compile time")
     given, arrow, result = text.replace(" ", "").partition("->")
     parts = given.split(",")
     if len(parts) != len(ranks):
-        raise ValueError(f"the subscripts name {len(parts)} operands, {len(ranks)} are given")
+        raise ValueError(f"the subscripts name {len(parts)} operands, but {len(ranks)} are given")
     hidden = max((r - len(p.replace("...", "")) for p, r in zip(parts, ranks, strict=True) if "..." in p), default=0)
     spare = "".join(itertools.islice((x for x in reversed(_LETTERS) if x not in text), max(hidden, 0)))
     found = []
@@ -26,7 +26,7 @@ def subscripts(text: Any, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]
         missing = rank - len(part.replace("...", ""))
         letters = part.replace("...", spare[len(spare) - missing :] if missing > 0 else "")
         if len(letters) != rank or not all(x in _LETTERS for x in letters):
-            raise ValueError(f"the subscripts {part!r} do not fit an operand of rank {rank}")
+            raise ValueError(f"the subscripts {part!r} do not match an operand with {rank} axes")
         found.append(letters)
     if arrow:
         result = result.replace("...", spare)

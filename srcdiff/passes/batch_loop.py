@@ -169,8 +169,9 @@ class _Batch:
         raise self.unknown_shape()
 
     def unknown_shape(self) -> DifferentiationError:
-        message = "the shape of a result is not known before the function runs, so that it may differ in a batch"
-        return DifferentiationError([Problem("SD501", message, self.span, help="return an array of a known shape")])
+        message = "the shape of a result is known only at run time, so it may differ within a batch"
+        help_ = "return an array whose shape depends only on the shapes of the arguments"
+        return DifferentiationError([Problem("SD501", message, self.span, help=help_)])
 
     def body(
         self, totals: dict[Value, Value], outs: dict[int, Value], params: tuple[Value, ...]

@@ -63,8 +63,8 @@ def refuse_shared_memory(main: Function, callees: Sequence[Function]) -> None:
         for call in (o for o in walk(function.body) if isinstance(o, Call) and o.function in writing):
             memory = {k: sites[a] for k, a in enumerate(call.args) if isinstance(a.type, Array)}
             if any(memory[k] & memory[j] for k in writing[call.function] & memory.keys() for j in memory if j != k):
-                message = "arrays that share memory are passed to a recursive function that writes into them"
-                problems.append(Problem("SD305", message, call.span, help="pass one of them, or a copy"))
+                message = "arrays that share memory are passed to a recursive function that writes to them"
+                problems.append(Problem("SD305", message, call.span, help="pass a copy of one of them"))
     if problems:
         raise DifferentiationError(list(dict.fromkeys(problems)))
 

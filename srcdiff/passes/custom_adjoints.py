@@ -29,7 +29,7 @@ def rules_share_no_memory(function: Function) -> None:
         sites = points_to(Function("rule", operation.params, operation.body))
         given = set(operation.params)
         if written_sites(operation.body, sites) & given:
-            message = "a function with a custom rule writes into its arguments"
+            message = "a function with a custom rule writes to its arguments"
             problems.append(Problem("SD304", message, operation.span, help=_A_COPY))
         elif any(sites.get(y, frozenset()) & given for y in operation.body.yields):
             message = "a function with a custom rule returns an argument, or part of it"
@@ -73,7 +73,7 @@ def require_shape(result: Value, model: Value, rule: str, builder: Builder, span
     """Raise where what a rule gives has another shape than what it belongs to."""
     for axis in range(result.array.rank):
         other = builder.apply("not_equal", builder.dim(result, axis), builder.dim(model, axis))
-        text = f"`{rule}` returns an array of another shape than what it belongs to"
+        text = f"`{rule}` returns an array whose shape differs from that of its argument or result"
         builder.add(If(other, Block((Raise(ValueError, (text,), span=span),)), Block(), span=span))
 
 
@@ -151,18 +151,20 @@ def _read_rule(
         raise DifferentiationError([refusal.problem] if refusal.problem is not None else []) from None
     names = [a.arg for a in (*captured.node.args.posonlyargs, *captured.node.args.args)]
     if len(names) != len(types):
-        message = f"`{name}` takes {len(names)} arguments; it gets {len(types)}: all arguments, all results, "
-        message += "and the adjoint of each result, or the tangent of each argument"
+        message = (
+            f"`{name}` takes {len(names)} arguments, but is called with {len(types)}: all arguments, all results, "
+        )
+        message += "and the adjoint of each result (an `adjoint`) or the tangent of each argument (a `tangent`)"
         raise DifferentiationError([Problem("SD306", message, span)])
     descriptions = {n: Description("value", type_) for n, type_ in zip(names, types, strict=True)}
     reading = read(captured, descriptions, inside=span)
     if reading.outside:
-        message = f"`{name}` reads `{reading.outside[0].name}` from outside"
+        message = f"`{name}` reads `{reading.outside[0].name}`, which is not one of its arguments"
         raise DifferentiationError([Problem("SD306", message, span)])
     main = reading.program.main
     if written_sites(main.body, points_to(main)) & set(main.params[:known]):
-        message = f"`{name}` writes into what it is given"
-        raise DifferentiationError([Problem("SD306", message, span, help="let it write into a copy: `a = a.copy()`")])
+        message = f"`{name}` writes to its arguments"
+        raise DifferentiationError([Problem("SD306", message, span, help="write to a copy: `a = a.copy()`")])
     result = reading.result
     items = list(result.items) if isinstance(result, Tuple) else [result]
     if len(items) != len(like):

@@ -65,14 +65,12 @@ def intermediate(state: Compilation, name: str) -> Value:
     value = state.reading.intermediates.get(name)
     defined = {v for o in state.main.body.operations for v in o.defines()} | set(state.main.params)
     if value is None or value not in defined or isinstance(value.type, Array) or not is_float(value.type):
-        what = (
-            f"`{name}` is neither an argument nor a float that the function assigns once, outside of branches and loops"
-        )
+        what = f"`{name}` is neither an argument nor a float that the function assigns once, outside branches and loops"
         raise DifferentiationError([Problem("SD402", what, state.span, help="name an argument with `wrt=`")])
     others = [n for n, v in state.reading.intermediates.items() if v is value and n != name]
     others += [p.name for p in parts_of_arguments(state.reading.arguments) if p.value is value]
     if others:
-        what = f"`{name}` and `{others[0]}` are the same number, so that there is no derivative by one of them alone"
+        what = f"`{name}` and `{others[0]}` are the same number, so there is no derivative by only one of them"
         raise DifferentiationError([Problem("SD402", what, state.span, help="name an argument with `wrt=`")])
     return value
 
@@ -83,13 +81,13 @@ def output_of(state: Compilation) -> int:
     scalar = result
     if state.request.has_aux:
         if not (isinstance(result, Tuple) and len(result.items) == 2):
-            message = "with `has_aux=True` the function returns a pair: the number, and anything else"
+            message = "with `has_aux=True` the function must return a pair: the float, and any other value"
             raise DifferentiationError([Problem("SD401", message, state.span)])
         scalar = result.items[0]
     if isinstance(scalar, Static) and isinstance(scalar.value, float | int):
         return 0
     if not isinstance(scalar, Value) or isinstance(scalar.type, Array) or not is_float(scalar.type):
-        kinds = {"int64": "an integer", "bool": "a truth value"}
+        kinds = {"int64": "an integer", "bool": "a boolean"}
         what = (
             "a tuple"
             if isinstance(scalar, Tuple)
@@ -123,8 +121,8 @@ def refuse_lost_results(state: Compilation) -> None:
     written, changed = written_arguments(reading), reading.changed_lists
     outside = [o.name for o in reading.outside if o.value in written and mode != "primal" and is_float(o.value.type)]
     if changed or outside:
-        what = f"changes the list `{changed[0]}`" if changed else f"writes into `{outside[0]}` from outside"
-        message = f"the function returns nothing, and {what}: its caller does not see that"
+        what = f"changes the list `{changed[0]}`" if changed else f"writes to `{outside[0]}`, which is not an argument"
+        message = f"the function returns nothing and {what}, so it has no result to differentiate"
         help_ = "return the list" if changed else f"pass `{outside[0]}` as an argument"
         raise DifferentiationError([Problem("SD401", message, state.span, help=help_)])
 
@@ -153,7 +151,7 @@ def seeds_of(state: Compilation) -> dict[str, Abstract]:
 def _argument(state: Compilation, name: str) -> Abstract:
     """An argument to take a tangent of; intermediate numbers have none to be given."""
     if name not in state.reading.arguments:
-        message = f"`{name}` is no argument of the function, so that no tangent of it can be given"
+        message = f"`{name}` is not an argument of the function, so it cannot have a tangent"
         raise DifferentiationError([Problem("SD402", message, state.span, help="name an argument with `wrt=`")])
     return state.reading.arguments[name]
 
@@ -310,8 +308,8 @@ def refuse_lists_in_jacobian(state: Compilation) -> None:
     arguments = [state.reading.arguments[n] for n in state.request.wrt if n in state.reading.arguments]
     found = [leaf for x in (*arguments, state.reading.result) for leaf in NODES.leaves(x)]
     if any(isinstance(leaf, List | Stored) for leaf in found):
-        message = "a list whose length is known only at run time has no axis in a Jacobian"
-        raise ListsInJacobianError([Problem("SD404", message, state.span, help="take and return arrays")])
+        message = "a list with a length known only at run time has no axis in a Jacobian"
+        raise ListsInJacobianError([Problem("SD404", message, state.span, help="use arrays as arguments and results")])
 
 
 def result_template(state: Compilation) -> str:

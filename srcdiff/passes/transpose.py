@@ -44,7 +44,7 @@ def transposed(
     turned = simplify(without_comments(reversed_function(Reversal(main, by, seeds, "transposed"))))
     if _reads(turned, set(by)):
         name = getattr(rule, "__name__", "the rule")
-        message = f"`{name}` is not linear in `{', '.join(v.name for v in by)}`, so that it has no transpose"
+        message = f"`{name}` is not linear in `{', '.join(v.name for v in by)}`, so it has no transpose"
         help_ = "declare both `adjoint=` and `tangent=` in `custom_rule`"
         raise DifferentiationError([Problem("SD306", message, span, help=help_)])
     given = [c for _, c in pairs if c is not None]

@@ -127,10 +127,10 @@ def described(key: Any, name: str, span: Span | None, *, exact: bool = False) ->
             items = tuple(described(p, layout.part(name, k), span, exact=exact) for k, p in enumerate(parts))
             return Description("record", layout, items)
         case "operators", kind:
-            message = f"the argument `{name}` is of type {kind.__name__}, which defines operators of its own"
+            message = f"the argument `{name}` has the type {kind.__name__}, which defines its own operators"
             raise DifferentiationError([Problem("SD201", message, span, help="pass it as a plain number")])
         case "unsigned", _:
-            message = f"the argument `{name}` is an unsigned integer that needs all 64 bits"
+            message = f"the argument `{name}` is an unsigned integer that does not fit into int64"
             raise DifferentiationError([Problem("SD201", message, span, help="pass it as a float")])
         case "flag" | "text" | "large", value:
             return Description("static", (type(value), value))
@@ -166,16 +166,16 @@ def _element_of(kinds: frozenset[type]) -> Scalar:
 def _refused(name: str, span: Span | None, kind: type, dtype: np.dtype[Any] | None = None) -> DifferentiationError:
     """Of such an argument no derivative is written."""
     if issubclass(kind, complex | np.complexfloating) or (dtype is not None and dtype.kind == "c"):
-        message = f"the argument `{name}` is complex, which is not differentiated yet"
-        help_ = "pass its real and its imaginary part: `.real`, `.imag`"
+        message = f"the argument `{name}` is complex, which is not supported"
+        help_ = "pass its real and imaginary parts: `.real`, `.imag`"
     elif kind is np.ndarray:
         assert dtype is not None
         what, help_ = array_of(dtype)
         message = f"the argument `{name}` is {what}"
     elif issubclass(kind, dict):
         message = f"the argument `{name}` is a {kind.__name__}"
-        message += " with other keys than texts and integers" if kind is dict else ""
-        help_ = "use texts or integers as keys" if kind is dict else "pass a plain dictionary: `dict(...)`"
+        message += " with keys other than strings and integers" if kind is dict else ""
+        help_ = "use strings or integers as keys" if kind is dict else "pass a plain dictionary: `dict(...)`"
     else:
         message, help_ = f"the argument `{name}` is an instance of `{kind.__name__}`", instead_of(kind)
     return DifferentiationError([Problem("SD201", message, span, help=help_)])

@@ -134,5 +134,5 @@ def test_lists_whose_lengths_show_at_run_time_are_refused(sizes: list[int]) -> N
         return found
 
     for function in (numbers, arrays):
-        with pytest.raises(TypeError, match="returns a list whose length is not known"):
+        with pytest.raises(TypeError, match="returns a list with a length known only at run time"):
             srcdiff.batched(function, over="n", backend="python")(np.array(sizes), 2.0)

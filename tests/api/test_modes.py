@@ -126,7 +126,7 @@ def test_what_is_written_into_arguments_is_a_result(backend: str) -> None:
     assert value["out"].tolist() == same_value["out"].tolist() == [3.0, 16.0]
     assert tangent["out"].tolist() == x_bar.tolist() == [6.0, 16.0]
     assert out_bar.tolist() == [1.0, 4.0]
-    with pytest.raises(TypeError, match="does not write into x: it writes into out"):
+    with pytest.raises(TypeError, match="does not write to x: it writes to out"):
         pullback(x=np.ones(2))
 
 
@@ -140,7 +140,7 @@ def test_lists_have_lists_as_tangents(backend: str) -> None:
 
 
 def test_a_tangent_of_another_shape_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"a_dot has the shape \(2,\), its value \(3,\)"):
+    with pytest.raises(ValueError, match=r"a_dot has the shape \(2,\), but its value has \(3,\)"):
         srcdiff.jvp(pair, (1.0, np.ones(3)), (1.0, np.ones(2)), backend="python")
 
 
@@ -782,9 +782,9 @@ def test_rules_give_what_has_the_shape_of_what_it_belongs_to(backend: str) -> No
     x = np.array([0.3, -0.7, 1.1])
     by_adjoint = function(srcdiff.custom_rule(lambda x: x**2, adjoint=short_adjoint))
     by_tangent = function(srcdiff.custom_rule(lambda x: x**2, tangent=short_tangent))
-    with pytest.raises(ValueError, match="another shape"):
+    with pytest.raises(ValueError, match="shape differs from"):
         srcdiff.grad(by_adjoint, backend=backend)(x)
-    with pytest.raises(ValueError, match="another shape"):
+    with pytest.raises(ValueError, match="shape differs from"):
         srcdiff.jvp(by_tangent, (x,), (x,), backend=backend)
     number = function(srcdiff.custom_rule(lambda x: x**2, adjoint=adjoint_in_one_number))
     with pytest.raises(srcdiff.DifferentiationError, match="returns a number for `x`"):
@@ -797,7 +797,7 @@ def test_threads_do_not_write_into_what_the_batch_shares() -> None:
         return total[0] * c
 
     total = np.zeros(1)
-    with pytest.raises(ValueError, match="threads would write into `total`"):
+    with pytest.raises(ValueError, match="threads would write to `total`"):
         srcdiff.batched(summed, over="c", parallel=True)(total, np.ones(3))
     assert total[0] == 0.0
 
@@ -877,7 +877,7 @@ def test_a_batch_says_what_does_not_fit() -> None:
 
     with pytest.raises(ValueError, match="`x` has 5, `k` has 4"):
         gradient(np.ones((5, 3)), np.ones(4))
-    with pytest.raises(TypeError, match="`k` is no array"):
+    with pytest.raises(TypeError, match="`k` is not an array"):
         gradient(np.ones((5, 3)), 1.0)
 
 

@@ -39,7 +39,7 @@ MAKERS = [srcdiff.grad, srcdiff.value_and_grad, srcdiff.hessian, srcdiff.hvp, sr
 def test_positions_of_what_stars_take_are_refused(make: Any, function: Any, wrt: Any, star: str) -> None:
     name = star.strip("*")
     with pytest.raises(
-        ValueError, match=rf"takes `\*{name}`, so that position .* name the parameter, '{name}' for all"
+        ValueError, match=rf"takes `\*{name}`, so position .* name of a parameter, use '{name}' for all"
     ):
         make(function, wrt, backend="python")
 
@@ -94,7 +94,7 @@ def test_positions_inside_are_refused_too() -> None:
     def outer(x):
         return srcdiff.grad(product, 1)(x, x, x)
 
-    with pytest.raises(srcdiff.DifferentiationError, match=r"`product` takes `\*rest`, so that position 1"):
+    with pytest.raises(srcdiff.DifferentiationError, match=r"`product` takes `\*rest`, so position 1"):
         srcdiff.grad(outer, backend="python")(2.0)
 
 

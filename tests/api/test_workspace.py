@@ -160,13 +160,13 @@ READ_ONLY = np.empty(7)
 READ_ONLY.flags.writeable = False
 SHARED = np.empty(7)
 FORMS = [
-    (np.empty(6), ValueError, r"`out` for `x` has the shape \(6,\), the gradient has \(7,\)"),
+    (np.empty(6), ValueError, r"`out` for `x` has the shape \(6,\), but the gradient has \(7,\)"),
     (np.empty((7, 1)), ValueError, "shape"),
-    (np.empty(7, np.float32), TypeError, "`out` for `x` has the dtype float32, the gradient has float64"),
+    (np.empty(7, np.float32), TypeError, "`out` for `x` has the dtype float32, but the gradient has float64"),
     (np.empty(7, ">f8"), TypeError, "dtype"),
     (READ_ONLY, ValueError, "read-only"),
-    ([0.0] * 7, TypeError, "list, not an array"),
-    ((np.empty(7),), TypeError, "tuple, not an array"),
+    ([0.0] * 7, TypeError, "must be an array, not list"),
+    ((np.empty(7),), TypeError, "must be an array, not tuple"),
 ]
 
 
@@ -179,9 +179,9 @@ def test_out_that_does_not_fit_is_refused(out, kind, message):
 def test_tuples_in_out_that_do_not_fit_are_refused():
     both = srcdiff.grad(relaxed, (0, 1), backend="python")
     for out in (np.empty(7), (np.empty(7),)):
-        with pytest.raises(ValueError, match="tuple of 2, for x, k"):
+        with pytest.raises(ValueError, match="tuple of 2 arrays, for x, k"):
             both(POINT, 1.0, out=out)
-    with pytest.raises(TypeError, match="`out` for `k` has to be None: the gradient is a number"):
+    with pytest.raises(TypeError, match="`out` for `k` must be None: the gradient is a number"):
         both(POINT, 1.0, out=(None, np.empty(1)))
     of_product = srcdiff.grad(lambda a, b: np.sum(a * b), (0, 1), backend="python")
     with pytest.raises(ValueError, match="share memory"):
@@ -201,7 +201,7 @@ def test_lists_have_gradients_beside_given_arrays():
         found = gradient(numbers, POINT, out=(None, out))
         assert found[1] is out
         assert_same(gradient(numbers, POINT), found)
-    with pytest.raises(TypeError, match="`out` for `numbers` has to be None: the gradient is a list"):
+    with pytest.raises(TypeError, match="`out` for `numbers` must be None: the gradient is a list"):
         gradient([1.0], POINT, out=([0.0], None))
 
 

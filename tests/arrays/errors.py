@@ -447,7 +447,9 @@ REFUSED: list[Refusal] = [
     _refusal("variance_of_integers", lambda i, x: np.var(i, dtype=int) * x, _INTEGERS, "dtype", "integers"),
     _refusal("deviation_of_integers", lambda i, x: np.std(i, dtype=int) * x, _INTEGERS, "dtype", "integers"),
     _refusal("arange_of_integers", lambda x: np.sum(np.arange(0, 3, 0.7, dtype=int)) * x, (1.5,), "arange", "integers"),
-    _refusal("truth_of_an_array", lambda a: bool(a) * a[0], (array(3),), "neither true nor false", "np.any"),
+    _refusal(
+        "truth_of_an_array", lambda a: bool(a) * a[0], (array(3),), "truth value of an array is ambiguous", "np.any"
+    ),
     _refusal("halved_in_place", halved_in_place, _INTEGERS, "int64", "float64"),
     _refusal("counted_up", counted_up, _INTEGERS, "bool", "int64"),
     _refusal("negated_by_subtraction", negated_by_subtraction, _INTEGERS, "bool"),

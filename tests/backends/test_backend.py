@@ -107,7 +107,7 @@ def test_backend_takes_options_of_its_own(counting: Counting) -> None:
         srcdiff.grad(energy, backend="counting", fastmath=False)
     with pytest.raises(TypeError, match="`doubled` is an option of the backend 'counting'"):
         srcdiff.grad(energy, doubled=True)
-    with pytest.raises(ValueError, match="`backend` is 'numba', 'python', 'cuda' or 'counting', not 'other'"):
+    with pytest.raises(ValueError, match="`backend` must be 'numba', 'python', 'cuda' or 'counting', not 'other'"):
         srcdiff.grad(energy, backend="other")
 
 
@@ -122,9 +122,9 @@ def test_what_is_missing_is_said_when_a_derivative_is_made(counting: Counting) -
 
 def test_what_needs_a_trait_is_refused_without_it(counting: Counting) -> None:
     gradient = srcdiff.grad(energy, backend="counting")
-    with pytest.raises(TypeError, match="runs on the backend 'counting'; only 'cuda' has kernels"):
+    with pytest.raises(TypeError, match="uses the backend 'counting', but only 'cuda' has kernels"):
         gradient.ptx()
-    with pytest.raises(TypeError, match="runs on the backend 'counting'; compiled code needs 'numba'"):
+    with pytest.raises(TypeError, match="uses the backend 'counting', but compiled code needs 'numba'"):
         gradient.compiled_for((X, 3.0))
 
 

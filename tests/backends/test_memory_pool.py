@@ -212,7 +212,7 @@ def test_the_environment_says_how_much_may_wait(monkeypatch, said, bytes_):
 def test_the_environment_has_to_say_an_amount(monkeypatch):
     monkeypatch.setenv("SRCDIFF_HELD_MEMORY", "much")
 
-    with pytest.raises(ValueError, match="'much' is no amount of memory"):
+    with pytest.raises(ValueError, match="'much' is not an amount of memory"):
         memory_pool.most_held()
 
 

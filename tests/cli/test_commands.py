@@ -190,10 +190,10 @@ def test_export_prints_code_alone_and_assumptions_beside_it(capsys, model):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["model.py:loss", "--wrt", "v"], "`loss` has no argument `v`; it has w, x, y, ridge"),
+        (["model.py:loss", "--wrt", "v"], "`loss` has no argument `v`; its arguments are w, x, y, ridge"),
         (["model.py:gradient", "--wrt", "w"], "is a derivative already: leave out --wrt"),
         (["model.py:gradient", "--mode", "hvp"], "is a derivative already: leave out --mode"),
-        (["model.py:every", "--example", "np.ones(2), np.ones((3, 2)), np.ones(3)"], "export what it calls"),
+        (["model.py:every", "--example", "np.ones(2), np.ones((3, 2)), np.ones(3)"], "export `grad` or `hvp`"),
         (["model.py:loss", "-o", "nowhere/loss.py"], "nowhere/loss.py cannot be written: No such file or directory"),
     ],
 )

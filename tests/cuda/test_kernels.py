@@ -399,13 +399,13 @@ def test_gradient_that_keeps_who_knows_how_much_is_refused() -> None:
 
 
 def test_gradient_by_an_array_is_refused_in_kernels() -> None:
-    with pytest.raises(srcdiff.DifferentiationError, match="`x` is no number"):
+    with pytest.raises(srcdiff.DifferentiationError, match="`x` is not a number"):
         srcdiff.cuda.grad(lambda x: x[0] * x[1])
 
 
 def test_types_of_a_gradient_that_kernels_call() -> None:
     assert "np.float32" not in srcdiff.cuda.grad(lambda x, n: x * n, types=(float, int)).source
-    with pytest.raises(TypeError, match="one type for each of 2 arguments"):
+    with pytest.raises(TypeError, match="one type is needed for each of the 2 arguments"):
         srcdiff.cuda.grad(lambda x, n: x * n, types=(float,))
 
 
@@ -524,21 +524,21 @@ def returning(x, y):
 @pytest.mark.parametrize(
     ("refused", "line", "words"),
     [
-        (one_element, "y[0] = x[i]", "different threads store to the same element of `y`"),
-        (pairs, "y[i // 2] = x[i]", "different threads store to the same element of `y`"),
+        (one_element, "y[0] = x[i]", "different threads write to the same element of `y`"),
+        (pairs, "y[i // 2] = x[i]", "different threads write to the same element of `y`"),
         (neighbours, "y[i] = y[i - 1] * x[i]", "that other threads read in line"),
-        (plain_sum, "y[0] += x[i]", "different threads store to the same element of `y`"),
+        (plain_sum, "y[0] += x[i]", "different threads write to the same element of `y`"),
         (no_barrier, "parts[t] = x[t]", "that other threads read in line"),
         (no_barrier_before_next_turn, "parts[t] = x[t] * k", "that other threads read in line"),
-        (left_before_barrier, "cuda.syncthreads()", "not all threads may come to this"),
-        (barrier_in_loop, "cuda.syncthreads()", "not all threads may come to this"),
-        (largest, "cuda.atomic.max(y, 0, x[i])", "`cuda.atomic.max` cannot be reversed"),
+        (left_before_barrier, "cuda.syncthreads()", "some threads may not reach this"),
+        (barrier_in_loop, "cuda.syncthreads()", "some threads may not reach this"),
+        (largest, "cuda.atomic.max(y, 0, x[i])", "`cuda.atomic.max` cannot be differentiated"),
         (old_value, "y[i] = cuda.atomic.add(x, 0, 1.0)", "depends on the order"),
-        (warp, "y[i] = cuda.shfl_sync(-1, x[i], 0)", "`cuda.shfl_sync` cannot be reversed"),
-        (in_first_lane, "if cuda.laneid == 0:", "`cuda.laneid` has no value that srcdiff reads"),
+        (warp, "y[i] = cuda.shfl_sync(-1, x[i], 0)", "`cuda.shfl_sync` cannot be differentiated"),
+        (in_first_lane, "if cuda.laneid == 0:", "`cuda.laneid` is not a value"),
         (times_place, "y[i] = x[i] * cuda.threadIdx", "write `cuda.threadIdx.x`"),
-        (minus_function, "y[i] = x[i] if cuda.syncthreads else", "`cuda.syncthreads` has no value"),
-        (returning, "def returning(x, y):", "a kernel returns nothing"),
+        (minus_function, "y[i] = x[i] if cuda.syncthreads else", "`cuda.syncthreads` is not a value"),
+        (returning, "def returning(x, y):", "a kernel cannot return a value"),
     ],
     ids=lambda x: getattr(x, "__name__", ""),
 )

@@ -228,11 +228,11 @@ def test_array_of_integers_is_named_before_the_integer_it_leads_to(tmp_path: Pat
         ("y = [x] if x > 1.0 else x\n    return y", "a list on one path and a float on another"),
         ("y = None\n    if x > 1.0:\n        y = [x]\n    return y[0]", "`None` on another"),
         ("y = range(3) if x > 1.0 else x\n    return y", "a range on one path and a float on another"),
-        ("return zip([x]) * 2.0", "`zip(...)` stands where a number is needed"),
-        ("return (lambda t: t) * x", "a function stands where a number is needed"),
-        ("return f'{x}' * x", "a text stands where a number is needed"),
+        ("return zip([x]) * 2.0", "`zip(...)` is used where a number is needed"),
+        ("return (lambda t: t) * x", "a function is used where a number is needed"),
+        ("return f'{x}' * x", "a string is used where a number is needed"),
         ("return 2.0 * [x]", "a list cannot be multiplied by a float"),
-        ("y = [x].append\n    return y", "a method without its call"),
+        ("y = [x].append\n    return y", "a method that is not called"),
     ],
 )
 def test_things_are_named_in_plain_words(text: str, words: str, tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_message_of_the_style_guide(tmp_path: Path) -> None:
         "4 |     return np.i0(x)",
         "  |            ^^^^^^^^",
         "  |",
-        "  = help: write it in Python, with a rule of its own by `srcdiff.custom_rule` if you know its derivative",
+        "  = help: write the function in Python; if you know its derivative, declare it with `srcdiff.custom_rule`",
     ]
 
 

@@ -308,15 +308,15 @@ def test_derivative_by_a_member_is_by_its_number():
 @pytest.mark.parametrize(
     ("function", "member", "message"),
     [
-        (lambda x, k: x * k, Kind.CUBE, "`Kind.CUBE` stands where a number is needed"),
-        (lambda x, k: x * k, OwnProduct.A, "`OwnProduct` defines operators of its own"),
+        (lambda x, k: x * k, Kind.CUBE, "`Kind.CUBE` is used where a number is needed"),
+        (lambda x, k: x * k, OwnProduct.A, "`OwnProduct` defines its own operators"),
         (lambda x, k: x * k.value, OwnValue.A, "`OwnValue` says itself what `value` is"),
         (lambda x, k: x * k.scale(), OwnValue.A, "`OwnValue` says itself what `scale` is"),
         (lambda x, k: x if k < Kind.CUBE else 2.0 * x, Kind.CUBE, "not supported between instances of 'Kind'"),
         (lambda x, k: x * -k, Kind.CUBE, "bad operand type for unary -: 'Kind'"),
         (lambda x, k: x if 1 in k else 2.0 * x, Options.A, "unsupported operand type"),
         (lambda x, k: x if Kind["OTHER"] is k else 2.0 * x, Kind.CUBE, "`Kind` has no member 'OTHER'"),
-        (lambda x, k: x if Kind(int(x)) is k else 2.0 * x, Kind.CUBE, "which member of `Kind` is meant"),
+        (lambda x, k: x if Kind(int(x)) is k else 2.0 * x, Kind.CUBE, "the member of `Kind` must be known"),
         (lambda x, k: x if (Kind.CUBE if x > 0.0 else Kind.SQUARE) is k else 2.0 * x, Kind.CUBE, "on another"),
     ],
 )
@@ -374,5 +374,5 @@ def test_other_classes_of_numbers_are_numbers_unless_they_compute_in_another_way
         2.0**70,
     ]
     assert len(gradient.specialisations) == 3
-    with pytest.raises(DifferentiationError, match="`y` is of type Strange, which defines operators of its own"):
+    with pytest.raises(DifferentiationError, match="`y` has the type Strange, which defines its own operators"):
         gradient(2.0, Strange(3.0))

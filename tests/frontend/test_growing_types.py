@@ -166,7 +166,7 @@ ENDLESS: dict[Callable[..., Any], str] = {
     two_calls_of_which_one_grows: "`t` has more parts",
     in_a_loop: "`t` has more parts",
     inner: "`u` has more parts",
-    text: "`s` is another constant",
+    text: "`s` is a different constant",
     closure: "`g` is a new function",
     closure_of_two_calls: "`g` is a new function",
     default: "`g` is a new function",

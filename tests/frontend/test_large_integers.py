@@ -113,7 +113,7 @@ def test_what_has_no_float_beside_it_is_refused(function, argument, backend):
 def test_unsigned_integers_are_refused_after_small_ones_too():
     gradient = srcdiff.grad(times, backend="python")
     assert gradient(2.0, np.uint64(3)) == 3.0
-    with pytest.raises(DifferentiationError, match="needs all 64 bits"):
+    with pytest.raises(DifferentiationError, match="does not fit into int64"):
         gradient(2.0, np.uint64(2**63 + 5))
 
 
@@ -126,7 +126,7 @@ def test_integer_that_is_no_float_raises_as_in_python(backend):
 
 
 def test_result_that_is_one_is_refused():
-    with pytest.raises(DifferentiationError, match="more than 64 bits"):
+    with pytest.raises(DifferentiationError, match="does not fit into 64 bits"):
         srcdiff.grad(lambda x: (x, LARGE), has_aux=True, backend="python")(1.0)
-    with pytest.raises(DifferentiationError, match="more than 64 bits"):
+    with pytest.raises(DifferentiationError, match="does not fit into 64 bits"):
         srcdiff.grad(lambda x: x * x, backend="python")(2**2000)

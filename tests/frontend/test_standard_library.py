@@ -94,9 +94,9 @@ def choices(x, n, k):
 def test_whole_numbers_of_more_than_64_bits_raise(backend: str) -> None:
     assert srcdiff.grad(large, backend=backend)(1.0, 20) == math.factorial(20)
     assert srcdiff.grad(choices, backend=backend)(1.0, 66, 33) == float(math.comb(66, 33))
-    with pytest.raises(OverflowError, match="more than 64 bits"):
+    with pytest.raises(OverflowError, match="does not fit into 64 bits"):
         srcdiff.grad(large, backend=backend)(1.0, 21)
-    with pytest.raises(OverflowError, match="more than 64 bits"):
+    with pytest.raises(OverflowError, match="does not fit into 64 bits"):
         srcdiff.grad(choices, backend=backend)(1.0, 67, 33)
 
 
@@ -181,10 +181,10 @@ ITERATORS = [
 
 @pytest.mark.parametrize("function", ITERATORS)
 def test_an_iterator_that_is_not_used_up_where_it_stands_is_refused(function: Callable[..., Any]) -> None:
-    with pytest.raises(srcdiff.DifferentiationError, match="is an iterator that is not used up here") as caught:
+    with pytest.raises(srcdiff.DifferentiationError, match="is an iterator that is not consumed here") as caught:
         srcdiff.grad(function, backend="python")(A)
 
-    assert "make a list of it: `list(...)`" in str(caught.value)
+    assert "convert it to a list: `list(...)`" in str(caught.value)
 
 
 def chain_that_changes(a):
@@ -212,7 +212,7 @@ def changed_by_a_function(a):
 
 @pytest.mark.parametrize("function", [chain_that_changes, pairs_that_change, changed_by_a_function])
 def test_what_an_iterator_reads_as_it_goes_must_not_change(function: Callable[..., Any]) -> None:
-    with pytest.raises(srcdiff.DifferentiationError, match="changes meanwhile"):
+    with pytest.raises(srcdiff.DifferentiationError, match="changes while it is iterated"):
         srcdiff.grad(function, backend="python")(A)
 
 
@@ -222,13 +222,13 @@ def blended(x, y):
 
 @pytest.mark.parametrize("function", [blended, lambda x, y: 0.5 * x + y])
 def test_accumulate_calls_no_function_of_the_users_between_the_turns(function: Callable[..., Any]) -> None:
-    with pytest.raises(srcdiff.DifferentiationError, match="`accumulate` with a function of your own"):
+    with pytest.raises(srcdiff.DifferentiationError, match="`accumulate` with a custom function is not supported"):
         srcdiff.grad(lambda a: sum(itertools.accumulate(a, function)), backend="python")(A)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_list_with_nan_has_no_order(backend: str) -> None:
-    with pytest.raises(ValueError, match="NaN has no order"):
+    with pytest.raises(ValueError, match="contains NaN cannot be ordered"):
         srcdiff.grad(lambda a: sorted(a)[0], backend=backend)(np.array([0.3, np.nan, 0.1]))
 
 
@@ -238,7 +238,7 @@ def test_default_beside_several_arguments_is_refused() -> None:
 
 
 def test_arrays_have_no_order() -> None:
-    with pytest.raises(srcdiff.DifferentiationError, match="arrays have no order"):
+    with pytest.raises(srcdiff.DifferentiationError, match="arrays cannot be ordered"):
         srcdiff.grad(lambda a: sorted([a, 2.0 * a])[0][0], backend="python")(A)
 
 
@@ -289,7 +289,8 @@ def errstate(x):
 
 
 @pytest.mark.parametrize(
-    ("function", "message"), [(raises_on_overflow, "more than ignore or warn"), (other_context, "`with`")]
+    ("function", "message"),
+    [(raises_on_overflow, "supported with 'ignore' and 'warn' only"), (other_context, "`with`")],
 )
 def test_contexts_that_do_something_are_refused(function: Callable[..., Any], message: str) -> None:
     with pytest.raises(srcdiff.DifferentiationError, match=message):

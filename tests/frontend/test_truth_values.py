@@ -26,9 +26,7 @@ def test_what_was_compiled_for_pythons_numbers_is_not_used_for_those_of_numpy(ba
 
     for _ in range(3):
         assert derivative(2.0, 3.0) == (passed(2.0, 3.0), 2.0)
-        with pytest.raises(
-            srcdiff.DifferentiationError, match=r"truth values are added with `or`.*(?s:.)*int\(\.\.\.\)"
-        ):
+        with pytest.raises(srcdiff.DifferentiationError, match=r"adds booleans with `or`.*(?s:.)*int\(\.\.\.\)"):
             derivative(2.0, np.float64(3.0))
 
 
@@ -40,7 +38,7 @@ def test_numbers_from_outside(monkeypatch):
     monkeypatch.setitem(globals(), "THRESHOLD", np.float64(0.5))
     assert passed_outside(2.0) == 2.0  # True + np.True_ is np.True_
 
-    with pytest.raises(srcdiff.DifferentiationError, match="truth values"):
+    with pytest.raises(srcdiff.DifferentiationError, match="booleans"):
         derivative(2.0)
 
 
@@ -48,7 +46,7 @@ def test_numbers_in_structures():
     derivative = srcdiff.value_and_grad(both, backend="python")
 
     assert derivative({"a": 2.0, "b": (1.0,)})[0] == 4.0
-    with pytest.raises(srcdiff.DifferentiationError, match="truth values"):
+    with pytest.raises(srcdiff.DifferentiationError, match="booleans"):
         derivative({"a": 2.0, "b": (np.float64(1.0),)})
 
 

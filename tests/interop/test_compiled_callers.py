@@ -38,7 +38,7 @@ def test_products_with_hessians():
     expected = both(X, 3.0, (V, 1.0))
     np.testing.assert_allclose(x_bar, expected[0])
     np.testing.assert_allclose(s_bar, expected[1])
-    with pytest.raises(ValueError, match="has not its shape"):
+    with pytest.raises(ValueError, match="has a different shape"):
         called(X, np.ones(3))
 
 
@@ -54,7 +54,7 @@ def test_tangents():
     for found, given in zip(called(X, V), [(V, 0.5), (V, None), (None, 1.0)], strict=True):
         for a, b in zip(found, srcdiff.jvp(rotated, (X, 3.0), given), strict=True):
             np.testing.assert_allclose(a, b)
-    with pytest.raises(ValueError, match="has not its shape"):
+    with pytest.raises(ValueError, match="has a different shape"):
         called(X, np.ones(3))
 
 
@@ -144,7 +144,7 @@ def test_tangents_of_functions_that_write_or_return_lists_are_refused():
     def called(x):
         return srcdiff.jvp(compiled, (x,), (x,))
 
-    with pytest.raises(Exception, match="writes into arguments"):
+    with pytest.raises(Exception, match="writes to arguments"):
         called(X.copy())
 
 

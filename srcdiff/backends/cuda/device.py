@@ -51,8 +51,8 @@ class Device:
             fitting = limit // (bytes_each * self.block)
             if fitting < 1:
                 raise MemoryError(
-                    f"a block of {self.block} threads needs {bytes_each * self.block} bytes for what its threads keep, "
-                    f"{bytes_each} each; there are {limit}: launch fewer threads in a block, with `threads=`"
+                    f"a block of {self.block} threads needs {bytes_each * self.block} bytes of workspace "
+                    f"({bytes_each} each), but only {limit} are available: use smaller blocks with `threads=`"
                 )
             blocks = min(blocks, fitting)
         return blocks, blocks * self.block

@@ -237,7 +237,7 @@ def refuse_lost_adjoints(reversal: Reversal, bars: dict[Value, Value], span: Spa
     """An array that carries derivatives from one argument to another needs an adjoint."""
     for param in reversal.results:
         if reversal.is_active(param) and param not in bars:
-            message = f"`{param.name}` carries derivatives from one argument to another, and has no adjoint array"
+            message = f"`{param.name}` carries derivatives between arguments, but no adjoint array is passed for it"
             help_ = f"pass an array of zeros for `{param.name}`"
             raise DifferentiationError([Problem("SD402", message, span, help=help_)])
 
@@ -248,7 +248,7 @@ def tangent_of_kernel(function: Function, dots: dict[Value, Value], name: str, s
     tangent = Tangent(function, dots, ())
     for param in function.params:
         if isinstance(param.type, Array) and tangent.varies(param) and param not in dots:
-            message = f"`{param.name}` gets a tangent from the others, and no array is given for it"
+            message = f"`{param.name}` gets a tangent from the other arguments, but no array is passed for it"
             raise DifferentiationError([Problem("SD402", message, span, help=f"pass an array for `{param.name}`")])
     return tangent_of(function, dots, name, ())
 

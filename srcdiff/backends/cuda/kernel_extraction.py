@@ -416,8 +416,10 @@ class _Launch:
             shared = outline.known_independent[loop]
             meeting = {o for o in accesses if isinstance(o, Store) and o.adds and memory(o.array) & shared}
             if any(not memory(o.array) <= shared for o in meeting):
-                message = "an array that is either shared by all elements of a batch or made for one, on the GPU"
-                raise DifferentiationError([Problem("SD501", message, loop.span, help="copy the shared one first")])
+                message = (
+                    "on the GPU, an array cannot be either shared by all elements of a batch or created for one of them"
+                )
+                raise DifferentiationError([Problem("SD501", message, loop.span, help="copy the shared array first")])
         else:
             meeting = outline.meeting(loop)
         changing = outline.changing(loop)
@@ -696,12 +698,10 @@ class _Launch:
 
 def refuse_reshaping(kernel: Function) -> None:
     """What still is reshaped is one of several arrays; Numba would have to know that each of them is contiguous."""
-    message = "which array an array of another shape belongs to is not known before code runs on the GPU"
+    message = "it is not known at compile time which array this reshaped array belongs to"
     for operation in walk(kernel.body):
         if isinstance(operation, Reshape):
-            problem = Problem(
-                "SD501", message, operation.span, help="copy what has been reshaped: `.reshape(...).copy()`"
-            )
+            problem = Problem("SD501", message, operation.span, help="copy the reshaped array: `.reshape(...).copy()`")
             raise DifferentiationError([problem])
 
 

@@ -88,7 +88,9 @@ def has_tangents(state: KernelCompilation) -> bool:
 def check_races(state: KernelCompilation) -> None:
     problems = problems_of_threads(state.main, state.spread)
     if not isinstance(state.reading.result, Static):
-        problems.append(Problem("SD502", "a kernel returns nothing", state.span, help="write results into an array"))
+        problems.append(
+            Problem("SD502", "a kernel cannot return a value", state.span, help="write the results to an array")
+        )
     if problems:
         raise DifferentiationError(problems)
     refuse_in_threads(state.main)
@@ -170,7 +172,7 @@ def lengths_function(
 def extract_kernels(state: Compilation) -> None:
     """Independent loops become kernels."""
     if state.callees:
-        message = "a recursive function is not run on the GPU"
+        message = "a recursive function cannot run on the GPU"
         raise DifferentiationError([Problem("SD501", message, state.span, help="write it as a loop")])
     made = to_kernels(state.main, state.independent)
     state.main, state.kernels = made.host, made.kernels

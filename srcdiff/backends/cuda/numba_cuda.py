@@ -21,8 +21,8 @@ from srcdiff.diagnostics.options import CAPABILITY
 from srcdiff.ir.types import Array, Scalar, Type
 
 _INSTALL = (
-    "the backend 'cuda' needs numba-cuda: install srcdiff[cuda]; with NUMBA_ENABLE_CUDASIM=1 in the environment it "
-    "runs in Numba's simulator, without a GPU"
+    "the backend 'cuda' needs numba-cuda: install srcdiff[cuda]. Without a GPU it runs in Numba's simulator if "
+    "NUMBA_ENABLE_CUDASIM=1 is set in the environment"
 )
 
 
@@ -54,8 +54,8 @@ def require_device() -> None:
     """There is a GPU to run on, or the simulator."""
     if not is_simulated() and not cuda().is_available():
         raise RuntimeError(
-            "there is no CUDA device here; NUMBA_ENABLE_CUDASIM=1 in the environment runs the simulator, and "
-            "`g.ptx(...)` and `g.resources(...)` compile without one"
+            "no CUDA device was found; set NUMBA_ENABLE_CUDASIM=1 in the environment to use the simulator, or compile "
+            "without a device by `g.ptx(...)` and `g.resources(...)`"
         )
 
 
@@ -279,7 +279,7 @@ def ptx(
 def ptx_of(kernel: Callable[..., Any], params: Sequence[Type], cc: tuple[int, int]) -> str:
     """The code of a kernel for GPUs of the compute capability."""
     if is_simulated():
-        raise RuntimeError("the simulator runs Python: unset NUMBA_ENABLE_CUDASIM to compile for a GPU")
+        raise RuntimeError("the simulator does not compile: unset NUMBA_ENABLE_CUDASIM to compile for a GPU")
     with held_back(), _as_if_there(CAPABILITY.checked("cc", cc)):
         return str(cuda().compile_ptx(kernel, tuple(numba_type(t) for t in params), cc=cc)[0])
 

@@ -171,11 +171,11 @@ def _divided_barriers(function: Function) -> list[Problem]:
             decides = [owner.condition] if isinstance(owner, If) else ends_of(owner) if isinstance(owner, Loop) else []
             if any(v in differs for v in decides):
                 what = "a branch" if isinstance(owner, If) else "a loop"
-                line = f" of line {owner.span.line}" if owner is not None and owner.span is not None else ""
+                line = f" in line {owner.span.line}" if owner is not None and owner.span is not None else ""
                 message = (
-                    f"not all threads may come to this `cuda.syncthreads()`: it stands in {what}{line} that differs"
+                    f"some threads may not reach this `cuda.syncthreads()`: it is inside {what}{line} that differs"
                 )
-                help_ = "end the branch before the barrier (do not `return` early), and let all threads pass it"
+                help_ = "move the barrier out of the branch or loop, and do not `return` before it"
                 found.append(Problem("SD502", f"{message} from thread to thread", barrier.span, help=help_))
                 break
     return found
@@ -243,20 +243,20 @@ class _Races:
         if not self.surely(store, other):
             return None
         name = store.array.name or "an array"
-        help_ = "let each thread write an element of its own, or add with `cuda.atomic.add`"
+        help_ = "let each thread write its own element, or use `cuda.atomic.add`"
         if isinstance(other, Store) and store.atomic == other.atomic:
             where = "" if other is store else f", here and in line {other.span.line}" if other.span else ""
-            message = f"different threads store to the same element of `{name}` at the same time{where}"
+            message = f"different threads write to the same element of `{name}` at the same time{where}"
             return Problem("SD502", message, store.span, notes=self.notes(), help=help_)
         what = "add to" if isinstance(other, Store) else "read"
         line = f" in line {other.span.line}" if other.span is not None else ""
-        message = f"this stores to an element of `{name}` that other threads {what}{line} at the same time"
+        message = f"this writes to an element of `{name}` that other threads {what}{line} at the same time"
         is_shared = all(isinstance(self.structure.definition.get(s), Alloc) for s in self.sites.get(store.array, ()))
-        help_ = "put a `cuda.syncthreads()` between them" + ("" if is_shared else ", or write into another array")
+        help_ = "put a `cuda.syncthreads()` between them" + ("" if is_shared else ", or write to another array")
         return Problem("SD502", message, store.span, notes=self.notes(), help=help_)
 
     def notes(self) -> tuple[str, ...]:
-        return (f"the launch has more than one of {', '.join(f'`{named(*c)}`' for c in self.meetings.spread)}",)
+        return (f"the launch has more than one value of {', '.join(f'`{named(*c)}`' for c in self.meetings.spread)}",)
 
     def surely(self, a: Access, b: Access) -> bool:
         """Whether two threads certainly meet: those of different blocks at any time, others between two barriers."""

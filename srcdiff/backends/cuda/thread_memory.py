@@ -136,15 +136,15 @@ def _problems(block: Block, around: Span | None) -> list[Problem]:
 def _impossible(operation: Operation) -> tuple[str, str] | None:
     match operation:
         case Library():
-            return f"`{operation.function}` of whole arrays", "write it as loops, or call it outside of the loop"
+            return f"`{operation.function}` on arrays", "write it as loops, or call it outside the loop"
         case Call() if operation.blocks_of_threads is None:
             return "a recursive function", "write it as a loop"
         case Push(stack=stack, value=Value(type=Array())) if stack.name.startswith("kept_"):
             name = stack.name.removeprefix("kept_").removesuffix("_bar")
             help_ = (
-                f"make the array before the loop and write into it, `{name}[:] = ...`, instead of giving it a name anew"
+                f"create the array before the loop and write to it, `{name}[:] = ...`, instead of rebinding its name"
             )
-            return f"which array `{name}` was in each iteration is kept for the reverse sweep,", help_
+            return f"the name `{name}` refers to a different array in each iteration", help_
         case Push(value=Value(type=Array())) | Peek():
             return "a list of arrays", "use an array with one more axis"
         case Print() if any(isinstance(p, Formatted) for p in operation.parts):
@@ -292,7 +292,7 @@ class _Memory:
     def note_growth(self, operation: Grow) -> None:
         """Storage that is one list's under two names gets one length."""
         if operation.axis:
-            message = "a list of lists whose lengths are known only at run time, in code that a thread of a GPU runs"
+            message = "a list of lists with lengths known only at run time is not supported on the GPU"
             raise DifferentiationError([Problem("SD501", message, operation.span, help="use an array with two axes")])
         group = set(self.sites.get(operation.array, ()))
         places = {self.grown[site] for site in group if site in self.grown}
@@ -482,15 +482,17 @@ class _Memory:
         placed = memory.run()
         if memory.scratch and any(isinstance(o, Barrier) for o in walk(slim.body)):
             self.refuse_to_measure(
-                "how large an array gets depends on what is in another one, in a kernel with barriers"
+                "in a kernel with barriers, the size of an array must not depend on the contents of another array"
             )
         if any(isinstance(o, Load) and self.sites_outside(o.array) & self.stored for o in walk(slim.body)):
-            self.refuse_to_measure("how large an array gets depends on what the loop itself has written, on the GPU")
+            self.refuse_to_measure(
+                "on the GPU, the size of an array must not depend on values that the same loop writes"
+            )
         return Measure(placed, sizes, memory.count, tuple(memory.scratch), memory.definition)
 
     def refuse_to_measure(self, message: str) -> None:
         span = next((o.span for o in self.reports if o.span is not None), None)
-        raise DifferentiationError([Problem("SD501", message, span, help="give arrays a size that is known")])
+        raise DifferentiationError([Problem("SD501", message, span, help="use arrays of known size")])
 
     def reporting(self, block: Block, sizes: Value) -> Block:
         build = Builder()

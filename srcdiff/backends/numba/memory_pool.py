@@ -408,7 +408,7 @@ def most_held() -> int:
         return usable_memory() // 4
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?B|)", said.upper())
     if not found:
-        raise ValueError(f"{LIMIT}={said!r} is no amount of memory: write '2 GB', '500 MB', or 0")
+        raise ValueError(f"{LIMIT}={said!r} is not an amount of memory: write '2 GB', '500 MB' or 0")
     return int(float(found[1]) * _UNITS[found[2]])
 
 

@@ -22,8 +22,8 @@ from srcdiff.signature.descriptions import CONTIGUOUS, Description
 
 _LINEAR_ALGEBRA = (" @ ", "np.dot(", "np.linalg.")
 _NEEDS_SCIPY = (
-    "Numba compiles matrix products and linear algebra through SciPy: install scipy (or `srcdiff[linalg]`); "
-    "backend='python' does without"
+    "Numba needs SciPy to compile matrix products and linear algebra: install scipy or `srcdiff[linalg]`, or use "
+    "backend='python'"
 )
 
 # Keeps NaN and infinity; lets sums be reordered and products be fused with sums.
@@ -250,7 +250,7 @@ def check_of_shapes(value: str, tangent: str, name: str) -> list[str]:
     """Raise an exception where a tangent has not the shape of its value."""
     return [
         f"if {tangent}.shape != {value}.shape:",
-        f"    raise ValueError('the tangent of `{name}` has not its shape')",
+        f"    raise ValueError('the tangent of `{name}` has a different shape')",
     ]
 
 

@@ -42,7 +42,7 @@ from numba.core import cgutils
 
 MESSAGE = (
     "maximum recursion depth exceeded in `{}`: the stack of this thread is full "
-    "(`threading.stack_size` sets its size; of the main thread, `ulimit -s` does)"
+    "(set its size with `threading.stack_size`, or with `ulimit -s` for the main thread)"
 )
 
 ENTER, _LEAVE, _SETJMP = "srcdiff.enter_recursion", "srcdiff.leave_recursion", "srcdiff._setjmp"
