@@ -1,4 +1,4 @@
-"""`batched`: a function or a derivative over the leading axis of its arguments, in one compiled loop."""
+"""`batched`: calls of a function or derivative for each element along the leading axis, in one compiled loop."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def loop(start, stop, {parameters}):
 """
 
 _UNSIGNED = np.uintp
-"""Positions that need no test whether they count from the end, so that the loop can be vectorised."""
+"""Unsigned indices need no wraparound test, so the loop can be vectorised."""
 
 
 class Batched:
-    """Calls a function for each element of a batch; results have a leading axis more."""
+    """A function or derivative over a batch: see `batched`. Its results have one more leading axis."""
 
     def __init__(self, of: Derivative, over: Any, parallel: bool, shared: str) -> None:
         SHARED.checked("shared", shared)
@@ -296,24 +296,24 @@ def _in_threads(loop: Callable[..., Any], count: int, given: tuple[Any, ...]) ->
 
 @functools.lru_cache(maxsize=1)
 def _pool(process: int, threads: int) -> futures.Executor:
-    """The threads of this process; those of the one that it was forked from are not there."""
+    """The threads of this process; a forked process needs its own."""
     return futures.ThreadPoolExecutor(threads, "srcdiff")
 
 
 def _element(array: Any, k: int) -> Any:
-    """An element as Python has it; a `float32` keeps its type, and a `np.bool_` is no flag that all calls share."""
+    """An element as a Python number; a `float32` or `np.bool_` keeps its type."""
     is_kept = array.ndim > 1 or array.dtype in (np.float32, np.bool_)
     return array[k] if is_kept else array[k].item()
 
 
 def _widened(array: Any) -> Any:
-    """Integers of a batch as Python has them, where 0 - 1 is -1."""
+    """The integers of a batch in 64 bits, where 0 - 1 is -1."""
     narrow = isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind in "iu"
     return array.astype(np.int64, copy=False) if narrow else array
 
 
 def element_of(array: Any) -> Any:
-    """An example of what a call gets of an array."""
+    """An example element of a batched array."""
     if isinstance(array, np.ndarray):
         return _element(array, 0)
     dtype, shape, _ = layout_on_device(array)
@@ -329,12 +329,32 @@ numba_cpu.callable_from_compiled_code(Batched, Batched.body_for, lambda batch: b
 
 
 def batched(g: Any, over: Any = None, *, shared: str = "each", parallel: bool = False, **options: Any) -> Batched:
-    """The function, or the derivative, for each element of the leading axes of its arguments, in one compiled loop.
+    """Make a function that calls `g` for each element along the leading axis of its arguments, in one compiled loop.
 
-    `over` names the arguments that have one, by position or name; without it all have. The others are the same for
-    every call; the gradients of those come for each call, or with `shared="sum"` added up over all of them. The results
-    of all elements have the same shape: one that differs from the first raises `ValueError`.
-    `parallel=True` spreads the loop over threads; with the backend `cuda` each element has a thread of the GPU.
+    >>> import numpy as np
+    >>> import srcdiff
+    >>> def power(x, n):
+    ...     return x**n
+    >>> slopes = batched(srcdiff.grad(power), over="x")
+    >>> slopes(np.array([1.0, 2.0, 3.0]), 2)
+    array([2., 4., 6.])
+
+    Args:
+        g: A function, or a derivative such as `srcdiff.grad(f)`.
+        over: The arguments that have a leading batch axis: a position, a name, or a tuple of these; None means all.
+            The other arguments are the same in every call.
+        shared: What to do with the gradients of the other arguments: `"each"` returns one for each element, `"sum"`
+            their sum.
+        parallel: Whether to run the loop in several threads. With the backend `"cuda"`, each element has its own GPU
+            thread in any case.
+        **options: `backend` and the compile options of `srcdiff.grad`, if `g` is a function.
+
+    Returns:
+        A function with the parameters of `g`. Its results have a leading batch axis.
+
+    Raises:
+        ValueError: At a call, if the batched arguments have different lengths, the batch is empty, or the results of
+            its elements have different shapes.
     """
     if isinstance(g, Derivative) and options:
         raise TypeError(f"{g!r} already has its own options: `{next(iter(options))}` is not an option of `batched`")

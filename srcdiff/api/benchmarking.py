@@ -196,9 +196,18 @@ def reason_of(error: BaseException) -> str:
 
 
 def benchmark(f: Callable[..., Any], *args: Any, wrt: Wrt = 0, seconds: float = 4.0) -> Benchmark:
-    """Measure the gradient of `f` at `args` by srcdiff, beside `f` itself, an eager and a compiled tape.
+    """Measure the time and memory of the gradient of `f`, next to `f` itself and two tapes.
 
-    `wrt` is what it is for `grad`. `seconds` is how long to measure times, all four together.
+    One tape records every call and replays it in Python; the other one is compiled by Numba.
+
+    Args:
+        f: A Python function that returns one float.
+        *args: The arguments at which to measure.
+        wrt: The arguments to differentiate with respect to, as for `grad`.
+        seconds: How long to measure, for all four together.
+
+    Returns:
+        The measurements, with one row for each of the four. Print it to read them.
     """
     measure, tape = part_of_the_benchmark("measure"), part_of_the_benchmark("tape")
     plain = plain_function(f)
@@ -222,7 +231,7 @@ def benchmark(f: Callable[..., Any], *args: Any, wrt: Wrt = 0, seconds: float = 
         start = time.perf_counter()
         try:
             results[name] = way(*args)
-        except Exception as error:  # of a tape or of the function: said in its row
+        except Exception as error:  # of a tape or of the function: its row shows it
             notes[name] = reason_of(error)
             continue
         first.setdefault(name, time.perf_counter() - start)
@@ -242,7 +251,7 @@ def benchmark(f: Callable[..., Any], *args: Any, wrt: Wrt = 0, seconds: float = 
 
 
 def _peak(measure: Any, way: Callable[..., Any], call: Callable[[], Any]) -> int | None:
-    """The peak of memory during a call, and what is held for the next one: the record of a tape, memory of srcdiff."""
+    """The peak memory of a call, with the memory that is held for the next call: a tape's record, srcdiff's pool."""
     memory_pool.release_all()
     peak = measure.peak_memory(call)
     return None if peak is None else peak + getattr(way, "nbytes", 0) + memory_pool.held_bytes()
@@ -253,7 +262,7 @@ def _call(way: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[], Any]:
 
 
 def _difference(result: Any, expected: Any) -> str:
-    """What there is to say about two values with their gradients: nothing, if they agree."""
+    """A note if two values and gradients differ; empty if they agree."""
     got, right = _flat(result), _flat(expected)
     scale = float(np.max(np.abs(right), initial=0.0))
     if got.shape == right.shape and np.allclose(got, right, rtol=_AGREE, atol=_AGREE * scale, equal_nan=True):

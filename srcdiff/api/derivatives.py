@@ -1,4 +1,4 @@
-"""What users call: derivatives of functions, specialised by the types of their arguments."""
+"""Derivatives of functions, specialised by the types of their arguments: `grad`, `value_and_grad` and others."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ _STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Paramet
 
 
 class Derivative:
-    """A function made from another: call it, look at its `source`, `compile` it ahead of time.
+    """A derivative of a function, made by `grad`, `value_and_grad` and others. Call it like the function.
 
-    It is specialised at the first call with new argument types.
+    The first call with new argument types generates and compiles code for these types: a specialisation.
     """
 
     def __init__(
@@ -96,16 +96,16 @@ class Derivative:
         if has_aux and mode != "reverse":
             raise TypeError("`has_aux` is an option of `grad` and `value_and_grad` only")
         self.of: Any = function
-        """What is differentiated: a function, or a derivative of one."""
+        """The function or derivative that is differentiated."""
         self.jacobian, self.directions, self.numbers = jacobian, directions, numbers
-        """Whether it is all tangents, or all pullbacks; how many of them a sweep computes, and how many there are."""
+        """Whether this is a Jacobian; the number of directions in one sweep; the number of all directions."""
         derivative = getattr(function, "__srcdiff_derivative__", None)
         plain = plain_function(function) if derivative is None else derivative.function
         if plain is None:
             raise TypeError(f"{function!r} is not a Python function: wrap it in a function or a lambda")
         self.function: types.FunctionType = plain
         self.original: Any = function if derivative is None else derivative.original
-        """The function as it was given: Numba may compile it."""
+        """The function that the user passed, which may be a Numba dispatcher."""
         self.mode, self.with_value, self.has_aux, self.backend, self.options = (
             mode,
             with_value,
@@ -115,27 +115,27 @@ class Derivative:
         )
         self.single = is_one(wrt)
         self.asked = wrt
-        """The arguments to differentiate by, as the user names them."""
+        """`wrt` as the user wrote it."""
         self.specialisations: dict[Any, Specialisation] = {}
         self.stretched: set[Any] = set()
-        """The keys of arguments with sizes of one that stretch: nothing is compiled for them that would raise."""
+        """The keys of arguments whose axes of length one are broadcast. They need an exact specialisation."""
         self.direct: Specialisation | None = None
-        """That of the latest call, if the next one with such arguments can go straight to compiled code."""
+        """The specialisation of the latest call, if the next call with such arguments can call it directly."""
         self.direct_tangent: Specialisation | None = None
-        """The same for calls of forward mode."""
+        """The same for forward mode."""
         self.latest: Specialisation | None = None
         self.entry: Any = None
         functools.update_wrapper(self, plain, updated=())
         self._look_at_parameters()
 
     def _look_at_parameters(self) -> None:
-        """Take the names of the parameters from the code that the function has now."""
+        """Read the parameters from the current code of the function."""
         self.code = self.function.__code__
         self.signature = inspect.signature(self.function, follow_wrapped=False)
         self.names = tuple(self.signature.parameters)
         kinds = {p.kind for p in self.signature.parameters.values()}
         self.stars = {n: _STARS[p.kind] + n for n, p in self.signature.parameters.items() if p.kind in _STARS}
-        """The parameters that take any number of arguments, as they are written: `*args`."""
+        """The variadic parameters, as they are written: `*args`."""
         self.by_name = bool(kinds - {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD})
         self.takes_out = self.mode == "reverse" and "out" not in self.names
         self.takes_out = self.takes_out and inspect.Parameter.VAR_KEYWORD not in kinds
@@ -144,11 +144,11 @@ class Derivative:
         self.__signature__ = self._own_signature()
 
     def has(self, trait: Trait) -> bool:
-        """Whether the trait is one of its backend."""
+        """Whether its backend has the trait."""
         return trait in BACKENDS[self.backend].traits
 
     def follow(self) -> None:
-        """Notice that the function has got other code, or that another function stands behind a dispatcher."""
+        """Notice that the function has new code, or that its dispatcher has a new function."""
         inner = getattr(self.of, "__srcdiff_derivative__", None)
         if inner is not None:
             inner.follow()
@@ -159,12 +159,12 @@ class Derivative:
 
     @property
     def kind(self) -> str:
-        """Which derivative it is: the name of the function that makes it."""
+        """The name of the public function that makes this kind of derivative."""
         names = {"primal": "differentiable", "pullback": "vjp", "forward": "jvp"}
         return names.get(self.mode, "value_and_grad" if self.with_value else "grad")
 
     def _own_signature(self) -> inspect.Signature:
-        """That of the function, with what it gives and takes besides."""
+        """The signature of the function, with `out` and the return type of the derivative."""
         if self.mode != "reverse":
             return self.signature
         parameters = list(self.signature.parameters.values())
@@ -185,7 +185,7 @@ class Derivative:
         return sorted({*(n for n in super().__dir__() if n.startswith("__")), *self.shown})
 
     shown: tuple[str, ...] = ("compile", "function", "kind", "report", "source", "workspace", "wrt")
-    """The attributes that are there for users."""
+    """The public attributes."""
 
     def chosen(self, wrt: Wrt) -> tuple[str, ...]:
         """The names of the arguments to differentiate by."""
@@ -212,7 +212,7 @@ class Derivative:
         return self._call(args, kwargs)
 
     def tangent(self, args: Sequence[Any], dots: Sequence[Any]) -> Any:
-        """What forward mode gives for arguments and tangents of types that are known; else raises UnfitError."""
+        """The result of forward mode for known types of arguments and tangents; otherwise raise UnfitError."""
         known = self.direct_tangent
         if known is None or len(args) != known.count or len(dots) != len(known.tangents):
             raise UnfitError
@@ -226,7 +226,7 @@ class Derivative:
             raise UnfitError from None
 
     def run_tangent(self, args: tuple[Any, ...], dots: tuple[Any, ...]) -> Any:
-        """What forward mode gives for all arguments of the function, and tangents as compiled code takes them."""
+        """The result of forward mode, for all arguments and for tangents in the form that compiled code takes."""
         result = self.run(args, dots)
         known = self.specialised(args)
         self.direct_tangent = known if not self.by_name and known.learn_tangent(args, dots) else None
@@ -239,7 +239,7 @@ class Derivative:
         return self.run(self.bound(args, kwargs))
 
     def run(self, args: tuple[Any, ...], further: tuple[Any, ...] = ()) -> Any:
-        """Call it with all arguments of the function, and what its derivative takes beside them."""
+        """Call it with all arguments of the function, and the further arguments of the derivative."""
         specialisation = self.specialised(args)
         try:
             plain = specialisation.plain and not further
@@ -257,15 +257,15 @@ class Derivative:
 
     @staticmethod
     def key(args: tuple[Any, ...], *, exact: bool = False) -> Any:
-        """What tells specialisations apart; flags are compiled in."""
+        """The key of a specialisation; the values of booleans are compiled in."""
         return tuple([("flag", a) if a is True or a is False else key_of(a, exact=exact) for a in args])
 
     def specialised(self, args: tuple[Any, ...]) -> Specialisation:
-        """What it is for arguments of these types; where it would raise for sizes of one, what lets them stretch."""
+        """The specialisation for these arguments. It broadcasts axes of length one if it would raise otherwise."""
         return self._unless_stretched((), args)
 
     def _unless_stretched(self, kind: tuple[str, ...], args: tuple[Any, ...]) -> Specialisation:
-        """The specialisation for the types of the arguments, if it is known, or if it does not raise for them."""
+        """The specialisation for the types of the arguments, or the exact one if axes of length one are broadcast."""
         key = (*kind, *self.key(args))
         specialisation = self.specialisations.get(key)
         if specialisation is not None and specialisation.is_current():
@@ -283,7 +283,7 @@ class Derivative:
         return self._specialise(("exact", *exact), args, exact=True, workspace=bool(kind))
 
     def _exactly(self, specialisation: Specialisation, args: tuple[Any, ...], further: tuple[Any, ...] = ()) -> Any:
-        """Once more, for a program that has met sizes that differ: those that are one stretch now."""
+        """Call again after the sizes were found to differ, with axes of length one broadcast."""
         result = self.exactly_specialised(args)(args, further)
         self._note_stretched((), args)
         specialisation.stretches, specialisation.plain = True, False
@@ -291,21 +291,21 @@ class Derivative:
         return result
 
     def _note_stretched(self, kind: tuple[str, ...], args: tuple[Any, ...]) -> None:
-        """Remember that sizes of one stretch in such arguments."""
+        """Remember that axes of length one are broadcast in such arguments."""
         exact = (*kind, *self.key(args, exact=True))
         if exact != (*kind, *self.key(args)):
             self.stretched.add(exact)
 
     def stretches(self, args: tuple[Any, ...], kind: tuple[str, ...] = ()) -> bool:
-        """Whether sizes of one have been seen to stretch in such arguments."""
+        """Whether axes of length one were broadcast in such arguments before."""
         return bool(self.stretched) and (*kind, *self.key(args, exact=True)) in self.stretched
 
     def exactly_specialised(self, args: tuple[Any, ...]) -> Specialisation:
-        """What it is for arguments of these types whose sizes are one where these are."""
+        """The specialisation for these types in which the axes of length one are known."""
         return self._specialise(("exact", *self.key(args, exact=True)), args, exact=True)
 
     def _into(self, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call that writes gradients into given arrays."""
+        """A call that writes the gradients to given arrays."""
         args = self.bound(args, kwargs)
         if not self.single and not (isinstance(out, tuple) and len(out) == len(self.wrt)):
             raise ValueError(f"`out` must be a tuple of {len(self.wrt)} arrays, for {', '.join(self.wrt)}")
@@ -320,7 +320,7 @@ class Derivative:
         return self.with_workspace(args, call)
 
     def with_workspace(self, args: tuple[Any, ...], call: Callable[[Specialisation], Any]) -> Any:
-        """Call what takes memory from its caller; if sizes differ, what lets those stretch that are one."""
+        """Call a specialisation that takes its memory from the caller, the exact one if sizes differ."""
         specialisation = self._unless_stretched(_WORKSPACE, args)
         if not self.stretches(args, _WORKSPACE):
             try:
@@ -334,16 +334,17 @@ class Derivative:
         return result
 
     def workspace(self, *args: Any, **kwargs: Any) -> Workspace:
-        """The derivative with memory of its own, compiled for such arguments: repeated calls allocate nothing large.
+        """A version of the derivative that reuses its memory, so that repeated calls allocate no large arrays.
 
-        Gradients are overwritten by its next call. Threads need one each.
+        The next call overwrites the gradients of the call before. Each thread needs its own workspace. The arguments
+        are examples or types, as for `compile`.
         """
         values = self.bound(tuple(stand_in(a) for a in args), {k: stand_in(v) for k, v in kwargs.items()})
         self._unless_stretched(_WORKSPACE, values).compile(values)
         return Workspace(self)
 
     def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """All arguments by position; defaults are those that the function has now."""
+        """All arguments by position, with the current defaults of the function."""
         self.follow()
         if not kwargs and len(args) == len(self.names) and not self.by_name:
             return args
@@ -359,7 +360,7 @@ class Derivative:
         return tuple(bound.arguments[n] for n in self.names)
 
     def spread(self, args: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """All arguments as the function is called with them: by position, and by name."""
+        """All arguments in the form of a call: positional ones and keywords."""
         positional: list[Any] = []
         named: dict[str, Any] = {}
         for value, parameter in zip(args, self.signature.parameters.values(), strict=True):
@@ -375,7 +376,11 @@ class Derivative:
         return positional, named
 
     def compile(self, *args: Any, **kwargs: Any) -> Derivative:
-        """Specialise ahead of time, for example arguments or types such as `"float64[:]"` and `float`."""
+        """Generate and compile the code before the first call, for example arguments or types.
+
+        Types are written `float`, `int`, `bool` or as in Numba: `"float64[:]"` is an array with one axis. Returns the
+        derivative itself.
+        """
         values = self.bound(tuple(stand_in(a) for a in args), {k: stand_in(v) for k, v in kwargs.items()})
         self.specialised(values).compile(values)
         return self
@@ -394,13 +399,13 @@ class Derivative:
         return Span(self.captured.file, node.lineno, node.col_offset, node.col_offset + 3, self.captured.name)
 
     def body_for(self, given: tuple[Any, ...], types_: Any = None) -> numba_cpu.Body:
-        """What compiled code runs for a call with such arguments."""
+        """The code that a Numba function runs when it calls the derivative with such arguments."""
         if self.mode == "forward" and not self.jacobian:
             raise TypeError(f"{self!r} takes tangents: use `srcdiff.jvp`")
         return numba_cpu.body_of_call(*self.compiled_for(given))
 
     def body_with_tangents(self, given: tuple[Any, ...], dots: Sequence[str], form: str) -> numba_cpu.Body:
-        """What compiled code runs for a call of forward mode; `dots` say how it has the tangents."""
+        """The code that a Numba function runs for a call in forward mode; `dots` are expressions of the tangents."""
         compiled, apart, passed = self.compiled_for(given)
         specialisation = self.latest
         assert specialisation is not None
@@ -421,9 +426,10 @@ class Derivative:
         return numba_cpu.body_of_call(compiled, apart, passed, form, checks)
 
     def compiled_for(self, given: tuple[Any, ...]) -> tuple[Any, list[tuple[str, str]], list[str]]:
-        """The compiled function for a call from compiled code, the arguments that must not share memory, and all.
+        """For a call from compiled code: the compiled function, the pairs of arguments that must not share memory, and
+        the expressions of all arguments.
 
-        `given` has a description for each argument, or the argument itself where it is known.
+        `given` has a description of each argument, or the argument itself if it is a constant.
         """
         if not self.has(Trait.COMPILED):
             raise TypeError(f"{self!r} uses the backend {self.backend!r}, but compiled code needs 'numba'")
@@ -446,7 +452,7 @@ class Derivative:
     def _specialise(
         self, key: Any, args: tuple[Any, ...], *, given: Sequence[Any] | None = None, **kind: Any
     ) -> Specialisation:
-        """The specialisation for the key: one thread makes it, the others wait for it."""
+        """The specialisation for the key. One thread makes it while the others wait."""
         known = self.specialisations.get(key)
         if known is None or not known.is_current():
             with ONE_AT_A_TIME:
@@ -459,7 +465,7 @@ class Derivative:
         return known
 
     def specialised_for_batch(self, args: tuple[Any, ...], batch: tuple[str, ...], sums: bool) -> Specialisation:
-        """What it is on a GPU for many arguments at once, of which these are the first."""
+        """The specialisation for a batch on a GPU; `args` are the arguments of its first element."""
         with ONE_AT_A_TIME:
             self.latest = self._specialised(args, None, exact=True, batch=batch, sums=sums)
             return self.latest
@@ -473,7 +479,7 @@ class Derivative:
         batch: tuple[str, ...] = (),
         sums: bool = False,
     ) -> Request:
-        """What the compiler is asked for, for all arguments or their descriptions."""
+        """The request to the compiler for these arguments, or for their descriptions."""
         from srcdiff.passes.compilation import Request
 
         keys = zip(self.names, self.key(args, exact=exact), strict=True)
@@ -493,7 +499,7 @@ class Derivative:
         request = self.request(args, **kind)
         compiled = compile_request(request, self.backend, self.options, given)
         if compiled.reading.assumes_sizes and self.mode == "primal" and compiled.writes:
-            request.exact = True  # what it has written when it meets sizes that differ cannot be taken back
+            request.exact = True  # a second call cannot undo what the first has written
             compiled = compile_request(request, self.backend, self.options)
         self._warn(compiled)
         return Specialisation(compiled, request.arguments, self, args, exact=bool(kind.get("exact")))
@@ -509,17 +515,17 @@ class Derivative:
 
     @property
     def __srcdiff_derivative__(self) -> Derivative | None:
-        """For who reads a program that calls it."""
+        """The derivative that a program means when it calls this object."""
         return getattr(self.of, "__srcdiff_derivative__", None) if self.mode == "primal" else self
 
     @property
     def __srcdiff_rule__(self) -> CustomRule | None:
-        """The rule that the function has, where this is the function itself."""
+        """The custom rule of the function, if this is the function itself."""
         return getattr(self.of, "__srcdiff_rule__", None) if self.mode == "primal" else None
 
     @property
     def suffix(self) -> str:
-        """What stands for it in the names of generated functions."""
+        """The suffix of the names of generated functions."""
         own = {"pullback": "pullback", "forward": "tangent"}.get(
             self.mode, "value_and_grad" if self.with_value else "grad"
         )
@@ -528,21 +534,24 @@ class Derivative:
 
     @property
     def derivation(self) -> Derivation:
-        """Which derivative it is, of whatever function."""
+        """The kind of this derivative, without its function."""
         from srcdiff.driver.compiling import Derivation
 
         kind = (self.with_value, self.has_aux, self.single, self.jacobian, self.directions)
         return Derivation(self.mode, self.wrt, *kind)
 
     def guards(self) -> list[Guard]:
-        """What stands behind a dispatcher is still this function."""
+        """Guards that the dispatcher still has this function."""
         return [Guard(Attribute(Constant(self.of), "py_func"), self.function)] if hasattr(self.of, "py_func") else []
 
-    # -- looking -----------------------------------------------------------------------------------------------------
+    # -- inspection --------------------------------------------------------------------------------------------------
 
     @property
     def source(self) -> str:
-        """The generated source of the latest specialisation."""
+        """The generated source code for the argument types of the latest call.
+
+        Before the first call, the types are guessed from annotations, defaults and the code of the function.
+        """
         if self.latest is None:
             from srcdiff.frontend.guess import guessed_arguments
 
@@ -551,11 +560,11 @@ class Derivative:
         return self.latest.compiled.text
 
     def ptx(self, cc: tuple[int, int] = (8, 0)) -> dict[str, str]:
-        """The code of each kernel of the latest specialisation, for GPUs of the compute capability; none is needed."""
+        """The PTX code of each kernel of the latest specialisation, for a compute capability. Needs no GPU."""
         return self._on_device().ptx(cc)
 
     def resources(self, cc: tuple[int, int] = (8, 0)) -> dict[str, dict[str, int]]:
-        """What each kernel takes of a thread: registers, bytes of stack and of shared memory, and spills."""
+        """The resources of each kernel per thread: registers, bytes of stack and of shared memory, and spills."""
         return self._on_device().resources(cc)
 
     def _on_device(self) -> OnDevice:
@@ -568,7 +577,7 @@ class Derivative:
         return on_device
 
     def _repr_html_(self) -> str | None:
-        """The two sources side by side, for a notebook; nothing if that needs arguments that it has not seen yet."""
+        """The function and its derivative side by side, for notebooks; None if the argument types are not known yet."""
         from srcdiff.driver.compiling import follow
         from srcdiff.frontend.guess import guessed_arguments
         from srcdiff.inspect.sides import sides_of
@@ -581,7 +590,7 @@ class Derivative:
             return None
 
     def report(self, *args: Any, **kwargs: Any) -> MemoryReport:
-        """Run it, and say how much it keeps for the reverse sweep, by variable and line."""
+        """Call the derivative, and report the bytes that it stores for the reverse sweep, by variable and line."""
         args = self.bound(args, kwargs)
 
         def call(specialisation: Specialisation) -> MemoryReport:
@@ -606,7 +615,7 @@ _WHAT = {
 
 
 def described(what: str, derivative: Derivative, doc: str | None) -> str | None:
-    """What `help` says of a derivative: which it is, and what its function's author has written."""
+    """The docstring of a derivative: its kind, and the docstring of its function."""
     if not what:
         return doc
     of = f"{derivative.function.__name__}({', '.join(derivative.names)})"
@@ -615,7 +624,7 @@ def described(what: str, derivative: Derivative, doc: str | None) -> str | None:
 
 
 def _tuple_of(annotations: Sequence[Any]) -> Any:
-    """The annotation of a tuple, where all of its parts are annotated."""
+    """The annotation of a tuple, if all of its elements are annotated."""
     if any(a is inspect.Parameter.empty for a in annotations):
         return inspect.Parameter.empty
     if any(isinstance(a, str) for a in annotations):
@@ -628,7 +637,7 @@ def _derivative_again(of: Any, mode: str, wrt: Wrt, options: dict[str, Any]) -> 
 
 
 class Specialisation:
-    """A derivative for certain argument types: the compiled function, and what has to be done around it."""
+    """A derivative for certain argument types: the compiled function, and conversions of arguments and results."""
 
     def __init__(
         self,
@@ -647,17 +656,17 @@ class Specialisation:
             owner.function, [*compiled.guards, *owner.guards()], [(o.place, key_of(o.read())) for o in self.outside]
         )
         self.from_outside = self.watch.values()
-        """Gives what the function reads from outside, if all is what it was compiled for; else raises ChangedError."""
+        """Returns the outside values that the function reads; raises ChangedError if a guard does not hold."""
         names = owner.names
         self.positions = [k for k, n in enumerate(names) if is_passed(descriptions[n])]
         self.converters = [converter(descriptions[n], a) for n, a in zip(names, args, strict=True)]
         self.apart = compiled.apart
         self.concerned = sorted({k for pair in self.apart for k in pair})
         self.paths: list[tuple[int, ...]] = []
-        """Where the values stand in what compiled code is called with; known after the first call."""
+        """The paths of the values in the arguments of the compiled code; known after the first call."""
         self.assumes_sizes = compiled.reading.assumes_sizes
         self.stretches = False
-        """Whether sizes of one have been seen to stretch."""
+        """Whether a call has broadcast axes of length one."""
         returned = compiled.reading.result
         if owner.has_aux and not owner.with_value:
             assert isinstance(returned, Tuple)
@@ -665,11 +674,11 @@ class Specialisation:
         if compiled.form is not None:
             returned = compiled.form
         self.listed = result_converter(returned) or as_it_is
-        """Gives the result, or the second part of it, in the form that the function gives it."""
+        """Converts the result, or its second part, to the structure that the function returns."""
         self.has_numbers = compiled.form is not None and any(
             isinstance(leaf, Value) and not isinstance(leaf.type, Array) for leaf in NODES.leaves(compiled.form)
         )
-        """Whether there are numbers in a Jacobian, which are arrays without an axis to the caller."""
+        """Whether a Jacobian holds numbers. The caller gets them as zero-dimensional arrays."""
         self.returns_lists = result_converter(compiled.reading.result) is not None and (
             owner.mode == "primal" or (owner.mode == "reverse" and (owner.with_value or owner.has_aux))
         )
@@ -690,7 +699,7 @@ class Specialisation:
         self.has_lists = any(len(lists_in(a)) for a in args)
         self.owner = owner
         self.is_simple = (
-            not exact  # types do not tell sizes
+            not exact  # types do not include sizes
             and not self.returns_lists
             and hasattr(compiled.function, "overloads")
             and len(self.positions) == len(names)
@@ -699,16 +708,16 @@ class Specialisation:
         self.count = len(names)
         told_apart = compiled.reading.assumes_pythons
         self.kinds = [(k, type(a)) for k, a in enumerate(args) if type(a) is _ARRAY or self.converters[k] or told_apart]
-        """What Numba does not tell from other types: other arrays and numbers, and what is converted before."""
+        """Arguments whose Python type must be checked, because Numba's dispatch does not distinguish it."""
         self.straight = Direct(len(self.positions) + len(self.outside))
         self.tangents: list[type] = []
-        """The kinds of tangents that forward mode has been called with."""
+        """The types of the tangents of the latest call in forward mode."""
 
     @functools.cached_property
     def direct(self) -> Callable[..., Any]:
-        """A call with arguments of types that are known, if nothing else stands in the way; else raises UnfitError.
+        """A call with arguments of known types; raises UnfitError for all others.
 
-        Its text for a function of an array and an integer to differentiate by, that reads a float `scale`:
+        Its text for a function of an array and an integer that reads a global float `scale`:
 
             def guards(a0, a1):
                 if type(a0) is not ndarray or type(a1) is not int: raise UnfitError
@@ -754,12 +763,12 @@ class Specialisation:
         count = self.owner.with_value + 1
         parts = operator.itemgetter(
             *range(0, 2 * count, 2)
-        )  # each beside the arrays that are written into, of none here
+        )  # the value and the tangent, without the (empty) tuples of written arrays
         call = f"{name(parts)}({name(self.straight_tangent)}({', '.join([*passed, *self.watch.found, *dots])}))"
         return self.watch.function([*parameters, *dots], [f"if {' or '.join(kinds)}: raise {name(UnfitError)}"], call)
 
     def learn_tangent(self, args: tuple[Any, ...], dots: tuple[Any, ...]) -> bool:
-        """Whether the next call of forward mode with arguments and tangents of these types can go straight there."""
+        """Whether the next call in forward mode with these types can call the compiled code directly."""
         simple = self.is_simple and not self.stretches and not self.apart and not self.compiled.written
         if not simple or self.listed is not as_it_is or not all(type(d) in (_ARRAY, float) for d in dots):
             return False
@@ -774,7 +783,7 @@ class Specialisation:
         return Direct(len(self.positions) + len(self.outside) + len(self.tangents))
 
     def is_current(self) -> bool:
-        """Whether what the function reads from outside is what it was compiled for."""
+        """Whether the outside values that the function reads still fulfil the guards."""
         try:
             self.from_outside()
         except ChangedError:
@@ -782,7 +791,7 @@ class Specialisation:
         return True
 
     def learn(self, args: tuple[Any, ...]) -> bool:
-        """Whether the next call with arguments of these types can go straight to compiled code."""
+        """Whether the next call with these types can call the compiled code directly."""
         if self.stretches or not self.is_simple or self.compiled.further:
             return False
         try:
@@ -791,7 +800,7 @@ class Specialisation:
             return False
 
     def call_if_apart(self, *values: Any) -> Any:
-        """Compiled code, called with arrays that share no memory."""
+        """Call the compiled code if the arrays share no memory; otherwise raise UnfitError."""
         own = True  # two arrays that own their memory share none
         for k in self.concerned:
             own = own and values[k].flags.owndata
@@ -806,7 +815,7 @@ class Specialisation:
         return self.finished(self.function(*self.prepared(args), *further), args)
 
     def prepared(self, args: tuple[Any, ...]) -> list[Any]:
-        """What the compiled function is called with."""
+        """The arguments of the compiled function."""
         values = self.converted(args) + [o.read() for o in self.outside]
         if self.has_lists:
             self.keep_lists_apart(args)
@@ -815,7 +824,7 @@ class Specialisation:
         return values
 
     def run(self, values: Sequence[Any], memory: Memory) -> tuple[Any, Memory]:
-        """The result, in the memory where there is some, and the memory for the next call."""
+        """The result, computed in the given memory, and the memory for the next call."""
         try:
             result, used = self.function(*values, *memory)
         except NumbaError as error:
@@ -823,7 +832,7 @@ class Specialisation:
         return result, list(used)
 
     def finished(self, result: Any, args: tuple[Any, ...]) -> Any:
-        """What the caller gets for what the compiled function returns."""
+        """The result for the caller, from the result of the compiled function."""
         if self.owner.jacobian:
             return self.as_jacobian(result)
         if self.owner.mode == "forward":
@@ -835,30 +844,30 @@ class Specialisation:
 
     @property
     def gives_written(self) -> bool:
-        """Whether the arrays that the function writes into are its results: it returns nothing."""
+        """Whether the function returns nothing, so that the arrays it writes to are its results."""
         result = self.compiled.reading.result
         return isinstance(result, Static) and result.value is None and bool(self.compiled.written)
 
     def as_jacobian(self, result: Any) -> Any:
-        """A Jacobian in the form of the function's result."""
+        """A Jacobian with the structure of the function's result."""
         whole = self.listed(result)
         if self.has_numbers:
             whole = VALUES.map(lambda leaf: leaf if leaf is None else np.asarray(leaf), whole)
         return with_written(None, self.compiled.written, whole) if self.gives_written else whole
 
     def not_compiled(self, error: NumbaError) -> Exception:
-        """What is said if Numba does not compile the function."""
+        """The exception to raise if Numba does not compile the function."""
         unknown = self.compiled.reading.unknown_calls
         if unknown:
             return DifferentiationError(list(unknown))
         return numba_cpu.not_compiled(error) if self.owner.has(Trait.COMPILED) else error
 
     def as_returned(self, value: Any, written: Any) -> Any:
-        """A value or a tangent in the form of the result, or the arrays that the function has written into."""
+        """A value or a tangent with the structure of the result, or the arrays that the function wrote to."""
         return with_written(self.listed(value), self.compiled.written, written)
 
     def with_listed_results(self, result: Any) -> Any:
-        """Lists that the function returns come as tuples and arrays."""
+        """The result with lists, which compiled code returns as tuples and arrays."""
         if self.owner.mode == "primal":
             return self.listed(result)
         first, second = result
@@ -872,7 +881,7 @@ class Specialisation:
         return values
 
     def keep_apart(self, values: list[Any]) -> None:
-        """Arrays that share memory are refused where one is written: a derivative by one of them has no meaning."""
+        """Reject arrays that share memory if one is written: a derivative by one of them would have no meaning."""
         if not self.paths:
             each = [(part.path, part.value) for part in TUPLES.named(tuple(values), "")]
             self.paths = [path for path, x in each if not (x is None or isinstance(x, str) or callable(x))]
@@ -885,7 +894,7 @@ class Specialisation:
                 raise DifferentiationError([Problem("SD403", message, self.owner.span)])
 
     def keep_lists_apart(self, args: tuple[Any, ...]) -> None:
-        """The same list under two names is refused: what happens to one would have to happen to the other."""
+        """Reject the same list for two arguments: a change of one would have to change the other."""
         lists = [found for a in args for found in lists_in(a)]
         if len({id(found) for found in lists}) < len(lists):
             message = "the same list is passed for two arguments"
@@ -902,7 +911,7 @@ class Specialisation:
         return self.with_gradients(result, listed_gradients)
 
     def with_gradients(self, result: Any, changed: Callable[[list[Any]], list[Any]]) -> Any:
-        """The result, with something done to its gradients."""
+        """The result with its gradients replaced by `changed(gradients)`."""
         owner = self.owner
         place = 1 if owner.with_value else 0
         alone = not owner.with_value and not owner.has_aux
@@ -923,7 +932,7 @@ class Specialisation:
 
 
 def shares_memory(a: Any, b: Any) -> bool:
-    """Whether two arrays have an element in common; arrays of a GPU, whether their memory overlaps."""
+    """Whether two arrays share an element; for arrays on a GPU, whether their memory ranges overlap."""
     if not is_on_device(a) and not is_on_device(b):
         return np.may_share_memory(a, b) and np.shares_memory(a, b)
     if not (is_on_device(a) and is_on_device(b)):
@@ -936,19 +945,19 @@ def shares_memory(a: Any, b: Any) -> bool:
 
 
 def with_written(value: Any, parts: Sequence[Part], arrays: Sequence[Any]) -> Any:
-    """What the function returns, or where it returns nothing, the arrays that it has written into, by name."""
+    """The result of the function; if it returns nothing, the arrays that it wrote to, by name."""
     if value is not None or not parts:
         return value
     return {part.name: array for part, array in zip(parts, arrays, strict=True)}
 
 
 def names_of_parts(reading: Reading) -> list[str]:
-    """What the user calls each of the values that the arguments are taken apart into."""
+    """The names of the flattened arguments, as a user would write them."""
     return [part.name for part in parts_of_arguments(reading.arguments)] + [o.name for o in reading.outside]
 
 
 def stand_in(value: Any) -> Any:
-    """An example for a type; no length is one, which would stretch."""
+    """An example value of a type. No axis has length one, which would be broadcast."""
     if isinstance(value, str) and re.fullmatch(r"(float|int|uint|bool)\d*(\[[:, 1]*\])?", value):
         name, _, dimensions = value.partition("[")
         if dimensions:
@@ -969,7 +978,7 @@ numba_cpu.compiled_code_prints_text()
 def chosen_names(
     wrt: Wrt, names: tuple[str, ...], of: str, stars: Mapping[str, str] | None = None, variables: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """The names of the arguments to differentiate by, or of the variables; `stars` are parameters that take several."""
+    """The names of the arguments (or local variables) in `wrt`; `stars` are the variadic parameters."""
     places = range(len(names)) if not stars else range(min(map(names.index, stars)))
     found = []
     for one in each_of(wrt):
@@ -993,7 +1002,7 @@ def chosen_names(
 
 
 def _maker(with_value: bool) -> Callable[..., Derivation]:
-    """What `grad` and `value_and_grad` mean inside of a function that is read: of a function with these parameters."""
+    """What `grad` and `value_and_grad` mean inside a differentiated function."""
 
     def make(
         of: str,
@@ -1022,7 +1031,7 @@ def _reverse(f: Any, wrt: Any, with_value: bool, has_aux: bool, backend: str, op
 def _reverse_mode(
     f: Any, wrt: Wrt, with_value: bool, has_aux: bool, backend: str, options: dict[str, Any]
 ) -> Derivative:
-    """One derivative for all who ask for the same, so that `grad(f)(x)` can be written where it is needed."""
+    """The same derivative for equal requests, so that `grad(f)(x)` in a loop compiles once."""
     if options:
         options = compile_options(backend, options)
     is_key = type(wrt) in _NAMES or (type(wrt) is tuple and all(type(one) in _NAMES for one in wrt))
@@ -1030,7 +1039,7 @@ def _reverse_mode(
         try:
             derivative: Derivative = _reverse(f, wrt, with_value, has_aux, backend, tuple(sorted(options.items())))
             return derivative
-        except TypeError:  # what has no hash; or what is said below
+        except TypeError:  # an argument is not hashable, or it is wrong and the call below raises
             pass
     return Derivative(f, "reverse", wrt, with_value=with_value, has_aux=has_aux, backend=backend, **options)
 
@@ -1044,10 +1053,45 @@ _NAMES = (int, str)
 def grad(
     f: Callable[..., Any], wrt: Wrt = 0, *, has_aux: bool = False, backend: str = "numba", **options: Any
 ) -> Derivative:
-    """The gradient of `f`, a function that returns one float, with respect to the arguments `wrt`.
+    """Make a function that computes the gradient of `f`.
 
-    `wrt` is a position, a name, or a tuple of those; a tuple gives a tuple of gradients. With `has_aux` the function
-    returns a pair, and the gradient is followed by its second part.
+    `f` is not called. The first call of the gradient with new argument types generates code for these types and
+    compiles it; later calls with the same types run the compiled code.
+
+    >>> import numpy as np
+    >>> def energy(x, scale):
+    ...     return scale * np.sum(x**2)
+    >>> x = np.array([1.0, 2.0, 3.0])
+    >>> grad(energy)(x, 0.5)  # with respect to x, the first argument
+    array([1., 2., 3.])
+    >>> x_bar, scale_bar = grad(energy, wrt=("x", "scale"))(x, 0.5)
+    >>> float(scale_bar)
+    14.0
+    >>> print(grad(energy).source)
+    import numpy as np
+    ...
+    def energy_grad(x, scale):
+    ...
+
+    Args:
+        f: A Python function that returns one float. It may call other functions. It may also be a function compiled
+            with `@njit`, or a derivative made by srcdiff.
+        wrt: The arguments to differentiate with respect to: a position, a name, or a tuple of these. They may be
+            floats, arrays of floats, and tuples, lists, dictionaries and dataclasses of these.
+        has_aux: Whether `f` returns a pair of a float and any other value. Then the gradient returns a pair, too: the
+            derivative of the float, and the other value.
+        backend: `"numba"` compiles the generated code, `"python"` runs it in the interpreter, `"cuda"` runs its loops
+            on a GPU.
+        **options: How the code is compiled: `fastmath`, `error_model`, `boundscheck`, `cache`.
+
+    Returns:
+        A function with the parameters of `f`. It returns the gradient: a value with the structure, shape and dtype of
+        the argument, or a tuple of these if `wrt` is a tuple. With `out=`, it writes the gradient to given arrays. Its
+        attribute `source` is the generated code; `compile` compiles it before the first call.
+
+    Raises:
+        DifferentiationError: At the first call with new argument types, if `f` cannot be differentiated. The message
+            shows the lines of `f`, the reason, and what to write instead.
     """
     return _reverse_mode(f, wrt, False, has_aux, backend, options)
 
@@ -1055,7 +1099,27 @@ def grad(
 def value_and_grad(
     f: Callable[..., Any], wrt: Wrt = 0, *, has_aux: bool = False, backend: str = "numba", **options: Any
 ) -> Derivative:
-    """The value of `f` together with its gradient: see `grad`."""
+    """Make a function that computes the value of `f` together with its gradient.
+
+    This costs less than a call of `f` and a call of its gradient.
+
+    >>> value, slope = value_and_grad(lambda x: x**3)(2.0)
+    >>> float(value), float(slope)
+    (8.0, 12.0)
+
+    Args:
+        f: A Python function that returns one float, as for `grad`.
+        wrt: The arguments to differentiate with respect to, as for `grad`.
+        has_aux: Whether `f` returns a pair of a float and any other value. Then the value is this pair.
+        backend: As for `grad`.
+        **options: As for `grad`.
+
+    Returns:
+        A function with the parameters of `f` that returns the pair `(value, gradient)`.
+
+    Raises:
+        DifferentiationError: At the first call with new argument types, if `f` cannot be differentiated.
+    """
     return _reverse_mode(f, wrt, True, has_aux, backend, options)
 
 
@@ -1064,7 +1128,7 @@ value_and_grad.__srcdiff_maker__ = _maker(with_value=True)  # type: ignore[attr-
 
 
 class Differentiable(Derivative):
-    """A function compiled by srcdiff, with its derivatives as methods."""
+    """A function compiled by srcdiff, with its derivatives as methods: see `differentiable`."""
 
     def __init__(self, function: Callable[..., Any], *, backend: str = "numba", **options: Any) -> None:
         checked = compile_options(backend, options)
@@ -1081,11 +1145,11 @@ class Differentiable(Derivative):
         return self.original
 
     def grad(self, wrt: Wrt = 0, *, has_aux: bool = False, **options: Any) -> Derivative:
-        """Its gradient: see `srcdiff.grad`."""
+        """The gradient of the function: see `srcdiff.grad`."""
         return grad(self.of, wrt, has_aux=has_aux, **{**self.given, **options})
 
     def value_and_grad(self, wrt: Wrt = 0, *, has_aux: bool = False, **options: Any) -> Derivative:
-        """Its value and its gradient: see `srcdiff.value_and_grad`."""
+        """The value and the gradient of the function: see `srcdiff.value_and_grad`."""
         return value_and_grad(self.of, wrt, has_aux=has_aux, **{**self.given, **options})
 
 
@@ -1099,14 +1163,50 @@ def differentiable(f: Callable[..., Any], **options: Any) -> Differentiable: ...
 @overload
 def differentiable(f: None = None, **options: Any) -> Callable[[Callable[..., Any]], Differentiable]: ...
 def differentiable(f: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Make a function differentiable: calling it runs it compiled, `.grad(...)` gives its gradient."""
+    """Compile a function with srcdiff, and give it its derivatives as methods. Use it as a decorator.
+
+    >>> @differentiable
+    ... def square(x):
+    ...     return x * x
+    >>> float(square(3.0)), float(square.grad()(3.0))
+    (9.0, 6.0)
+
+    Args:
+        f: A Python function. Without it, a decorator is returned: `@differentiable(backend="python")`.
+        **options: `backend` and the compile options of `grad`.
+
+    Returns:
+        A function that runs the compiled code of `f`. Its methods `grad` and `value_and_grad` take the arguments of
+        `srcdiff.grad` except `f`.
+    """
     if f is None:
         return lambda function: Differentiable(function, **options)
     return Differentiable(f, **options)
 
 
 def source(f: Callable[..., Any], *args: Any, wrt: Wrt = 0, mode: str = "reverse", with_value: bool = True) -> str:
-    """The generated code as text, for example arguments (or types); without any, types are guessed from the code."""
+    """The generated source code of a derivative, without compiling or running it.
+
+    >>> def square(x):
+    ...     return x * x
+    >>> print(source(square, 1.5, with_value=False))
+    import numpy as np
+    ...
+    def square_grad(x):
+    ...
+
+    Args:
+        f: A Python function.
+        *args: Example arguments, or types such as `float` and `"float64[:]"`. Without any, the types are guessed from
+            annotations, defaults and the code.
+        wrt: The arguments to differentiate with respect to, as for `grad`.
+        mode: `"reverse"` (a gradient), `"forward"` (tangents), `"pullback"` (adjoints of any result), or `"primal"`
+            (the function itself, as srcdiff compiles it).
+        with_value: Whether the code also returns the value of `f`.
+
+    Returns:
+        The text of a Python module.
+    """
     PROGRAM.checked("mode", mode)
     SWITCH.checked("with_value", with_value)
     derivative = Derivative(f, mode, wrt, with_value=with_value and mode != "pullback", backend="python")
@@ -1116,7 +1216,17 @@ def source(f: Callable[..., Any], *args: Any, wrt: Wrt = 0, mode: str = "reverse
 
 
 def stop_gradient(x: Any) -> Any:
-    """`x` itself, taken for a constant by the derivative."""
+    """Return `x`; a derivative treats it as a constant.
+
+    >>> float(grad(lambda x: x * stop_gradient(x))(3.0))
+    3.0
+
+    Args:
+        x: A number, or an array.
+
+    Returns:
+        `x` itself.
+    """
     return x
 
 
@@ -1129,11 +1239,28 @@ def custom_rule(
     adjoint: Callable[..., Any] | None = None,
     tangent: Callable[..., Any] | None = None,
 ) -> Any:
-    """Declare the derivative of a function: `adjoint(*arguments, out, out_bar)` gives one adjoint for each argument.
+    """Declare the derivative of a function. The body of the function is not differentiated.
 
-    `tangent(*arguments, out, *argument_dots)` gives the tangent of the result. One of the two is enough: each is linear
-    in its last arguments, and the other is its transpose. As a decorator, `@custom_rule(adjoint=g)`, or called with the
-    function. The function's body is not differentiated.
+    Either rule is enough: each is linear in its last arguments, and srcdiff derives the other as its transpose.
+
+    >>> import math
+    >>> def cube_root_adjoint(x, out, out_bar):
+    ...     return out_bar / (3.0 * out**2)
+    >>> @custom_rule(adjoint=cube_root_adjoint)
+    ... def cube_root(x):
+    ...     return math.cbrt(x)
+    >>> float(grad(cube_root)(8.0))
+    0.08333333333333333
+
+    Args:
+        f: The function; it takes and returns numbers and arrays. Without it, a decorator is returned.
+        adjoint: `adjoint(*arguments, out, out_bar)`: from the arguments, the result and the adjoint of the result, it
+            returns the adjoint of the argument, or a tuple with one adjoint for each argument.
+        tangent: `tangent(*arguments, out, *argument_dots)`: from the arguments, the result and the tangents of the
+            arguments, it returns the tangent of the result.
+
+    Returns:
+        A function that can be called like `f`, inside and outside of differentiated functions.
     """
     if f is None:
         return lambda function: CustomRule(function, adjoint, tangent)
@@ -1141,10 +1268,10 @@ def custom_rule(
 
 
 def has_floats(value: Any) -> bool:
-    """Whether it is, or holds, something to differentiate by."""
+    """Whether the value is or contains a float or an array of floats."""
     return any(map(is_of_floats, VALUES.leaves(value)))
 
 
 def is_of_floats(leaf: Any) -> bool:
-    """Whether it is a float, or an array of floats."""
+    """Whether the value is a float or an array of floats."""
     return isinstance(leaf, float | np.floating) or (isinstance(leaf, np.ndarray) and leaf.dtype.kind == "f")

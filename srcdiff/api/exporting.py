@@ -1,4 +1,4 @@
-"""`export`: a derivative as a file that needs NumPy and Numba, or NumPy alone, and no srcdiff."""
+"""`export`: a derivative as a file that needs NumPy and Numba, or only NumPy, but not srcdiff."""
 
 from __future__ import annotations
 
@@ -31,12 +31,33 @@ def export(
     wrt: Wrt | None = None,
     **keywords: Any,
 ) -> str:
-    """Write the derivative `g`, for example arguments or types, into a file that needs no srcdiff; returns the text.
+    """Write a derivative as a Python module that does not need srcdiff.
 
-    Without arguments it is written for those of its latest call, or for what the uses of the arguments suggest. Of a
-    function that is no derivative, `mode` and `wrt` say which is meant: `"grad"` by the first argument if nothing is
-    said, `"value_and_grad"`, `"jvp"`, `"vjp"`, `"hvp"` or `"primal"`. The file needs NumPy and Numba; with `plain`,
-    NumPy alone.
+    >>> def square(x):
+    ...     return x * x
+    >>> text = export(square, None, 2.0, plain=True)
+    >>> module = {}
+    >>> exec(text, module)
+    >>> float(module["square_grad"](3.0))
+    6.0
+
+    Args:
+        g: A derivative, or a function; see `mode`.
+        file: The file to write, or None.
+        *arguments: Example arguments, or types such as `float` and `"float64[:]"`. Without any, those of the latest
+            call are used, or types that are guessed from the code.
+        plain: Whether the module needs only NumPy. Otherwise it needs NumPy and Numba.
+        mode: If `g` is a function, the derivative to export: `"grad"` (the default), `"value_and_grad"`, `"jvp"`,
+            `"vjp"`, `"hvp"`, or `"primal"` for the function itself.
+        wrt: If `g` is a function, the arguments to differentiate with respect to, as for `grad`.
+        **keywords: Example arguments by name.
+
+    Returns:
+        The text of the module.
+
+    Raises:
+        NotExportedError: If the code refers to an object that cannot be written to a file.
+        DifferentiationError: If the function cannot be differentiated.
     """
     SWITCH.checked("plain", plain)
     if not isinstance(g, Derivative | HessianProduct | Jacobian | Batched):
@@ -58,7 +79,7 @@ def export(
 
 
 def _followed(derivative: Derivative, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, Any]:
-    """The program for these arguments; where axes of length one may stretch in the example, one that stretches them."""
+    """The program for these arguments; it broadcasts axes of length one if the example has any."""
     from srcdiff.driver.compiling import follow
     from srcdiff.passes.requested import written_parts
 

@@ -1,4 +1,4 @@
-"""What users call to look: `explain`, why a gradient is what it is, and `show`, what it is."""
+"""`explain`: which inputs affect the result, and what the gradient stores. `show`: both sources side by side."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from srcdiff.ir.types import is_float
 from srcdiff.signature.descriptions import Description
 from srcdiff.signature.keys import describe_argument
 
-if TYPE_CHECKING:  # the compiler is imported when somebody looks
+if TYPE_CHECKING:  # the compiler is imported at the first use
     from pathlib import Path
 
     from srcdiff.inspect.explanation import Explanation
@@ -20,11 +20,9 @@ if TYPE_CHECKING:  # the compiler is imported when somebody looks
 
 
 def explain(f: Callable[..., Any], *args: Any, wrt: Wrt | None = None, **kwargs: Any) -> Explanation:
-    """Which inputs of `f` reach its result, along which lines, and what cuts off the others; what its gradient keeps.
+    """Explain which inputs of `f` reach its result, and what its gradient stores and recomputes.
 
-    `f` is a function or a derivative of one. `args` are example arguments, or types such as `"float64[:]"`; without
-    any, types are assumed from annotations and from how arguments are used. `wrt` are the inputs to look at, all of
-    them if it is left out.
+    For each input: the lines that carry its derivative, or the operations that cut it off.
 
     >>> def growth(rate, years, start):
     ...     for _ in range(int(years)):
@@ -33,6 +31,16 @@ def explain(f: Callable[..., Any], *args: Any, wrt: Wrt | None = None, **kwargs:
     >>> explanation = explain(growth, 0.02, 10.0, 100.0)
     >>> explanation["years"].reaches, explanation["years"].cuts[0].text
     (False, 'a cast to an integer')
+
+    Args:
+        f: A function, or a derivative.
+        *args: Example arguments, or types such as `"float64[:]"`. Without any, the types are guessed from annotations,
+            defaults and the code.
+        wrt: The inputs to explain, as for `grad`; None means all.
+        **kwargs: Example arguments by name.
+
+    Returns:
+        An explanation. Print it to read it; a notebook shows it as a table; `explanation["name"]` is one input.
     """
     from srcdiff.driver.compiling import follow
     from srcdiff.inspect.explanation import explained
@@ -47,12 +55,7 @@ def explain(f: Callable[..., Any], *args: Any, wrt: Wrt | None = None, **kwargs:
 def show(
     f: Callable[..., Any], *args: Any, wrt: Wrt | None = None, html: str | Path | None = None, **kwargs: Any
 ) -> Sides:
-    """The source of `f` and of its derivative side by side, with the lines that belong together.
-
-    `f` is a derivative, or a function whose gradient is shown, or its pullback if it returns no float; arguments and
-    `wrt` are those of `explain`, except that `wrt` is the first argument if it is left out. In a terminal it prints
-    with colour, and in a notebook it is a page in which the partners of a line light up; `html` is a file to write
-    that page into.
+    """Show a function and its derivative side by side, with links between the lines that belong together.
 
     >>> def twice(x):
     ...     return 2.0 * x
@@ -62,6 +65,18 @@ def show(
     1   def twice(x):      | def twice_value_and_grad(x):
     ...
     2       return 2.0 * x |     return 2.0 * x, 2.0
+
+    Args:
+        f: A derivative, or a function. For a function, its value and gradient are shown, or its pullback if it does not
+            return one float.
+        *args: Example arguments or types, as for `explain`.
+        wrt: The arguments to differentiate with respect to, as for `grad`; None means the first.
+        html: A file to which to write the page.
+        **kwargs: Example arguments by name.
+
+    Returns:
+        Both sources. Print it to read it in a terminal; a notebook shows it as a page in which the related lines light
+        up under the mouse.
     """
     from srcdiff.driver.compiling import follow
     from srcdiff.inspect.sides import sides_of
@@ -75,14 +90,14 @@ def show(
 
 
 class _Asked(NamedTuple):
-    """The derivative to look at, and for which arguments: values, or descriptions of them."""
+    """The derivative, and its arguments: values, or descriptions of them."""
 
     derivative: Derivative
     arguments: tuple[Any, ...]
     example: dict[str, Any]
-    """The arguments by name, if they are all values that the user has given."""
+    """The arguments by name, if the user passed all of them as values."""
     assumed: dict[str, str]
-    """What suggests the types of arguments that nobody has given."""
+    """For each guessed argument type, what suggests it."""
 
 
 def _asked(
@@ -109,7 +124,7 @@ def _asked(
 
 
 def _derivative(f: Callable[..., Any], wrt: Wrt | None) -> Derivative:
-    f = getattr(f, "derivative", f)  # of a Hessian times a vector
+    f = getattr(f, "derivative", f)  # `hvp` has one
     if isinstance(f, Derivative) and f.mode != "primal":
         if wrt is None:
             return f
@@ -121,7 +136,7 @@ def _derivative(f: Callable[..., Any], wrt: Wrt | None) -> Derivative:
 
 
 def _holds_floats(description: Description) -> bool:
-    """Whether it can be differentiated by as a whole."""
+    """Whether all parts are floats."""
     if description.kind == "value":
         return is_float(description.detail)
     parts = [p for p in description.parts if p.kind != "static"]
@@ -129,7 +144,7 @@ def _holds_floats(description: Description) -> bool:
 
 
 def _measured(found: Explanation, asked: _Asked) -> Explanation:
-    """With the sizes that show only when the gradient runs."""
+    """The explanation with the sizes that are known only after running the gradient."""
     missing = [
         k for k in found.kept if k.nbytes is None and k.formula.endswith("iterations") and "sizes" not in k.formula
     ]
@@ -137,6 +152,8 @@ def _measured(found: Explanation, asked: _Asked) -> Explanation:
         return found
     sizes = {(f"kept_{k.variable}", k.span): k.nbytes for k in asked.derivative.report(*asked.arguments).kept}
     places = [(k.storage, k.span) for k in found.kept]
-    alone = [k for k in missing if places.count((k.storage, k.span)) == 1]  # the report adds up what has the same name
+    alone = [
+        k for k in missing if places.count((k.storage, k.span)) == 1
+    ]  # the report adds up buffers with the same name
     kept = [replace(k, nbytes=sizes.get((k.storage, k.span))) if k in alone else k for k in found.kept]
     return replace(found, kept=tuple(kept))

@@ -1,4 +1,4 @@
-"""Tangents and adjoints of whole functions: `jvp`, `vjp`, Jacobians, Hessians, and Hessians times vectors."""
+"""Derivatives of functions with any results: `jvp`, `vjp`, `jacobian`, `hessian`, `hvp`; and `check`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _numbers = itertools.count(1)
 
 
 def derivative_of(f: Function, mode: str, wrt: Any, backend: str, options: dict[str, Any]) -> Derivative:
-    """One derivative for all calls that ask for the same; what can be no key is no option either."""
+    """The same derivative for equal requests."""
     if options or type(backend) is not str:
         options = compile_options(backend, options)
     derivative: Derivative = _made_once(f, mode, wrt, backend, tuple(sorted(options.items())))
@@ -64,7 +64,7 @@ def _made_once(f: Function, mode: str, wrt: Any, backend: str, options: tuple[tu
 
 
 def fitted(taken: Abstract, of: Abstract, value: Any, given: Any, name: str) -> Any:
-    """A tangent of a value, or an adjoint, as compiled code takes it: made like the value; None is zero.
+    """A tangent or adjoint of a value in the form that compiled code takes. None means zero.
 
     `taken` is what the code takes for it, `of` what the value is.
     """
@@ -75,7 +75,7 @@ def fitted(taken: Abstract, of: Abstract, value: Any, given: Any, name: str) -> 
 
 
 def _pairs(_: Any, pair: tuple[Any, Any], name: str) -> list[tuple[Any, Any]]:
-    """The parts of a value, each with what is given for it."""
+    """The parts of a value, each with the given tangent or adjoint."""
     value, given = pair
     parts = parts_of(value) or ()
     return list(zip(parts, [None] * len(parts) if given is None else _parts_like(value, given, name), strict=True))
@@ -99,7 +99,7 @@ def _fitted_leaf(taken: Abstract, of: Part, value: Any, given: Any) -> Any:
 
 
 def _columns(taken: Tuple, of: Stored, pair: tuple[list[Any], Any], name: str) -> tuple[Any, ...]:
-    """That of a list whose length is known at run time: an array for each number that its elements are made of."""
+    """The tangent or adjoint of a list of run-time length: one array for each number in its elements."""
     elements = [NODES.beside(of.element, one, f"{name}[{k}]", _pairs) for k, one in enumerate(_pairs(of, pair, name))]
     rows = [[(part.name, bar) for part, (_, bar) in row if part.value.kind != "static"] for row in elements]
     found: list[Any] = [None] * len(taken.items)
@@ -116,7 +116,7 @@ def _columns(taken: Tuple, of: Stored, pair: tuple[list[Any], Any], name: str) -
 
 
 def _parts_like(value: Any, given: Any, name: str) -> list[Any]:
-    """The parts of a tangent or an adjoint, which is made like its value."""
+    """The parts of a tangent or adjoint, which must have the structure of its value."""
     layout = layout_of(value)
     assert layout is not None
     if layout.is_mapping:
@@ -139,10 +139,29 @@ def _parts_like(value: Any, given: Any, name: str) -> list[Any]:
 def jvp(
     f: Function, primals: Sequence[Any], tangents: Sequence[Any], *, backend: str = "numba", **options: Any
 ) -> tuple[Any, Any]:
-    """The value of `f` at the primals, and its derivative in the direction of the tangents, by forward mode.
+    """The value of `f` and its directional derivative, by forward mode (Jacobian times vector).
 
-    A tangent has the form of its argument; None marks an argument that is held constant. Of a function that returns
-    nothing, the arrays it writes into are the result, by their names: `"out"`, or `"state['x']"` in a dictionary.
+    >>> import numpy as np
+    >>> def product(x, y):
+    ...     return x * y
+    >>> value, tangent = jvp(product, (np.array([1.0, 2.0]), 3.0), (np.array([1.0, 0.0]), None))
+    >>> value, tangent
+    (array([3., 6.]), array([3., 0.]))
+
+    Args:
+        f: A Python function.
+        primals: The arguments at which `f` is evaluated.
+        tangents: The direction: one tangent for each argument, with the structure and shape of that argument. None
+            holds the argument constant.
+        backend: As for `grad`.
+        **options: As for `grad`.
+
+    Returns:
+        The pair `(value, tangent)`. If `f` returns nothing, both are dictionaries of the arrays that it writes to, by
+        name: `"out"`, or `"state['x']"` for an array in a dictionary.
+
+    Raises:
+        DifferentiationError: If `f` cannot be differentiated.
     """
     if len(primals) != len(tangents):
         raise ValueError(f"{len(primals)} primals but {len(tangents)} tangents are given")
@@ -164,7 +183,7 @@ def jvp(
 
 @made_once
 def _forward(f: Function, backend: str, given: tuple[bool, ...]) -> Derivative:
-    """The tangent program with tangents of some arguments; raises UnfitError if it takes more to choose it."""
+    """The tangent program for tangents of some arguments; raises UnfitError if the general case is needed."""
     primal = _made_once(f, "primal", 0, "python", ())
     if primal.by_name or len(given) != len(primal.names) or not any(given):
         raise UnfitError
@@ -173,14 +192,14 @@ def _forward(f: Function, backend: str, given: tuple[bool, ...]) -> Derivative:
 
 
 def _by_parameter(primal: Derivative, given: Sequence[Any]) -> dict[str, Any]:
-    """What is given by position, by the names of parameters; those of `*args` are a tuple."""
+    """Positional arguments by the names of their parameters; those of `*args` are a tuple."""
     if not primal.stars:
         return dict(zip(primal.names, given, strict=False))
     return primal.signature.bind_partial(*given).arguments
 
 
 def _jvp_of(names: tuple[str, ...], chosen: tuple[int, ...]) -> Any:
-    """What `jvp` means inside of a function that is read: tangents of these arguments are given."""
+    """What `jvp` means inside a differentiated function, with tangents of these arguments."""
     from srcdiff.driver.compiling import Derivation
 
     if not chosen:  # the value alone
@@ -194,11 +213,32 @@ jvp.__srcdiff_tangents__ = _jvp_of  # type: ignore[attr-defined]
 def vjp(
     f: Function, *args: Any, wrt: Wrt | None = None, backend: str = "numba", **options: Any
 ) -> tuple[Any, Callable[..., Any]]:
-    """The value of `f`, and the function that takes adjoints of its results to adjoints of its arguments.
+    """The value of `f` and its pullback, by reverse mode (vector times Jacobian).
 
-    The adjoints are a tuple with one for each argument, None for those that hold no floats; or what `wrt` names, as
-    `grad` gives it. Arrays that `f` writes into are results too; their adjoints go by name: `pullback(out=...)`, or
-    `pullback(**{"state['x']": ...})` for an array in a dictionary, a list, a tuple or a dataclass.
+    >>> import numpy as np
+    >>> def product(x, y):
+    ...     return x * y
+    >>> value, pullback = vjp(product, np.array([1.0, 2.0]), 3.0)
+    >>> x_bar, y_bar = pullback(np.array([1.0, 1.0]))
+    >>> x_bar, float(y_bar)
+    (array([3., 3.]), 3.0)
+
+    Args:
+        f: A Python function.
+        *args: The arguments at which `f` is evaluated.
+        wrt: The arguments whose adjoints are computed, as for `grad`; None means all of them.
+        backend: As for `grad`.
+        **options: As for `grad`.
+
+    Returns:
+        The pair `(value, pullback)`. The pullback takes the adjoint of the result, with its structure and shape. It
+        returns a tuple with the adjoint of each argument, None for arguments without floats; with `wrt`, it returns
+        what `grad` would return. Arrays that `f` writes to are results, too. Pass their adjoints by name:
+        `pullback(out=...)`, or `pullback(**{"state['x']": ...})` for an array in a dictionary, list, tuple or
+        dataclass.
+
+    Raises:
+        DifferentiationError: If `f` cannot be differentiated.
     """
     primal = derivative_of(f, "primal", 0, backend, options)
     given = primal.bound(args, {})
@@ -219,7 +259,7 @@ def vjp(
 
 
 def _pulled_back(primal: Derivative, args: tuple[Any, ...], wrt: tuple[str, ...]) -> tuple[Any, Callable[..., Any]]:
-    """The value for all arguments, and the pullback to those that are named."""
+    """The value, and the pullback to the arguments `wrt`."""
     specialisation = primal.specialised(args)
     specialisation.prepared(args)  # copies share no memory, and would not be refused for that
     kept = tuple(map(_copied, args))
@@ -253,14 +293,14 @@ def _copied(argument: Any) -> Any:
 
 
 def returns_nothing(derivative: Derivative, args: tuple[Any, ...]) -> bool:
-    """Whether the arrays that the function writes into are its only results, which go by name."""
+    """Whether the only results are the arrays that the function writes to, which are passed by name."""
     result = derivative.specialised(args).compiled.reading.result
     return isinstance(result, Static) and result.value is None
 
 
 @contextlib.contextmanager
 def _put_back(compiled: Compiled) -> Iterator[list[Any]]:
-    """Arrays from outside that the function writes into are as before, afterwards."""
+    """Restore the outside arrays that the function writes to, at the end of the block."""
     arrays = [a for a in (o.read() for o in compiled.reading.outside) if isinstance(a, np.ndarray) and compiled.writes]
     before = [a.copy() for a in arrays]
     try:
@@ -272,26 +312,26 @@ def _put_back(compiled: Compiled) -> Iterator[list[Any]]:
 
 
 class Composed:
-    """A derivative that is made of others; it can be called in functions that are read, and be differentiated."""
+    """A derivative composed of others. Differentiated functions can call it, and it can be differentiated."""
 
     __signature__: inspect.Signature
     _readable: Function | None = None
 
     @property
     def __srcdiff_inside__(self) -> tuple[Any, ...]:
-        """What calls it inside of a function that is read, and what that is given before the arguments."""
+        """The function that stands for it inside a differentiated function, and its leading arguments."""
         raise NotImplementedError
 
     @property
     def __srcdiff_function__(self) -> Function:
-        """A function that calls it, to be read."""
+        """A function with source code that calls it."""
         if self._readable is None:
             self._readable = _calling(self, self.__signature__)
         return self._readable
 
 
 def _calling(derivative: Any, signature: inspect.Signature) -> Function:
-    """A function with this signature that calls the derivative, with a source."""
+    """A function with source code and this signature that calls the derivative."""
     stars: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     bare = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
     shown = [p.replace(default=None) if p.default is not inspect.Parameter.empty else p for p in bare]
@@ -314,7 +354,7 @@ def _calling(derivative: Any, signature: inspect.Signature) -> Function:
 
 
 class HessianProduct(Composed):
-    """The Hessian of a function times a vector: `h(*args, v)`, by forward mode over reverse mode."""
+    """The product of a Hessian and a vector, `h(*args, v)`, by forward mode over reverse mode: see `hvp`."""
 
     def __init__(self, f: Function, wrt: Wrt, backend: str, options: dict[str, Any]) -> None:
         self.gradient = grad(f, wrt, backend=backend, **options)
@@ -344,7 +384,7 @@ class HessianProduct(Composed):
         return self.derivative.body_with_tangents(given[:-1], dots, "{}[0]")
 
     def hessp(self, x: Any, vector: Any, *rest: Any) -> Any:
-        """The same with the vector behind the first argument, as `scipy.optimize.minimize(hessp=...)` calls it."""
+        """The product with the vector as second argument, as `scipy.optimize.minimize(hessp=...)` calls it."""
         return self(x, *rest, vector)
 
     def __call__(self, *args: Any) -> Any:
@@ -354,7 +394,7 @@ class HessianProduct(Composed):
             return self.at(self.derivative.bound(args[:-1], {}), args[-1])
 
     def at(self, given: tuple[Any, ...], vector: Any) -> Any:
-        """The same for all arguments of the function."""
+        """The product for all arguments of the function, by position."""
         dots = _fitted_tangents(self.derivative, given, (vector,) if self.gradient.single else vector)
         return self.derivative.run_tangent(given, dots)
 
@@ -368,7 +408,7 @@ class HessianProduct(Composed):
 
 
 def _with_vector(signature: inspect.Signature) -> inspect.Signature:
-    """The signature with one more argument by position."""
+    """The signature with one more positional parameter."""
     given = [
         p.replace(kind=inspect.Parameter.POSITIONAL_ONLY, default=inspect.Parameter.empty)
         for p in signature.parameters.values()
@@ -382,9 +422,27 @@ def _with_vector(signature: inspect.Signature) -> inspect.Signature:
 
 
 def hvp(f: Function, wrt: Wrt = 0, *, backend: str = "numba", **options: Any) -> HessianProduct:
-    """The Hessian of `f`, a function that returns one float, times a vector: `hvp(f)(*args, v)`.
+    """Make a function that computes the Hessian of `f` times a vector, without forming the Hessian.
 
-    `v` has the form of the argument `wrt`; of several, it is a tuple.
+    >>> import numpy as np
+    >>> def saddle(x):
+    ...     return x[0] ** 2 - x[1] ** 2
+    >>> hvp(saddle)(np.array([1.0, 2.0]), np.array([1.0, 1.0]))
+    array([ 2., -2.])
+
+    Args:
+        f: A Python function that returns one float.
+        wrt: The arguments to differentiate with respect to, as for `grad`.
+        backend: As for `grad`.
+        **options: As for `grad`.
+
+    Returns:
+        A function that takes the arguments of `f` and then the vector, which has the structure and shape of the
+        argument `wrt` (a tuple, if `wrt` is a tuple). It returns the product in the same form. Its method `hessp` takes
+        the vector as its second argument, as `scipy.optimize.minimize(hessp=...)` expects.
+
+    Raises:
+        DifferentiationError: At the first call with new argument types, if `f` cannot be differentiated.
     """
     return HessianProduct(f, wrt, backend, options)
 
@@ -401,12 +459,12 @@ def _fitted_tangents(derivative: Derivative, args: tuple[Any, ...], tangents: Se
 
 
 def _with_stored(x: Abstract, reading: Reading) -> Abstract:
-    """An argument with its lists as what stands for them."""
+    """An argument, with its lists replaced by their storage."""
     return NODES.map(lambda leaf: reading.lists.get(leaf, Static(None)) if isinstance(leaf, List) else leaf, x)
 
 
 def derivative_by_name(f: Function, mode: str, wrt: Wrt = 0, **options: Any) -> Derivative | HessianProduct:
-    """The derivative that a word names: `grad`, `value_and_grad`, `jvp`, `vjp`, `hvp`, or `primal`, none at all."""
+    """The derivative with a name: `grad`, `value_and_grad`, `jvp`, `vjp`, `hvp`, or `primal` for the function."""
     match DERIVATIVE.checked("mode", mode):
         case "grad" | "value_and_grad":
             return Derivative(f, "reverse", wrt, with_value=mode == "value_and_grad", **options)
@@ -420,7 +478,7 @@ def derivative_by_name(f: Function, mode: str, wrt: Wrt = 0, **options: Any) -> 
 
 
 class Jacobian(Composed):
-    """All derivatives of all results by all numbers of the arguments `wrt`."""
+    """The Jacobian of a function: see `jacobian`."""
 
     def __init__(
         self,
@@ -438,18 +496,18 @@ class Jacobian(Composed):
         self.columns = self.sweeps("forward")
         self.rows = self.sweeps("pullback")
         self.few: dict[tuple[str, int], Derivative] = {}
-        """The same for a few directions, whose number is compiled in."""
+        """The same for a small fixed number of directions."""
         self.chosen: dict[Any, Derivative] = {}
-        """What runs for arguments of certain shapes."""
+        """The chosen program for each combination of argument shapes."""
         self.latest: Derivative | None = None
-        """What ran in the latest call."""
+        """The program of the latest call."""
         self.entry: Any = None
         functools.update_wrapper(self, self.columns.function, updated=())
         self.__doc__ = described("All derivatives", self.columns, self.columns.function.__doc__)
         self.__signature__ = self.columns.signature.replace(return_annotation=inspect.Signature.empty)
 
     def sweeps(self, mode: str, numbers: int | None = None) -> Derivative:
-        """All derivatives by forward mode, or by pullbacks."""
+        """The program that computes the Jacobian by forward or reverse mode."""
         wrt = self.wrt[0] if self.single else self.wrt
         how = {"backend": self.backend, **self.options, "directions": self.directions, "numbers": numbers}
         return Derivative(self.function, mode, wrt, with_value=False, jacobian=True, **how)
@@ -480,7 +538,7 @@ class Jacobian(Composed):
         return self.latest(*args, **kwargs)
 
     def body_for(self, given: tuple[Any, ...], types_: Any) -> numba_cpu.Body:
-        """What compiled code runs for a call with such arguments: forward mode, unless the result is one number."""
+        """The code that a Numba function runs for a call: forward mode, unless the result is one number."""
         compiled = self.columns.compiled_for(given) if self.mode != "reverse" else None
         latest = self.columns.latest
         is_number = latest is not None and isinstance(getattr(latest.compiled.reading.result, "type", None), Scalar)
@@ -489,7 +547,7 @@ class Jacobian(Composed):
         return numba_cpu.body_of_call(*(compiled or self.rows.compiled_for(given)))
 
     def chosen_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Derivative:
-        """What needs fewer sweeps, if nothing is said."""
+        """The program in the chosen mode, or the one that needs fewer sweeps."""
         key = (_shapes(args), _shapes(tuple(kwargs.values())))
         found = self.chosen.get(key)
         if found is None:
@@ -500,7 +558,7 @@ class Jacobian(Composed):
         return found
 
     def fewest_sweeps(self, given: tuple[Any, ...]) -> Derivative:
-        """By columns if there are at least as many results as numbers to differentiate by, else by rows."""
+        """Forward mode if there are at least as many results as inputs, otherwise reverse mode."""
         from srcdiff.driver.compiling import numbers_of
 
         inputs, outputs = known = numbers_of(self.columns.request(given), given)
@@ -516,19 +574,19 @@ class Jacobian(Composed):
 
     @functools.cached_property
     def with_lists(self) -> SweepForEach:
-        """What is called where there are lists whose lengths are known only at run time."""
+        """The fallback for lists with lengths known only at run time."""
         return SweepForEach(self)
 
     @property
     def source(self) -> str:
-        """The generated source of what the latest call ran, or of what a call would run if nothing is said."""
+        """The generated source code of the latest call, or of forward mode before the first call."""
         if self.latest is None:
             self.latest = self.rows if self.mode == "reverse" else self.columns
         return self.latest.source
 
 
 def _shapes(given: tuple[Any, ...]) -> Any:
-    """What the shapes of results are taken to depend on: shapes of arguments, and whole numbers."""
+    """The key for the shapes of the results: the shapes of the arguments, and integers."""
     return tuple([a.shape if type(a) is np.ndarray else None if type(a) is float else _shape(a) for a in given])
 
 
@@ -541,7 +599,7 @@ def _shape(x: Any) -> Any:
 
 
 class SweepForEach:
-    """A Jacobian by one sweep after the other, of whatever the arguments and the results are made of."""
+    """A Jacobian by one sweep per direction, for any structure of arguments and results."""
 
     def __init__(self, jacobian: Jacobian) -> None:
         self.function, self.mode, self.backend, self.options = (
@@ -567,7 +625,7 @@ class SweepForEach:
         return like(value, lambda _: self.row(next(found), inputs))
 
     def row(self, parts: list[Any], inputs: list[Any]) -> Any:
-        """The derivatives of one result, in the form of the arguments."""
+        """The derivatives of one result, in the structure of the arguments."""
         found = iter(parts)
         whole = like(tuple(inputs), lambda _: next(found))
         return whole[0] if self.single else whole
@@ -577,7 +635,7 @@ class SweepForEach:
         return [[np.zeros(np.shape(out) + shape) for shape in shapes] for out in leaves(value)]
 
     def by_columns(self, given: tuple[Any, ...], inputs: list[Any], value: Any) -> list[list[Any]]:
-        """Forward mode: a sweep for each number of the arguments."""
+        """Forward mode: one sweep for each input number."""
         found = self.empty(inputs, value)
         for leaf, place, whole in directions(tuple(inputs)):
             _, tangent = self.forward.run(given, _fitted_tangents(self.forward, given, list(whole)))
@@ -586,7 +644,7 @@ class SweepForEach:
         return found
 
     def by_rows(self, given: tuple[Any, ...], inputs: list[Any], value: Any) -> list[list[Any]]:
-        """Reverse mode: a sweep for each number of the results."""
+        """Reverse mode: one sweep for each result number."""
         found = self.empty(inputs, value)
         primal = derivative_of(self.function, "primal", 0, self.backend, self.options)
         _, pullback = _pulled_back(primal, given, self.forward.wrt)
@@ -598,18 +656,18 @@ class SweepForEach:
 
 
 def _is_pulled_back(x: Abstract) -> bool:
-    """Whether there are adjoints for all floats of a result: none for arrays in a list of a length that is unknown."""
+    """Whether all floats of a result have adjoints; arrays in lists of run-time length have none."""
     arrays = [a.type for leaf in NODES.leaves(x) if isinstance(leaf, Stored) for a in leaf.arrays]
     return not any(isinstance(t, Stack) and is_float(t.element) for t in arrays)
 
 
 def leaves(x: Any) -> list[Any]:
-    """The numbers and arrays of floats that something is made of."""
+    """The floats and arrays of floats in a structure."""
     return [leaf for leaf in VALUES.leaves(x) if is_of_floats(leaf)]
 
 
 def leaves_beside(x: Any, other: Any) -> list[Any]:
-    """What stands in another structure of the same form where this one has its leaves.
+    """The entries of another structure of the same form at the places of these leaves.
 
     >>> leaves_beside((1.5, 2, [3.5]), (0.1, 0.2, [0.3]))
     [0.1, 0.3]
@@ -618,12 +676,12 @@ def leaves_beside(x: Any, other: Any) -> list[Any]:
 
 
 def like(x: Any, make: Callable[[Any], Any]) -> Any:
-    """Something of the same form, with other leaves; what is no float becomes None."""
+    """A structure of the same form with new leaves; leaves without floats become None."""
     return VALUES.map(lambda leaf: make(leaf) if is_of_floats(leaf) else None, x)
 
 
 def directions(x: Any) -> Iterator[tuple[int, tuple[int, ...], Any]]:
-    """For every number in something: which leaf it is in, where, and the direction that is one there alone."""
+    """For each number in a structure: its leaf, its index, and the unit direction."""
     found = leaves(x)
     for k, leaf in enumerate(found):
         for place in np.ndindex(np.shape(leaf)):
@@ -642,11 +700,30 @@ def jacobian(
     backend: str = "numba",
     **options: Any,
 ) -> Jacobian:
-    """All derivatives of what `f` returns by the arguments `wrt`: an array of the result's shape, then the argument's.
+    """Make a function that computes the Jacobian of `f`: the derivatives of all results by all inputs.
 
-    Results and arguments that are tuples give tuples: one for each result, with one for each argument inside. The mode
-    is the one that needs fewer sweeps, or `"forward"`, or `"reverse"`. A sweep has as many `directions` as are asked
-    for, 32 without a word: it computes the function once, and all directions in the innermost loops.
+    >>> import numpy as np
+    >>> def polar(p):
+    ...     return np.array([p[0] * np.cos(p[1]), p[0] * np.sin(p[1])])
+    >>> jacobian(polar)(np.array([2.0, 0.0]))
+    array([[1., 0.],
+           [0., 2.]])
+
+    Args:
+        f: A Python function that returns numbers and arrays, or tuples, lists, dictionaries and dataclasses of these.
+        wrt: The arguments to differentiate with respect to, as for `grad`.
+        mode: `"forward"`, `"reverse"`, or None for the one that needs fewer sweeps.
+        directions: The number of derivatives that one sweep computes together in its innermost loops; None means 32.
+        backend: As for `grad`.
+        **options: As for `grad`.
+
+    Returns:
+        A function with the parameters of `f`. It returns an array whose shape is the shape of the result followed by
+        the shape of the argument. If the result or `wrt` has several parts, it returns these arrays in the structure of
+        the result, and inside that in the structure of the arguments.
+
+    Raises:
+        DifferentiationError: At the first call with new argument types, if `f` cannot be differentiated.
     """
     return Jacobian(f, wrt, mode, directions, backend, options)
 
@@ -654,7 +731,29 @@ def jacobian(
 def hessian(
     f: Function, wrt: Wrt = 0, *, directions: int | None = None, backend: str = "numba", **options: Any
 ) -> Jacobian:
-    """The second derivatives of `f`, a function that returns one float, by forward mode over reverse mode."""
+    """Make a function that computes the Hessian of `f`, by forward mode over reverse mode.
+
+    >>> import numpy as np
+    >>> def surface(x):
+    ...     return x[0] ** 2 * x[1]
+    >>> hessian(surface)(np.array([1.0, 2.0]))
+    array([[4., 2.],
+           [2., 0.]])
+
+    Args:
+        f: A Python function that returns one float.
+        wrt: The arguments to differentiate with respect to, as for `grad`.
+        directions: As for `jacobian`.
+        backend: As for `grad`.
+        **options: As for `grad`.
+
+    Returns:
+        A function with the parameters of `f` that returns the second derivatives: for an array `x`, an array of the
+        shape `x.shape + x.shape`. For large `x`, use `hvp`.
+
+    Raises:
+        DifferentiationError: At the first call with new argument types, if `f` cannot be differentiated.
+    """
     gradient = grad(f, wrt, backend=backend, **options)
     return Jacobian(gradient, wrt, "forward", directions, backend, options)
 
@@ -669,7 +768,7 @@ def _jacobian_inside(
     directions: int | None = None,
     **options: Any,
 ) -> Derivation:
-    """What `jacobian` means inside of a function that is read: of a function with these parameters."""
+    """What `jacobian` means inside a differentiated function."""
     from srcdiff.driver.compiling import Derivation
 
     require_inside({**options, "mode": mode, "directions": directions}, ("backend", "mode", "directions"))
@@ -683,7 +782,7 @@ numba_cpu.callable_from_compiled_code(Jacobian, Jacobian.body_for, lambda jacobi
 
 
 def _jvp_in_compiled_code(f: Any, primals: Any, tangents: Any) -> Any:
-    """What `jvp` is in users' own compiled functions: `f` is one that Numba compiles, or a derivative."""
+    """`jvp` in compiled code of users: `f` is compiled by Numba, or a derivative."""
     from numba.core import types
 
     if not isinstance(f, types.Dispatcher) or not isinstance(primals, types.BaseTuple):
@@ -715,11 +814,29 @@ hessian.__srcdiff_inside__ = (composed.hessian, grad, jacobian)  # type: ignore[
 def check(
     f: Function, *args: Any, wrt: Wrt | None = None, order: int = 1, backend: str = "numba", **options: Any
 ) -> Report:
-    """Compare the derivatives of `f` with finite differences, and its modes with each other; says where they differ.
+    """Compare the derivatives of `f` with finite differences, and forward mode with reverse mode.
 
-    The value is compared with that of `f` as it was given: a function that Numba compiles is called compiled.
-    Without `wrt`, all arguments that hold floats are checked. Of a result that is not one float, a random combination
-    of its numbers is taken. With `order=2` the Hessian is checked too, to be that of a function: symmetric.
+    The value is compared with a call of `f` itself. If the result is not one float, a random linear combination of its
+    numbers is differentiated.
+
+    >>> report = check(lambda x, y: x * y**2, 2.0, 3.0)
+    >>> [(entry.place, round(entry.derivative, 6)) for entry in report.entries]
+    [('x', 9.0), ('y', 12.0)]
+
+    Args:
+        f: A Python function, or a function compiled with `@njit`.
+        *args: The arguments at which the derivatives are compared.
+        wrt: The arguments to check, as for `grad`; None means all that contain floats.
+        order: 1 checks first derivatives; 2 also checks second derivatives, and that the Hessian is symmetric.
+        backend: As for `grad`.
+        **options: As for `grad`.
+
+    Returns:
+        A report with the compared numbers. Print it to read them.
+
+    Raises:
+        AssertionError: If derivatives differ; the message lists them.
+        DifferentiationError: If `f` cannot be differentiated.
     """
     ORDER.checked("order", order)
     primal = derivative_of(f, "primal", 0, backend, options)
@@ -769,13 +886,13 @@ def check(
 
 
 def _as_given(f: Function, primal: Derivative) -> Function:
-    """What is called for the function: a derivative is itself one, and what Numba compiles is called compiled."""
+    """The callable for the values of `f`: a derivative itself, or the function as the user passed it."""
     is_derivative = getattr(f, "__srcdiff_derivative__", None) is not None or hasattr(f, "__srcdiff_inside__")
     return f if is_derivative else primal.original
 
 
 def _with_floats(x: Any) -> Any:
-    """A structure with floats in place of integers, as its derivative takes them."""
+    """The structure with integers converted to floats, as derivatives take them."""
 
     def visit(leaf: Any) -> Any:
         return float(leaf) if isinstance(leaf, int | np.integer) and not isinstance(leaf, bool) else leaf

@@ -1,8 +1,8 @@
-"""Memory that calls share: gradients into given arrays, and workspaces, which keep all that a gradient allocates.
+"""Memory that calls reuse: `out=` writes gradients to given arrays, a workspace keeps all buffers of a gradient.
 
-Both run the derivative in a form that takes its memory from the caller (see passes/workspace_parameters.py). Memory
-that an argument shares, or that is not laid out as the code expects, is not used: the gradient is copied there
-afterwards. Other calls leave their memory to the next ones (see backends/numba/memory_pool.py): `release_memory`.
+Both run the derivative in a form that takes its memory from the caller (see passes/workspace_parameters.py). If a given
+array overlaps an argument or has the wrong layout, the gradient is computed elsewhere and copied. All other calls
+return their memory to a pool (see backends/numba/memory_pool.py), which `release_memory` empties.
 """
 
 from __future__ import annotations
@@ -25,12 +25,16 @@ Memory = list[Any]
 
 
 def release_memory() -> int:
-    """Give the memory back to the system that calls have left for the next ones; how many bytes that were."""
+    """Return the memory to the system that srcdiff holds for later calls.
+
+    Returns:
+        The number of bytes that were released.
+    """
     return memory_pool.release_all()
 
 
 class Specialised(Protocol):
-    """A derivative for certain argument types, which takes memory."""
+    """A specialisation of a derivative that takes its memory from the caller."""
 
     workspace: Sequence[WorkspaceBuffer]
 
@@ -50,7 +54,7 @@ class WithWorkspace(Protocol):
 
 
 class Workspace:
-    """A derivative with memory of its own: call it like the derivative. Gradients are overwritten by its next call."""
+    """A derivative that reuses its memory. Call it like the derivative; the next call overwrites the gradients."""
 
     def __init__(self, of: WithWorkspace) -> None:
         self._of = of
@@ -73,16 +77,16 @@ class Workspace:
         return specialised.finished(result, args)
 
     def __reduce__(self) -> Any:
-        return Workspace, (self._of,)  # another process has memory of its own
+        return Workspace, (self._of,)  # another process has its own memory
 
     @property
     def nbytes(self) -> int:
-        """The memory that it holds."""
+        """The number of bytes that it holds."""
         return sum(array.nbytes for array in self._memory)
 
 
 class Given:
-    """Arrays for the gradients of some arguments: `out` has one, or a tuple, or None, for each argument."""
+    """The arrays that the user passed for gradients: `out` has an array, a structure or None for each argument."""
 
     def __init__(self, names: Sequence[str], arguments: Sequence[Any], out: Sequence[Any]) -> None:
         self.out = out
@@ -97,7 +101,7 @@ class Given:
         self.direct: set[int] = set()
 
     def memory(self, workspace: Sequence[WorkspaceBuffer], values: Sequence[Any]) -> Memory:
-        """The given arrays, where the code can write into them; nothing for the rest."""
+        """The given arrays that the code can write to directly; empty memory for the others."""
         memory = no_memory(workspace)
         if len(self.arrays) != sum(buffer.is_gradient for buffer in workspace):
             return memory  # an empty list has no gradient
@@ -108,7 +112,7 @@ class Given:
         return memory
 
     def filled(self, gradients: Sequence[Any]) -> list[Any]:
-        """The given arrays, with the gradients in them, in place of these."""
+        """The gradients, in the given arrays."""
         return [self._placed(gradient, one) for gradient, one in zip(gradients, self.out, strict=True)]
 
     def _placed(self, gradient: Any, out: Any) -> Any:
@@ -121,7 +125,7 @@ class Given:
 
 
 def _leaves(argument: Any, out: Any, name: str) -> Iterator[Any]:
-    """For each array of the gradient the given one, or None."""
+    """For each array of the gradient, the given array or None."""
     for part, one in _ARGUMENTS.beside(argument, out, name, _parts_given):
         value = part.value
         if isinstance(value, np.ndarray):
@@ -136,7 +140,7 @@ def _leaves(argument: Any, out: Any, name: str) -> Iterator[Any]:
 
 
 def _parts_given(argument: Any, out: Any, name: str) -> Sequence[Any]:
-    """What is given for the parts of an argument."""
+    """The given arrays for the parts of an argument."""
     given = parts_of(out) or ()
     if isinstance(argument, tuple):
         fits, form = isinstance(out, tuple) and len(argument) == len(given), f"a tuple of {len(argument)}"
@@ -148,12 +152,12 @@ def _parts_given(argument: Any, out: Any, name: str) -> Sequence[Any]:
 
 
 def _is_of_numbers(x: Any) -> bool:
-    """Whether it is a list of numbers: its gradient is a list too."""
+    """Whether the value is a list of numbers, whose gradient is a list, too."""
     return isinstance(x, list) and not any(isinstance(v, np.ndarray) or parts_of(v) is not None for v in x)
 
 
 _ARGUMENTS = replace(VALUES, parts=lambda x: None if x is None or _is_of_numbers(x) else parts_of(x))
-"""Arguments: a list of numbers has one gradient, which is no array."""
+"""The structure of arguments, in which a list of numbers is one leaf."""
 
 
 def _check(argument: Any, out: Any, name: str) -> None:

@@ -435,7 +435,7 @@ REFUSED: list[Refusal] = [
     _refusal("beside_a_constant", lambda x: ((x > np.float64(0.5)) + (x > 0)) * x, (1.5,), "truth values"),
     _refusal("beside_one_from_outside", lambda x: ((x > _ONE) + (x > 0)) * x, (1.5,), "truth values"),
     _refusal("both_from_outside", lambda x: (_YES + _YES) * x, (1.5,), "truth values"),
-    _refusal("under_another_name", under_another_name, (array(3),), "truth values"),
+    _refusal("under_another_name", under_another_name, (array(3),), "booleans"),
     _refusal("half_of_truth", lambda m, x: np.exp(m[0]) * x, _TRUTH, "float16", "not supported"),
     _refusal("bytes_of_truth", lambda m, x: np.sum(np.square(m)) * x, _TRUTH, "int8", "wraps around", "astype(int)"),
     _refusal("byte_subtracted", lambda n, x: (n[0] - 4) * x, _BYTES, "uint8", "wraps around", "int(...)"),

@@ -626,10 +626,10 @@ def products(x, y, z):
 @pytest.mark.parametrize(
     ("bars", "error", "words"),
     [
-        ((np.zeros(3), np.zeros(4)), ValueError, "the bar of `x` is an array of float64 of shape \\(4,\\)"),
+        ((np.zeros(3), np.zeros(4)), ValueError, "the bar of `x` must be an array of float64 of shape \\(4,\\)"),
         ((np.zeros(4, np.float32), np.zeros(4)), ValueError, "not of float32"),
-        ((0.0, np.zeros(4)), TypeError, "the bar of `x` is an array, not of type float"),
-        ((np.zeros(4),), TypeError, "one bar for each of 2 arguments"),
+        ((0.0, np.zeros(4)), TypeError, "the bar of `x` must be an array, not float"),
+        ((np.zeros(4),), TypeError, "one bar .or None. is needed for each of the 2 arguments"),
     ],
 )
 def test_adjoints_that_do_not_fit(bars: Values, error: type[Exception], words: str) -> None:

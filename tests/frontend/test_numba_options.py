@@ -277,9 +277,9 @@ def other_array(x):
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
-        (otherwise, "compiled by `Other`"),
-        (without_sign, "`n` of `without_sign` is of uint32"),
-        (other_array, r"`a` of `other_array` is float64\[:\] for Numba"),
+        (otherwise, "compiled with `pipeline_class=Other`"),
+        (without_sign, "`n` of `without_sign` has the type uint32"),
+        (other_array, r"`a` of `other_array` is float64\[:\] in Numba"),
     ],
 )
 def test_what_is_not_followed_is_refused_with_the_line(function, reason):

@@ -136,9 +136,12 @@ def _problems(block: Block, around: Span | None) -> list[Problem]:
 def _impossible(operation: Operation) -> tuple[str, str] | None:
     match operation:
         case Library():
-            return f"`{operation.function}` on arrays", "write it as loops, or call it outside the loop"
+            return (
+                f"`{operation.function}` on arrays is not supported",
+                "write it as loops, or call it outside the loop",
+            )
         case Call() if operation.blocks_of_threads is None:
-            return "a recursive function", "write it as a loop"
+            return "a recursive function is not supported", "write it as a loop"
         case Push(stack=stack, value=Value(type=Array())) if stack.name.startswith("kept_"):
             name = stack.name.removeprefix("kept_").removesuffix("_bar")
             help_ = (
@@ -146,9 +149,9 @@ def _impossible(operation: Operation) -> tuple[str, str] | None:
             )
             return f"the name `{name}` refers to a different array in each iteration", help_
         case Push(value=Value(type=Array())) | Peek():
-            return "a list of arrays", "use an array with one more axis"
+            return "a list of arrays is not supported", "use an array with one more axis"
         case Print() if any(isinstance(p, Formatted) for p in operation.parts):
-            return "a formatted text", "print the numbers by themselves"
+            return "a formatted string is not supported", "print the numbers themselves"
     return None
 
 
