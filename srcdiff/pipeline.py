@@ -32,9 +32,11 @@ from srcdiff.passes.dead_stores import remove_dead_stores, remove_dead_stores_on
 from srcdiff.passes.early_checks import check_early
 from srcdiff.passes.element_sinking import sink_elements
 from srcdiff.passes.growing_buffers import grow_buffers
+from srcdiff.passes.guarded_loops import guard_loops
 from srcdiff.passes.hoist_allocations import hoist_allocations
 from srcdiff.passes.init_stores import start_sums_by_assignment
 from srcdiff.passes.loop_fusion import fuse, reverse_loops
+from srcdiff.passes.loop_invariants import hoist_invariants
 from srcdiff.passes.loop_normalization import normalize_loops
 from srcdiff.passes.manager import Pass, each
 from srcdiff.passes.reverse_mode import (
@@ -151,6 +153,8 @@ DIFFERENTIATE = (
     *CLEAN_UP,
     *FUSION,
     Pass("code sinking", each(sink_code, wrt), "compute in a branch what only it differentiates", REVERSE),
+    Pass("loop invariants", each(hoist_invariants, named), "compute before a loop what its iterations agree on"),
+    SIMPLIFICATION,
     Pass("primal", note_primal, "the program that the derivative is of is settled"),
     Pass("gradient", derivative.start_gradient, "reverse mode, from one result", mode("reverse")),
     Pass("pullback", derivative.start_pullback, "reverse mode, from adjoints that are given", mode("pullback")),
@@ -172,6 +176,7 @@ OPTIMIZE = (
     Pass("carried elements", each(carry_elements), "keep an element that the next iteration loads in a scalar"),
     Pass("loop normalization", each(normalize_loops), "inner loops count from zero"),
     *CLEAN_UP,
+    Pass("guarded loops", each(guard_loops), "a loop goes into the branch that asks whether it makes an iteration"),
     Pass("shape checks", each(remove_shape_checks), "remove checks of lengths that an allocation makes itself"),
     *CLEAN_UP,
 )

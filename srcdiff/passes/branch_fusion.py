@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from srcdiff.ir.nodes import (
+    Alloc,
     Apply,
     Block,
     Comment,
@@ -68,7 +69,7 @@ class _Branches:
     def add_branch(self, second: If, operations: list[Operation]) -> None:
         """Put a branch behind the operations, or into the one before it if that asks the same."""
         place = len(operations) - 1
-        while place >= 0 and isinstance(operations[place], _PURE | Load):
+        while place >= 0 and isinstance(operations[place], _PURE | Load | Alloc | Comment):
             place -= 1
         first, between = operations[place] if place >= 0 else None, operations[place + 1 :]
         if isinstance(first, If) and first.condition is second.condition:

@@ -54,11 +54,13 @@ from srcdiff.passes.early_checks import check_early
 from srcdiff.passes.element_sinking import sink_elements
 from srcdiff.passes.fold_views import fold_views
 from srcdiff.passes.growing_buffers import grow_buffers
+from srcdiff.passes.guarded_loops import guard_loops
 from srcdiff.passes.hoist_allocations import hoist_allocations
 from srcdiff.passes.induction_variables import merge_induction_variables
 from srcdiff.passes.init_stores import start_sums_by_assignment
 from srcdiff.passes.length_hoisting import hoist_lengths
 from srcdiff.passes.loop_fusion import fuse, reverse_loops
+from srcdiff.passes.loop_invariants import hoist_invariants
 from srcdiff.passes.loop_normalization import normalize_loops
 from srcdiff.passes.overwritten_arrays import elide_copies, rename_overwritten
 from srcdiff.passes.scalar_replacement import replace_scalars
@@ -113,11 +115,13 @@ PASSES: dict[str, Run] = {
     "element_sinking": each(sink_elements, "wrt"),
     "fold_views": each(fold_views),
     "growing_buffers": each(grow_buffers),
+    "guarded_loops": each(guard_loops),
     "hoist_allocations": each(hoist_allocations),
     "induction_variables": each(merge_induction_variables),
     "init_stores": each(start_sums_by_assignment),
     "length_hoisting": each(hoist_lengths),
     "loop_fusion": each(fuse),
+    "loop_invariants": each(hoist_invariants, "alone"),
     "loop_normalization": each(normalize_loops),
     "loop_reversal": each(reverse_loops),
     "carried_elements": each(carry_elements),
