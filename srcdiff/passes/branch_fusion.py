@@ -9,7 +9,7 @@ if c:
         x_bar[k] += y_bar * w[k]
 
 What stands between them is computed before both, unless it needs what the first gives: then it goes along, if only the
-second needs it.
+second needs it. Where one sweep ends and the other begins, branches stay apart, unless loops in them may share a body.
 """
 
 from __future__ import annotations
@@ -43,16 +43,17 @@ from srcdiff.ir.primitives import PRIMITIVES
 _PURE = Apply | Const | Dim | References
 
 
-def fuse_branches(function: Function) -> Function:
+def fuse_branches(function: Function, of_both_sweeps: bool = False) -> Function:
+    """The function with its branches fused; those of both sweeps, too, if that is wanted, whatever is in them."""
     conditions = Counter(o.condition for o in walk(function.body) if isinstance(o, If))
     if not any(count > 1 for count in conditions.values()):
         return function
-    return changed(function, body=_Branches(function).block(function.body))
+    return changed(function, body=_Branches(function, of_both_sweeps).block(function.body))
 
 
 class _Branches:
-    def __init__(self, function: Function) -> None:
-        self.uses = _uses(function.body)
+    def __init__(self, function: Function, of_both_sweeps: bool) -> None:
+        self.uses, self.of_both_sweeps = _uses(function.body), of_both_sweeps
 
     def block(self, block: Block) -> Block:
         operations: list[Operation] = []
@@ -82,6 +83,9 @@ class _Branches:
 
     def going_along(self, first: If, between: list[Operation], second: If) -> list[Operation] | None:
         """Those between two branches that need what the first gives; None if they have to stay between."""
+        if any(isinstance(o, Comment) for o in between) and not self.of_both_sweeps:
+            if not (_has_loops(first) and _has_loops(second)):
+                return None
         given, along = set(first.outs), list[Operation]()
         for operation in between:
             if given.isdisjoint(operation.uses()):
@@ -124,6 +128,10 @@ def _uses(block: Block) -> Counter[Value]:
 def _raises(branch: If) -> bool:
     """Whether it may raise: what stands behind it may be what it protects, a division by zero."""
     return any(isinstance(o, Raise) for b in branch.blocks() for o in walk(b))
+
+
+def _has_loops(branch: If) -> bool:
+    return any(isinstance(o, Loop) for b in branch.blocks() for o in walk(b))
 
 
 def _is_cheap(operation: Operation) -> bool:

@@ -22,7 +22,7 @@ from srcdiff.passes.branch_fusion import fuse_branches
 def guard_loops(function: Function) -> Function:
     """The function with such loops in the branches before them, and with branches on the same condition as one."""
     guarded = changed(function, body=_Guards(function).block(function.body))
-    return function if guarded is function else fuse_branches(guarded)
+    return function if guarded is function else fuse_branches(guarded, of_both_sweeps=True)
 
 
 class _Guards:

@@ -44,6 +44,7 @@ from srcdiff.ir.nodes import (
 )
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import BOOL, Scalar, is_float
+from srcdiff.ir.words import words_for
 
 _PURE = (Apply, Const, Dim, Load, References, If, Loop)
 """What can be computed before a loop instead."""
@@ -193,7 +194,7 @@ class _Invariants:
             self.copies(operations, inner, builder)
         with builder.block() as otherwise:
             nothing = [builder.const(_zero(v.scalar), v.scalar) for v in wanted]
-        known |= {v: Value(v.type, v.name) for v in wanted}
+        known |= {v: Value(v.type, words_for(v, self.structure.definition.get)) for v in wanted}
         then = Block(tuple(inside), tuple([inner[v] for v in wanted]))
         builder.branch(asked, then, Block(tuple(otherwise), tuple(nothing)), tuple([known[v] for v in wanted]))
 
