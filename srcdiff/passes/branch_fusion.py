@@ -83,9 +83,9 @@ class _Branches:
 
     def going_along(self, first: If, between: list[Operation], second: If) -> list[Operation] | None:
         """Those between two branches that need what the first gives; None if they have to stay between."""
-        if any(isinstance(o, Comment) for o in between) and not self.of_both_sweeps:
-            if not (_has_loops(first) and _has_loops(second)):
-                return None
+        are_fused = self.of_both_sweeps or (_has_loops(first) and _has_loops(second))
+        if not are_fused and any(isinstance(o, Comment) for o in between):
+            return None
         given, along = set(first.outs), list[Operation]()
         for operation in between:
             if given.isdisjoint(operation.uses()):
