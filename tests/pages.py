@@ -1,11 +1,10 @@
 """README.md and the pages of docs/ as programs: their blocks are run, and what they show is what comes out.
 
-A page is read like a session: its Python blocks run in order and share their names. A block with a name
-(```python model.py) is a file too, for the shell blocks, which run after them if their output is shown. What is
-between `<!-- printed: NAME -->` and `<!-- end -->` is printed from tables.
+The Python blocks of a page run in order, like the cells of a notebook, and share their names. A block with a title
+(```python title="model.py") is also a file for the shell blocks. Shell blocks run after the Python blocks, if the page
+shows their output. The text between `<!-- printed: NAME -->` and `<!-- end -->` is printed from tables.
 
-`python -m tests.pages` writes outputs and tables anew, of all pages or of those that are named, when they have changed
-and are right.
+`python -m tests.pages` writes outputs and tables again, of all pages and notebooks or of those that are named.
 """
 
 import ast
@@ -19,6 +18,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from srcdiff.backends.backend import Trait
 from srcdiff.backends.registry import BACKENDS
@@ -30,11 +30,12 @@ from tests.diagnostics.test_catalogue import refusal_of_row
 from tests.test_layout import ORDER, PACKAGE
 
 PROJECT = Path(__file__).parent.parent
-PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
+PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
+NOTEBOOKS = sorted((PROJECT / "docs").rglob("*.ipynb"))
 PRINTS = "<!-- prints -->"
-"""Stands before a block that is exactly what the block before it prints."""
+"""The block after this comment is exactly what the block before it prints."""
 
-_FENCE = re.compile(r"^```(\w*) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r'^```(\w*)(?: title="(\S+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 _PRINTED = re.compile(r"^<!-- printed: ([\w ]+) -->\n(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
 
 
@@ -57,7 +58,7 @@ class Block:
 def blocks_of(page: str) -> list[Block]:
     found: list[Block] = []
     for fence in _FENCE.finditer(page):
-        language, name, text = fence.groups()
+        language, name, text = fence.groups(default="")
         if page[: fence.start()].rstrip().endswith(PRINTS):
             before = found.pop()
             found.append(Block(before.language, before.name, before.text, before.line, text, fence.span(3)))
@@ -111,6 +112,39 @@ def _output(command: list[str], folder: Path) -> str:
     )
     assert finished.returncode == 0, finished.stderr
     return finished.stdout
+
+
+# -- notebooks -------------------------------------------------------------------------------------------------------
+
+
+def run_notebook(notebook: Path, folder: Path) -> Iterator[tuple[dict[str, Any], str]]:
+    """Each code cell with what it prints. The cells run like the blocks of a page: no Jupyter is needed.
+
+    Cells with the tag `picture` only draw. They are left out, because the tests do not need matplotlib.
+    """
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    programs = [c for c in cells if c["cell_type"] == "code" and "picture" not in c["metadata"].get("tags", ())]
+    files = []
+    for k, cell in enumerate(programs):
+        files.append(folder / f"cell_{k}.py")
+        files[-1].write_text("".join(cell["source"]), encoding="utf-8")
+    yield from zip(programs, _printed_by([str(file) for file in files], folder), strict=True)
+
+
+def shown_by(cell: dict[str, Any]) -> str:
+    """What a notebook shows below a cell."""
+    return "".join("".join(output["text"]) for output in cell["outputs"])
+
+
+def write_notebook(notebook: Path) -> None:
+    text = json.loads(notebook.read_text(encoding="utf-8"))
+    with tempfile.TemporaryDirectory() as folder:
+        printed = {cell["id"]: printed for cell, printed in run_notebook(notebook, Path(folder))}
+    for cell in text["cells"]:
+        if cell["id"] in printed:
+            lines = printed[cell["id"]].splitlines(keepends=True)
+            cell["outputs"] = [{"name": "stdout", "output_type": "stream", "text": lines}] if lines else []
+    notebook.write_text(json.dumps(text, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 # -- tables ----------------------------------------------------------------------------------------------------------
@@ -191,4 +225,8 @@ def write(pages: list[Path]) -> None:
 
 
 if __name__ == "__main__":
-    write([Path(name) for name in sys.argv[1:]] or PAGES)
+    named = [Path(name) for name in sys.argv[1:]] or [*PAGES, *NOTEBOOKS]
+    write([page for page in named if page.suffix == ".md"])
+    for notebook in named:
+        if notebook.suffix == ".ipynb":
+            write_notebook(notebook)

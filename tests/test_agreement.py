@@ -1,6 +1,6 @@
 """Numbers of small programs by Python, by Numba and by srcdiff: where the first two differ, whom srcdiff follows.
 
-`docs/language.md` tells users of the rows that do not agree.
+`docs/reference/language.md` tells users of the rows that do not agree.
 """
 
 import importlib.util

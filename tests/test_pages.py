@@ -1,37 +1,46 @@
-"""README.md and docs/ are run: their programs, the outputs that they show, their tables, and their links."""
+"""The tests run README.md, the pages of docs/ and the notebooks, and check their outputs, tables and links."""
 
 import importlib.util
 import re
 
 import pytest
 
-from tests.pages import PAGES, PRINTS, PROJECT, blocks_of, run, with_tables
+from tests.pages import NOTEBOOKS, PAGES, PRINTS, PROJECT, blocks_of, run, run_notebook, shown_by, with_tables
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
 
 
-def skip_without_cuda(page):
-    runs = re.search(r"backend=.cuda|import cuda|SD501", page.read_text(encoding="utf-8"))
-    if runs and importlib.util.find_spec("numba_cuda") is None:
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
+
+
+def skip_without_cuda(needs_it):
+    if needs_it and importlib.util.find_spec("numba_cuda") is None:
         pytest.skip("numba-cuda is not installed")
 
 
 @pytest.mark.usefixtures("own_backends")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@each_page
 def test_page_prints_what_it_shows(page, tmp_path):
-    skip_without_cuda(page)
+    programs = "".join(block.text for block in blocks_of(page.read_text(encoding="utf-8")))
+    skip_without_cuda(re.search(r"backend=.cuda|import cuda", programs))
     for block, printed in run(page, tmp_path):
         assert block.prints in (None, printed), f"{page.name}, the block at line {block.line}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
+def test_notebook_prints_what_it_shows(notebook, tmp_path):
+    for cell, printed in run_notebook(notebook, tmp_path):
+        assert shown_by(cell) == printed, f"{notebook.name}, the cell {cell['id']}"
+
+
+@each_page
 def test_tables_are_those_of_the_program(page):
-    skip_without_cuda(page)
     text = page.read_text(encoding="utf-8")
-    assert with_tables(text) == text, "write them anew with `python -m tests.pages`"
+    skip_without_cuda("<!-- printed: errors -->" in text)
+    assert with_tables(text) == text, "write them again with `python -m tests.pages`"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@each_page
 def test_every_output_belongs_to_a_block(page):
     text = page.read_text(encoding="utf-8")
     assert text.count(f"\n{PRINTS}\n") == sum(block.prints is not None for block in blocks_of(text))
@@ -43,10 +52,10 @@ def anchors(page):
     return {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@each_page
 def test_links_lead_somewhere(page):
     text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+    for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]+`", "code", text)):
         if not target.startswith("http"):
             file, _, anchor = target.partition("#")
             found = page.parent / file if file else page
@@ -64,6 +73,6 @@ def test_ci_runs_the_tests_as_the_readme_does():
     assert f"/bin/{pytest_command}\n" in ci.replace('"', "")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@each_page
 def test_page_knows_no_machine(page):
     assert not re.findall(r"(?<![\w.])/(?:home|root|work|Users|tmp|opt)/\S*", page.read_text(encoding="utf-8"))
