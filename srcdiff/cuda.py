@@ -1,4 +1,4 @@
-"""The public names for CUDA: `srcdiff.cuda.kernel`, and gradients that kernels call."""
+"""The public names for CUDA: differentiable kernels, and gradients that kernels can call."""
 
 from srcdiff.api.kernels import AdjointKernel, Kernel, TangentKernel, grad, kernel, value_and_grad
 

@@ -58,7 +58,7 @@ from srcdiff.passes.simplify import simplify
 from srcdiff.passes.small_arrays import replace_small_arrays
 from srcdiff.passes.triangular_solves import solve_triangles
 
-# -- when passes are due, and what they need to know -----------------------------------------------------------------
+# -- conditions and inputs of passes -------------------------------------------------------------------------------
 
 
 def mode(*modes: str) -> Callable[[Compilation], bool]:
@@ -71,13 +71,13 @@ def of_backend(name: str, run: Callable[[Any], None], what: str) -> Pass:
 
 
 def wrt(state: Compilation, function: Function) -> Sequence[Value]:
-    """The values to differentiate by; of a recursive function, all that it is given."""
+    """The active inputs; all parameters of a recursive function."""
     is_main = function is state.main
     return [v for n in state.request.wrt for v in requested.chosen(state, n)] if is_main else function.params
 
 
 def named(state: Compilation, function: Function) -> Sequence[Value]:
-    """Variables of the function that are differentiated by, which stay by themselves."""
+    """Local variables in `wrt`, which no pass may merge with others."""
     known = state.reading.intermediates.items() if function is state.main else ()
     return [v for n, v in known if n in state.request.wrt]
 

@@ -1,1 +1,1 @@
-"""What users call: derivatives, modes, batching, export, checks."""
+"""The public functions: derivatives, batching, export, inspection and checks."""

@@ -63,7 +63,7 @@ class Batched:
         specialisation = self.of.specialised(batch.first)
         self.refuse_lists(specialisation)
         self.refuse_races(specialisation)
-        result = self.of.run(batch.first)  # which says how large the results are
+        result = self.of.run(batch.first)  # to learn the shapes of the results
         leaves = list(VALUES.named(result, "result"))
         whole = VALUES.structure(result).rebuild(self.stacked(specialisation, batch, leaves))
         if self.of.mode != "reverse":
@@ -72,7 +72,7 @@ class Batched:
         return specialisation.with_gradients(as_given, self.added_up) if self.sums else as_given
 
     def stacked(self, specialisation: Specialisation, batch: _Batch, leaves: Sequence[Part]) -> list[Any]:
-        """What all elements give for each number or array that the first gives."""
+        """The stacked results of all elements, for each number or array in the result of the first."""
         outs = [np.empty((batch.count, np.size(leaf.value)), np.asarray(leaf.value).dtype) for leaf in leaves]
         for out, leaf in zip(outs, leaves, strict=True):
             out[0] = np.ravel(leaf.value)
@@ -188,7 +188,7 @@ class Batched:
 
     @property
     def source(self) -> str:
-        """The generated code: of what is called for each element or, on a GPU, of the whole batch."""
+        """The generated source code for one element or, on a GPU, for the whole batch."""
         return self.of.source
 
     def ptx(self, cc: tuple[int, int] = (8, 0)) -> dict[str, str]:
@@ -196,7 +196,7 @@ class Batched:
         return self.of.ptx(cc)
 
     def resources(self, cc: tuple[int, int] = (8, 0)) -> dict[str, dict[str, int]]:
-        """What each kernel takes of a thread: registers, bytes of stack and of shared memory, and spills."""
+        """The resources of each kernel per thread: registers, bytes of stack and of shared memory, and spills."""
         return self.of.resources(cc)
 
     def compile(self, *args: Any, **kwargs: Any) -> Batched:
@@ -216,7 +216,7 @@ class Batched:
 
 @dataclass(frozen=True)
 class _Batch:
-    """All arguments, and the places of those of which each call gets an element."""
+    """All arguments, and the positions of the batched ones."""
 
     given: tuple[Any, ...]
     mapped: Sequence[int]
@@ -232,12 +232,12 @@ class _Batch:
 
 
 def _text(leaf: Part) -> str:
-    """How generated code has a number or an array of what an element gives."""
+    """The expression in generated code for one number or array in the result of an element."""
     return leaf.subscripted("r")
 
 
 def _differing(k: int, leaves: Sequence[Part], lengths: Sequence[int]) -> ValueError:
-    """What is said of an element whose results have other shapes than those of the first."""
+    """The error for an element whose results have other shapes than those of the first."""
     start, difference = 0, ""
     for leaf in leaves:
         first = np.shape(leaf.value)
@@ -250,7 +250,7 @@ def _differing(k: int, leaves: Sequence[Part], lengths: Sequence[int]) -> ValueE
 
 
 def _loop_text(places: Sequence[int], count: int, leaves: Sequence[Part]) -> str:
-    """The loop: `a` are the arguments, `o` what is stored, `s` the shapes; `found` has those that differ."""
+    """The loop: `a` are the arguments, `o` the outputs, `s` the shapes; `found` has the shapes that differ."""
     arrays = [(n, leaf) for n, leaf in enumerate(leaves) if np.ndim(leaf.value)]
     lengths = [f"{_text(leaf)}.shape[{axis}]" for _, leaf in arrays for axis in range(np.ndim(leaf.value))]
     records = [f"found[k, {n}] = {length}" for n, length in enumerate(lengths)]

@@ -42,7 +42,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """What was measured; prints as a table."""
+    """The measurements of `benchmark`; prints as a table."""
 
     function: str
     wrt: str
@@ -168,7 +168,7 @@ def compiled_primal(function: Callable[..., Any], args: tuple[Any, ...]) -> tupl
 
 
 def _with_compiled_helpers(function: Callable[..., Any]) -> Any:
-    """Numba compiles what a function calls only if that is compiled by Numba too."""
+    """Compile the Python functions that a function calls: Numba calls only functions that it has compiled."""
     plain = plain_function(function)
     if plain is None:
         raise TypeError(f"{function!r} is not a Python function")
@@ -189,7 +189,7 @@ def reason_of(error: BaseException) -> str:
     if isinstance(error, DifferentiationError):
         return "; ".join(f"{problem.code} {problem.message}" for problem in error.problems)
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    # Numba's first line says in which step it was; objects have their address in their text
+    # Numba's first line names the compiler step; the text of objects contains their address
     telling = [line for line in lines if not line.startswith("Failed in nopython mode")]
     text = re.sub(r" at 0x[0-9a-f]+", "", (telling or lines or [""])[0])
     return f"{type(error).__name__}: {text}"[:300]

@@ -148,7 +148,7 @@ def _exported(g: Any, derivative: Derivative, work: Any, args: tuple[Any, ...], 
 
 
 def _summary(g: Any) -> str:
-    """The first line of what `help` says of the derivative."""
+    """The first line of the docstring of the derivative."""
     lines = inspect.cleandoc(g.__doc__ or "").splitlines() or [""]
     return printable(lines[0]).replace(", by srcdiff.", ".").replace("\\", "/").replace('"', "'")
 

@@ -1,4 +1,4 @@
-"""Compares a gradient with finite differences and says where they differ."""
+"""Comparison of a gradient with finite differences."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was compared; `worst` is the entry with the largest difference."""
+    """The compared numbers; `worst` is the entry with the largest difference."""
 
     entries: tuple[Entry, ...]
 
@@ -69,7 +69,7 @@ def compare(
 
 
 def require_values(values: Any, given: Any, arguments: tuple[Any, ...], reasons: tuple[str, ...]) -> None:
-    """Raise where the values that belong to the derivatives are not those that the function gives as it was given."""
+    """Raise if the value that the derivative computes differs from the value of the function itself."""
     tolerance = 1e-4 if _in_single_precision(arguments) else 1e-7  # sums may be added up in another order
     different = _different(values, given, tolerance)
     if different:
@@ -148,5 +148,5 @@ def _difference(
 
 
 def _in_single_precision(x: Any) -> bool:
-    """Whether some of the numbers are of `float32`, so that the function may compute with these."""
+    """Whether some numbers are `float32`, so that the function may compute in single precision."""
     return any(getattr(leaf, "dtype", None) == np.float32 for leaf in VALUES.leaves(x))

@@ -11,15 +11,15 @@
     scale.jvp[blocks, threads]((a, x, y), (a_dot, x_dot, y_dot))           # the kernel, with tangents
     scale.adjoint.jvp[blocks, threads](((a, x, y), (a_bar, x_bar, y_bar)), ((a_dot, x_dot, y_dot), (None, ...)))
 
-An adjoint runs the kernel first: its arguments hold afterwards what the kernel leaves in them. `bars` has for each
-argument an array like it, or None if the argument is constant; for a number, an array of one `float64`. What comes in
-is the derivative by what the kernel leaves, what goes out that by what it was given: the adjoints of what the kernel
-reads are added to, those of elements that it overwrites are used up and start again from zero. None for an array that
-carries derivatives from one argument to another is refused. `dots` are tangents, numbers for numbers; afterwards they
-are the tangents of what the kernel leaves.
+An adjoint launch runs the kernel first, so the arguments hold its results afterwards. `bars` has an array of the same
+shape for each array argument, an array of one `float64` for each number, and None for each constant argument. Before
+the launch, the bars are the adjoints of the values after the kernel; after the launch, they are the adjoints of the
+values before the kernel. The launch adds to the adjoints of elements that the kernel reads, and resets those of
+elements that it overwrites. None is rejected for an array that carries derivatives from one argument to another. `dots`
+are the tangents of the arguments (numbers for numbers); after the launch, they are the tangents of the results.
 
-That threads do not race with each other is the kernel's business. Where a race can be seen, or that not all threads of
-a block come to a barrier, the derivative is refused; what indices in arrays, `y[index[i]] = ...`, are not is not seen.
+The kernel itself must be free of races. A derivative is rejected if a race is certain, or if some threads of a block
+may not reach a barrier. Races through index arrays, `y[index[i]] = ...`, are not detected.
 """
 
 from __future__ import annotations
@@ -51,12 +51,21 @@ if TYPE_CHECKING:
 
 
 def kernel(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """Give a kernel an adjoint; `options` are those of `numba.cuda.jit`, if Numba has not compiled it already."""
+    """Make a CUDA kernel differentiable. Use it as a decorator.
+
+    Args:
+        function: A kernel: a Python function, or one decorated with `numba.cuda.jit`. Without it, a decorator is
+            returned.
+        **options: The options of `numba.cuda.jit`, if the function is not decorated with it.
+
+    Returns:
+        A `Kernel`. It is launched like the kernel; its attributes `adjoint` and `jvp` launch its derivatives.
+    """
     return functools.partial(kernel, **options) if function is None else Kernel(function, options)
 
 
 class Kernel:
-    """A kernel of Numba: `kernel[blocks, threads](*args)` runs it; `kernel.adjoint` and `kernel.jvp` go with it."""
+    """A differentiable kernel: `kernel[blocks, threads](*args)`, with the derivatives `adjoint` and `jvp`."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         plain = plain_function(function)
@@ -77,7 +86,7 @@ class Kernel:
 
     @property
     def dispatcher(self) -> Any:
-        """The kernel as Numba has it."""
+        """The dispatcher of Numba."""
         if self._dispatcher is None:
             self._dispatcher = numba_cuda.cuda().jit(**self._options)(self.function)
         return self._dispatcher
@@ -86,12 +95,12 @@ class Kernel:
         return self.dispatcher[launch]
 
     def forall(self, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> Any:
-        """A launch with a thread for each task, as Numba has it: `kernel.forall(x.size)(*args)`."""
+        """A launch with one thread for each task: `kernel.forall(x.size)(*args)`."""
         return self.dispatcher.forall(ntasks, tpb, stream, sharedmem)
 
     @property
     def source(self) -> str:
-        """What the user wrote."""
+        """The source code of the kernel."""
         return inspect.getsource(self.function)
 
     @property
@@ -108,7 +117,7 @@ class Kernel:
         return Span(self.captured.file, node.lineno, node.col_offset, node.col_offset + 3, self.captured.name)
 
     def described(self, args: Sequence[Any] | None) -> dict[str, Description]:
-        """The types of arguments: of these, or as they are used."""
+        """The types of these arguments, or types that are guessed from the code."""
         if args is None:
             from srcdiff.frontend.guess import guessed_arguments
 
@@ -123,12 +132,12 @@ class Kernel:
         return found
 
     def ptx(self, args: Sequence[Any] | None = None, *, cc: tuple[int, int]) -> str:
-        """The code for GPUs of a compute capability; none has to be there. Without `args` their types are guessed."""
+        """The PTX code for a compute capability. Needs no GPU. Without `args`, their types are guessed."""
         params = [d.detail for d in self.described(args).values() if d.kind == "value"]
         return numba_cuda.ptx_of(self.function, params, cc)
 
     def resources(self, args: Sequence[Any] | None = None, *, cc: tuple[int, int]) -> dict[str, int]:
-        """What a thread takes: registers, bytes of stack and of shared memory, and spills."""
+        """The resources per thread: registers, bytes of stack and of shared memory, and spills."""
         return numba_cuda.resources(self.ptx(args, cc=cc), cc)
 
     def __repr__(self) -> str:
@@ -136,7 +145,7 @@ class Kernel:
 
 
 class Launch:
-    """A derivative of a kernel, with how many threads run it."""
+    """A derivative of a kernel with its launch configuration."""
 
     def __init__(self, derived: Derived, shape: Any) -> None:
         self.derived, self.shape = derived, shape
@@ -151,7 +160,7 @@ class Launch:
 
 
 class Derived:
-    """A derivative of a kernel, compiled for types of arguments, those that have adjoints or tangents, and launches."""
+    """A derivative of a kernel, specialised by argument types, active arguments and launch shapes."""
 
     def __init__(self, of: Kernel) -> None:
         self.of = of
@@ -162,18 +171,18 @@ class Derived:
         return Launch(self, shape if isinstance(shape, tuple) else (shape,))
 
     def forall(self, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> Launch:
-        """A launch with a thread for each task, in blocks of `tpb` threads, or of as many as srcdiff takes itself."""
+        """A launch with one thread for each task, in blocks of `tpb` threads (by default, srcdiff's block size)."""
         if ntasks < 0:
             raise ValueError(f"the number of tasks must not be negative: {ntasks}")
         threads = tpb or Device().block
         return Launch(self, (-(-ntasks // threads), threads, stream, sharedmem))
 
     def groups(self, first: Sequence[Any], second: Sequence[Any]) -> list[Sequence[Any]]:
-        """The arguments, then what there is beside them for each: adjoints, tangents, tangents of adjoints."""
+        """The arguments, followed by their adjoints, tangents, or tangents of adjoints."""
         return [first, second]
 
     def marks(self) -> list[str]:
-        """What the groups behind the arguments are."""
+        """The kinds of the groups that follow the arguments."""
         raise NotImplementedError
 
     def specialised(self, groups: Sequence[Sequence[Any]] | None, shape: Any) -> CompiledKernel:
@@ -210,7 +219,7 @@ class Derived:
         return found
 
     def guessed(self, described: dict[str, Description]) -> list[Sequence[Any]]:
-        """All that can have derivatives has them."""
+        """Groups in which every float argument is active."""
         floats = [True if d.kind == "value" and is_float(d.detail) else None for d in described.values()]
         return [tuple(described.values()), *(floats for _ in self.marks())]
 
@@ -221,23 +230,24 @@ class Derived:
 
     @property
     def source(self) -> str:
-        """The generated source of the latest specialisation, or for types that are guessed."""
+        """The generated source code of the latest specialisation, or for guessed types."""
         return self.current(None, None).text
 
     def ptx(self, *given: Sequence[Any], cc: tuple[int, int], launch: Any = None) -> str:
-        """The code for GPUs of a compute capability; none has to be there.
+        """The PTX code for a compute capability. Needs no GPU.
 
-        For what a call takes, and `launch=(blocks, threads)`; or for the latest call, or types that are guessed.
+        The code is for the given arguments and `launch=(blocks, threads)`. Without them, it is for the latest call, or
+        for guessed types.
         """
         return self.current(given or None, launch).ptx(cc)  # type: ignore[arg-type]
 
     def resources(self, *given: Sequence[Any], cc: tuple[int, int], launch: Any = None) -> dict[str, int]:
-        """What a thread takes: registers, bytes of stack and of shared memory, and spills."""
+        """The resources per thread: registers, bytes of stack and of shared memory, and spills."""
         return numba_cuda.resources(self.ptx(*given, cc=cc, launch=launch), cc)
 
 
 class AdjointKernel(Derived):
-    """The adjoint: `kernel.adjoint[blocks, threads](args, bars)` runs the kernel, and then backwards."""
+    """The adjoint: `kernel.adjoint[blocks, threads](args, bars)` runs the kernel and then its reverse sweep."""
 
     def __init__(self, of: Kernel) -> None:
         super().__init__(of)
@@ -253,7 +263,7 @@ class AdjointKernel(Derived):
 class TangentKernel(Derived):
     """The tangent: `kernel.jvp[blocks, threads](args, dots)` runs the kernel with tangents of its arguments.
 
-    Afterwards `dots` are the tangents of what the kernel leaves in its arguments.
+    Afterwards, `dots` holds the tangents of the results.
     """
 
     def marks(self) -> list[str]:
@@ -277,7 +287,7 @@ class AdjointTangentKernel(Derived):
 
 
 def spreads_of(shape: Any) -> list[Spread]:
-    """What is known of a launch; then, for kernels that need to know, with how many threads its blocks have."""
+    """The facts about a launch that a kernel is specialised by, from general to exact."""
     if not isinstance(shape, tuple) or len(shape) < 2:
         raise ValueError(f"a launch needs the number of blocks and of threads per block, not {shape!r}")
     pairs = zip(("blocks", "threads"), shape, strict=False)
@@ -291,7 +301,7 @@ def spreads_of(shape: Any) -> list[Spread]:
 def _check_group(
     of: Kernel, described: dict[str, Description], args: Sequence[Any], group: Sequence[Any], mark: str
 ) -> None:
-    """What stands beside the arguments fits them."""
+    """Check that adjoints or tangents match the arguments."""
     if len(group) != len(of.names):
         raise TypeError(
             f"one {mark} (or None) is needed for each of the {len(of.names)} arguments, but {len(group)} are given"
@@ -335,16 +345,23 @@ def _layout(array: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
 
 
 def grad(f: Callable[..., Any], wrt: Wrt = 0, *, types: Sequence[Any] | None = None) -> Any:
-    """The gradient of `f`, a function of numbers, as a function that kernels call: `@cuda.jit(device=True)`.
+    """Make the gradient of a function of numbers as a device function that CUDA kernels can call.
 
-    Its arguments are floats, or integers where `f` counts with them; `types` says so otherwise: `(float, int)`. A tuple
-    `wrt` gives a tuple. What it keeps for the reverse sweep must have a size that is known: loops with constant bounds.
+    Args:
+        f: A function of numbers that returns one float. Its loops need constant bounds, because the storage for the
+            reverse sweep must be known at compile time.
+        wrt: The arguments to differentiate with respect to, as for `srcdiff.grad`.
+        types: The types of the arguments, such as `(float, int)`. Without them, an argument is a float, or an integer
+            if `f` uses it as one.
+
+    Returns:
+        A function like those of `@cuda.jit(device=True)`. It returns the gradient, a tuple if `wrt` is a tuple.
     """
     return _device_function(Derivative(f, "reverse", wrt, with_value=False), types)
 
 
 def value_and_grad(f: Callable[..., Any], wrt: Wrt = 0, *, types: Sequence[Any] | None = None) -> Any:
-    """The value of `f` together with its gradient, as a function that kernels call: see `grad`."""
+    """Make the value and gradient of a function of numbers as a device function: see `srcdiff.cuda.grad`."""
     return _device_function(Derivative(f, "reverse", wrt, with_value=True), types)
 
 

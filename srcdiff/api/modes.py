@@ -66,7 +66,7 @@ def _made_once(f: Function, mode: str, wrt: Any, backend: str, options: tuple[tu
 def fitted(taken: Abstract, of: Abstract, value: Any, given: Any, name: str) -> Any:
     """A tangent or adjoint of a value in the form that compiled code takes. None means zero.
 
-    `taken` is what the code takes for it, `of` what the value is.
+    `taken` describes the form that the code takes, `of` the value.
     """
     pairs = NODES.beside(of, (value, given), name, _pairs)
     takes = NODES.beside(of, taken, name, lambda _, x, __: x.items)
@@ -172,7 +172,7 @@ def jvp(
             return pair
         except (UnfitError, TypeError):  # or something has no hash
             pass
-    primal = _made_once(f, "primal", 0, "python", ())  # of which only the signature is needed
+    primal = _made_once(f, "primal", 0, "python", ())  # only its signature is needed
     args, dots = primal.bound(tuple(primals), {}), _by_parameter(primal, tangents)
     chosen = tuple(n for n, dot in dots.items() if any(d is not None for d in (dot if n in primal.stars else (dot,))))
     chosen = chosen or tuple(n for n in dots if has_floats(args[primal.names.index(n)]))  # None is zero there
@@ -319,7 +319,7 @@ class Composed:
 
     @property
     def __srcdiff_inside__(self) -> tuple[Any, ...]:
-        """The function that stands for it inside a differentiated function, and its leading arguments."""
+        """The function that replaces it inside a differentiated function, and its leading arguments."""
         raise NotImplementedError
 
     @property
@@ -533,7 +533,7 @@ class Jacobian(Composed):
         except ValueError as error:
             if self.latest is None or str(error) != OTHER_NUMBER.format(self.latest.numbers):
                 raise
-        self.chosen.clear()  # the function is another one now, or what it reads from outside
+        self.chosen.clear()  # the function or a value that it reads from outside has changed
         self.latest = self.columns if self.latest.mode == "forward" else self.rows
         return self.latest(*args, **kwargs)
 
@@ -801,7 +801,7 @@ def _jvp_in_compiled_code(f: Any, primals: Any, tangents: Any) -> Any:
 
 overload(jvp)(_jvp_in_compiled_code)
 
-# what they mean inside of a function that is read
+# their meaning inside a differentiated function
 jacobian.__srcdiff_maker__ = _jacobian_inside  # type: ignore[attr-defined]
 hvp.__srcdiff_inside__ = (composed.hvp, grad, jvp)  # type: ignore[attr-defined]
 vjp.__srcdiff_inside__ = (composed.vjp, grad, jvp)  # type: ignore[attr-defined]
@@ -867,7 +867,7 @@ def check(
     with np.errstate(all="ignore"):
         try:
             found = called(*copy.deepcopy(arguments))
-        except NumbaError:  # it cannot be called as it was given
+        except NumbaError:  # Numba cannot compile the function
             function = primal.function
             found = called(*copy.deepcopy(arguments))
     require_values(value, found, arguments, primal.specialised(arguments).compiled.reading.differences)

@@ -1,8 +1,8 @@
-"""Keys: the same for the same program in another process, and different for any other.
+"""Cache keys: the same for the same program in every process, and different for every other program.
 
-A program is known by its IR, as the function was read: all that the function calls is in it, and so is every value from
-outside that is compiled in. What no name is known for (a function of the user, say) has no fingerprint, and what
-contains it is not kept.
+A program is identified by its IR, which contains all called functions and all outside values that are compiled in. An
+object without a stable name (a user's function, for example) has no fingerprint, and a program that refers to one is
+not cached.
 """
 
 from __future__ import annotations
@@ -96,9 +96,9 @@ def _kind(of: Any) -> tuple[str, tuple[str, ...]]:
 
 
 def importable_name(x: Any) -> str:
-    """Where another process finds the same class; what stands in a script is found nowhere.
+    """The module and name by which another process finds the same class; None for a class in a script.
 
-    Functions are not known by their names, since what they do may have changed, except for srcdiff's own.
+    Functions are not identified by name, because their code may have changed; srcdiff's own are.
     """
     module, name = getattr(x, "__module__", None), getattr(x, "__qualname__", None)
     is_own = isinstance(x, types.FunctionType) and str(module).startswith("srcdiff.")

@@ -1,9 +1,8 @@
-"""Entries on disk: where they are, who may have written them, and how they are read, written and thrown away.
+"""The entries of the cache on disk: their location, their checks, reading, writing and removal.
 
-An entry is one file, named after its key, that starts with a checksum of the key and the rest. It is written beside its
-place and then moved there, so that nobody sees half of it. Whatever goes wrong, an entry that cannot be read or written
-is an entry that is not there: the caller works without it. So is whatever else has its name: a directory, a device, a
-pipe that nobody writes into.
+An entry is one file, named by its key, that starts with a checksum of the key and the contents. It is written under
+another name and then renamed, so a reader never sees a partial entry. An entry that cannot be read or written counts as
+missing, and the caller continues without it. So does anything else with its name: a directory, a device, a pipe.
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ def directory() -> Path | None:
     try:
         return Path.home() / ".cache" / "srcdiff"
     except RuntimeError:
-        return None  # nobody knows where the user's home is
+        return None  # the home directory is not known
 
 
 def get(key: str) -> bytes | None:
-    """What was put under the key, if it is there, whole, and written by this user."""
+    """The contents of the entry, if it exists, has the right checksum, and belongs to this user."""
     place = _usable_directory(create=False)
     if place is None:
         return None
@@ -60,9 +59,9 @@ def get(key: str) -> bytes | None:
 
 
 def _read(path: Path) -> tuple[bytes, os.stat_result]:
-    """What is in a file of the user; nothing of what is no file, or too large to be an entry.
+    """The contents of a regular file of the user; None for anything else, and for files too large to be an entry.
 
-    A device does something when it is opened, and a pipe waits for somebody who writes: so they are not.
+    Devices and pipes are not opened: opening a device may have effects, and opening a pipe may block.
     """
     status = path.stat()
     if not (stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST and _is_ours(status)):
@@ -116,7 +115,7 @@ def clear() -> None:
 
 
 def _sweep() -> None:
-    """Throw away what nobody has used for long, and what a process has left that was killed while it wrote."""
+    """Remove entries that were not used for a long time, and unfinished files of killed processes."""
     now = time.time()
     for path, status in _files():
         limit = _DAY if path.name.endswith(_UNFINISHED) else _UNUSED
@@ -137,7 +136,7 @@ def _files() -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def _usable_directory(*, create: bool) -> Path | None:
-    """The directory, if it is the user's and nobody else can write into it."""
+    """The directory, if it belongs to the user and nobody else can write to it."""
     place = directory()
     if place is None:
         return None
@@ -152,7 +151,7 @@ def _usable_directory(*, create: bool) -> Path | None:
 
 
 def _is_ours(status: os.stat_result) -> bool:
-    """Whether the user owns it and others cannot write it; where there are no such modes, the system sees to that."""
+    """Whether the user owns it and others cannot write to it; always true on systems without these modes."""
     if not hasattr(os, "geteuid"):
         return True
     return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

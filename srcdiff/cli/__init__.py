@@ -1,4 +1,4 @@
-"""The command `srcdiff`: what can be seen of srcdiff without writing a program."""
+"""The command `srcdiff`."""
 
 from srcdiff.cli.commands import main
 

@@ -1,4 +1,4 @@
-"""What a command says: text for people, data for programs, and an exit status; or why it cannot be done."""
+"""The answer of a command: text for people, data for programs, and an exit status."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from dataclasses import dataclass, field
 from typing import Any
 
 DONE, NO, MISUSED = 0, 1, 2
-"""Exit statuses: it was done; it was done and the answer is no, or the function is refused; it was asked wrongly."""
+"""Exit statuses: success; a negative answer or a rejected function; wrong usage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The text is printed; with `--json` the data is, instead."""
+    """The text is printed, or the data with `--json`."""
 
     text: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
     status: int = DONE
     notes: str = ""
-    """What is said beside the answer, where that is for a file or another program."""
+    """Notes for stderr, when the text is for a file or another program."""
 
 
 class CommandError(Exception):
-    """What was asked for cannot be done: the text says why."""
+    """The command cannot be carried out; the message gives the reason."""
 
 
 _LATER = 0.5
-"""Seconds after which something takes long."""
+"""The number of seconds before a message appears."""
 
 
 @contextlib.contextmanager
 def working(what: str) -> Iterator[None]:
-    """Say on a terminal what takes long, while it does."""
+    """Show a message on the terminal while the block takes long."""
     if not sys.stderr.isatty():
         yield
         return

@@ -1,4 +1,4 @@
-"""`srcdiff bench`: what a user's gradient costs beside the function itself and beside two tapes."""
+"""`srcdiff bench`: the cost of a gradient, compared with the function and two tapes."""
 
 from __future__ import annotations
 

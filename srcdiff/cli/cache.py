@@ -1,4 +1,4 @@
-"""`srcdiff cache`: where compiled gradients are kept, how much there is, and away with it."""
+"""`srcdiff cache`: the location and size of the cache, and its removal."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from srcdiff.cli.answer import Answer
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--clear", action="store_true", help="throw them away")
+    parser.add_argument("--clear", action="store_true", help="delete all cached files")
 
 
 def run(chosen: argparse.Namespace) -> Answer:
-    """Where the cache is and how much it holds, after it has been cleared if that is wanted."""
+    """The location and size of the cache, after clearing it with `--clear`."""
     from srcdiff.caching import store
 
     if chosen.clear:
@@ -21,7 +21,5 @@ def run(chosen: argparse.Namespace) -> Answer:
     place, usable = store.directory(), store.is_usable()
     text = f"{place}: {files} files, {size / 1e6:.1f} MB"
     if not usable:
-        text += (
-            "\nNothing is kept there: it has to be a directory that you can write, that is yours, and nobody else's."
-        )
+        text += "\nThe cache is not used: it must be a directory that you own and that nobody else can write to."
     return Answer(text, {"directory": place and str(place), "files": files, "bytes": size, "usable": usable})

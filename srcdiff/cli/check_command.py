@@ -1,4 +1,4 @@
-"""`srcdiff check`: the derivatives of a user's function beside finite differences."""
+"""`srcdiff check`: the derivatives of a function, compared with finite differences."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from srcdiff.diagnostics.options import ORDER
 def options(parser: argparse.ArgumentParser) -> None:
     given.add_function(parser)
     given.add_arguments(parser, values=True)
-    given.add_wrt(parser, default="all that hold floats")
-    parser.add_argument("--order", type=int, choices=ORDER.values, default=1, help="2 checks second derivatives too")
+    given.add_wrt(parser, default="all that contain floats")
+    parser.add_argument(
+        "--order", type=int, choices=ORDER.values, default=1, help="2 also checks second derivatives (default: 1)"
+    )
     given.add_backend(parser)
 
 
 def run(chosen: argparse.Namespace) -> Answer:
-    """Whether they agree; where they do not, which of them."""
+    """The report, or the list of derivatives that differ."""
     import srcdiff
 
     asked = given.read(chosen)

@@ -1,4 +1,4 @@
-"""The commands, one module each, and how they are called."""
+"""The commands, one module each, and the parser of the command line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from srcdiff.diagnostics import DifferentiationError
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command: what it is called, what it does, which options it has, and what runs it."""
+    """A command: its name, its help text, its options, and the function that runs it."""
 
     name: str
     help: str
@@ -36,13 +36,13 @@ COMMANDS = (
     ),
     Command(
         "show",
-        "show your function and its derivative side by side, in the terminal or as a page of HTML",
+        "show your function and its derivative side by side, in the terminal or as an HTML page",
         show.options,
         show.run,
     ),
     Command(
         "explain",
-        "say which inputs of your function reach its result, what cuts them off, and what its gradient keeps",
+        "show which inputs of your function affect its result, and what its gradient stores",
         explain.options,
         explain.run,
     ),
@@ -54,25 +54,25 @@ COMMANDS = (
     ),
     Command(
         "export",
-        "write a derivative of your function into a file without srcdiff",
+        "write a derivative of your function to a file that does not need srcdiff",
         export_command.options,
         export_command.run,
     ),
     Command(
         "bench",
-        "time the gradient of your function beside the function itself and beside two tapes",
+        "time the gradient of your function, the function itself, and two tapes",
         bench.options,
         bench.run,
     ),
-    Command("rules", "list everything that is supported, from the compiler's own tables", rules.options, rules.run),
+    Command("rules", "list all supported functions, methods and rules", rules.options, rules.run),
     Command(
-        "cache", "say where compiled gradients are kept and how many there are, or clear it", cache.options, cache.run
+        "cache", "show the location and size of the cache of compiled gradients, or clear it", cache.options, cache.run
     ),
 )
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that guesses which command was meant."""
+    """A parser that suggests the nearest command."""
 
     def error(self, message: str) -> NoReturn:
         given = message.partition("invalid choice: '")[2].partition("'")[0]
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = Parser(
         prog="srcdiff",
         description="Gradients of ordinary Python functions, as Python source, compiled by Numba.",
-        epilog="Exit status: 0 if it was done, 1 if the answer is no or the function is refused, 2 for a wrong call.",
+        epilog="Exit status: 0 for success, 1 for a negative answer or a rejected function, 2 for wrong usage.",
     )
     parser.add_argument("--version", action="version", version=f"srcdiff {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command", parser_class=Parser)
@@ -94,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parsers[command.name] = one = commands.add_parser(
             command.name, help=command.help, description=f"{command.help[0].upper()}{command.help[1:]}."
         )
-        one.add_argument("--json", action="store_true", help="print the answer for a program to read")
+        one.add_argument("--json", action="store_true", help="print the answer as JSON")
         command.options(one)
         one.set_defaults(run=command.run)
     chosen = parser.parse_args(arguments)
@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         _print(answer, as_json=chosen.json)
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads it has seen enough
+    except BrokenPipeError:  # the reader has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return answer.status
 

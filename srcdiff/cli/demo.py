@@ -1,4 +1,4 @@
-"""`srcdiff demo`: a function, its generated adjoint, the gradient checked in two ways, and what each way costs."""
+"""`srcdiff demo`: a function, its generated adjoint, the gradient checked in two ways, and the time of each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> Answer:
-    """Show it step by step; for a program to read there are the times."""
+    """Show the demonstration, or with `--json` only the times."""
     if not chosen.json:
         show_demonstration(chosen.seconds)
         return Answer()
@@ -50,7 +50,7 @@ def misfit(conductivity: Floats, initial: Floats, measured: Floats) -> float:
 
 
 def show_demonstration(seconds: float) -> dict[str, float]:
-    """A user's function, its generated adjoint, the gradient checked in two ways, and what each way costs."""
+    """A function, its generated adjoint, the gradient checked in two ways, and the time of each."""
     import numpy as np
 
     import srcdiff
@@ -86,7 +86,7 @@ def show_demonstration(seconds: float) -> dict[str, float]:
         ],
         seconds,
     )
-    print_title("What it costs: the least time of many calls, taken in turns")
+    print_title("What it costs: the least time of many interleaved calls")
     print_time("the function, run by Python", plain)
     print_time("its gradient by a tape in Python", tape, f"{tape / plain:.1f} times the function in Python")
     print_time("the function, compiled by Numba", primal)
@@ -105,7 +105,7 @@ def print_time(what: str, seconds: float, compared: str = "") -> None:
 
 
 def print_gradients(by_srcdiff: Floats, by_differences: Floats, by_tape: Floats) -> None:
-    """The first components, the largest disagreement, and an error if there is one to speak of."""
+    """Print the first components and the largest difference; raise if the difference is too large."""
     import numpy as np
 
     print("  component          srcdiff      differences             tape")
@@ -138,7 +138,7 @@ def central_differences(function: Callable[[Floats], float], point: Floats, step
 
 
 def least_times(calls: Sequence[Callable[[], object]], seconds: float) -> list[float]:
-    """The least time of each call; they take turns, so that a slow moment of the machine does not hit one alone."""
+    """The least time of each call. The calls are interleaved, so that load on the machine affects all of them."""
     least = [float("inf")] * len(calls)
     end = time.perf_counter() + seconds
     first_round = True
@@ -157,11 +157,11 @@ Tape = list[tuple[int, float, int, float]]
 """For every operation: which earlier values it read, and the partial derivative with respect to each."""
 
 _NOWHERE = 0
-"""The place of everything that is not differentiated: it collects adjoints that nobody reads."""
+"""The position of all constants: their adjoints are collected there and never read."""
 
 
 class Recorded:
-    """A number that writes down what is done with it."""
+    """A number that records the operations on it."""
 
     __slots__ = ("place", "tape", "value")
 

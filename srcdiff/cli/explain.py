@@ -11,11 +11,11 @@ from srcdiff.cli.answer import DONE, NO, Answer, CommandError, working
 def options(parser: argparse.ArgumentParser) -> None:
     given.add_function(parser)
     given.add_arguments(parser)
-    given.add_wrt(parser, default="all that hold floats")
+    given.add_wrt(parser, default="all that contain floats")
 
 
 def run(chosen: argparse.Namespace) -> Answer:
-    """The explanation; the answer is no if an input that was asked for does not reach the result."""
+    """The explanation; the answer is negative if a chosen input does not reach the result."""
     import srcdiff
     from srcdiff.inspect.terminal import wants_colour
 

@@ -1,4 +1,4 @@
-"""What commands are given: FILE:FUNCTION, arguments for it as an example or as types, and which derivative is meant."""
+"""The options that commands share: FILE:FUNCTION, example arguments or types, and the kind of derivative."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 from srcdiff.cli.answer import CommandError
 from srcdiff.diagnostics.options import DERIVATIVE, SECONDS
 
-_LENGTH = 4  # of every axis of an array that stands for a type: they fit together, and none stretches
+_LENGTH = 4  # of every axis of an example array: the shapes match, and no axis is broadcast
 
 
 # -- options ---------------------------------------------------------------------------------------------------------
@@ -26,7 +26,7 @@ def add_function(parser: argparse.ArgumentParser) -> None:
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, values: bool = False) -> None:
-    """`--example` and `--types`; without either, annotations, defaults and uses say what an argument is."""
+    """`--example` and `--types`; without either, types are guessed from annotations, defaults and the code."""
     rest = "random numbers of the types" if values else "the types"
     parser.add_argument(
         "--example",
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, values: bool = False) -> N
         "--types",
         metavar="TYPES",
         help=f'the types of its arguments: "float64[:], float64". Without them and without an example, {rest} that '
-        "annotations, defaults and uses suggest are taken, and said",
+        "annotations, defaults and uses suggest are taken, and printed",
     )
 
 
@@ -72,7 +72,7 @@ def add_backend(parser: argparse.ArgumentParser) -> None:
     )
 
 
-# -- what they say ---------------------------------------------------------------------------------------------------
+# -- their values ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +83,19 @@ class Given:
     arguments: tuple[Any, ...]
     keywords: dict[str, Any]
     is_example: bool
-    """Whether the arguments are the user's own; else they are numbers that stand for types."""
+    """Whether the arguments are the user's example; otherwise they are example values of types."""
     assumed: dict[str, str]
-    """Of each argument that neither an example nor a type was given for: what it was taken for, and why."""
+    """For each argument without an example or a type: the guessed type, and the reason for it."""
 
     def described(self) -> tuple[Any, ...]:
-        """The arguments; where they are not the user's own, their types."""
+        """The arguments of the example; without one, their types."""
         from srcdiff.signature.keys import describe_argument
 
         return self.arguments if self.is_example else tuple(describe_argument(a, "", None) for a in self.arguments)
 
     @property
     def notes(self) -> str:
-        """What was assumed, as lines to print before the answer."""
+        """The guessed types, as lines to print before the answer."""
         return "".join(f"assumed {name}: {what}\n" for name, what in self.assumed.items())
 
 
@@ -103,7 +103,7 @@ def read(chosen: argparse.Namespace) -> Given:
     """The function and the arguments that the options name."""
     function, names = function_in(chosen.function)
     if chosen.example is not None and chosen.types is not None:
-        raise CommandError("--example and --types say the same: give one of them")
+        raise CommandError("--example and --types cannot be combined: use one of them")
     signature = inspect.signature(_user_function(function))
     if chosen.example is not None:
         positional, keywords = _example(chosen.example, names)
@@ -125,29 +125,29 @@ def read(chosen: argparse.Namespace) -> Given:
 
 @contextlib.contextmanager
 def running(asked: Given) -> Iterator[None]:
-    """Says of what the function raises at its arguments that it is the function, or the arguments."""
+    """Report exceptions of the function itself as errors of the command."""
     from srcdiff.diagnostics import DifferentiationError, InternalError
 
     if asked.keywords:
-        raise CommandError(f"{', '.join(asked.keywords)} can only be passed by name, which this command does not do")
+        raise CommandError(f"keyword-only arguments are not supported by this command: {', '.join(asked.keywords)}")
     try:
         yield
     except (DifferentiationError, InternalError, AssertionError):
         raise
     except Exception as error:
-        where = "at the example" if asked.is_example else "at numbers that stand for the types; give an --example"
+        where = "at the example" if asked.is_example else "at example values of the types; pass an --example"
         raise CommandError(f"{type(error).__name__}: {error}, {where}") from error
 
 
 def derivative(chosen: argparse.Namespace, function: Callable[..., Any], **options: Any) -> Any:
-    """The derivative that `--mode` and `--wrt` name; what is a derivative in its file is taken as it is."""
+    """The derivative that `--mode` and `--wrt` name, or the object itself if it is already a derivative."""
     from srcdiff.api.modes import derivative_by_name
 
     is_own = type(function).__module__.startswith("srcdiff.")
     if is_own and (not hasattr(function, "__srcdiff_function__") or hasattr(function, "__srcdiff_inside__")):
         if chosen.wrt or chosen.mode:
             what = "--wrt" if chosen.wrt else "--mode"
-            raise CommandError(f"{chosen.function} is a derivative already: leave out {what}, it was made with its own")
+            raise CommandError(f"{chosen.function} is already a derivative: remove {what}")
         return function
     wrt: Any = 0 if not chosen.wrt else chosen.wrt[0] if len(chosen.wrt) == 1 else tuple(chosen.wrt)
     try:
@@ -174,7 +174,7 @@ def function_in(place: str) -> tuple[Callable[..., Any], dict[str, Any]]:
         raise CommandError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
-    sys.path.insert(0, str(path.parent.resolve()))  # as if it were run: what lies beside it can be imported
+    sys.path.insert(0, str(path.parent.resolve()))  # as for a script: modules in its folder can be imported
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
@@ -196,12 +196,12 @@ def _said_with_line(error: BaseException, file: str) -> str:
 
 
 def _user_function(function: Any) -> Any:
-    """The function that a derivative was made of; any other is what it is."""
+    """The function of a derivative; any other function itself."""
     return function.__wrapped__ if type(function).__module__.startswith("srcdiff.") else function
 
 
 def _example(text: str, names: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments that stand between the brackets of a call."""
+    """The arguments of a call, written as between its parentheses."""
 
     def given(*arguments: Any, **keywords: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
         return arguments, keywords
@@ -227,7 +227,7 @@ def _bound(
         bound = (signature.bind_partial if partial else signature.bind)(*positional, **keywords)
     except TypeError as error:
         name = place.rpartition(":")[2]
-        raise CommandError(f"{option} does not fit {name}{signature}: {error}") from None
+        raise CommandError(f"{option} does not match {name}{signature}: {error}") from None
     if not partial:
         bound.apply_defaults()
     return bound
@@ -249,7 +249,7 @@ def _guesses(function: Callable[..., Any], signature: inspect.Signature) -> dict
 
 
 def types_in(text: str) -> list[Any]:
-    """Descriptions for types as they are written.
+    """Descriptions of types from their text.
 
     >>> from srcdiff.signature.descriptions import type_text
     >>> [type_text(t) for t in types_in("float64[:], float, (int64, float32[:, :])")]
@@ -266,14 +266,14 @@ def types_in(text: str) -> list[Any]:
     unknown = [ast.unparse(node) for node, d in zip(tree.elts, found, strict=True) if d is None]
     if unknown:
         raise CommandError(
-            f"--types: {unknown[0]!r} is no type that is known; there are float64, float32, int64, bool and others of "
-            'NumPy, with a colon for each axis of an array: "float64[:, :]", and tuples of those'
+            f"--types: {unknown[0]!r} is not a known type; use NumPy types such as float64, int64 and bool, with a "
+            'colon for each axis of an array, "float64[:, :]", and tuples of these'
         )
     return found
 
 
 def example_of(value: Any) -> Any:
-    """A value of a type that is described; anything else is an example already."""
+    """An example value of a described type; other values are returned as they are."""
     import numpy as np
 
     from srcdiff.ir.types import Array

@@ -1,4 +1,4 @@
-"""`srcdiff rules`: everything that is supported, printed from the tables that the compiler works by."""
+"""`srcdiff rules`: all supported functions, methods and rules, printed from the tables of the compiler."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> Answer:
-    """The tables, or the rows of them that name a word; if there are none, the answer is no."""
+    """The tables, or their rows for a word; without any row, the answer is negative."""
     found = list(_selected(chosen.word))
     data = [
         {"title": table.title, "columns": list(table.columns), "rows": [[_plain(cell) for cell in row] for row in rows]}
         for table, rows in found
     ]
     if not found:
-        return Answer(f"nothing that is supported is called {chosen.word!r}", {"tables": []}, NO)
+        return Answer(f"{chosen.word!r} is not supported", {"tables": []}, NO)
     width = min(shutil.get_terminal_size().columns, 120)
     return Answer("\n\n".join(_text(table, rows, width) for table, rows in found), {"tables": data})
 
 
 def _selected(word: str | None) -> Iterator[tuple[Table, list[tuple[str, ...]]]]:
-    """The tables with the rows to show; a word is looked for among the names of a row, not in its formulas."""
+    """The tables with the rows to show. A word is searched in the names of a row, not in its formulas."""
     from srcdiff.inspect import reference
 
     tables = [
@@ -52,7 +52,7 @@ def _selected(word: str | None) -> Iterator[tuple[Table, list[tuple[str, ...]]]]
 
 
 def _rows_of(table: Table, word: str) -> Iterator[tuple[str, ...]]:
-    """The rows that name the word; of those that list the names of a kind of thing, this name alone."""
+    """The rows that name the word; a row that lists several names is reduced to this one."""
     lists = table.columns[0] == "of"
     for row in table.rows:
         names = [part.strip("` ") for part in row[1 if lists else 0].split(",")]
@@ -68,7 +68,7 @@ def _plain(cell: str) -> str:
 
 
 def _text(table: Table, rows: list[tuple[str, ...]], width: int) -> str:
-    """A table for the terminal: the first column, and what is said of it, wrapped."""
+    """A table for the terminal: the first column, and the other columns, wrapped."""
     lines = [table.title, "-" * len(table.title)]
     first = max(min(len(_plain(row[0])), 44) for row in rows) + 2
     for row in rows:

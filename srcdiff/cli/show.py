@@ -1,4 +1,4 @@
-"""`srcdiff show`: a user's function and its derivative side by side, in the terminal or as a page."""
+"""`srcdiff show`: a function and its derivative side by side, in the terminal or as an HTML page."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ def options(parser: argparse.ArgumentParser) -> None:
     given.add_wrt(parser)
     given.add_mode(parser)
     parser.add_argument(
-        "--html", metavar="FILE", help="write a page into this file, in which the partners of a line light up"
+        "--html",
+        metavar="FILE",
+        help="write an HTML page to this file; it highlights the related lines under the mouse",
     )
 
 
 def run(chosen: argparse.Namespace) -> Answer:
-    """Both sources; with `--json` the generated one, and for each of its lines those that it comes from."""
+    """Both sources; with `--json`, the generated one, and the original lines of each of its lines."""
     import srcdiff
 
     if chosen.mode == "primal":
-        raise CommandError("--mode primal is the function itself: there is nothing beside it to show")
+        raise CommandError("--mode primal is the function itself: there is no derivative to show")
     asked = given.read(chosen)
     derivative = given.derivative(chosen, asked.function)
     with working("differentiating"):

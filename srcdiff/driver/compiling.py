@@ -47,7 +47,7 @@ class Compiled:
     text: str
     reading: Reading
     guards: tuple[Guard, ...]
-    """What the program was read with, and what the text names."""
+    """The guards of the reading, and of the names in the text."""
     function: Callable[..., Any]
     warnings: tuple[str, ...]
     apart: tuple[tuple[int, int], ...]
@@ -57,9 +57,9 @@ class Compiled:
     written: tuple[Part, ...]
     """The arrays of floats in the arguments that the function writes into: results of other modes than `reverse`."""
     further: dict[str, Abstract]
-    """What the compiled function takes beside the arguments and what is read from outside."""
+    """The further parameters of the compiled function, after the arguments and the outside values."""
     workspace: tuple[WorkspaceBuffer, ...]
-    """The memory that it takes from the caller after its arguments, and gives back after its results."""
+    """The buffers that it takes from the caller after its arguments and returns after its results."""
     kept_elsewhere: tuple[Span, ...]
     """The places of values that it keeps in other memory."""
     request: Request
@@ -69,7 +69,7 @@ class Compiled:
 
 @contextlib.contextmanager
 def collections_paused() -> Iterator[None]:
-    """Programs are large structures without cycles: nobody looks for cycles while they are made."""
+    """Pause the cyclic garbage collector: programs are large structures without cycles."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -86,7 +86,7 @@ class StretchedError(Exception):
 def compile_request(
     request: Request, backend: str, options: dict[str, Any], given: Sequence[Any] | None = None
 ) -> Compiled:
-    """What the request asks for; nothing is compiled that is known to raise for the given arguments."""
+    """Carry out a request; raise instead of compiling code that is known to raise for the given arguments."""
     with progress.shown(f"`{request.captured.name}`"), collected() as guards, collections_paused():
         state = start(request, backend)
         if given is not None and state.reading.assumes_sizes and check_fails(state.main, _shapes(state, given)):
@@ -126,16 +126,16 @@ def _shapes(state: Compilation, given: Sequence[Any]) -> dict[Value, tuple[int, 
 
 
 def load(state: Compilation, backend: Backend, options: dict[str, Any]) -> Callable[..., Any]:
-    """What the backend makes of the text."""
+    """The function that the backend makes from the text."""
     passed = tuple(n for n, x in state.reading.arguments.items() if not isinstance(x, Static))
     is_kept = source_cache.is_cached(state.request, backend.name, options)
     return backend.load(Generated(state.module, state.request, passed, is_kept), options)
 
 
 def follow(request: Request, backend: str, *, any_result: bool = False) -> Compilation:
-    """Run all passes, and give what they have left behind; nothing is compiled or kept.
+    """Run all passes and return the final state, without compiling or caching anything.
 
-    With `any_result`, the gradient of a function that does not return one float is its pullback.
+    With `any_result`, the pullback replaces the gradient of a function that does not return one float.
     """
     with collections_paused():
         return _followed(request, backend, any_result)
@@ -150,7 +150,7 @@ def _followed(request: Request, backend: str, any_result: bool) -> Compilation:
 
 
 def numbers_of(request: Request, args: Sequence[Any]) -> tuple[int | None, int | None]:
-    """How many inputs and outputs the Jacobian of a function has for these arguments, if its program says that."""
+    """The numbers of inputs and outputs of the Jacobian for these arguments, if the program determines them."""
     with collected(), collections_paused():
         state = start(request, "python")
         run(pipeline.CLEAN_UP, state)
@@ -172,7 +172,7 @@ def start(request: Request, backend: str) -> Compilation:
     state.seeds = requested.seeds_of(state)
     if hasattr(request.of, "suffix"):
         state.main = replace(state.main, name=f"{state.main.name}_{request.of.suffix}")
-    if request.mode != "reverse":  # what the user's function writes into its arguments is part of what it does
+    if request.mode != "reverse":  # writes to the arguments are results of the function
         state.main = replace(state.main, written=tuple(p for p in state.main.params if isinstance(p.type, Array)))
     if request.mode == "primal":
         state.main = replace(state.main, name=derivative.free_name(state, state.main.name))
@@ -181,7 +181,7 @@ def start(request: Request, backend: str) -> Compilation:
 
 
 def for_threads(request: Request) -> Module:
-    """The text of a derivative of numbers that a thread of a GPU calls: all that it keeps has a size that is known."""
+    """The text of a derivative of numbers for GPU threads: all of its storage has a known size."""
     state = follow(request, "python")
     private = private_memory(state.main, Value(INT))
     for scratch in private.scratch:
@@ -208,7 +208,7 @@ class Derived:
     written: set[Value]
     """The parameters that the function writes into; the derivative writes into copies."""
     form: Abstract | None = None
-    """How a Jacobian is made of the results."""
+    """The structure of a Jacobian, from the results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +249,7 @@ class Derivation:
 
 
 def _require_originals(mentioned: Sequence[Guard], state: Compilation) -> None:
-    """Refuse to run text whose names mean something else than when srcdiff was imported."""
+    """Reject text whose names refer to other objects than when srcdiff was imported."""
     for guard in mentioned:
         if not guard.holds():
             name = guard.place.text(lambda module: module.__name__)

@@ -33,9 +33,9 @@ def compile_kernel(
     chosen: dict[str, tuple[str, ...]],
     spread: Spread | None,
 ) -> CompiledKernel:
-    """A derivative of the kernel; `chosen` are the arguments that have each kind of what stands beside them.
+    """A derivative of the kernel; `chosen` has the active arguments for each kind of adjoint or tangent.
 
-    Without `spread`, for more than one thread and block along the axes that the kernel speaks of.
+    Without `spread`, several threads and blocks are assumed along the axes that the kernel uses.
     """
     with timed("reading"):
         reading = read(captured, arguments, kernel=True)
@@ -62,7 +62,7 @@ class CompiledKernel:
     def __init__(self, work: KernelCompilation, given: Sequence[Value | None]) -> None:
         assert work.private is not None
         self.work, self.private, self.given = work, work.private, given
-        """`given` are the parameters that a call has values for, in their order; None for what is not passed."""
+        """`given` are the parameters of a call, in order; None for those without a value."""
         self.text: str = work.module.text
         self.file = interpreter.new_file(work.module.name)
         self.watch = Watch(work.captured.function, work.reading.guards).values()
@@ -76,7 +76,7 @@ class CompiledKernel:
         self._host: dict[str, Any] | None = None
 
     def is_current(self) -> bool:
-        """Whether what the kernel reads from outside, and is compiled in, is what it was."""
+        """Whether the outside values that are compiled in have not changed."""
         try:
             self.watch()
         except ChangedError:
@@ -112,7 +112,7 @@ class CompiledKernel:
             self.raise_what_threads_raised(int(device.host_array(passed[self.private.errors])[0]))
 
     def scratch(self, shape: tuple[Any, ...], passed: dict[Value, Any], device: Device) -> dict[Value, Any]:
-        """Memory for what the threads keep."""
+        """The workspace of the threads."""
         threads = 1
         for extents in shape[:2]:
             for extent in (extents,) if isinstance(extents, int | np.integer) else extents:
@@ -129,7 +129,7 @@ class CompiledKernel:
         device: Device,
         threads: int,
     ) -> dict[Value, Any]:
-        """Arrays of all threads for a kernel, by the formulas of their lengths and by what has been measured."""
+        """The workspace arrays of a kernel, with lengths from formulas or from measurement."""
         known = iter(self.known_lengths(kernel, passed))
         shapes: dict[Value, tuple[int, ...]] = {}
         for one in scratch:
@@ -152,7 +152,7 @@ class CompiledKernel:
     def measured_lengths(
         self, shape: tuple[Any, ...], passed: dict[Value, Any], device: Device, threads: int
     ) -> dict[int, int]:
-        """Lengths that the kernel finds out for itself, running on copies of what it writes."""
+        """The lengths that a measuring run of the kernel reports; it runs on copies of the arrays that it writes."""
         measure = self.private.measure
         if measure is None:
             return {}

@@ -23,7 +23,7 @@ from srcdiff.passes.workspace_parameters import WorkspaceBuffer, no_memory
 
 
 def is_cached(request: Request, backend: str, options: dict[str, Any]) -> bool:
-    """Functions in files are called again by other processes; what was typed in is not."""
+    """Whether to cache: functions in files are called again by other processes, interactive ones are not."""
     if Trait.KEPT_ON_DISK not in BACKENDS[backend].traits or os.environ.get("SRCDIFF_SHOW"):
         return False
     wanted = options.get("cache")
@@ -32,7 +32,7 @@ def is_cached(request: Request, backend: str, options: dict[str, Any]) -> bool:
 
 @contextlib.contextmanager
 def cached(state: Compilation, options: dict[str, Any]) -> Iterator[bool]:
-    """Take the source from the cache, and say whether it was there; otherwise keep what is written in the block."""
+    """Load the source from the cache and yield whether it was there; otherwise store the source of the block."""
     key = cache_key(state, options) if is_cached(state.request, state.backend, options) else None
     is_known = key is not None and restore(state, key)
     yield is_known
@@ -43,7 +43,7 @@ def cached(state: Compilation, options: dict[str, Any]) -> Iterator[bool]:
 def cache_key(state: Compilation, options: dict[str, Any]) -> str | None:
     """All that the passes read; None if there is something among it that another process cannot recognise."""
     request, reading = state.request, state.reading
-    known_otherwise = {"captured", "arguments", "of"}  # the program that was read says all about these
+    known_otherwise = {"captured", "arguments", "of"}  # the IR of the program determines these
     asked = {f.name: getattr(request, f.name) for f in fields(request) if f.name not in known_otherwise}
     read = (reading.arguments, reading.result, reading.lists, reading.intermediates)
     outside = [o.value for o in reading.outside]

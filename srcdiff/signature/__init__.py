@@ -1,1 +1,1 @@
-"""The structures of arguments and results: taken apart into values, and put together again."""
+"""The structures of arguments and results: flattening, rebuilding, and the names of their parts."""

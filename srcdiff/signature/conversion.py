@@ -1,4 +1,4 @@
-"""From arguments to what compiled code takes, and from the gradients that it gives to the form of the arguments."""
+"""Conversion of arguments to the form of compiled code, and of gradients to the structure of the arguments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Converter = Callable[[Any], Any]
 
 
 def converter(description: Description, example: Any) -> Converter | None:
-    """What has to be done to an argument before the call: lists become arrays, integers to differentiate by floats."""
+    """The conversion of an argument before the call: lists become arrays, active integers become floats."""
     if isinstance(example, Description):
         return None
     if description.kind == "stored":
@@ -36,13 +36,13 @@ def converter(description: Description, example: Any) -> Converter | None:
 
 
 def part_by_part(layout: Layout, inner: Sequence[Converter | None]) -> Converter:
-    """Converts the parts of a tuple, and makes something of this layout of what they become."""
+    """Convert the parts of a tuple, and rebuild the layout from the results."""
     made = layout.made
     return lambda parts: made([x if convert is None else convert(x) for convert, x in zip(inner, parts, strict=True)])
 
 
 def _record_converter(description: Description, example: Any) -> Converter:
-    """A dictionary, a dataclass or a list becomes a tuple of what there is of it at run time."""
+    """Convert a dictionary, dataclass or list to the tuple of its run-time parts."""
     layout: Layout = description.detail
     parts = layout.taken_apart(example)
     inner = [(k, converter(d, parts[k]) or as_it_is) for k, d in enumerate(description.parts) if is_passed(d)]
@@ -59,20 +59,20 @@ def as_it_is(value: Any) -> Any:
 
 
 def _left_out(value: Any) -> Any:
-    """What stands in a tuple for something that is compiled in."""
+    """The placeholder in a tuple for a compile-time constant."""
     return value if isinstance(value, str) else None
 
 
 def lists_in(value: Any) -> list[list[Any]]:
-    """The lists that an argument is made of."""
+    """The lists in an argument."""
     own = [value] if isinstance(value, list) else []
     return own + [found for x in parts_of(value) or () if type(x) is not float for found in lists_in(x)]
 
 
 def gradient_converter(d: Description) -> Callable[[Any, Any], Any] | None:
-    """What brings the gradient of such an argument into the form of the argument, which it is given first.
+    """A function of an argument and its gradient that rebuilds the structure of the argument.
 
-    Compiled code gives arrays for lists, and tuples for dictionaries and dataclasses. None, if the form is the same.
+    Compiled code returns arrays for lists, and tuples for dictionaries and dataclasses. None if nothing has to be done.
     """
     if d.kind == "stored":
         return lambda argument, gradient: gradient[: len(argument)].tolist()

@@ -1,4 +1,4 @@
-"""Descriptions of types: of arguments, and of whatever a name stands for while a function is read."""
+"""Descriptions of types: of arguments, and of abstract values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from srcdiff.signature.trees import NODES, Node
 
 @dataclass(frozen=True, slots=True)
 class Description(Node):
-    """The part of an abstract value that is not a run-time value, so that two can be compared and joined."""
+    """The compile-time part of an abstract value; two descriptions can be compared and joined."""
 
     kind: str
     detail: Any = None
@@ -38,11 +38,11 @@ CONTIGUOUS = Description("contiguous")
 NUMPYS = Description("numpys")
 """Part of the description of an argument: a number that is NumPy's, not Python's."""
 INTEGER = Description("integer")
-"""Part of the description of a float to differentiate by: the caller gives an integer."""
+"""Marks the description of an active float that the caller passes as an integer."""
 
 
 def to_differentiate_by(description: Description) -> Description:
-    """The same as a float to differentiate by; what was given as an integer is known to be, in tuples too."""
+    """The description with active integers as floats, also inside tuples; they are marked."""
     if description.kind == "value" and description.detail == INT:
         return Description("value", FLOAT, (*description.parts, INTEGER))
     if description.kind == "tuple":

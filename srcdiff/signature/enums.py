@@ -1,6 +1,6 @@
-"""Members of enums: constants with a name and a value, and numbers or texts where their class says so.
+"""Enum members: constants with a name and a value, which may also be numbers or strings.
 
-A member is known when a function is compiled, so that it can be compared, looked up, and asked for its value.
+A member is known at compile time, so it can be compared and looked up, and its value can be read.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ def plain_number(value: Any) -> bool | int | float | None:
 
 
 def own_operators(kind: type, of: type) -> set[str]:
-    """What a class of numbers says itself about computing; what `enum` says of it is as numbers do."""
+    """The arithmetic methods that a class of numbers defines itself; those of `enum` behave as for numbers."""
     own = {n for n, x in vars(kind).items() if n in vars(of) and getattr(x, "__module__", "") != "enum"}
     return set() if kind.__module__ == "enum" else own - _OF_OBJECTS
 
 
 def attribute_of(member: enum.Enum, name: str) -> Any:
-    """The name or the value of a member; raises LookupError of all that its class says itself."""
+    """The name or the value of a member; raises LookupError if its class overrides the attribute."""
     if name not in ("name", "value") or inspect.getattr_static(type(member), name) is not vars(enum.Enum)[name]:
         raise LookupError(name)
     return getattr(member, name)

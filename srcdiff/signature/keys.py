@@ -40,10 +40,10 @@ _DTYPES: dict[int, np.dtype[Any]] = {np.dtype(t).num: np.dtype(t) for t in {*np.
 
 
 def key_of(value: Any, *, exact: bool = False) -> Any:
-    """All that the compiler may know about an argument, to look up what was compiled for such arguments.
+    """The key of an argument for the table of specialisations.
 
-    A description is made of the key alone, so that nothing is compiled in that the key does not have. `exact` adds
-    which axes of arrays have the length one, if any has.
+    A description is made from the key alone, so the compiler cannot depend on anything else. `exact` adds the axes of
+    length one, if there are any.
     """
     kind = type(value)
     if kind is float or kind is bool:
@@ -96,12 +96,12 @@ def _units(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def describe_argument(value: Any, name: str, span: Span | None, *, exact: bool = False) -> Description:
-    """What the compiler has to know about an argument; `exact` adds which axes of arrays have the length one."""
+    """The description of an argument for the compiler; `exact` adds the axes of length one."""
     return described(key_of(value, exact=exact), name, span, exact=exact)
 
 
 def described(key: Any, name: str, span: Span | None, *, exact: bool = False) -> Description:
-    """The description of arguments that have this key; `name` is what the user calls the argument."""
+    """The description of arguments with this key; `name` is the name of the argument, for messages."""
     match key:
         case Description():
             return key

@@ -1,4 +1,4 @@
-"""What users keep numbers in: tuples, lists, dictionaries and dataclasses; taken apart and put together again."""
+"""Tuples, lists, dictionaries and dataclasses: their layouts, flattening and rebuilding."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _MAPPINGS = (dict, collections.OrderedDict)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Layout:
-    """How a tuple, a list, a dictionary or a dataclass is made: its class, and what it names."""
+    """The layout of a tuple, list, dictionary or dataclass: its class, and its keys or field names."""
 
     kind: type
     names: tuple[str | int | enum.Enum, ...]
     types: tuple[type, ...] = ()
-    """What the names are, where there are members of enums among them: some are equal to texts and integers."""
+    """The types of the keys, if there are enum members among them: these may equal strings and integers."""
     shadowed: tuple[str, ...] = ()
-    """What the class of a dataclass has, and this instance has something else in its place."""
+    """Attributes of the dataclass that this instance overrides."""
 
     @property
     def is_mapping(self) -> bool:
@@ -46,14 +46,14 @@ class Layout:
         return f"{owner}.{fields[k]}" if fields else self.part(owner, k)
 
     def variable(self, owner: str, k: int) -> str:
-        """What a part is called where it has a name of its own."""
+        """The variable name of a part that has its own name."""
         name = self.names[k]
         name = spelled(name) if isinstance(name, enum.Enum) else name
         text = f"{owner}_{name}" if owner else ""
         return text if issubclass(self.kind, tuple | list) else re.sub(r"\W", "_", text)
 
     def text(self, parts: Sequence[str]) -> str:
-        """How users write what is made of these, about: a dataclass with the names of its fields.
+        """The text of a structure with these parts, as a user would write it.
 
         >>> Layout(dict, ("w", "b")).text(["float64", "int64"])
         "{'w': float64, 'b': int64}"
@@ -124,7 +124,7 @@ def layout_of(value: Any) -> Layout | None:
 
 
 def own_methods(kind: type) -> set[str]:
-    """What a class of named tuples, or one above it that the user wrote, defines itself.
+    """The methods that a named tuple class, or a base class written by the user, defines itself.
 
     >>> class Vector(collections.namedtuple("Vector", "x y")):
     ...     def __add__(self, other):
@@ -140,7 +140,7 @@ def own_methods(kind: type) -> set[str]:
 
 
 def is_plain_tuple(kind: type) -> bool:
-    """Whether a class of tuples keeps its elements, and gives and compares them, as tuples do."""
+    """Whether a tuple class stores, reads and compares its elements as plain tuples do."""
     return kind is tuple or (hasattr(kind, "_fields") and not own_methods(kind) & _OF_TUPLES)
 
 

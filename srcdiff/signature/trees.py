@@ -1,7 +1,7 @@
-"""Trees of parts: flattened into leaves, mapped, named, and rebuilt, whatever they are trees of.
+"""Trees: flattening into leaves, mapping, naming and rebuilding.
 
-Values of users are trees: tuples, lists, dictionaries and dataclasses hold others. While a function is compiled, trees
-of `Node`s stand for them.
+Values of users are trees of tuples, lists, dictionaries and dataclasses. The compiler represents them by trees of
+`Node`s.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _WITHOUT_PARTS = frozenset({float, int, bool, str, np.ndarray, np.float64})
 
 
 class Node:
-    """What stands for a structure while a function is compiled, where it has parts."""
+    """A structure with parts, inside the compiler."""
 
     __slots__ = ()
 
@@ -28,7 +28,7 @@ class Node:
 
     @property
     def layout(self) -> Layout:
-        """The layout of the values that it stands for."""
+        """The layout of the values that it represents."""
         raise NotImplementedError
 
     def remade(self, parts: Iterable[Any]) -> Any:
@@ -84,7 +84,7 @@ class Part:
         return whole + "".join(f"[{k}]" for k in self.path)
 
     def of(self, whole: Any) -> Any:
-        """What it is in another value of this structure."""
+        """The same part of another value with this structure."""
         for k in self.path:
             whole = (parts_of(whole) or ())[k]
         return whole
@@ -106,7 +106,7 @@ class Trees:
     remade: Callable[[Any, list[Any]], Any]
 
     def fold(self, tree: Any, leaf: Callable[[Any], Found], node: Callable[[Any, list[Found]], Found]) -> Found:
-        """What `leaf` makes of the leaves, put together by `node`, which is also given the tree as it is."""
+        """Fold the tree: apply `leaf` to the leaves, and `node` to each inner tree and the results of its parts."""
         parts = self.parts(tree)
         return leaf(tree) if parts is None else node(tree, [self.fold(part, leaf, node) for part in parts])
 
@@ -161,9 +161,9 @@ class Trees:
         opened: Callable[[Any, Any, str], Sequence[Any]] | None = None,
         called: Called = Layout.part,
     ) -> Iterator[tuple[Part, Any]]:
-        """The named leaves with what another tree has in their places; `opened` says what it has for the parts of one.
+        """The named leaves, each with the entry of another tree at its place; `opened` returns the parts of an entry.
 
-        Where the other has None, it has None for all that is in there.
+        None in the other tree means None for all leaves below.
 
         >>> [(part.name, other) for part, other in VALUES.beside((1.5, [2.5]), ("a", ["b"]), "x")]
         [('x[0]', 'a'), ('x[1][0]', 'b')]
@@ -186,7 +186,7 @@ class Trees:
 
 
 def parts_of(value: Any) -> Sequence[Any] | None:
-    """What a tuple, a list, a dictionary or a dataclass holds; None of anything else, and nothing of None."""
+    """The parts of a tuple, list, dictionary or dataclass; no parts for None, and None for anything else."""
     kind = type(value)
     if kind in _WITHOUT_PARTS:
         return None
@@ -212,11 +212,11 @@ VALUES = Trees(parts_of, layout_of, remade)
 """The values of users: tuples, lists, dictionaries and dataclasses. None has no leaves."""
 
 TUPLES = replace(VALUES, parts=lambda x: x if isinstance(x, tuple) else None)
-"""What compiled code takes and gives, where tuples alone hold others."""
+"""Arguments and results of compiled code, where only tuples have parts."""
 
 NODES = Trees(
     lambda x: x.opened() if isinstance(x, Node) else None,
     lambda x: x.layout,
     lambda x, parts: x.remade(parts),
 )
-"""What stands for such values while a function is compiled."""
+"""The abstract values of the compiler."""
