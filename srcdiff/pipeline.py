@@ -37,6 +37,7 @@ from srcdiff.passes.hoist_allocations import hoist_allocations
 from srcdiff.passes.init_stores import start_sums_by_assignment
 from srcdiff.passes.loop_fusion import fuse, reverse_loops
 from srcdiff.passes.loop_invariants import hoist_invariants
+from srcdiff.passes.loop_interchange import interchange_loops
 from srcdiff.passes.loop_normalization import normalize_loops
 from srcdiff.passes.manager import Pass, each
 from srcdiff.passes.reverse_mode import (
@@ -151,6 +152,8 @@ DIFFERENTIATE = (
     Pass("small arrays", each(replace_small_arrays, named), "a small array of known shape becomes scalars"),
     Pass("element sinking", each(sink_elements, wrt), "compute an element where an index selects it", REVERSE),
     *CLEAN_UP,
+    *FUSION,
+    Pass("loop interchange", each(interchange_loops), "loops move inside others that can share their iterations"),
     *FUSION,
     Pass("code sinking", each(sink_code, wrt), "compute in a branch what only it differentiates", REVERSE),
     Pass("loop invariants", each(hoist_invariants, named), "compute before a loop what its iterations agree on"),

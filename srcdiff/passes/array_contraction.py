@@ -27,7 +27,7 @@ def contract(function: Function) -> Function:
     axes = {
         o.out: axis for o in contraction.structure.start for axis in contraction.needless(o) if isinstance(o, Alloc)
     }
-    return _without(function, axes) if axes else function
+    return _without(function, axes, contraction) if axes else function
 
 
 class _Contraction:
@@ -39,12 +39,21 @@ class _Contraction:
         for operation in self.structure.start:
             if isinstance(operation, Load | Store):
                 self.accesses.setdefault(operation.array, []).append(operation)
-            else:
+            elif not (isinstance(operation, Alloc) and self.shape(operation) is not None):
                 self.known_otherwise |= set(operation.uses())
+
+    def shape(self, operation: Alloc) -> tuple[Value, ...] | None:
+        """The lengths of a new array, if it or the one that it is like was made with them."""
+        while operation.like is not None:
+            source = self.structure.definition.get(operation.like)
+            if not isinstance(source, Alloc):
+                return None
+            operation = source
+        return operation.shape
 
     def needless(self, operation: Operation) -> list[int]:
         """The first axis along which nothing is handed from iteration to iteration of a loop, if there is one."""
-        if not isinstance(operation, Alloc) or operation.fill is not None or operation.like is not None:
+        if not isinstance(operation, Alloc) or operation.fill is not None or self.shape(operation) is None:
             return []
         accesses = self.accesses.get(operation.out, [])
         if operation.out in self.known_otherwise or not accesses or operation.out.array.rank < 2:
@@ -59,7 +68,7 @@ class _Contraction:
         return []
 
 
-def _without(function: Function, axes: dict[Value, int]) -> Function:
+def _without(function: Function, axes: dict[Value, int], contraction: _Contraction) -> Function:
     arrays = {a: Value(Array(a.array.dtype, a.array.rank - 1), a.name) for a in axes}
 
     def rest(parts: tuple[Value, ...], axis: int) -> tuple[Value, ...]:
@@ -69,9 +78,11 @@ def _without(function: Function, axes: dict[Value, int]) -> Function:
         operations: list[Operation] = []
         for operation in block.operations:
             match operation:
-                case Alloc() if operation.out in axes:
-                    out = operation.out
-                    operation = replace(operation, out=arrays[out], shape=rest(operation.shape, axes[out]))
+                case Alloc(out=out, like=like) if (out in axes or like in axes) and contraction.shape(operation):
+                    shape = contraction.shape(operation) or ()
+                    if out in axes:
+                        shape, out = rest(shape, axes[out]), arrays[out]
+                    operation = replace(operation, out=out, shape=shape, like=None)
                 case Load() | Store() if operation.array in axes:
                     array = operation.array
                     operation = replace(operation, array=arrays[array], indices=rest(operation.indices, axes[array]))

@@ -310,12 +310,22 @@ class _Tidy:
         first = touched[0]
         if not isinstance(first, Store) or not self.covers(first, array):
             return
-        nest = self.structure.loops_around(self.structure.block_of[first])
-        inside = [a for a in touched if nest[-first.array.array.rank] in self.loops_of(a)]
-        if any(not isinstance(a, Load | Store) or a.indices != first.indices for a in inside):
+        nest = self.loops_of(first)[-first.array.array.rank :]
+        if not all(self.is_assigned_before(a, first, nest) for a in touched if nest[0] in self.loops_of(a)):
             return
         instead[first] = replace(first, adds=False)
         instead[array] = replace(array, fill=None)
+
+    def is_assigned_before(self, access: Operation, first: Store, nest: list[Loop]) -> bool:
+        """Whether an access in a nest touches only what a store, the first there, has assigned: a row of its iteration.
+
+        The loops of the nest that are not around the access have gone through the whole row.
+        """
+        if not isinstance(access, Load | Store) or access.array is not first.array:
+            return False
+        around = self.loops_of(access)
+        axes = [first.indices.index(loop.index) for loop in nest if loop in around and loop.index is not None]
+        return all(access.indices[axis] is first.indices[axis] for axis in axes)
 
     def touching(self, array: Value) -> list[Operation] | None:
         """The operations that read or write the array, in order; None if it has other names in the same iteration."""

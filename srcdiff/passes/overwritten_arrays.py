@@ -45,7 +45,7 @@ from srcdiff.passes.dead_stores import remove_dead_stores
 from srcdiff.passes.loop_fusion import fuse
 from srcdiff.passes.simplify import simplify
 
-_BORDER = 2
+BORDER = 2
 """How many elements at each end of an axis an iteration may leave as they are."""
 
 
@@ -123,12 +123,12 @@ class _Finder:
         first, last = places[0], places[-1]
         segment = operations[first : last + 1]
         stores = [s for o in segment for s in _stores(o) if s.array is array]
-        shape = self.shape(array, loop)
+        shape = sizes_before(self.function, array, loop)
         if shape is None or any(s.adds for s in stores) or not self.reads_old_values(array, segment, stores, loop):
             return None
-        certain = [s for o in segment for s in _certain_stores(o, array)]
+        certain = [s for o in segment for s in certain_stores(o, array)]
         is_large = any(len(self.loops_inside(s, loop)) >= array.array.rank for s in certain)
-        for border in range(_BORDER + 1 if is_large else 1):
+        for border in range(BORDER + 1 if is_large else 1):
             if fills(certain, shape, self.structure, loop.body, border):
                 is_apart = leaves_border(stores, shape, self.structure, loop.body, border)
                 return _Overwritten(array, loop, first, last, shape, border, is_apart, stores[-1].span)
@@ -139,12 +139,6 @@ class _Finder:
         loops = self.structure.loops_around(self.structure.block_of[store])
         constants = self.structure.constants
         return [x for x in loops[loops.index(loop) + 1 :] if x.bounds and not all(b in constants for b in x.bounds)]
-
-    def shape(self, array: Value, loop: Loop) -> tuple[Value, ...] | None:
-        lengths = self.dependence.lengths
-        sizes = lengths.named(self.function, loop)
-        keys = [lengths.of(array, axis) for axis in range(array.array.rank)]
-        return tuple(sizes[key] for key in keys) if all(key in sizes for key in keys) else None
 
     def reads_old_values(self, array: Value, segment: Sequence[Operation], stores: list[Store], loop: Loop) -> bool:
         """Whether the operations read of the array only what the iteration has not written yet."""
@@ -159,6 +153,14 @@ class _Finder:
         return True
 
 
+def sizes_before(function: Function, array: Value, before: Operation) -> tuple[Value, ...] | None:
+    """The lengths of an array, by integers at top level that are there before an operation."""
+    lengths = dependence_of(function).lengths
+    sizes = lengths.named(function, before)
+    keys = [lengths.of(array, axis) for axis in range(array.array.rank)]
+    return tuple(sizes[key] for key in keys) if all(key in sizes for key in keys) else None
+
+
 def _all_uses(operation: Operation) -> tuple[Value, ...]:
     return (*operation.uses(), *(v for b in operation.blocks() for v in b.yields))
 
@@ -168,13 +170,13 @@ def _stores(operation: Operation) -> list[Store]:
     return [o for o in inside if isinstance(o, Store)]
 
 
-def _certain_stores(operation: Operation, array: Value) -> Iterator[Store]:
+def certain_stores(operation: Operation, array: Value) -> Iterator[Store]:
     """The stores that every iteration comes to."""
     if isinstance(operation, Store) and operation.array is array and not operation.adds:
         yield operation
     if isinstance(operation, Loop) and operation.counted:
         for inner in operation.body.operations:
-            yield from _certain_stores(inner, array)
+            yield from certain_stores(inner, array)
 
 
 # -- the new program -------------------------------------------------------------------------------------------------
@@ -185,7 +187,7 @@ def _renamed(function: Function, found: _Overwritten) -> Function:
     param, new, out = (Value(array.type, array.name) for _ in range(3))
     before, during, after = _replacing(array, param), _replacing(array, param, new), _replacing(array, new)
     operations = loop.body.operations
-    border = _border(param, new, found) if found.border else ()
+    border = copy_border(param, new, found.shape, found.border, found.span) if found.border else ()
     body = (
         Alloc(new, found.shape, span=found.span),
         *(() if found.is_apart else border),
@@ -235,10 +237,12 @@ class _replacing:  # noqa: N801 (used like a function)
         return lambda value: self.read if value is self.array else value
 
 
-def _border(source: Value, target: Value, found: _Overwritten) -> tuple[Operation, ...]:
+def copy_border(
+    source: Value, target: Value, shape: Sequence[Value], width: int, span: Span | None
+) -> tuple[Operation, ...]:
     """Loops that copy the first and the last few elements of each axis."""
     build = Builder()
-    build.span = found.span
+    build.span = span
     zero, one = build.const(0), build.const(1)
 
     def nest(axis: int, ranges: list[tuple[Value, Value]], indices: tuple[Value, ...]) -> None:
@@ -250,11 +254,10 @@ def _border(source: Value, target: Value, found: _Overwritten) -> tuple[Operatio
             nest(axis + 1, ranges, (*indices, index))
         build.add(Loop(index, (*ranges[axis], one), (), (), None, Block(tuple(operations)), (), span=build.span))
 
-    whole = [(zero, size) for size in found.shape]
-    width = build.const(found.border)
-    for axis, size in enumerate(found.shape):
-        start = build.apply("minimum", width, size)
-        end = build.apply("maximum", start, build.apply("subtract", size, width))
+    whole, border = [(zero, size) for size in shape], build.const(width)
+    for axis, size in enumerate(shape):
+        start = build.apply("minimum", border, size)
+        end = build.apply("maximum", start, build.apply("subtract", size, border))
         for part in ((zero, start), (end, size)):
             nest(0, [*whole[:axis], part, *whole[axis + 1 :]], ())
     return tuple(build.operations)

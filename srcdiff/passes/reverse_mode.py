@@ -45,6 +45,7 @@ from srcdiff.passes.chosen_arrays import fill_chosen_arrays
 from srcdiff.passes.forward_sweep import Keeper, save_overwritten
 from srcdiff.passes.length_hoisting import hoist_lengths
 from srcdiff.passes.overwritten_arrays import rename_overwritten
+from srcdiff.passes.partial_copies import copy_partially
 from srcdiff.passes.shadows import add_shadows, list_storage
 from srcdiff.passes.snapshots import keep_what_calls_read
 
@@ -182,10 +183,10 @@ class Attempt:
 
 
 def rename_overwritten_arrays(reversal: Reversal) -> None:
-    """Arrays that every iteration of a loop overwrites, or chooses, become new ones, so that the old values stay."""
+    """Arrays that every iteration of a loop overwrites, copies, or chooses, become new ones: the old values stay."""
     stay = [*reversal.wrt, *reversal.results, *(v for v, _ in reversal.seeds), *reversal.given]
     hoisted = hoist_lengths(reversal.function)
-    renamed = rename_overwritten(fill_chosen_arrays(hoisted), stay)
+    renamed = rename_overwritten(copy_partially(fill_chosen_arrays(hoisted)), stay)
     reversal.function = reversal.function if renamed is hoisted else renamed
 
 

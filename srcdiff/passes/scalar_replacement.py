@@ -173,6 +173,8 @@ class _ScalarReplacement:
                     others.append(operation)
             elif not self.harmless(operation, element, mine):
                 return False
+        if element.is_sum:  # the order of additions does not matter
+            others = [a for a in others if not (isinstance(a, Store) and a.adds)]
         writers = [a for a in others if isinstance(a, Store)]
         if not element.written and not writers:
             return False  # LLVM sees that itself

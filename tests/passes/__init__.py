@@ -61,6 +61,7 @@ from srcdiff.passes.init_stores import start_sums_by_assignment
 from srcdiff.passes.length_hoisting import hoist_lengths
 from srcdiff.passes.loop_fusion import fuse, reverse_loops
 from srcdiff.passes.loop_invariants import hoist_invariants
+from srcdiff.passes.loop_interchange import interchange_loops
 from srcdiff.passes.loop_normalization import normalize_loops
 from srcdiff.passes.overwritten_arrays import elide_copies, rename_overwritten
 from srcdiff.passes.scalar_replacement import replace_scalars
@@ -122,6 +123,7 @@ PASSES: dict[str, Run] = {
     "length_hoisting": each(hoist_lengths),
     "loop_fusion": each(fuse),
     "loop_invariants": each(hoist_invariants, "alone"),
+    "loop_interchange": each(interchange_loops),
     "loop_normalization": each(normalize_loops),
     "loop_reversal": each(reverse_loops),
     "carried_elements": each(carry_elements),
