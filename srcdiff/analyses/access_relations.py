@@ -79,9 +79,11 @@ class _Meeting:
         return _is_empty(self.variables, [*self.constraints, *order], self.names)
 
 
-def _meeting(a: Load | Store, b: Load | Store, structure: Structure, loop: Loop | None = None) -> _Meeting | None:
+def _meeting(
+    a: Load | Store, b: Load | Store, structure: Structure, loop: Loop | None = None, *, one_iteration: bool = False
+) -> _Meeting | None:
     """None if they are accesses of which too little is known."""
-    first, second = (element(x.array, x.indices, structure, loop) for x in (a, b))
+    first, second = (element(x.array, x.indices, structure, loop, one_iteration=one_iteration) for x in (a, b))
     if first is None or second is None or first.array is not second.array:
         return None
     a_loops = structure.loops_around(structure.block_of[a])
@@ -144,7 +146,7 @@ def iterations_are_apart(loop: Loop, a: Load | Store, b: Load | Store, structure
 
 def never_in_one_iteration(loop: Loop, a: Load | Store, b: Load | Store, structure: Structure) -> bool:
     """Whether two accesses never touch the same element in the same iteration of a loop around both."""
-    meeting = _meeting(a, b, structure, loop)
+    meeting = _meeting(a, b, structure, loop, one_iteration=True)
     if meeting is None or loop not in meeting.common:
         return False
     return meeting.never([f"a{k} = b{k}" for k in range(meeting.common.index(loop) + 1)])
@@ -276,8 +278,30 @@ def _reached(store: Store, structure: Structure, block: Block, names: _Names) ->
 
 def _is_exact(loop: Loop, structure: Structure) -> bool:
     """Whether the iterations of a loop are all the numbers between two that are affine."""
-    bounds = [affine(b, structure) for b in (loop.bounds or ())[:2]]
-    return _step(loop, structure) in (1, -1) and None not in bounds
+    return _step(loop, structure) in (1, -1) and all(_is_known(b, structure) for b in (loop.bounds or ())[:2])
+
+
+def _is_choice(value: Value, structure: Structure) -> bool:
+    """Whether a value is the smaller or the larger of two, perhaps with a constant added."""
+    match structure.definition.get(value):
+        case Apply(primitive="minimum" | "maximum"):
+            return True
+        case Apply(primitive="add" | "subtract", args=(first, second)):
+            return second in structure.constants and _is_choice(first, structure)
+    return False
+
+
+def _is_known(bound: Value, structure: Structure) -> bool:
+    """Whether `_limit` can say all that a bound says."""
+    definition = structure.definition.get(bound)
+    if affine(bound, structure) is not None:
+        return True
+    match definition:
+        case Apply(primitive="add" | "subtract", args=(first, second)):
+            return isinstance(structure.constants.get(second), int) and _is_known(first, structure)
+        case Apply(primitive="minimum" | "maximum", args=args):
+            return all(_is_known(a, structure) for a in args)
+    return False
 
 
 def _length(array: Value, axis: int, structure: Structure) -> Affine | None:
@@ -303,9 +327,16 @@ class Element:
     inner: list[Affine]
 
 
-def element(array: Value, indices: Sequence[Value], structure: Structure, loop: Loop | None = None) -> Element | None:
+def element(
+    array: Value,
+    indices: Sequence[Value],
+    structure: Structure,
+    loop: Loop | None = None,
+    *,
+    one_iteration: bool = False,
+) -> Element | None:
     """The array that an access touches, and the element of it: an allocation or parameter at top level, or any that was
-    there before the loop, if its iterations are all that is compared."""
+    there before the loop, if its iterations are all that is compared; or, in one iteration, what that was given."""
     found: list[Affine | None] = [affine(i, structure) for i in indices]
     seen: list[Affine] = []
     definition = structure.definition.get(array)
@@ -329,7 +360,7 @@ def element(array: Value, indices: Sequence[Value], structure: Structure, loop: 
         array = definition.array
         definition = structure.definition.get(array)
     home = structure.home.get(array, structure.top)
-    if loop is not None and loop not in structure.loops_around(home):
+    if loop is not None and (loop not in structure.loops_around(home) or (one_iteration and home is loop.body)):
         return Element(array, found, seen)
     is_own = definition is None or isinstance(definition, Alloc | Copy | Library | Call)
     return Element(array, found, seen) if home is structure.top and is_own else None
@@ -344,14 +375,14 @@ def _sliced(item: Slice, index: Affine | None, structure: Structure) -> Affine |
     return None if start is None or start.terms or start.constant < 0 else index.plus(start)
 
 
-def affine(value: Value, structure: Structure) -> Affine | None:
-    """The value in terms of counters and what is computed at top level."""
+def affine(value: Value, structure: Structure, *, opaque: bool = True) -> Affine | None:
+    """The value in terms of counters and what is computed at top level: by whatever means, if it may be `opaque`."""
     if value in structure.constants:
         known = structure.constants[value]
         return Affine(known) if isinstance(known, int) else None
     definition = structure.definition.get(value)
     if isinstance(definition, Apply):
-        args = [affine(a, structure) for a in definition.args]
+        args = [affine(a, structure, opaque=opaque) for a in definition.args]
         if all(a is not None for a in args):
             known_args = [a for a in args if a is not None]
             match definition.primitive:
@@ -365,7 +396,7 @@ def affine(value: Value, structure: Structure) -> Affine | None:
                     for x, y in (known_args, known_args[::-1]):
                         if not x.terms:
                             return y.times(x.constant)
-    if structure.home.get(value, structure.top) is structure.top:
+    if structure.home.get(value, structure.top) is structure.top and (opaque or not _is_choice(value, structure)):
         return Affine(0, ((value, 1),))
     if isinstance(definition, Dim) and structure.home.get(definition.array, structure.top) is structure.top:
         return Affine(0, ((value, 1),))
@@ -390,13 +421,44 @@ def _domain(loops: dict[Loop, str], structure: Structure, names: _Names) -> list
         step = _step(loop, structure)
         if step is None or loop.bounds is None:
             continue
-        start, stop = (affine(b, structure) for b in loop.bounds[:2])
-        low, high = (start, stop) if step > 0 else (stop, start)
-        if low is not None:
-            found.append(f"{name} {'>=' if step > 0 else '>'} {names.text(low, counters)}")
-        if high is not None:
-            found.append(f"{name} {'<' if step > 0 else '<='} {names.text(high, counters)}")
+        start, stop, _ = loop.bounds
+        limits = ((start, ">="), (stop, "<")) if step > 0 else ((stop, ">"), (start, "<="))
+        for bound, relation in limits:
+            limit = _limit(name, relation, bound, 0, structure, names, counters)
+            if limit is not None:
+                found.append(limit)
     return found
+
+
+def _limit(
+    name: str,
+    relation: str,
+    bound: Value,
+    offset: int,
+    structure: Structure,
+    names: _Names,
+    counters: dict[Value, str],
+) -> str | None:
+    """What `name relation bound + offset` says; the bound may be the smaller or the larger of others."""
+    definition = structure.definition.get(bound)
+    known = affine(bound, structure, opaque=False)
+    if known is not None:
+        return f"{name} {relation} {names.text(known, counters)} + {offset}"
+    match definition:
+        case Apply(primitive="add" | "subtract", args=(first, second)):
+            amount = structure.constants.get(second)
+            if isinstance(amount, int):
+                offset += amount if definition.primitive == "add" else -amount
+                return _limit(name, relation, first, offset, structure, names, counters)
+        case Apply(primitive="minimum" | "maximum", args=args):
+            parts = [_limit(name, relation, a, offset, structure, names, counters) for a in args]
+            is_both = (definition.primitive == "minimum") == relation.startswith("<")
+            limits = [part for part in parts if part is not None]
+            if is_both or len(limits) == len(parts):
+                return f"({(' and ' if is_both else ' or ').join(limits)})" if limits else None
+            return None
+    known = affine(bound, structure)
+    return None if known is None else f"{name} {relation} {names.text(known, counters)} + {offset}"
 
 
 def _lengths(names: _Names, structure: Structure) -> list[str]:

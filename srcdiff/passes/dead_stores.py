@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from srcdiff.analyses.access_relations import element, never_meets
+from srcdiff.analyses.access_relations import element, never_in_one_iteration, never_meets
 from srcdiff.analyses.ownership import LastSeen
 from srcdiff.analyses.structure import Structure, structure_of
 from srcdiff.analyses.symbolic_shapes import Pair, lengths_of
@@ -65,6 +65,9 @@ class _Use:
 
 
 Indices = tuple[Value, ...]
+
+_MOST_COMPARED = 8
+"""With how many accesses behind it a store is compared, so that the time grows with the program, no faster."""
 
 
 class _Waiting:
@@ -213,11 +216,11 @@ class _Tidy:
         given = [self.uses[p] for p in self.structure.slot if p in self.uses and seen.is_left_behind(p)]
         for use in (*(u for u in own if u is not None), *(u for u in given if u.plain)):
             readers = [a for a in use.accesses if isinstance(a, Load) or a.adds]
-            last_reader = max([self.structure.start[r] for r in readers], default=0)
             for store in use.accesses:
-                if isinstance(store, Load) or store.adds or last_reader > self.structure.start[store]:
+                if isinstance(store, Load) or store.adds:
                     continue
-                if not self.loops_of(store) or not any(self.may_follow(r, store) for r in readers):
+                behind = sum(self.structure.start[r] > self.structure.start[store] for r in readers)
+                if behind <= _MOST_COMPARED and not any(self.may_follow(r, store) for r in readers):
                     dead.add(store)
         last = self.last_read()
         dead |= {o for o in self.structure.start if isinstance(o, Store) and self.is_never_read_again(o, last)}
@@ -259,7 +262,10 @@ class _Tidy:
         for loop in common:
             if loop not in home and not self.separated(loop, later, store):
                 return True
-        return structure.start[later] > structure.start[store]
+        if structure.start[later] < structure.start[store]:
+            return False
+        # behind it, in the same iteration of the loop that owns the array
+        return not home or not never_in_one_iteration(home[-1], later, store, structure)
 
     def separated(self, loop: Loop, a: Load | Store, b: Load | Store) -> bool:
         """Whether different iterations of the loop touch different elements."""

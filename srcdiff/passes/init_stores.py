@@ -10,7 +10,8 @@ for t in range(steps):                       for t in range(steps):
 
 An iteration finds zeros in a buffer that was zero at first, if each iteration leaves zeros in what it passes on. So the
 first addition to an element can be an assignment, and zeros that the next iteration overwrites are not needed. The few
-elements that it does not assign get their zeros in front of it. Adjoints of swapped buffers are such sums.
+elements that it does not assign get their zeros in front of it. Adjoints of swapped buffers are such sums. So are those
+of arrays that iterations make anew, as zeros that a loop adds to.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def start_sums_by_assignment(function: Function) -> Function:
             for slot, taken in enumerate(loop.params):
                 if isinstance(taken.type, Array) and loop.body.yields[slot] in loop.params:
                     function = _Zeros(function).parameter(k, slot)
-    return function
+    return changed(function, body=_Zeros(function).new_arrays(function.body))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,43 @@ class _Zeros:
             return self.function
         operations[place] = self.assigning(loop, slot, *first)
         return replace(self.function, body=changed(self.function.body, operations=tuple(operations)))
+
+    def new_arrays(self, block: Block) -> Block:
+        """The block with arrays that iterations make, not filled with zeros where the first loop that touches them adds.
+
+        What is made once is left as it is.
+        """
+        builder = Builder()
+        builder.constants = self.constants
+        instead: dict[Operation, Operation] = {}
+        before: dict[Operation, tuple[Value, _Range, _Range]] = {}
+        for place, operation in enumerate(block.operations):
+            if isinstance(operation, Alloc) and operation.fill is not None and self.structure.loops_around(block):
+                self.new_array(operation, block.operations[place + 1 :], instead, before)
+        for operation in block.operations:
+            if operation in before:
+                self.fill(*before[operation], builder)
+            builder.add(instead.get(operation, operation).rebuilt(self.new_arrays))
+        return changed(block, operations=tuple(builder.operations))
+
+    def new_array(
+        self,
+        made: Alloc,
+        behind: tuple[Operation, ...],
+        instead: dict[Operation, Operation],
+        before: dict[Operation, tuple[Value, _Range, _Range]],
+    ) -> None:
+        array, is_zero = made.out, self.constants.get(made.fill) == 0.0 if made.fill is not None else False
+        first = self.first_touch(behind, array) if is_zero and array.array.rank == 1 and not made.grows else None
+        if first is None or first[0] in instead:
+            return
+        loop, store = first
+        assigned, length = self.range_of(loop, store), affine(made.shape[0], self.structure) if made.shape else None
+        if assigned is None or length is None:
+            return
+        instead[made] = replace(made, fill=None)
+        instead[loop] = _with(loop, {store: replace(store, adds=False)})
+        before[loop] = array, _Range(Affine(0), length), assigned
 
     # -- what an iteration finds ---------------------------------------------------------------------------------------
 
@@ -156,7 +194,10 @@ class _Zeros:
 
     def first_sum(self, loop: Loop, array: Value) -> tuple[Loop, Store] | None:
         """The loop that touches the array first, if every iteration adds to an element, and to each element once."""
-        for operation in loop.body.operations:
+        return self.first_touch(loop.body.operations, array)
+
+    def first_touch(self, operations: tuple[Operation, ...], array: Value) -> tuple[Loop, Store] | None:
+        for operation in operations:
             touching = [o for o in self.inside(operation) if self.touches(o, array)]
             if not touching:
                 continue
@@ -166,12 +207,9 @@ class _Zeros:
             if first.array is not array or first.value.type != element_type(array.array):
                 return None
             around = self.structure.loops_around(self.structure.block_of[first])
-            inner = around[around.index(loop) + 1 :]
-            return (
-                (operation, first)
-                if all(iterations_are_apart(x, first, first, self.structure) for x in inner)
-                else None
-            )
+            inner = around[around.index(operation) :]
+            each_once = all(iterations_are_apart(x, first, first, self.structure) for x in inner)
+            return (operation, first) if each_once else None
         return None
 
     def assigning(self, loop: Loop, k: int, first: Loop, store: Store) -> Loop:

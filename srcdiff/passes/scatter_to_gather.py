@@ -10,7 +10,7 @@ for i in range(1, n - 1):                    for i in range(2, n - 2):
 A loop that adds to neighbours has no use for vector instructions: each iteration changes what the next one adds to. The
 reverse of a stencil is such a loop. What is added is computed once for each neighbour, which must be cheap; elements at
 both ends, which do not get something from every neighbour, are added to as before. Several rows of one array are added
-to in a loop each, for the same reason.
+to in a loop each, for the same reason. What is added may be chosen by a branch (passes/branch_sums.py).
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ from dataclasses import dataclass, field, replace
 
 from srcdiff.analyses.dependence import Effects, dependence_of
 from srcdiff.ir.builder import Builder
+from srcdiff.ir.clone import cloned
 from srcdiff.ir.nodes import (
     Apply,
     Block,
     Const,
     Dim,
     Function,
+    If,
     Load,
     Loop,
     Operation,
@@ -38,13 +40,20 @@ from srcdiff.ir.nodes import (
 )
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import INT, element_type
+from srcdiff.passes.branch_sums import take_sums_out_of_branches
 
 _MOST_OPERATIONS, _MOST_OF_A_ROW = 80, 8
 """What all neighbours together may take to compute, and what is added to one element of a row alone."""
 
 
 def gather(function: Function) -> Function:
-    return changed(function, body=_Gather(function).block(function.body))
+    """Gather the sums of loops; where that needs it, those that stand in branches leave them first."""
+    gathered = changed(function, body=_Gather(function).block(function.body))
+    opened = take_sums_out_of_branches(gathered)
+    if opened is gathered:
+        return gathered
+    again = changed(opened, body=_Gather(opened).block(opened.body))
+    return gathered if again is opened else again
 
 
 @dataclass(eq=False, slots=True)
@@ -164,7 +173,7 @@ class _Gather:
             if needed is None:
                 return False
             share.operations = needed
-            for operation in needed:
+            for operation in _with_inner(needed):
                 if isinstance(operation, Load):
                     writers = [s for s in effects.stores if not self.apart.different(s.array, operation.array)]
                     if any(self.structure.start[s] < self.structure.start[operation] for s in writers):
@@ -172,7 +181,7 @@ class _Gather:
                 elif isinstance(operation, Apply) and not PRIMITIVES[operation.primitive].cheap:
                     return False
         most = _MOST_OPERATIONS if group.low < group.high else _MOST_OF_A_ROW
-        return sum(isinstance(o, Apply) for s in group.shares for o in s.operations) <= most
+        return sum(isinstance(o, Apply) for s in group.shares for o in _with_inner(s.operations)) <= most
 
     def needed(self, values: Iterable[Value], loop: Loop) -> list[Operation] | None:
         """The operations of an iteration that compute the values, in order; None if some are not plain."""
@@ -183,11 +192,16 @@ class _Gather:
             if value is loop.index or not self.inside(value, loop):
                 continue
             operation = self.definition.get(value)
-            if not isinstance(operation, Apply | Load | Const | Dim) or value in loop.params:
+            if operation is None or value in loop.params:
                 return None
             if operation not in found:
+                inside = _with_inner([operation])
+                if not all(isinstance(o, Apply | Load | Const | Dim | If) for o in inside):
+                    return None
                 found.add(operation)
-                work += operation.uses()
+                own = {v for o in inside if o is not operation for v in o.defines()}
+                used = (*(v for o in inside for v in o.uses()), *(v for b in operation.blocks() for v in b.yields))
+                work += [v for v in used if v not in own]
         return [o for o in loop.body.operations if o in found]
 
     # -- how it is written -------------------------------------------------------------------------------------------
@@ -278,6 +292,9 @@ class _Gather:
         if loop.index is not None:
             known[loop.index] = counter
         for operation in share.operations:
+            if isinstance(operation, If):
+                builder.add(cloned(operation, known))
+                continue
             operation = operation.replaced(lambda v: known.get(v, v))
             builder.span = operation.span
             match operation:
@@ -300,3 +317,8 @@ class _Gather:
         one = builder.const(1)
         body = Block(tuple(operations))
         builder.add(Loop(counter, (start, stop, one), (), (), None, body, (), span=loop.span))
+
+
+def _with_inner(operations: Iterable[Operation]) -> list[Operation]:
+    """The operations, and those inside of their blocks."""
+    return [o for outer in operations for o in (outer, *(x for b in outer.blocks() for x in walk(b)))]

@@ -44,6 +44,7 @@ from srcdiff.ir.print import show
 from srcdiff.ir.verify import verify
 from srcdiff.passes.array_contraction import contract
 from srcdiff.passes.branch_fusion import fuse_branches
+from srcdiff.passes.branch_sums import take_sums_out_of_branches
 from srcdiff.passes.carried_elements import carry_elements
 from srcdiff.passes.chosen_arrays import fill_chosen_arrays
 from srcdiff.passes.closed_forms import close_induction_variables
@@ -64,6 +65,7 @@ from srcdiff.passes.loop_invariants import hoist_invariants
 from srcdiff.passes.loop_interchange import interchange_loops
 from srcdiff.passes.loop_normalization import normalize_loops
 from srcdiff.passes.overwritten_arrays import elide_copies, rename_overwritten
+from srcdiff.passes.partial_copies import copy_partially
 from srcdiff.passes.scalar_replacement import replace_scalars
 from srcdiff.passes.scatter_to_gather import gather
 from srcdiff.passes.shape_checks import remove_shape_checks
@@ -121,6 +123,8 @@ PASSES: dict[str, Run] = {
     "induction_variables": each(merge_induction_variables),
     "init_stores": each(start_sums_by_assignment),
     "length_hoisting": each(hoist_lengths),
+    "branch_sums": each(take_sums_out_of_branches),
+    "partial_copies": each(copy_partially),
     "loop_fusion": each(fuse),
     "loop_invariants": each(hoist_invariants, "alone"),
     "loop_interchange": each(interchange_loops),
