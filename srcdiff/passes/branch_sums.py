@@ -118,9 +118,8 @@ class _BranchSums:
                 totals[place] = builder.apply("add", totals[place], amount) if place in totals else amount
             else:
                 builder.add(operation)
-        zero = 0.0
         yields = [
-            totals[p] if p in totals else builder.const(zero, element_type(s.array.array)) for p, s in places.items()
+            totals[p] if p in totals else builder.const(0.0, element_type(s.array.array)) for p, s in places.items()
         ]
         return Block(tuple(builder.operations), (*block.yields, *yields))
 

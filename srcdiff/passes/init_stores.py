@@ -81,7 +81,7 @@ class _Zeros:
         return replace(self.function, body=changed(self.function.body, operations=tuple(operations)))
 
     def new_arrays(self, block: Block) -> Block:
-        """The block with arrays that iterations make, not filled with zeros where the first loop that touches them adds.
+        """The block with arrays that iterations make, without zeros where the first loop that touches them adds.
 
         What is made once is left as it is.
         """

@@ -61,7 +61,7 @@ class _PartialCopies:
             if touching:
                 certain = list(certain_stores(operation, array)) if isinstance(operation, Loop) else []
                 loops = {loop for s in certain for loop in self.structure.loops_around(self.structure.block_of[s])}
-                only_stores = all(isinstance(o, Store) and not o.adds or o in loops for o in touching)
+                only_stores = all((isinstance(o, Store) and not o.adds) or o in loops for o in touching)
                 return certain if only_stores and not operation.defines() else []
         return []
 
