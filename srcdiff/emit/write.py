@@ -15,6 +15,7 @@ from srcdiff.emit.head import Objects, name_objects, name_of, printer
 from srcdiff.emit.layout import Layout, lay_out
 from srcdiff.emit.naming import give_names, what_grows
 from srcdiff.emit.spelling import NUMPY, Spelling
+from srcdiff.emit.stacks import Group, together
 from srcdiff.ir.nodes import (
     STACK_START,
     Alloc,
@@ -139,6 +140,8 @@ class _Writer:
         passed = [v for o in walk(function.body) if isinstance(o, Call) for v in o.args]
         self.shared = {v for v in (*function.params, *passed) if isinstance(v.type, Stack)}
         """Stacks that other functions see."""
+        self.groups = together(function, self.shared)
+        """Stacks of numbers that grow and shrink together, by each of them: the first has the count of all."""
         self.own: Span | None = None
         """The place of the statement that is being written; and that of the branch or loop around it."""
         self.around: Span | None = None
@@ -217,8 +220,7 @@ class _Writer:
             case Coordinate():
                 return self.spelling.coordinates[operation.kind][operation.axis], ATOM
             case Pop():
-                stack = self.names[operation.stack]
-                return f"{stack}[{stack}_top]", ATOM
+                return f"{self.names[operation.stack]}[{self.top(operation.stack)}]", ATOM
         raise AssertionError(operation)
 
     def names_of(self, array: Value) -> str:
@@ -580,7 +582,7 @@ class _Writer:
         """References, and what functions share, are kept in a list; numbers in an array, replaced when it is full."""
         owner = operation.out if isinstance(operation, NewStack) else operation.stack
         assert isinstance(owner.type, Stack)
-        element, name, top = owner.type.element, self.names[owner], f"{self.names[owner]}_top"
+        element, name = owner.type.element, self.names[owner]
         kind = _kind(element.dtype)
         if isinstance(element, Array) or owner in self.shared:
             match operation:
@@ -591,21 +593,36 @@ class _Writer:
                 case Pop():
                     self.assign(operation.out, f"{name}.pop()")
             return
+        group, top = self.groups[owner], self.top(owner)
         match operation:
             case NewStack():
                 fresh = f"np.empty({STACK_START}{'' if kind == 'float64' else f', np.{kind}'})"
                 self.line(f"{name} = {fresh if operation.workspace is None else self.expression(operation.workspace)}")
-                self.line(f"{top} = 0")
+                if operation is group.made[0]:
+                    self.line(f"{top} = 0")
             case Push():
-                self.text.support.add("grown")
-                self.line(f"if {top} == {name}.shape[0]:")  # a call at every iteration would count references, too
-                self.line(f"    {name} = grown({name}, {top})")
+                if group.comes_first(operation):
+                    self.grow_stacks(group, top)
                 self.line(f"{name}[{top}] = {self.expression(operation.value)}")
-                self.line(f"{top} += 1")
+                if group.comes_last(operation):
+                    self.line(f"{top} += 1")
             case Pop():
-                self.line(f"{top} -= 1")
+                if group.comes_first(operation):
+                    self.line(f"{top} -= 1")
                 if operation.out not in self.layout.inlined:
                     self.assign(operation.out, f"{name}[{top}]")
+
+    def top(self, stack: Value) -> str:
+        """The variable that counts what a stack holds."""
+        return f"{self.names[self.groups[stack].made[0].out]}_top"
+
+    def grow_stacks(self, group: Group, top: str) -> None:
+        """Larger arrays for stacks that are full, which a call at every iteration would count references for."""
+        self.text.support.add("grown")
+        names = [self.names[made.out] for made in group.made]
+        self.line(f"if {top} == {names[0]}.shape[0]:")
+        for name in names:
+            self.line(f"    {name} = grown({name}, {top})")
 
     def branch(self, operation: If, keyword: str = "if") -> None:
         condition = self.expression(operation.condition)
