@@ -36,8 +36,8 @@ from srcdiff.passes.guarded_loops import guard_loops
 from srcdiff.passes.hoist_allocations import hoist_allocations
 from srcdiff.passes.init_stores import start_sums_by_assignment
 from srcdiff.passes.loop_fusion import fuse, reverse_loops
-from srcdiff.passes.loop_invariants import hoist_invariants
 from srcdiff.passes.loop_interchange import interchange_loops
+from srcdiff.passes.loop_invariants import hoist_invariants
 from srcdiff.passes.loop_normalization import normalize_loops
 from srcdiff.passes.manager import Pass, each
 from srcdiff.passes.reverse_mode import (

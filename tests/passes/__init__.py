@@ -61,8 +61,8 @@ from srcdiff.passes.induction_variables import merge_induction_variables
 from srcdiff.passes.init_stores import start_sums_by_assignment
 from srcdiff.passes.length_hoisting import hoist_lengths
 from srcdiff.passes.loop_fusion import fuse, reverse_loops
-from srcdiff.passes.loop_invariants import hoist_invariants
 from srcdiff.passes.loop_interchange import interchange_loops
+from srcdiff.passes.loop_invariants import hoist_invariants
 from srcdiff.passes.loop_normalization import normalize_loops
 from srcdiff.passes.overwritten_arrays import elide_copies, rename_overwritten
 from srcdiff.passes.partial_copies import copy_partially
