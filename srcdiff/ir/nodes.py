@@ -12,6 +12,7 @@ Scalars and array references are values, assigned once. What arrays hold is memo
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -511,6 +512,16 @@ def walk(block: Block) -> list[Operation]:
     """Every operation of the block and of the blocks inside it, in order of text."""
     found: list[Operation] = []
     _gather(block, found)
+    return found
+
+
+def use_counts(block: Block) -> Counter[Value]:
+    """How often values are used."""
+    found = Counter(block.yields)
+    for operation in walk(block):
+        found.update(operation.uses())
+        for inner in operation.blocks():
+            found.update(inner.yields)
     return found
 
 

@@ -127,6 +127,7 @@ _function("sign",            1, "same",                                         
 _function("copysign",        2, "float",   "np.copysign",     "math.copysign",                         cheap=True)
 _function("maximum",         2, "same",                                                                cheap=True)
 _function("minimum",         2, "same",                                                                cheap=True)
+_function("clip",            3, "same",    "clip",  spelling="np.minimum(np.maximum({0}, {1}), {2})",   cheap=True)
 _function("fmax",            2, "same",                                                                cheap=True)
 _function("fmin",            2, "same",                                                                cheap=True)
 _function("heaviside",       2, "float64", "heaviside",       "np.heaviside",             cheap=True, support=True)

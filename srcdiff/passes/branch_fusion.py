@@ -36,6 +36,7 @@ from srcdiff.ir.nodes import (
     Value,
     changed,
     substituted,
+    use_counts,
     walk,
 )
 from srcdiff.ir.primitives import PRIMITIVES
@@ -53,7 +54,7 @@ def fuse_branches(function: Function, of_both_sweeps: bool = False) -> Function:
 
 class _Branches:
     def __init__(self, function: Function, of_both_sweeps: bool) -> None:
-        self.uses, self.of_both_sweeps = _uses(function.body), of_both_sweeps
+        self.uses, self.of_both_sweeps = use_counts(function.body), of_both_sweeps
 
     def block(self, block: Block) -> Block:
         operations: list[Operation] = []
@@ -96,7 +97,7 @@ class _Branches:
             else:
                 along.append(operation)
                 given |= set(operation.defines())
-        inside = _uses(Block((*along, second)))
+        inside = use_counts(Block((*along, second)))
         return along if all(inside[v] == self.uses[v] for o in along for v in o.defines()) else None
 
     def fused(self, first: If, along: Sequence[Operation], second: If) -> If:
@@ -113,16 +114,6 @@ class _Branches:
                 self.add(operation, operations)
             sides.append(Block(tuple(operations), (*before.yields, *rest.yields)))
         return replace(first, then=sides[0], orelse=sides[1], outs=(*first.outs, *second.outs))
-
-
-def _uses(block: Block) -> Counter[Value]:
-    """How often values are used."""
-    found = Counter(block.yields)
-    for operation in walk(block):
-        found.update(operation.uses())
-        for inner in operation.blocks():
-            found.update(inner.yields)
-    return found
 
 
 def _raises(branch: If) -> bool:

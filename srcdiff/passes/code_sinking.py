@@ -22,7 +22,7 @@ from srcdiff.ir.types import is_float
 
 # Primitives whose derivatives are finite wherever their arguments are.
 _HARMLESS = frozenset({"add", "subtract", "multiply", "negative", "positive", "absolute", "maximum", "minimum"})
-_HARMLESS |= {"where", "square", "float", "float64", "float32", "sin", "cos", "tanh", "arctan"}
+_HARMLESS |= {"clip", "where", "square", "float", "float64", "float32", "sin", "cos", "tanh", "arctan"}
 
 
 def sink_code(function: Function, stay: Iterable[Value] = ()) -> Function:

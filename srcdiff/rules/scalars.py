@@ -63,6 +63,21 @@ elementwise("maximum(x, y)",      x="1.0 if x > y else 0.5 if x == y else 0.0 if
 elementwise("minimum(x, y)",      x="1.0 if x < y else 0.5 if x == y else 0.0 if x > y else nan",
                                   y="1.0 if y < x else 0.5 if y == x else 0.0 if y > x else nan",
             at=[edge(x=2.0, y=2.0, x_bar=0.5, y_bar=0.5), edge(x=nan, y=2.0, x_bar=nan, y_bar=nan)])
+# `minimum(maximum(x, low), high)`: what is chosen equals `out`, and is in nobody's way.
+elementwise("clip(x, low, high)",
+            x="(1.0 if low < x and x < high else 0.25 if low == high else 0.5) if x == out and low <= high "
+              "else 0.0 if out == out else nan",
+            low="(1.0 if x < low and low < high else 0.25 if x == high else 0.5) if low == out and x <= high "
+                "else 0.0 if out == out else nan",
+            high="(0.5 if x <= high and low <= high else 1.0) if high == out else 0.0 if out == out else nan",
+            at=[edge(x=2.0, low=2.0, high=3.0, x_bar=0.5, low_bar=0.5, high_bar=0.0),
+                edge(x=3.0, low=2.0, high=3.0, x_bar=0.5, low_bar=0.0, high_bar=0.5),
+                edge(x=2.0, low=3.0, high=3.0, x_bar=0.0, low_bar=0.5, high_bar=0.5),
+                edge(x=3.0, low=3.0, high=3.0, x_bar=0.25, low_bar=0.25, high_bar=0.5),
+                edge(x=3.0, low=4.0, high=3.0, x_bar=0.0, low_bar=0.0, high_bar=1.0),
+                edge(x=inf, low=2.0, high=inf, x_bar=0.5, low_bar=0.0, high_bar=0.5),
+                edge(x=nan, low=2.0, high=3.0, x_bar=nan, low_bar=nan, high_bar=nan),
+                edge(x=1.0, low=2.0, high=nan, x_bar=nan, low_bar=nan, high_bar=nan)])
 elementwise("fmax(x, y)", "fmin(x, y)",
                                   x="0.5 if x == y else 1.0 if x == out else 0.0 if y == out else nan",
                                   y="0.5 if y == x else 1.0 if y == out else 0.0 if x == out else nan",

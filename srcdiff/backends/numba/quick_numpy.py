@@ -54,6 +54,8 @@ def quick_numpy(*, vector_functions: bool = True) -> types.ModuleType:
         dot=product,
         linalg=_linear_algebra(empty, isfinite),
         isfinite=isfinite,
+        maximum=intrinsic(_extreme(np.maximum, "<=")),
+        minimum=intrinsic(_extreme(np.minimum, ">=")),
         logaddexp=njit(logaddexp, error_model="numpy", pipeline_class=compiler),
         **{name: intrinsic(_of_c_library(name, arity)) for name, arity in _OF_C_LIBRARY.items() if _is_there(name)},
     )
@@ -72,6 +74,28 @@ def _isfinite(typing_context: Any, x: Any) -> Any:
         return builder.and_(below, above)
 
     return kinds.boolean(x), generate
+
+
+def _extreme(function: np.ufunc, other: str) -> Callable[..., Any]:
+    """The second number where it compares so with the first, or is NaN: one instruction if the second is a constant."""
+
+    def choose(typing_context: Any, x: Any, y: Any) -> Any:
+        from llvmlite import ir
+        from numba.core import types as kinds
+
+        by_numba = typing_context.resolve_value_type(function)
+        signature = typing_context.resolve_function_type(by_numba, (x, y), {})
+
+        def generate(context: Any, builder: Any, _: Any, args: Any) -> Any:
+            if any(kind != signature.return_type or not isinstance(kind, kinds.Float) for kind in signature.args):
+                return context.get_function(by_numba, signature)(builder, args)
+            first, second = args[::-1] if isinstance(args[0], ir.Constant) else args
+            chosen = builder.select(builder.fcmp_ordered(other, first, second), second, first)
+            return builder.select(builder.fcmp_unordered("uno", second, second), second, chosen)
+
+        return signature, generate
+
+    return choose
 
 
 def logaddexp(x: Any, y: Any) -> Any:
