@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from srcdiff.ir.aliasing import Sites
@@ -58,14 +58,15 @@ def _close_over_choices(operations: list[Operation], sites: dict[Value, Sites], 
     """A reference that may point to active memory has an adjoint, so that all it may point to needs one."""
     choices = [v for o in operations if isinstance(o, If | Loop) for v in (*o.defines(), *_params(o))]
     choices += [o.out for o in operations if isinstance(o, NewStack)]
-    groups = [sites[v] for v in choices if isinstance(v.type, Array | Stack) and v in sites]
-    changed = True
-    while changed:
-        changed = False
-        for group in groups:
-            if group & active and not group <= active:
-                active |= group
-                changed = True
+    groups: dict[Value, list[Sites]] = {}
+    for group in {sites[v] for v in choices if isinstance(v.type, Array | Stack) and v in sites}:
+        for site in group:
+            groups.setdefault(site, []).append(group)
+    found = list(active)
+    while found:
+        for group in groups.pop(found.pop(), ()):
+            found += group - active
+            active |= group
 
 
 def _params(operation: Operation) -> tuple[Value, ...]:
@@ -77,17 +78,75 @@ class _Flow:
 
     def __init__(self, operations: list[Operation], sites: dict[Value, Sites], *, forward: bool) -> None:
         self.sites, self.marked = sites, set[Value]()
+        self.forward = forward
         self.step: Callable[[Operation], None] = self.forwards if forward else self.backwards
         self.operations = operations if forward else operations[::-1]
+        self.waiting: dict[Value, list[Operation]] = {}
+        """Operations that look whether a value is marked."""
+        self.passed_on: dict[Value, list[Value]] = {}
+        """Values that branches and loops mark as soon as another is marked."""
+        self.queue: list[Value] = []
+        """Marked values that may mark more."""
 
     def run(self, start: Iterable[Value]) -> set[Value]:
-        self.marked = set(start)
-        size = -1
-        while size != len(self.marked):
-            size = len(self.marked)
-            for operation in self.operations:
+        for operation in self.operations:
+            for source, target in self.flows(operation):
+                self.passed_on.setdefault(source, []).append(target)
+            for value in self.looked_at(operation):
+                for one in {value, *self.memory(value)}:
+                    self.waiting.setdefault(one, []).append(operation)
+        self.mark(*start)
+        for operation in self.operations:
+            self.step(operation)
+        while self.queue:
+            value = self.queue.pop()
+            self.mark(*self.passed_on.get(value, ()))
+            for operation in self.waiting.get(value, ()):
                 self.step(operation)
         return self.marked
+
+    def mark(self, *values: Value) -> None:
+        for value in values:
+            if value not in self.marked:
+                self.marked.add(value)
+                self.queue.append(value)
+
+    def flows(self, operation: Operation) -> Iterator[tuple[Value, Value]]:
+        """The values that a branch, a loop or a custom rule passes on, as pairs: if one is marked, so is the other."""
+        match operation:
+            case If():
+                for k, out in enumerate(operation.outs):
+                    for source in (operation.then.yields[k], operation.orelse.yields[k]):
+                        yield from self.flow(source, out)
+            case Loop():
+                for k, (param, out) in enumerate(zip(operation.params, operation.outs, strict=True)):
+                    for source in (operation.inits[k], operation.body.yields[k]):
+                        yield from self.flow(source, param)
+                        yield from self.flow(source, out)
+                    if not self.forward:
+                        yield out, param
+            case Custom() if self.forward:
+                for param, argument in zip(operation.params, operation.args, strict=True):
+                    yield from self.flow(argument, param)
+
+    def flow(self, source: Value, out: Value) -> Iterator[tuple[Value, Value]]:
+        if not self.forward:
+            yield out, source
+        elif not isinstance(out.type, Array):
+            yield source, out
+
+    def looked_at(self, operation: Operation) -> Iterable[Value]:
+        """The values, and the references to memory, whose marks decide what an operation marks otherwise."""
+        match operation:
+            case If() | Loop():
+                return ()
+            case _ if self.forward:
+                return operation.uses()
+            case Store():
+                return (operation.array,)
+            case Call():
+                return (*operation.outs, *operation.written)
+        return operation.defines()
 
     def memory(self, array: Value) -> Sites:
         return self.sites.get(array, frozenset((array,)))
@@ -101,34 +160,24 @@ class _Flow:
         match operation:
             case Apply():
                 if is_float(operation.out.type) and any(a in self.marked for a in differentiable_arguments(operation)):
-                    self.marked.add(operation.out)
+                    self.mark(operation.out)
             case Load():
                 if is_float(operation.out.type) and self.holds(operation.array):
-                    self.marked.add(operation.out)
+                    self.mark(operation.out)
             case Store():
                 if operation.value in self.marked and is_float(operation.array.type):
-                    self.marked |= self.memory(operation.array)
+                    self.mark(*self.memory(operation.array))
             case Alloc():
                 if operation.fill in self.marked and is_float(operation.out.type):
-                    self.marked.add(operation.out)
+                    self.mark(operation.out)
             case Copy():
                 if self.holds(operation.array):
-                    self.marked.add(operation.out)
-            case If():
-                for k, out in enumerate(operation.outs):
-                    self.join(out, operation.then.yields[k], operation.orelse.yields[k])
-            case Loop():
-                for k, (param, out) in enumerate(zip(operation.params, operation.outs, strict=True)):
-                    self.join(param, operation.inits[k], operation.body.yields[k])
-                    self.join(out, operation.inits[k], operation.body.yields[k])
+                    self.mark(operation.out)
             case Call() | Custom() | Library():
                 if any(self.holds(a) for a in operation.args):
-                    self.marked |= {v for v in operation.outs if is_float(v.type) and not isinstance(v.type, Array)}
-                    self.marked |= {s for v in operation.outs if isinstance(v.type, Array) for s in self.memory(v)}
-                    self.marked |= self.written(operation)
-                if isinstance(operation, Custom):
-                    for param, argument in zip(operation.params, operation.args, strict=True):
-                        self.join(param, argument)
+                    self.mark(*(v for v in operation.outs if is_float(v.type) and not isinstance(v.type, Array)))
+                    self.mark(*(s for v in operation.outs if isinstance(v.type, Array) for s in self.memory(v)))
+                    self.mark(*self.written(operation))
 
     def written(self, operation: Call | Custom | Library) -> set[Value]:
         """The memory of floats that a call may write."""
@@ -137,42 +186,30 @@ class _Flow:
         arrays = [a for a in operation.written if isinstance(a.type, Array) and is_float(a.type)]
         return {site for a in arrays for site in self.memory(a)}
 
-    def join(self, out: Value, *sources: Value) -> None:
-        if not isinstance(out.type, Array) and any(s in self.marked for s in sources):
-            self.marked.add(out)
-
     def backwards(self, operation: Operation) -> None:
         match operation:
             case Apply():
                 if operation.out in self.marked:
-                    self.marked |= set(differentiable_arguments(operation))
+                    self.mark(*differentiable_arguments(operation))
             case Load():
                 if operation.out in self.marked:
-                    self.marked |= self.memory(operation.array)
+                    self.mark(*self.memory(operation.array))
             case Store():
                 if self.holds(operation.array):
-                    self.marked.add(operation.value)
+                    self.mark(operation.value)
             case Alloc():
                 if operation.out in self.marked and operation.fill is not None:
-                    self.marked.add(operation.fill)
+                    self.mark(operation.fill)
             case Copy():
                 if operation.out in self.marked:
-                    self.marked |= self.memory(operation.array)
-            case If():
-                for k, out in enumerate(operation.outs):
-                    if out in self.marked:
-                        self.marked |= {operation.then.yields[k], operation.orelse.yields[k]}
-            case Loop():
-                for k, (param, out) in enumerate(zip(operation.params, operation.outs, strict=True)):
-                    if out in self.marked or param in self.marked:
-                        self.marked |= {param, operation.inits[k], operation.body.yields[k]}
+                    self.mark(*self.memory(operation.array))
             case Call() | Custom() | Library():
                 if any(self.holds(v) for v in operation.outs) or self.written(operation) & self.marked:
                     for argument in operation.args:
                         if isinstance(argument.type, Array):
-                            self.marked |= self.memory(argument)
+                            self.mark(*self.memory(argument))
                         elif is_float(argument.type):
-                            self.marked.add(argument)
+                            self.mark(argument)
 
 
 class _Influence(_Flow):
@@ -185,12 +222,21 @@ class _Influence(_Flow):
 
     def backwards(self, operation: Operation) -> None:
         if isinstance(operation, If | Loop):
-            super().backwards(operation)
             if any(map(self.has_influence, (operation, *self.inside[operation]))):
-                self.marked |= set(self.deciding(operation))
+                self.mark(*self.deciding(operation))
         elif self.has_influence(operation):
             for value in operation.uses():
-                self.marked |= self.memory(value) if isinstance(value.type, Array) else {value}
+                self.mark(*(self.memory(value) if isinstance(value.type, Array) else (value,)))
+
+    def looked_at(self, operation: Operation) -> Iterable[Value]:
+        """Branches and loops look at what all that is inside them looks at."""
+        if not isinstance(operation, If | Loop):
+            return super().looked_at(operation)
+        return [
+            v
+            for o in (operation, *self.inside[operation])
+            for v in (*o.defines(), *super(_Influence, self).looked_at(o))
+        ]
 
     def has_influence(self, operation: Operation) -> bool:
         match operation:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +37,23 @@ from srcdiff.ir.nodes import (
 )
 from srcdiff.ir.types import Array
 
+Access = tuple[Value, tuple[Any, ...]]
+"""What a loop sees of loads and stores: the array, and for each index how it follows the counter. Many are alike."""
+
+Accesses = dict[Value, dict[Access, set[tuple[Value, ...]]]]
+"""By memory, the accesses to it, with the indices of all loads or stores that they stand for."""
+
+
+@dataclass(slots=True)
+class Seen:
+    """Loads and stores as a loop sees them; a loop that grows adds to them."""
+
+    counter: Value | None
+    loads: Accesses = field(default_factory=dict)
+    stores: Accesses = field(default_factory=dict)
+    counted: tuple[int, int] = (0, 0)
+    """How many loads and stores are there."""
+
 
 @dataclass(slots=True)
 class Effects:
@@ -52,10 +70,8 @@ class Effects:
     pinned: bool = False
     """Whether something happens that must stay where it is: a print, a call, a stack, a loop of unknown length."""
     raises: bool = False
-    loads_of: dict[Value, list[Load]] = field(default_factory=dict)
-    """The loads that may read some memory."""
-    stores_of: dict[Value, list[Store]] = field(default_factory=dict)
-    """The stores that may write into it."""
+    seen: Seen | None = None
+    """The loads and stores as the loop sees them that they are effects of, as far as somebody has asked."""
 
     def add(self, other: Effects) -> None:
         """Let others be among these."""
@@ -66,10 +82,6 @@ class Effects:
         self.writes |= other.writes
         self.touched |= other.touched
         self.pinned, self.raises = self.pinned or other.pinned, self.raises or other.raises
-        for site, loads in other.loads_of.items():
-            self.loads_of.setdefault(site, []).extend(loads)
-        for site, stores in other.stores_of.items():
-            self.stores_of.setdefault(site, []).extend(stores)
 
 
 class Dependence:
@@ -115,10 +127,6 @@ class Dependence:
         for load in found.loads:
             for site in self.memory(load.array):
                 found.touched.add(site)
-                found.loads_of.setdefault(site, []).append(load)
-        for store in found.stores:
-            for site in self.memory(store.array):
-                found.stores_of.setdefault(site, []).append(store)
         return found
 
     def note(self, operation: Operation, found: Effects) -> None:
@@ -152,41 +160,57 @@ class Dependence:
 
     def meet_otherwise(self, loop: Loop, some: Effects, effects: Effects) -> bool:
         """Whether of some accesses and all of a loop, a load may read what a store wrote in another iteration."""
-        pairs = (
-            *((load, s) for load in some.loads for m in self.memory(load.array) for s in effects.stores_of.get(m, ())),
-            *(
-                (x, store)
-                for store in some.stores
-                for m in self.memory(store.array)
-                for x in effects.loads_of.get(m, ())
-            ),
-        )
+        mine, all_ = self.seen_by(loop, some), self.seen_by(loop, effects)
+        return self.any_meet(loop, mine.loads, all_.stores) or self.any_meet(loop, mine.stores, all_.loads)
+
+    def any_meet(self, loop: Loop, some: Accesses, others: Accesses) -> bool:
+        """Whether two accesses to the same memory may touch one element in different iterations."""
         return any(
-            load.indices != store.indices
-            and not self.in_one_iteration(loop, load, store)
-            and not self.different(load.array, store.array, loop)
-            for load, store in pairs
+            not (len(here) == 1 and here == there)
+            and not self.in_one_iteration(a, b)
+            and not self.different(a[0], b[0], loop)
+            for site, accesses in some.items()
+            if site in others
+            for a, here in accesses.items()
+            for b, there in others[site].items()
         )
+
+    def seen_by(self, loop: Loop, effects: Effects) -> Seen:
+        """The loads and stores of a loop as it sees them; only those that are new since the last time are looked at."""
+        seen = effects.seen
+        if seen is None or seen.counter is not loop.index:
+            seen = effects.seen = Seen(loop.index)
+        natural = self.lengths.counts_naturals(loop)
+        loads, stores = seen.counted
+        new: tuple[tuple[Accesses, Sequence[Load | Store]], ...]
+        new = ((seen.loads, effects.loads[loads:]), (seen.stores, effects.stores[stores:]))
+        for table, operations in new:
+            for operation in operations:
+                access = self.access(loop, operation, natural=natural)
+                for site in self.memory(operation.array):
+                    table.setdefault(site, {}).setdefault(access, set()).add(operation.indices)
+        seen.counted = len(effects.loads), len(effects.stores)
+        return seen
+
+    def access(self, loop: Loop, operation: Load | Store, *, natural: bool) -> Access:
+        """What a loop, whose counter is `natural` or not, sees of a load or store."""
+        follows = [(self.offset(i, loop) if natural else None, self.stride(i, loop)) for i in operation.indices]
+        return operation.array, tuple(follows)
 
     def different(self, a: Value, b: Value, *loops: Loop) -> bool:
         """Whether two references have no memory in common, whichever iterations of these loops use them."""
         return self.apart.different(a, b) and not any(self.changes(loop, x) for loop in loops for x in (a, b))
 
-    def in_one_iteration(self, loop: Loop, a: Load | Store, b: Load | Store) -> bool:
+    def in_one_iteration(self, a: Access, b: Access) -> bool:
         """Whether two accesses can only touch one element in the same iteration: each has a part of its own."""
-        distances = [
-            (self.distance(x, loop), self.distance(y, loop)) for x, y in zip(a.indices, b.indices, strict=False)
-        ]
-        return a.array is b.array and any(x is not None and x == y for x, y in distances)
+        return a[0] is b[0] and any(x[0] is not None and x[0] == y[0] for x, y in zip(a[1], b[1], strict=False))
 
     def conflict(self, a: Effects, b: Effects) -> bool:
         """Whether one writes what the other reads or writes."""
         return not (a.touched.isdisjoint(b.writes) and a.writes.isdisjoint(b.touched))
 
-    def distance(self, index: Value, loop: Loop) -> int | None:
-        """The index as the loop's counter plus a number; neither is negative, which would count from the end."""
-        if not self.lengths.counts_naturals(loop):
-            return None
+    def offset(self, index: Value, loop: Loop) -> int | None:
+        """The index as the loop's counter plus a number that is not negative, which would count from the end."""
         if index is loop.index:
             return 0
         operation = self.definition.get(index)
@@ -212,30 +236,56 @@ class Dependence:
             return False
         own = {v for o in walk(loop.body) for v in o.defines()}
         written = [x for x in effects.stores if not self.memory(x.array) <= own]
-        accesses: list[Load | Store] = [*effects.loads, *effects.stores]
         if any(self.memory(x.array) & effects.reads for x in written):
             return False
-        return all(self.iterations_apart(loop, x, y, own) for x in written for y in accesses)
+        return self.are_apart(loop, written, [*effects.loads, *effects.stores], own)
 
-    def iterations_apart(self, loop: Loop, a: Store, b: Load | Store, own: set[Value], *, sums: bool = True) -> bool:
-        """Whether two accesses never touch one element in different iterations, or (`sums`) only add to it."""
-        if sums and a.adds and isinstance(b, Store) and b.adds:
+    def are_apart(
+        self,
+        loop: Loop,
+        stores: Sequence[Store],
+        accesses: Sequence[Load | Store],
+        own: set[Value],
+        *,
+        sums: bool = True,
+    ) -> bool:
+        """Whether stores and accesses never touch one element in different iterations, or (`sums`) only add to it."""
+        groups = self.alike(loop, accesses)
+        return all(
+            self.seen_apart(loop, a, b, own, sums=sums)
+            or all(iterations_are_apart(loop, x, y, self.structure) for x in here for y in there)
+            for a, here in self.alike(loop, stores).items()
+            for b, there in groups.items()
+        )
+
+    def alike(self, loop: Loop, accesses: Sequence[Load | Store]) -> dict[tuple[Access, bool], list[Load | Store]]:
+        """Loads and stores that the loop sees alike; of those with the same indices in the same block, one."""
+        natural = self.lengths.counts_naturals(loop)
+        groups: dict[tuple[Access, bool], dict[Any, Load | Store]] = {}
+        for x in accesses:
+            key = self.access(loop, x, natural=natural), isinstance(x, Store) and x.adds
+            groups.setdefault(key, {}).setdefault((x.indices, self.structure.block_of[x]), x)
+        return {key: list(group.values()) for key, group in groups.items()}
+
+    def seen_apart(
+        self, loop: Loop, a: tuple[Access, bool], b: tuple[Access, bool], own: set[Value], *, sums: bool
+    ) -> bool:
+        """Whether what the loop sees of a store and an access is enough to know that they are apart."""
+        (one, adds), (other, adds_too) = a, b
+        if sums and adds and adds_too:
             return True
-        if not self.memory(a.array) & self.memory(b.array):
+        if not self.memory(one[0]) & self.memory(other[0]) or self.different(one[0], other[0], loop):
             return True
-        if self.different(a.array, b.array, loop):
-            return True
-        if (
-            a.array is b.array and a.array not in own
-        ):  # a view that the loop makes may be another one in every iteration
-            for x, y in zip(a.indices, b.indices, strict=True):
-                distance = self.distance(x, loop)
-                if distance is not None and distance == self.distance(y, loop):
-                    return True
-                stride = self.stride(x, loop)
-                if stride is not None and stride == self.stride(y, loop):
-                    return True
-        return iterations_are_apart(loop, a, b, self.structure)
+        # a view that the loop makes may be another one in every iteration
+        return (
+            one[0] is other[0]
+            and one[0] not in own
+            and any(
+                part is not None and part == same
+                for x, y in zip(one[1], other[1], strict=True)
+                for part, same in zip(x, y, strict=True)
+            )
+        )
 
     def changes(self, loop: Loop, array: Value) -> bool:
         """Whether a reference may be to another array in every iteration of a loop."""

@@ -528,7 +528,9 @@ class Reader(Derivatives):
     def changes_no_other(self, old: Abstract, node: ast.AST) -> None:
         """`x += ...` of an array without axes is seen under all its names; of a number it is not."""
         if node not in self.shared and isinstance(old, Value) and isinstance(old.type, Scalar):
-            holders = {k for k, x in self.names.items() if k[1][:1] != "%" and _holds(x, old)}
+            is_possible = old in self.boxes or self.boxed  # of most programs, no name is looked at
+            names = self.names.items() if is_possible else ()
+            holders = {k for k, x in names if k[1][:1] != "%" and _holds(x, old)}
             is_box = old in self.boxes or bool(self.boxed & holders)
             if is_box and (self.boxes.get(old) or len(holders) > 1):
                 message = "a zero-dimensional array is changed in place, and other names may refer to the same array"

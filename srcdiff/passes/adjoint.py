@@ -262,16 +262,39 @@ class Adjoint:
             return self.top.known.get(value, value)
         at = self.mirror_of(self.structure.home[value], mirror)
         if value not in at.known:
-            self.demands.setdefault(value, set()).add(self.position)
-            with self.into(at):
-                at.known[value] = self.again(value, at)
-                self.had_again.add(at.known[value])
+            self.have_again(value, at)
         elif self.plan is None:
             self.demands[value].add(self.position)
         return at.known[value]
 
-    def again(self, value: Value, at: Mirror) -> Value:
-        """Have a value again, in the mirror of the block that defined it."""
+    def have_again(self, value: Value, at: Mirror) -> None:
+        """Have a value again in the mirror of its block; first what it is computed from, which may be a long chain."""
+        chain = [self.having(value, at)]
+        while chain:
+            value, at, operands, found = chain[-1]
+            for operand in operands:
+                home = self.structure.home.get(operand)
+                is_there = operand in self.structure.constants or self.structure.is_at_hand(operand)
+                if not is_there and home is not None and operand not in (below := self.mirror_of(home, at)).known:
+                    chain.append(self.having(operand, below))
+                    break
+                found[operand] = self.value(operand, at)
+            else:
+                with self.into(at):
+                    at.known[value] = self.again(value, at, found)
+                    self.had_again.add(at.known[value])
+                chain.pop()
+
+    def having(self, value: Value, at: Mirror) -> tuple[Value, Mirror, Iterator[Value], dict[Value, Value]]:
+        """A value that is about to be had again, what it is computed from, and what is found of that."""
+        self.demands.setdefault(value, set()).add(self.position)
+        decision = None if self.plan is None else self.plan.decisions.get(value)
+        operation = decision.operation if decision is not None and decision.how == "again" else None
+        operands = () if operation is None or isinstance(operation, Formula) else operation.uses()
+        return value, at, iter(operands), {}
+
+    def again(self, value: Value, at: Mirror, found: Mapping[Value, Value]) -> Value:
+        """The value that is had again, from what is `found` of its operands."""
         loop = at.loop
         if loop is not None and value is loop.loop.index:
             return self.index_again(loop, at)
@@ -283,7 +306,7 @@ class Adjoint:
                 return self.fetch(value, at)
             case "again":
                 assert decision.operation is not None
-                return self.recomputed(decision.operation, value, at)
+                return self.recomputed(decision.operation, value, at, found)
             case "yielded":
                 assert loop is not None and decision.slot is not None
                 return self.restored(loop, decision.slot)
@@ -301,13 +324,15 @@ class Adjoint:
         distance = self.builder.apply("multiply", loop.index, step)
         return self.builder.apply("add", start, distance, name=own_name(loop.loop.index))
 
-    def recomputed(self, operation: Operation | Formula, value: Value, at: Mirror) -> Value:
+    def recomputed(
+        self, operation: Operation | Formula, value: Value, at: Mirror, found: Mapping[Value, Value]
+    ) -> Value:
         if isinstance(operation, Formula):
             out = self.by_formula(operation, at)
             out.name = out.name or value.name
             return out
         fresh = Value(value.type, value.name)
-        again = operation.replaced(lambda v: self.value(v, at))
+        again = operation.replaced(lambda v: found[v] if v in found else self.value(v, at))
         self.builder.add(replace(again, out=fresh))  # type: ignore[call-arg]
         if isinstance(operation, Apply):
             self.repeated[fresh] = value

@@ -49,6 +49,8 @@ class _Share:
         """What has been computed, by what it is."""
         self.loads: dict[Value, dict[Key, Value]] = {}
         """What elements hold, by the array."""
+        self.arrays_at: dict[Value, dict[Value, None]] = {}
+        """By memory, the arrays there of which elements are known."""
         self.trail: list[tuple[dict[Any, Any], Any, Any]] = []
         """Changes of these tables, with what was there before."""
         self.writes: dict[Block, Sites | None] = {}
@@ -113,13 +115,23 @@ class _Share:
         """The elements of an array that are known."""
         if array not in self.loads:
             self.learn(self.loads, array, {})
+            self.note(array)
         return self.loads[array]
+
+    def note(self, array: Value) -> None:
+        """Elements of the array are known, or not any more."""
+        for site in self.memory(array):
+            if array in self.loads:
+                self.arrays_at.setdefault(site, {})[array] = None
+            else:
+                del self.arrays_at[site][array]
 
     def forget(self, written: Sites | None) -> None:
         """What was loaded from memory that is written is not known any more."""
-        if written is None or written:
-            for array in [a for a in self.loads if written is None or not written.isdisjoint(self.memory(a))]:
-                self.trail.append((self.loads, array, self.loads.pop(array)))
+        arrays = self.loads if written is None else {a: None for s in written for a in self.arrays_at.get(s, ())}
+        for array in list(arrays):
+            self.trail.append((self.loads, array, self.loads.pop(array)))
+            self.note(array)
 
     def learn(self, table: dict[Any, Any], key: Any, value: Any) -> None:
         self.trail.append((table, key, table.get(key)))
@@ -133,6 +145,8 @@ class _Share:
                 del table[key]
             else:
                 table[key] = before
+            if table is self.loads:
+                self.note(key)
 
     def key(self, operation: Operation) -> Key | None:
         match operation:
@@ -167,9 +181,5 @@ class _Share:
         return self.writes[block]
 
     def together(self, parts: list[Sites | None]) -> Sites | None:
-        found: Sites = frozenset()
-        for part in parts:
-            if part is None:
-                return None
-            found |= part
-        return found
+        known = [part for part in parts if part is not None]
+        return frozenset().union(*known) if len(known) == len(parts) else None

@@ -14,13 +14,14 @@ by sharing (a load of what was just stored) and by removing what nobody reads.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 from typing import Any
 
 from srcdiff.analyses.decisions import Decisions
-from srcdiff.analyses.dependence import Dependence, Effects, dependence_of
+from srcdiff.analyses.dependence import Access, Dependence, Effects, dependence_of
 from srcdiff.analyses.symbolic_shapes import Pair
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
@@ -32,10 +33,8 @@ from srcdiff.ir.nodes import (
     Copy,
     Function,
     Library,
-    Load,
     Loop,
     Operation,
-    Store,
     Value,
     changed,
     substituted,
@@ -136,40 +135,47 @@ class _Fuse:
 
     def fused(self, operations: list[Operation], outer: list[Pair]) -> list[Operation]:
         """Until nothing changes: what moves may bring other loops together."""
-        while True:
-            facts, before, k = list(outer), operations, 0
+        if sum(isinstance(o, Loop) for o in operations) < 2:
+            return operations
+        touched = Counter(site for o in operations for site in self.effects_once(o).touched)
+        shared = {site for site, count in touched.items() if count > 1}
+        changes = True
+        while changes:
+            facts, changes, k = list(outer), False, 0
             while k < len(operations):
-                joined = self.joined(operations, k, facts)
-                if joined is None:
+                if self.joined(operations, k, facts, shared):
+                    changes = True
+                else:
                     self.learn(operations[k], facts)
                     k += 1
-                else:
-                    operations = joined
-            if operations is before:
-                return operations
+        return operations
 
-    def joined(self, operations: list[Operation], k: int, facts: list[Pair]) -> list[Operation] | None:
-        """The operations with loop `k` and the next that it can share a body with as one; None if there is none."""
+    def joined(self, operations: list[Operation], k: int, facts: list[Pair], shared: set[Value]) -> bool:
+        """Whether there is another loop that loop `k` can share a body with; then they are one from now on.
+
+        `shared` is the memory that more than one of the operations touch.
+        """
         first = operations[k]
         if not isinstance(first, Loop) or not first.counted or self.must_stay(first):
-            return None
+            return False
         facts = list(facts)
         between = Between(set(first.defines()))
-        common = set(self.effects_once(first).touched)  # what is written in between, no later loop may have in common
-        for n in range(k + 1, min(len(operations), k + _FARTHEST)):
+        common = self.effects_once(first).touched & shared  # what is written in between, no later loop may have too
+        for n in range(k + 1, min(len(operations), k + _FARTHEST) if common else 0):
             second = operations[n]
             if isinstance(second, Loop) and self.same_range(first, second, facts):
                 one = self.join(first, second, between)
                 if one is not None:
-                    return [*operations[:k], *one, *operations[n + 1 :]]
+                    operations[k : n + 1] = one
+                    return True
             if not self.stands_between(second, first, between):
-                return None
+                return False
             if between.behind and between.behind[-1] is second:
                 common -= self.effects_once(second).writes
                 if not common:
-                    return None
+                    return False
             self.learn(second, facts)
-        return None
+        return False
 
     def must_stay(self, operation: Operation) -> bool:
         effects = self.effects_once(operation)
@@ -306,27 +312,28 @@ class _Fuse:
 
     def in_step(self, first: Loop, second: Loop, a: Effects, b: Effects) -> bool:
         """Whether an iteration of the second touches only elements that the first is done with by then."""
+        seen_first, seen_second = self.dependence.seen_by(first, a), self.dependence.seen_by(second, b)
         for site in (a.touched & b.writes) | (a.writes & b.touched):
             if site in a.reads or site in b.reads:
                 return False
-            stored_first, stored_second = a.stores_of.get(site, []), b.stores_of.get(site, [])
-            pairs: list[tuple[Load | Store, Load | Store]] = list(product(a.loads_of.get(site, []), stored_second))
-            pairs += product(stored_first, b.loads_of.get(site, []))
-            pairs += product(stored_first, stored_second)
-            if not all(self.not_later(x, first, y, second) for x, y in pairs):
+            pairs = (
+                (seen_first.loads, seen_second.stores),
+                (seen_first.stores, seen_second.loads),
+                (seen_first.stores, seen_second.stores),
+            )
+            accesses = (product(x.get(site, ()), y.get(site, ())) for x, y in pairs)
+            if not all(self.not_later(x, first, y, second) for one in accesses for x, y in one):
                 return False
         return True
 
-    def not_later(self, x: Load | Store, first: Loop, y: Load | Store, second: Loop) -> bool:
+    def not_later(self, x: Access, first: Loop, y: Access, second: Loop) -> bool:
         """Whether the iteration of the first loop that touches an element is none after that of the second."""
-        if x.array is not y.array:
-            return self.dependence.different(x.array, y.array, first, second)
+        if x[0] is not y[0]:
+            return self.dependence.different(x[0], y[0], first, second)
         forward = self.dependence.step(first) == 1
-        for p, q in zip(x.indices, y.indices, strict=True):
-            stride = self.dependence.stride(p, first)
-            if stride is not None and stride == self.dependence.stride(q, second):
+        for (here, stride), (there, other_stride) in zip(x[1], y[1], strict=True):
+            if stride is not None and stride == other_stride:
                 return True
-            here, there = self.dependence.distance(p, first), self.dependence.distance(q, second)
             if here is None or there is None:
                 continue
             # x touches i + here, y touches j + there: the same element if i = j + there - here

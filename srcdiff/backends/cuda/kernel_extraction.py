@@ -139,7 +139,7 @@ class _Outline:
             return False
         if any(x.adds and dependence.memory(x.array) & own for x in written):
             return False  # an array of one thread or of all of them: there is no addition for both
-        return all(dependence.iterations_apart(loop, x, y, own) for x in written for y in accesses)
+        return dependence.are_apart(loop, written, accesses, own)
 
     def runs_in_one_thread(self, loop: Loop) -> bool:
         """Whether a loop whose iterations need each other is better run on the GPU, where its arrays are."""
@@ -180,7 +180,7 @@ class _Outline:
         accesses, made = self.accesses(loop), {v for o in walk(loop.body) for v in o.defines()}
 
         def is_alone(store: Store) -> bool:
-            return all(self.dependence.iterations_apart(loop, store, other, made, sums=False) for other in accesses)
+            return self.dependence.are_apart(loop, [store], accesses, made, sums=False)
 
         return {o for o in accesses if isinstance(o, Store) and o.adds and not is_alone(o)}
 
