@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import importlib
 
 import numpy as np
 import pytest
+
+import srcdiff
 
 from benchmarks import __main__ as command
 from benchmarks import growth
@@ -28,6 +31,19 @@ def test_generated_program_has_about_as_many_statements_as_it_says(kind):
 def test_generated_program_gives_a_number_at_every_size(kind):
     for statements in growth.SIZES[:3]:
         assert np.isfinite(program_of(kind, statements)(np.linspace(0.1, 0.9, 5)))
+
+
+@pytest.mark.parametrize("kind", ["scalars", "loops", "arrays"])  # the results of others are too large by then
+def test_gradients_of_long_programs_need_no_deep_recursion(kind, tmp_path, monkeypatch):
+    (tmp_path / f"long_{kind}.py").write_text(growth.text_of(kind, 600), encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    program = importlib.import_module(f"long_{kind}").program
+    x, x_dot = np.linspace(0.1, 0.9, 5), np.linspace(1.0, -1.0, 5)
+
+    gradient = srcdiff.grad(program, backend="python")(x)
+    _, tangent = srcdiff.jvp(program, (x,), (x_dot,), backend="python")
+
+    assert gradient @ x_dot == pytest.approx(tangent, rel=1e-9)  # sums of thousands of roundings
 
 
 def test_slope_is_the_exponent_of_a_power_law_at_the_largest_programs():
