@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import srcdiff
-
 from benchmarks import __main__ as command
 from benchmarks import growth
 
