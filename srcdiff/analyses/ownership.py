@@ -41,6 +41,29 @@ def owned_memory(function: Function) -> Sites:
     return _Ownership(function).owned()
 
 
+def first_stores(function: Function) -> set[Store]:
+    """Stores into new arrays that nobody has read yet: what they overwrite, no reverse sweep needs."""
+    structure, sites = structure_of(function), points_to(function)
+    earliest: dict[Value, int] = {}
+    for operation in structure.start:
+        looks = isinstance(operation, Dim | References | If | Loop) or (
+            isinstance(operation, Store) and not operation.adds
+        )
+        for value in () if looks or isinstance(operation, Alloc) else operation.uses():
+            for site in sites.get(value, ()):
+                earliest[site] = min(earliest.get(site, structure.start[operation]), structure.start[operation])
+    found: set[Store] = set()
+    for store in structure.start:
+        made = structure.definition.get(store.array) if isinstance(store, Store) and not store.adds else None
+        if isinstance(store, Store) and isinstance(made, Alloc):
+            outside = structure.loops_around(structure.block_of[made])
+            inside = structure.loops_around(structure.block_of[store])[len(outside) :]
+            last = structure.end[inside[0]] if inside else structure.start[store]
+            if earliest.get(store.array, last + 1) > last:
+                found.add(store)
+    return found
+
+
 def memory_of_branches(function: Function) -> Sites:
     """The memory of results that branches make, and that have one name at a time: their adjoints go to the branches.
 

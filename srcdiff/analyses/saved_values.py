@@ -238,6 +238,9 @@ class Planner:
             return Decision("again", operation), operation.uses()
         if isinstance(operation, Dim | References):
             return Decision("again", operation), operation.uses()
+        chosen = choice_of(value, structure)
+        if chosen is not None:
+            return Decision("again", chosen), chosen.uses()
         yielded = self.yielded(value)
         if yielded is not None:
             return yielded
@@ -486,6 +489,33 @@ def amount_added(start: Value, end: Value, loop: Loop, structure: Structure) -> 
         return None
 
     return added(end)
+
+
+_WITHOUT_RISK = frozenset({"add", "subtract", "multiply", "negative", "minimum", "maximum"})
+"""Primitives on integers that can be computed also where the program does not: they raise nothing."""
+
+
+def choice_of(value: Value, structure: Structure) -> Formula | None:
+    """An integer that a branch gives, as a choice between two formulas."""
+    branch = structure.definition.get(value)
+    if not isinstance(branch, If) or value.type != INT:
+        return None
+
+    def formula(end: Value) -> Term | None:
+        if end in structure.constants:
+            return int(structure.constants[end])  # type: ignore[call-overload, no-any-return]
+        if structure.home.get(end, structure.top) not in branch.blocks():
+            return end
+        made = structure.definition.get(end)
+        if not isinstance(made, Apply) or made.primitive not in _WITHOUT_RISK or end.type != INT:
+            return None
+        args = [formula(a) for a in made.args]
+        found = tuple(a for a in args if a is not None)
+        return Formula(made.primitive, found) if len(found) == len(args) else None
+
+    sides = [formula(block.yields[branch.outs.index(value)]) for block in branch.blocks()]
+    known = tuple(side for side in sides if side is not None)
+    return Formula("where", (branch.condition, *known)) if len(known) == 2 else None
 
 
 def invariant_formula(loop: Loop, slot: int, structure: Structure) -> Formula | None:

@@ -27,6 +27,7 @@ from srcdiff.ir.nodes import (
     Dim,
     Function,
     If,
+    Library,
     Load,
     Loop,
     Operation,
@@ -248,7 +249,7 @@ class _Tidy:
         return bool(sites) and all(self.is_made_here(s) and last.get(s, place) <= place for s in sites)
 
     def is_made_here(self, site: Value) -> bool:
-        return isinstance(self.structure.definition.get(site), Alloc | Copy)
+        return isinstance(self.structure.definition.get(site), Alloc | Copy | Library)
 
     def asks_for_lengths(self, operation: Operation, array: Value) -> bool:
         return isinstance(operation, Dim) or (isinstance(operation, Alloc) and operation.like is array)
@@ -402,7 +403,9 @@ class _Tidy:
         source, top = load.array, self.structure.top
         if self.structure.block_of[made] is not top or self.structure.home.get(source) is not top:
             return None
-        alike = all(self.lengths.of(source, a) == self.lengths.of(value, a) for a in range(value.array.rank))
+        facts = self.compared_before(made)
+        lengths = [(self.lengths.of(source, a), self.lengths.of(value, a)) for a in range(value.array.rank)]
+        alike = all(self.lengths.alike(x, y, facts) for x, y in lengths)
         is_last = not self.is_written_from(self.loops_of(store)[0], source)
         return source if alike and is_last and self.is_whole(source, set()) else None
 
@@ -419,7 +422,7 @@ class _Tidy:
             return True
         seen.add(array)
         match self.structure.definition.get(array):
-            case Alloc() | Copy():
+            case Alloc() | Copy() | Library():
                 return True
             case Loop() as loop:
                 k = (loop.params if array in loop.params else loop.outs).index(array)

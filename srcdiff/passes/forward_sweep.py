@@ -304,17 +304,19 @@ def save_overwritten(
     restores: dict[Store, Value],
     copies: dict[Call, list[tuple[Value, Value]]],
     restoring: Collection[str],
+    first: Collection[Store],
 ) -> Block:
     """Read what a store to one of the arrays is about to overwrite, so that the reverse sweep can put it back.
 
     Before a call that writes into an array, all of it is copied, if the adjoint of the function does not restore it.
+    The first stores into a new array overwrite nothing.
     """
     chosen = set(arrays)
 
     def visit(inner: Block) -> Block:
         into: list[Operation] = []
         for operation in inner.operations:
-            if isinstance(operation, Store) and operation.array in chosen:
+            if isinstance(operation, Store) and operation.array in chosen and operation not in first:
                 kind = operation.array.array.dtype
                 old = Value(Scalar(kind) if kind in ("float64", "float32", "bool") else INT)
                 into.append(Load(old, operation.array, operation.indices, span=operation.span))

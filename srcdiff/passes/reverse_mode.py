@@ -14,7 +14,7 @@ from typing import Any
 
 from srcdiff.analyses.activity import Activity, activity
 from srcdiff.analyses.decisions import Decisions
-from srcdiff.analyses.ownership import memory_of_branches, owned_memory
+from srcdiff.analyses.ownership import first_stores, memory_of_branches, owned_memory
 from srcdiff.analyses.saved_values import Plan, Planner, StillThere, memory_of
 from srcdiff.analyses.structure import Structure, structure_of
 from srcdiff.diagnostics import DifferentiationError, Problem
@@ -444,7 +444,8 @@ def _attempt(reversal: Reversal, restored: frozenset[Value]) -> Attempt:
         arrays += [a for a in touched if sites.get(a, frozenset()) & restored]
     body = reversal.function.body
     restoring = {pair.forward for pair in reversal.pairs.values()}
-    body = save_overwritten(body, arrays, restores, copies, restoring) if arrays else body
+    if arrays:
+        body = save_overwritten(body, arrays, restores, copies, restoring, first_stores(reversal.function))
     function = changed(reversal.function, body=body)
     structure = structure_of(function)
     structure = replace(structure, is_apart=True) if reversal.is_apart else structure
