@@ -21,11 +21,12 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Point links at these pages, insert the README's table of speed, and mark the outputs of programs."""
+    """Point links at these pages, insert the README's table of speed, and mark what programs print."""
     markdown = re.sub(r"\(\.\./((?:\.\./)*examples/\w+)\.py\)", r"(\1.md)", markdown)
     markdown = re.sub(r"\(([\w./]*notebooks/\w+)\.ipynb\)", r"(\1.md)", markdown)
     markdown = re.sub(r"\(\.\./((?:\.\./)*)README\.md(?:#\w+)?\)", r"(\1index.md)", markdown)
     markdown = markdown.replace("<!-- the README's table of speed -->", speed_table())
+    markdown = re.sub(r"^### [\w.]+\n\n(?=::: )", "", markdown, flags=re.MULTILINE)  # mkdocstrings writes it
     return re.sub(r"^<!-- prints -->\n```(\w+)$", r"``` { .\1 .output }", markdown, flags=re.MULTILINE)
 
 
