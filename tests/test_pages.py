@@ -63,6 +63,13 @@ def test_links_lead_somewhere(page):
             assert not anchor or anchor in anchors(found), target
 
 
+def test_every_page_is_in_the_navigation_of_the_site():
+    docs = PROJECT / "docs"
+    expected = {str(page.relative_to(docs).with_suffix(".md")) for page in [*PAGES[1:], *NOTEBOOKS]}
+    navigation = (PROJECT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    assert expected == set(re.findall(r"\S+\.md", navigation))
+
+
 def test_readme_shows_programs_and_outputs():
     assert sum(block.prints is not None for block in blocks_of(README)) >= 2
 
