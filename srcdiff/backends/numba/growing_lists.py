@@ -1,11 +1,11 @@
-"""Lists of numbers in compiled code, as stacks that only grow: what Numba's own lists do beside that takes longer.
+"""Lists of numbers and arrays in compiled code, as stacks that only grow: Numba's own lists do more, and take longer.
 
     values.append(x)          if size == allocated: allocate twice as much
                               data[size] = x; size += 1
     x = values.pop()          size -= 1; x = data[size]
 
-Numba's list shrinks when values are taken off, clears what it gives back, and looks whether it is empty. Generated code
-takes off what it has put there.
+Numba's list shrinks when values are popped, clears their memory, and checks whether it is empty. Generated code pops
+what it has pushed. A list owns a reference to each array in it; who pops an array owns that reference.
 """
 
 from __future__ import annotations
@@ -17,7 +17,13 @@ from numba.core import cgutils, types
 from numba.cpython.listobj import ListInstance
 
 _FIRST = 64
-"""How many numbers more a list has memory for, at least, when it grows."""
+"""How many elements more a list has memory for, at least, when it grows."""
+
+
+def is_stack(kind: Any) -> bool:
+    """Whether a type is that of a list of numbers or arrays that compiled code has to itself."""
+    elements = types.Number | types.Boolean | types.Array
+    return isinstance(kind, types.List) and not kind.reflected and isinstance(kind.dtype, elements)
 
 
 def push(context: Any, builder: Any, kind: types.List, values: Any, value: Any) -> Any:
@@ -25,6 +31,8 @@ def push(context: Any, builder: Any, kind: types.List, values: Any, value: Any) 
     size = instance.size
     with builder.if_then(builder.icmp_signed("==", size, instance._payload.allocated), likely=False):
         _grow(context, builder, instance, size)
+    if context.enable_nrt:
+        context.nrt.incref(builder, kind.dtype, value)
     builder.store(instance._datamodel.as_data(builder, value), instance._gep(size))
     instance.size = builder.add(size, size.type(1))
     return context.get_dummy_value()

@@ -97,9 +97,9 @@ class _Lower(Lower):
             super().delvar(name)  # type: ignore[no-untyped-call]
 
     def _lower_call_normal(self, fnty: Any, expr: Any, signature: Any) -> Any:
-        """Lists of numbers are stacks: what is put there and taken off costs a comparison and a store, or a load."""
+        """Lists are stacks: a push costs a comparison and a store, a pop a load."""
         kind = getattr(fnty, "this", None)
-        if isinstance(kind, types.List) and not kind.reflected and isinstance(kind.dtype, types.Number | types.Boolean):
+        if growing_lists.is_stack(kind):
             values = self.loadvar(expr.func.name)  # type: ignore[no-untyped-call]
             if fnty.typing_key == "list.append":
                 (value,) = self.fold_call_args(fnty, signature, expr.args, expr.vararg, expr.kws)  # type: ignore[no-untyped-call]
