@@ -119,6 +119,7 @@ CLEAN_UP = (
     Pass("common subexpressions", each(eliminate_common_subexpressions, named), "compute once what is computed twice"),
     SIMPLIFICATION,
 )
+BRANCH_FUSION = Pass("branch fusion", each(fuse_branches), "branches on the same condition become one")
 FUSION = (
     Pass("loop fusion", each(fuse, decisions), "loops over the same range share one body"),
     *CLEAN_UP,
@@ -168,9 +169,10 @@ DIFFERENTIATE = (
 )
 OPTIMIZE = (
     *CLEAN_UP,
-    Pass("branch fusion", each(fuse_branches), "branches on the same condition become one"),
+    BRANCH_FUSION,
     Pass("loop reversal", each(reverse_loops), "loops with independent iterations run forwards"),
     *FUSION,
+    BRANCH_FUSION,
     Pass("array contraction", each(contract), "an array of which an iteration sees one part shrinks to that part"),
     Pass("scatter to gather", each(gather), "each element collects its contributions"),
     *CLEAN_UP,

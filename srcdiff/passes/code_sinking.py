@@ -9,6 +9,9 @@
 Where the branch is not taken, the derivative of `s` is not asked for. Left outside, it would be multiplied by zero, and
 at x = 0 zero times infinity is NaN. The branch may be in a loop, as those of `np.where` are: then perhaps
 no iteration takes it.
+
+A value that takes nothing to compute, as `abs(r)`, is computed inside, too, where the branch differentiates `r` anyway:
+it yields one adjoint less.
 """
 
 from __future__ import annotations
@@ -18,11 +21,15 @@ from dataclasses import replace
 
 from srcdiff.analyses.activity import differentiable_arguments
 from srcdiff.ir.nodes import Apply, Block, Function, If, Loop, Operation, Store, Value, changed, substituted, walk
+from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import is_float
 
 # Primitives whose derivatives are finite wherever their arguments are.
 _HARMLESS = frozenset({"add", "subtract", "multiply", "negative", "positive", "absolute", "maximum", "minimum"})
 _HARMLESS |= {"clip", "where", "square", "float", "float64", "float32", "sin", "cos", "tanh", "arctan"}
+
+
+_Certain = dict[Block, set[Value]]
 
 
 def sink_code(function: Function, stay: Iterable[Value] = ()) -> Function:
@@ -38,16 +45,20 @@ def _block(block: Block, stay: set[Value]) -> Block:
         if operation.primitive not in _HARMLESS or any(a in risky for a in operation.args):
             risky.add(operation.out)
     readers: dict[Value, set[int]] = {}
-    for k, reader in enumerate(operations) if risky else ():
+    branches = any(isinstance(o, If | Loop) for o in operations)
+    for k, reader in enumerate(operations) if applied and branches else ():
         for value in _read_by(reader):
             readers.setdefault(value, set()).add(k)
     moved: set[Value] = set()
-    for operation in reversed(applied):
+    certain: _Certain = {}
+    for operation in reversed(applied) if branches else ():
         value = operation.out
-        if value not in risky or value in stay or value in block.yields:
+        if value in stay or value in block.yields:
             continue
         places = sorted(readers.get(value, ()))
-        if _is_chosen(value, [operations[k] for k in places], moved):
+        reading = [operations[k] for k in places]
+        is_wanted = value in risky or _is_free_in_branch(operation, reading, certain)
+        if is_wanted and _is_chosen(value, reading, moved, certain):
             for k in places:
                 operations[k] = _with_copy(operations[k], operation)
             for argument in operation.args:
@@ -66,7 +77,7 @@ def _read_by(operation: Operation) -> set[Value]:
     return found
 
 
-def _is_chosen(value: Value, operations: Sequence[Operation], moved: set[Value]) -> bool:
+def _is_chosen(value: Value, operations: Sequence[Operation], moved: set[Value], certain: _Certain) -> bool:
     """Whether some branches differentiate the value, and nothing else does; what is left behind has no derivative."""
     chosen = False
     for operation in operations:
@@ -77,9 +88,10 @@ def _is_chosen(value: Value, operations: Sequence[Operation], moved: set[Value])
             continue
         match operation:
             case If():
-                inside = not all(_certainly_reads(b, value) for b in operation.blocks())
+                inside = not all(value in _certainly_read(b, certain) for b in operation.blocks())
             case Loop(body=body):
-                inside = readers == [body] and value not in body.yields and _is_chosen(value, body.operations, moved)
+                inside = readers == [body] and value not in body.yields
+                inside = inside and _is_chosen(value, body.operations, moved, certain)
             case _:
                 inside = False
         if not inside:
@@ -88,16 +100,27 @@ def _is_chosen(value: Value, operations: Sequence[Operation], moved: set[Value])
     return chosen
 
 
-def _certainly_reads(block: Block, value: Value) -> bool:
-    """Whether the value is differentiated whichever branches inside are taken."""
-    if value in block.yields:
-        return True
-    for operation in block.operations:
-        if value in operation.uses() and not is_not_differentiated(operation, value, set()):
-            return True
-        if isinstance(operation, If) and all(_certainly_reads(b, value) for b in operation.blocks()):
-            return True
-    return False
+def _is_free_in_branch(operation: Apply, readers: Sequence[Operation], certain: _Certain) -> bool:
+    """Whether the value takes nothing to compute again, and one branch alone has it: which differentiates, whichever
+    side is taken, what the value is computed from, so that it has one adjoint less to yield and not one more."""
+    branches = [o for o in readers if o.blocks()]
+    if len(branches) != 1 or not isinstance(branches[0], If) or not PRIMITIVES[operation.primitive].cheap:
+        return False
+    arguments = differentiable_arguments(operation)
+    known = [_certainly_read(b, certain) for b in branches[0].blocks()]
+    return bool(arguments) and all(any(a in side for side in known) for a in arguments)
+
+
+def _certainly_read(block: Block, certain: _Certain) -> set[Value]:
+    """The values that are differentiated whichever branches inside are taken."""
+    if block not in certain:
+        found = certain[block] = set(block.yields)
+        for operation in block.operations:
+            found.update(v for v in operation.uses() if not is_not_differentiated(operation, v, set()))
+            if isinstance(operation, If):
+                then, orelse = (_certainly_read(b, certain) for b in operation.blocks())
+                found |= then & orelse
+    return certain[block]
 
 
 def is_not_differentiated(operation: Operation, value: Value, moved: set[Value]) -> bool:

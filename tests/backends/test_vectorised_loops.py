@@ -289,6 +289,28 @@ def test_strict_mathematics_keeps_sums_in_branches():
     assert not vector_loops(function)
 
 
+@pytest.mark.parametrize("fastmath", [True, False])
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64])
+def test_signs_and_the_larger_and_the_smaller_of_numbers_are_those_of_numpy(kind, fastmath):
+    numbers = np.array(NUMBERS if kind is not np.int64 else (0, 1, -3)).astype(kind)
+    x, y = np.array(list(itertools.product(numbers, numbers))).T.copy()
+    for name, call in (("sign", "x[i]"), ("maximum", "x[i], y[i]"), ("minimum", "x[i], y[i]"), ("maximum", "0, y[i]")):
+        text = f"""
+import numpy as np
+def f(x, y):
+    out = np.empty_like(x)
+    for i in range(len(x)):
+        out[i] = np.{name}({call})
+    return out
+"""
+        function = numba_cpu.load(text, ["f"], {}, {"fastmath": fastmath}, f"<{name} {call} {kind} {fastmath}>")
+        expected = eval(f"np.{name}({call.replace('[i]', '')})", {"np": np, "x": x, "y": y})
+
+        np.testing.assert_array_equal(function(x, y), expected)
+        if name == "sign" and not fastmath:
+            assert np.array_equal(np.signbit(function(x, y)[x == 0]), np.signbit(expected[x == 0]))
+
+
 def test_functions_of_users_are_compiled_by_numba_alone():
     theirs = numba.njit(program(of_loop("total += max(x[i], 0.0)")))
     srcdiff.grad(program(of_loop("total += max(x[i], 0.0)")))(np.ones(4), np.ones(4), 1.0)

@@ -56,6 +56,7 @@ def quick_numpy(*, vector_functions: bool = True) -> types.ModuleType:
         isfinite=isfinite,
         maximum=intrinsic(_extreme(np.maximum, "<=")),
         minimum=intrinsic(_extreme(np.minimum, ">=")),
+        sign=intrinsic(_sign),
         logaddexp=njit(logaddexp, error_model="numpy", pipeline_class=compiler),
         **{name: intrinsic(_of_c_library(name, arity)) for name, arity in _OF_C_LIBRARY.items() if _is_there(name)},
     )
@@ -96,6 +97,28 @@ def _extreme(function: np.ufunc, other: str) -> Callable[..., Any]:
         return signature, generate
 
     return choose
+
+
+def _sign(typing_context: Any, x: Any) -> Any:
+    """One with the sign of the number, unless that is zero or NaN: by one comparison where Numba makes three."""
+    from llvmlite import ir
+    from numba.core import types as kinds
+
+    by_numba = typing_context.resolve_value_type(np.sign)
+    signature = typing_context.resolve_function_type(by_numba, (x,), {})
+
+    def generate(context: Any, builder: Any, _: Any, args: Any) -> Any:
+        if not isinstance(signature.args[0], kinds.Float):
+            return context.get_function(by_numba, signature)(builder, args)
+        (number,) = args
+        type_ = ir.FunctionType(number.type, [number.type] * 2)
+        copysign = builder.module.declare_intrinsic("llvm.copysign", [number.type], type_)
+        one = builder.call(copysign, [ir.Constant(number.type, 1.0), number])
+        zero = ir.Constant(number.type, 0.0)
+        other = builder.fadd(number, zero)  # minus zero has the sign zero
+        return builder.select(builder.fcmp_ordered("!=", number, zero), one, other)
+
+    return signature, generate
 
 
 def logaddexp(x: Any, y: Any) -> Any:
