@@ -1,4 +1,4 @@
-"""Arrays that are overwritten: in place, through views, and by swapping buffers."""
+"""Overwritten arrays: in-place updates, writes through views, and swapped buffers."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ import srcdiff
 
 
 def log_determinant(matrix):
-    """Cholesky's factorisation in place: every element is overwritten, most of them many times."""
+    """The Cholesky factorisation in place. It overwrites every element, most of them many times."""
     a = matrix.copy()
     n = len(a)
     total = 0.0
@@ -23,7 +23,7 @@ def log_determinant(matrix):
 
 
 def smooth(signal, steps):
-    """Two buffers that change places after each step."""
+    """Two buffers that are swapped after each step."""
     old = signal.copy()
     new = signal.copy()
     for _ in range(steps):
@@ -37,7 +37,7 @@ def smooth(signal, steps):
 
 
 def normalise_rows(a):
-    """A row is a view: what is written to it is written to the array."""
+    """A row is a view: a write into it changes the array."""
     for i in range(len(a)):
         row = a[i]
         scale = 0.0
@@ -48,24 +48,24 @@ def normalise_rows(a):
     return a[0, 0] * a[1, 1] - a[0, 1] * a[1, 0]
 
 
-# The gradient of log det is the inverse. This program reads the lower triangle only, so that each element of it stands
-# for two of the symmetric matrix.
+# The gradient of log det is the inverse. This program reads only the lower triangle, so each element below the diagonal
+# stands for two elements of the symmetric matrix.
 random = np.random.default_rng(0)
 factor = random.standard_normal((4, 4))
 matrix = factor @ factor.T + 4.0 * np.eye(4)
 matrix_bar = srcdiff.grad(log_determinant)(matrix)
 inverse = np.linalg.inv(matrix)
 print("gradient of log det:\n", matrix_bar)
-# Both are computed by factorisations of a well-conditioned matrix: a few roundings apart.
+# Both come from factorisations of a well-conditioned matrix, so they differ only by rounding errors.
 assert np.allclose(matrix_bar, 2.0 * np.tril(inverse) - np.diag(np.diag(inverse)), rtol=1e-12, atol=1e-14)
 
-# The energy is quadratic in the signal, so that the gradient times the signal is twice the energy.
+# The energy is quadratic in the signal, so the gradient times the signal is twice the energy.
 signal = random.standard_normal(12)
 energy, signal_bar = srcdiff.value_and_grad(smooth)(signal, 5)
 print("energy after five steps:", energy, "and half the gradient times the signal:", 0.5 * np.dot(signal_bar, signal))
-assert np.isclose(2.0 * energy, np.dot(signal_bar, signal), rtol=1e-13)  # rounding alone
+assert np.isclose(2.0 * energy, np.dot(signal_bar, signal), rtol=1e-13)  # only rounding errors
 
-# A gradient call leaves its arguments as they were, even where the function itself writes into them.
+# A call of a gradient does not change its arguments, even if the function writes into them.
 a = np.array([[1.0, 2.0], [3.0, 5.0]])
 before = a.copy()
 a_bar = srcdiff.grad(normalise_rows)(a)

@@ -1,4 +1,4 @@
-"""What people find hard with gradient tapes, written as plain Python, each with its exact answer."""
+"""Programs that are hard for gradient tapes, in plain Python, each with its exact gradient."""
 
 import cmath
 import math
@@ -26,7 +26,7 @@ def through_a_list(x):
 
 report("values appended to a list", srcdiff.grad(through_a_list)(1.0), 3.0)
 
-# -- a branch on a computed value: the side that ran is the side that is differentiated
+# -- a branch on a computed value: the derivative is that of the branch that ran
 
 
 def branch(x):
@@ -48,10 +48,10 @@ def square_until_large(x):
     return x * n
 
 
-# From 2 the loop turns three times, to x^8 = 256; from 1.5 four times, to x^16; from 200 not at all.
-report("a loop that turns three times", srcdiff.grad(square_until_large)(2.0), 3.0 * 8.0 * 2.0**7)
-report("the same loop, four times", srcdiff.grad(square_until_large)(1.5), 4.0 * 16.0 * 1.5**15)
-report("the same loop, not once", srcdiff.grad(square_until_large)(200.0), 0.0)
+# From 2 the loop has three iterations, to x^8 = 256; from 1.5 it has four, to x^16; from 200 it has none.
+report("a loop with three iterations", srcdiff.grad(square_until_large)(2.0), 3.0 * 8.0 * 2.0**7)
+report("the same loop, four iterations", srcdiff.grad(square_until_large)(1.5), 4.0 * 16.0 * 1.5**15)
+report("the same loop, no iteration", srcdiff.grad(square_until_large)(200.0), 0.0)
 
 # -- an array whose shape depends on a value
 
@@ -91,7 +91,7 @@ def through_a_view(a):
 a = np.array([[3.0, 1.0], [5.0, 7.0]])
 report("writes through a view", srcdiff.grad(through_a_view)(a), [[2.0 * 3.0 + 4.0 * 27.0, 2.0], [0.0, 14.0]])
 
-# -- helpers: one with source is followed, one with a rule uses it, one with neither is refused by name and line
+# -- helpers: srcdiff uses the custom rule of a helper, or reads its source; a helper with neither is refused
 
 
 def half_square(x):
@@ -108,7 +108,7 @@ def table_lookup_adjoint(x, out, out_bar):
 
 @srcdiff.custom_rule(adjoint=table_lookup_adjoint)
 def table_lookup(x):
-    return 10.0 * math.floor(x)  # steps; its rule gives the slope of the line through them
+    return 10.0 * math.floor(x)  # a staircase; the rule gives its average slope
 
 
 def with_rule(x):
@@ -131,7 +131,7 @@ assert "`cmath.phase`" in refusal
 assert "return x * cmath.phase(x)" in refusal
 print(f"\na helper with neither is refused before anything runs:\n\n{refusal}\n")
 
-# -- a variable that was not watched, and an operation that cuts the gradient: zero, and a warning that says why
+# -- an unused variable, and an operation that cuts the gradient off: zero, with a warning that gives the reason
 
 
 def uses_one(x, unused):
@@ -150,7 +150,7 @@ for function, wrt, word in ((uses_one, "unused", "unused"), (rounded, "x", "roun
     assert any(word in str(warning.message) for warning in caught), "nothing said why the gradient is zero"
     print("  with the warning:", str(caught[0].message).splitlines()[0])
 
-# -- what a function reads from outside is a constant, with its value at the time of the call
+# -- a global variable is a constant, with its value at the time of the call
 
 scale = 2.0
 
@@ -160,12 +160,12 @@ def scaled(x):
 
 
 scaled_bar = srcdiff.grad(scaled)
-assert "scale" in str(srcdiff.explain(scaled, 3.0)), "what is read from outside is not named"
-report("a number from outside", scaled_bar(3.0), 12.0)
+assert "scale" in str(srcdiff.explain(scaled, 3.0)), "the global variable is not named"
+report("a global variable", scaled_bar(3.0), 12.0)
 scale = 5.0
-report("  and when it has changed", scaled_bar(3.0), 30.0)
+report("  after it has changed", scaled_bar(3.0), 30.0)
 
-# -- boolean indexing: read, assigned, and changed in place
+# -- boolean indexing: reading, assignment, and in-place updates
 
 
 def chosen(w, mask):
@@ -185,8 +185,8 @@ def doubled_where_positive(w):
 w = np.array([1.0, 2.0, 3.0])
 mask = np.array([False, True, False])
 report("boolean indexing", srcdiff.grad(chosen)(w, mask), [0.0, 1.0, 0.0])
-report("  as a target, what is left", srcdiff.grad(replaced)(w, mask, 5.0), [2.0, 0.0, 6.0])
-report("  as a target, what is assigned", srcdiff.grad(replaced, wrt="v")(w, mask, 5.0), 10.0)
+report("  assignment, by the array", srcdiff.grad(replaced)(w, mask, 5.0), [2.0, 0.0, 6.0])
+report("  assignment, by the assigned value", srcdiff.grad(replaced, wrt="v")(w, mask, 5.0), 10.0)
 matrix = np.array([[1.0, -2.0], [-3.0, 4.0]])
 report("  with two axes, in place", srcdiff.grad(doubled_where_positive)(matrix), [[8.0, -4.0], [-6.0, 32.0]])
 
@@ -199,7 +199,7 @@ def masked(w, x):
 
 report("masking by multiplication", srcdiff.grad(masked)(w, np.array([0.0, 1.0, 0.0])), [0.0, 1.0, 0.0])
 
-# -- second derivatives by nesting, to any order: a gradient is a function, and has a gradient
+# -- second and higher derivatives by nesting: a gradient is a function, so it has a gradient
 
 
 def fifth_power(x):
@@ -213,7 +213,7 @@ def sine(x):
 report("the second derivative of the sine", srcdiff.grad(srcdiff.grad(sine))(2.0), -math.sin(2.0))
 report("the third of a power", srcdiff.grad(srcdiff.grad(srcdiff.grad(fifth_power)))(2.0), 60.0 * 2.0**2)
 
-# -- Hessians, and their products with a vector, without the matrix
+# -- Hessians, and Hessian-vector products without the matrix
 
 
 def rosenbrock(x):
@@ -225,7 +225,7 @@ second = [[402.0, -400.0, 0.0], [-400.0, 3802.0, -800.0], [0.0, -800.0, 200.0]]
 report("the Hessian of Rosenbrock's function", srcdiff.hessian(rosenbrock)(point).tolist(), second)
 report("  times a vector", srcdiff.hvp(rosenbrock)(point, np.array([0.0, 0.0, 1.0])), [0.0, -800.0, 200.0])
 
-# -- persistent tapes: a derivative is a function, it holds nothing, call it as often as you like
+# -- persistent tapes: a derivative holds no state between calls, so it can be called any number of times
 
 branch_bar = srcdiff.grad(branch)
 report("the same derivative, called three times", [branch_bar(2.0), branch_bar(0.5), branch_bar(2.0)], [5.0, 2.0, 5.0])
@@ -252,7 +252,7 @@ def mean_squared_error(w, b, x, y):
 points = np.array([1.0, 2.0, 3.0, 4.0]), np.array([3.0, 5.0, 7.0, 9.0])
 report("linear regression", srcdiff.grad(mean_squared_error, wrt=("w", "b"))(2.0, 1.0, *points), (0.0, 0.0))
 
-# -- prints to debug: they print, once, and with the `python` backend a debugger steps through the generated code
+# -- debugging with `print`: it prints once; with the `python` backend, a debugger steps through the generated code
 
 
 def with_print(x):

@@ -6,7 +6,7 @@ import srcdiff
 
 
 def displacement(parameters, steps):
-    """A mass on a spring with friction, and what a ruler beside it shows. `parameters`: stiffness and friction."""
+    """The positions of a mass on a spring, after every step. `parameters` are stiffness and friction."""
     position = 1.0
     velocity = 0.0
     shown = np.empty(steps)
@@ -40,4 +40,4 @@ for iteration in range(61):
     parameters = parameters - 0.5 * parameters_bar
 
 print("fitted:", parameters, "and the truth:", truth)
-assert np.allclose(parameters, truth, rtol=1e-8)  # how far this many steps of descent come
+assert np.allclose(parameters, truth, rtol=1e-8)  # the accuracy after this many steps

@@ -1,4 +1,4 @@
-"""Call a gradient from your own compiled code: a whole descent in one Numba function."""
+"""Call a gradient from compiled code: gradient descent in one Numba function."""
 
 import numpy as np
 from numba import njit
@@ -8,7 +8,7 @@ import srcdiff
 
 @njit
 def prediction(w, row):
-    """A helper compiled by Numba; srcdiff follows it."""
+    """A helper compiled by Numba. srcdiff reads its source."""
     total = w[len(row)]
     for j in range(len(row)):
         total += w[j] * row[j]
@@ -16,7 +16,7 @@ def prediction(w, row):
 
 
 def loss(w, x, y):
-    """Logistic regression: the mean of the negative logarithm of the likelihood."""
+    """The mean negative log likelihood of logistic regression."""
     total = 0.0
     for i in range(len(y)):
         p = prediction(w, x[i])
@@ -32,7 +32,7 @@ loss_and_gradient = srcdiff.value_and_grad(loss)
 
 @njit
 def descend(w, x, y, rate, steps):
-    """No step of this returns to Python."""
+    """Gradient descent that never returns to the interpreter."""
     value = 0.0
     for _ in range(steps):
         value, w_bar = loss_and_gradient(w, x, y)
@@ -51,8 +51,8 @@ last = descend(w, x, y, 1.0, 2000)
 print(f"the loss went from {first:.6f} to {last:.6f} in 2000 steps")
 print("weights:", w)
 
-# At the minimum the gradient vanishes; it is the same function from Python and from Numba.
+# At the minimum the gradient is zero. Python and Numba call the same function.
 value, w_bar = loss_and_gradient(w, x, y)
 print("gradient at the end:", w_bar)
 assert last < first
-assert np.max(np.abs(w_bar)) < 1e-6  # how far this many steps of descent come
+assert np.max(np.abs(w_bar)) < 1e-6  # the accuracy after this many steps

@@ -1,12 +1,12 @@
-"""Give a function its own derivative, and hold a value constant."""
+"""Give a function a derivative of your own, and hold a value constant."""
 
 import math
 
 import srcdiff
 
-# The adjoint takes the arguments, then the result, then the adjoint of the result; it returns one adjoint for each
-# argument. Here it is the implicit function theorem: with y^3 + y = x, dy/dx = 1 / (3 y^2 + 1). Without the rule
-# srcdiff would differentiate the iteration itself, which is right too, but has to keep every iterate.
+# An adjoint rule takes the arguments, the result, and the adjoint of the result. It returns one adjoint for each
+# argument. Here the rule is the implicit function theorem: with y^3 + y = x, dy/dx = 1 / (3 y^2 + 1). Without the rule,
+# srcdiff would differentiate the iteration itself. That is right too, but it keeps every iterate.
 
 
 def solve_cubic_adjoint(x, out, out_bar):
@@ -37,7 +37,7 @@ print("\nThe generated code uses the rule:\n")
 print(srcdiff.source(cost, 10.0))
 
 
-# `stop_gradient` passes a value on and no derivative: here the weights of a reweighted fit.
+# `stop_gradient` holds a value constant: here it is the weight in a reweighted fit.
 def reweighted(x, centre):
     distance = x - centre
     weight = 1.0 / (1.0 + srcdiff.stop_gradient(distance * distance))

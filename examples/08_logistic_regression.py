@@ -1,4 +1,4 @@
-"""Whole-array code: logistic regression as people write it with NumPy, and the loops that come of it."""
+"""Logistic regression with whole arrays, and the loops that srcdiff makes of it."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ import srcdiff
 
 
 def loss(w, b, x, y, ridge):
-    """The mean of the negative logarithm of the likelihood, and a penalty for large weights."""
+    """The mean negative log likelihood, and a penalty for large weights."""
     z = x @ w + b
     return np.mean(np.logaddexp(0.0, z) - y * z) + 0.5 * ridge * np.sum(w**2)
 
@@ -18,17 +18,17 @@ y = (random.uniform(size=2000) < 1.0 / (1.0 + np.exp(-(x @ truth - 0.7)))).astyp
 
 loss_and_gradient = srcdiff.value_and_grad(loss, wrt=("w", "b"))
 
-# Against the gradient that textbooks give.
+# Compare with the textbook gradient.
 w = random.standard_normal(4)
 value, (w_bar, b_bar) = loss_and_gradient(w, 0.3, x, y, 0.01)
 error = 1.0 / (1.0 + np.exp(-(x @ w + 0.3))) - y
 print("gradient: ", w_bar, b_bar)
 print("by hand:  ", x.T @ error / len(y) + 0.01 * w, np.mean(error))
-assert np.allclose(w_bar, x.T @ error / len(y) + 0.01 * w, rtol=1e-12, atol=1e-14)  # sums in another order
+assert np.allclose(w_bar, x.T @ error / len(y) + 0.01 * w, rtol=1e-12, atol=1e-14)  # sums in a different order
 assert np.isclose(b_bar, np.mean(error), rtol=1e-12)
 assert np.isclose(value, loss(w, 0.3, x, y, 0.01), rtol=1e-12)
 
-# The two matrix products are left to BLAS; everything between them is one loop, without arrays for what is in between.
+# The two matrix products are calls of BLAS. Everything between them is one loop, which stores no intermediate arrays.
 print("\nThe generated code:\n")
 print(loss_and_gradient.source)
 
@@ -42,5 +42,5 @@ for iteration in range(301):
     b = b - 2.0 * b_bar
 
 print("the data came from", truth, "and -0.7")
-assert np.max(np.abs(w_bar)) < 1e-9  # how far this many steps of descent come
-assert np.allclose(w, truth, atol=0.3)  # as near as two thousand samples tell
+assert np.max(np.abs(w_bar)) < 1e-9  # the accuracy after this many steps
+assert np.allclose(w, truth, atol=0.3)  # two thousand samples determine the weights this well

@@ -1,4 +1,4 @@
-"""A neural network with two hidden layers and a softmax learns to tell three spirals apart."""
+"""A neural network with two hidden layers and a softmax learns to classify three spirals."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ import srcdiff
 
 
 def scores(layers, x):
-    """One row of scores for each point; a layer is a matrix of weights and a vector of offsets."""
+    """A row of scores for each point. A layer is a pair: a matrix of weights and a vector of offsets."""
     for weights, offsets in layers[:-1]:
         x = np.tanh(x @ weights + offsets)
     weights, offsets = layers[-1]
@@ -14,9 +14,9 @@ def scores(layers, x):
 
 
 def loss(layers, x, labels):
-    """The mean of minus the logarithm of the probability that a softmax gives to each point's own label."""
+    """The mean cross-entropy of the softmax and the labels."""
     s = scores(layers, x)
-    shifted = s - np.max(s, axis=1, keepdims=True)  # so that nothing overflows
+    shifted = s - np.max(s, axis=1, keepdims=True)  # avoids overflow
     log_p = shifted - np.log(np.sum(np.exp(shifted), axis=1, keepdims=True))
     return -np.mean(log_p[np.arange(len(labels)), labels])
 
@@ -27,9 +27,9 @@ radius = np.tile(np.linspace(0.1, 1.0, 60), 3)
 angle = 4.0 * radius + 2.0 * np.pi / 3.0 * labels
 x = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1) + 0.01 * random.standard_normal((180, 2))
 
-# The gradient with respect to a tuple is a tuple of the same form.
+# The gradient with respect to a nested tuple is a nested tuple of the same structure.
 layers = tuple((random.standard_normal((m, n)) / np.sqrt(m), np.zeros(n)) for m, n in [(2, 16), (16, 16), (16, 3)])
-print(srcdiff.check(loss, layers, x, labels, wrt="layers", backend="python"))  # once, so not worth compiling
+print(srcdiff.check(loss, layers, x, labels, wrt="layers", backend="python"))  # one call is not worth compiling
 
 # Adam, in plain NumPy.
 loss_and_gradient = srcdiff.value_and_grad(loss)
@@ -46,5 +46,5 @@ for iteration in range(1, 402):
             p -= 0.02 * mean / (1.0 - 0.9**iteration) / (np.sqrt(square / (1.0 - 0.99**iteration)) + 1e-8)
 
 right = np.mean(np.argmax(scores(layers, x), axis=1) == labels)
-print(f"{100.0 * right:.1f} % of the points have their own label")
+print(f"{100.0 * right:.1f} % of the points are classified correctly")
 assert right > 0.98

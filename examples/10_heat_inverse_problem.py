@@ -1,4 +1,4 @@
-"""What is the rod made of? Heat flows in time steps written with slices, in place; its measurements tell the answer."""
+"""An inverse problem: find the conductivity of a rod from temperatures. The time steps are in place, with slices."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ import srcdiff
 
 
 def simulate(conductivity, initial, steps):
-    """The temperatures of a rod with fixed ends after every step; `conductivity` is that between two neighbours."""
+    """The temperatures of a rod with fixed ends, after every step. There is a conductivity between each two points."""
     shown = np.empty((steps, len(initial)))
     u = initial.copy()
     for t in range(steps):
@@ -17,14 +17,14 @@ def simulate(conductivity, initial, steps):
 
 
 def misfit(log_conductivity, initial, measured):
-    """The squared differences from the measurement. Logarithms keep the conductivity positive."""
+    """Half the sum of the squared differences. The logarithm keeps the conductivity positive."""
     shown = simulate(np.exp(log_conductivity), initial, len(measured))
     return 0.5 * np.sum((shown - measured) ** 2)
 
 
 n = 24
 place = np.linspace(0.0, 1.0, n)
-truth = np.where((place[1:] > 0.3) & (place[1:] < 0.6), 0.4, 1.5)  # one part conducts badly
+truth = np.where((place[1:] > 0.3) & (place[1:] < 0.6), 0.4, 1.5)  # the middle conducts badly
 initial = np.sin(np.pi * place) + 0.5 * np.sin(3.0 * np.pi * place) + place
 measured = simulate(truth, initial, 300)
 
@@ -32,7 +32,7 @@ misfit_and_gradient = srcdiff.value_and_grad(misfit)
 guess = np.zeros(n - 1)  # the logarithm of 1 everywhere
 print(srcdiff.check(misfit, guess, initial, measured, wrt="log_conductivity", backend="python"))
 
-# Descent with momentum, which forgets where it was going whenever the misfit grows (O'Donoghue and Candes 2015).
+# Gradient descent with momentum. The momentum is reset whenever the misfit grows (O'Donoghue and Candes 2015).
 speed = np.zeros(n - 1)
 before = np.inf
 for iteration in range(601):
@@ -46,4 +46,4 @@ for iteration in range(601):
 print("found:", np.round(np.exp(guess), 2))
 print("truth:", truth)
 print("largest error:", np.max(np.abs(np.exp(guess) - truth)))
-assert np.allclose(np.exp(guess), truth, rtol=1e-5)  # how far this many steps of descent come
+assert np.allclose(np.exp(guess), truth, rtol=1e-5)  # the accuracy after this many steps

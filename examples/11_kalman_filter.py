@@ -1,4 +1,4 @@
-"""A Kalman filter in matrix form: how noisy are the motion and the measurement? The likelihood's gradient tells."""
+"""A Kalman filter in matrix form: estimate the noise of motion and measurement by maximum likelihood."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ SEEN = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]])
 
 
 def negative_log_likelihood(log_push, log_noise, measured):
-    """Of measured places in the plane; a place and a velocity are estimated. Arrays from outside are constants."""
+    """The negative log likelihood of measured positions in the plane. The global arrays are constants."""
     push_covariance = np.exp(2.0 * log_push) * (PUSH @ PUSH.T)
     noise_covariance = np.exp(2.0 * log_noise) * np.eye(2)
     state = np.zeros(4)
@@ -31,7 +31,7 @@ def negative_log_likelihood(log_push, log_noise, measured):
 
 
 def by_one_large_matrix(log_push, log_noise, measured):
-    """The same, without a filter: all measurements together are normally distributed."""
+    """The same without a filter: all measurements together have one large normal distribution."""
     steps = len(measured)
     from_start = [SEEN @ np.linalg.matrix_power(MOTION, t + 1) for t in range(steps)]
     from_push = [SEEN @ np.linalg.matrix_power(MOTION, t) @ PUSH for t in range(steps)]
@@ -55,7 +55,7 @@ for t in range(200):
 
 value_and_gradient = srcdiff.value_and_grad(negative_log_likelihood, wrt=("log_push", "log_noise"))
 
-# The filter is a clever way to compute a large normal density, and its gradient that of the density.
+# The filter computes the density of that large normal distribution, so the gradients must agree too.
 few = measured[:12]
 value, (push_bar, noise_bar) = value_and_gradient(-1.0, -0.5, few)
 print("by the filter:      ", value, push_bar, noise_bar)
@@ -64,12 +64,11 @@ h = 1e-5
 push_difference = (by_one_large_matrix(-1.0 + h, -0.5, few) - by_one_large_matrix(-1.0 - h, -0.5, few)) / (2.0 * h)
 noise_difference = (by_one_large_matrix(-1.0, -0.5 + h, few) - by_one_large_matrix(-1.0, -0.5 - h, few)) / (2.0 * h)
 print("by one large matrix:", expected, push_difference, noise_difference)
-assert np.isclose(value, expected, rtol=1e-12)  # rounding alone
-assert np.allclose(
-    [push_bar, noise_bar], [push_difference, noise_difference], rtol=1e-7
-)  # what differences are good for
+assert np.isclose(value, expected, rtol=1e-12)  # only rounding errors
+differences = [push_difference, noise_difference]
+assert np.allclose([push_bar, noise_bar], differences, rtol=1e-7)  # the accuracy of the finite differences
 
-# The noise that makes the measurements likeliest, by gradient descent.
+# Maximise the likelihood by gradient descent.
 log_push, log_noise = 0.0, 0.0
 for iteration in range(201):
     value, (push_bar, noise_bar) = value_and_gradient(log_push, log_noise, measured)
@@ -79,6 +78,6 @@ for iteration in range(201):
     log_noise -= 2e-3 * noise_bar
 
 print("the data came from push 0.3 and noise 0.5")
-assert max(abs(push_bar), abs(noise_bar)) < 1e-6  # how far this many steps of descent come
-assert np.isclose(np.exp(log_noise), 0.5, rtol=0.1)  # as near as 200 measurements tell
+assert max(abs(push_bar), abs(noise_bar)) < 1e-6  # the accuracy after this many steps
+assert np.isclose(np.exp(log_noise), 0.5, rtol=0.1)  # 200 measurements determine the noise this well
 assert np.isclose(np.exp(log_push), 0.3, rtol=0.3)

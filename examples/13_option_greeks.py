@@ -1,4 +1,4 @@
-"""The Greeks of options: of a formula against the textbook, second orders too, and of a tree with early exercise."""
+"""The Greeks of options, of first and second order: a formula against the textbook, and a tree with early exercise."""
 
 import math
 import sys
@@ -9,12 +9,12 @@ import srcdiff
 
 
 def normal(x):
-    """The probability that a standard normal number is below x."""
+    """The cumulative distribution function of the standard normal distribution."""
     return 0.5 * math.erfc(-x / math.sqrt(2.0))
 
 
 def call_price(spot, strike, rate, volatility, years):
-    """Black and Scholes: a European call."""
+    """The price of a European call, by Black and Scholes."""
     spread = volatility * math.sqrt(years)
     d1 = (math.log(spot / strike) + (rate + 0.5 * volatility**2) * years) / spread
     return spot * normal(d1) - strike * math.exp(-rate * years) * normal(d1 - spread)
@@ -30,10 +30,10 @@ density = math.exp(-0.5 * d1**2) / math.sqrt(2.0 * math.pi)
 
 def compare(name, greek, textbook):
     print(f"{name:8} {greek:14.10f}   textbook {textbook:14.10f}")
-    assert math.isclose(greek, textbook, rel_tol=1e-12)  # rounding alone
+    assert math.isclose(greek, textbook, rel_tol=1e-12)  # only rounding errors
 
 
-# One sweep gives all first-order Greeks, and the price with them.
+# One reverse sweep gives the price and all first-order Greeks.
 price, (delta, rho, vega, theta) = srcdiff.value_and_grad(call_price, wrt=("spot", "rate", "volatility", "years"))(
     *market
 )
@@ -43,7 +43,7 @@ compare("vega", vega, spot * density * math.sqrt(years))
 compare("rho", rho, strike * years * math.exp(-rate * years) * normal(d2))
 compare("theta", -theta, -spot * density * volatility / (2.0 * math.sqrt(years)) - rate * rho / years)
 
-# A gradient is a function, and has gradients of its own.
+# A gradient is a function, so it has gradients too.
 delta_of = srcdiff.grad(call_price, wrt="spot")
 gamma, vanna = srcdiff.grad(delta_of, wrt=("spot", "volatility"))(*market)
 volga = srcdiff.grad(srcdiff.grad(call_price, wrt="volatility"), wrt="volatility")(*market)
@@ -55,7 +55,7 @@ compare("speed", speed, -gamma / spot * (d1 / spread + 1.0))
 
 
 def american_put(spot, strike, rate, volatility, years, steps):
-    """A binomial tree (Cox, Ross and Rubinstein), folded back in place; at each node the holder may exercise."""
+    """The price of an American put, by a binomial tree (Cox, Ross and Rubinstein) that is evaluated in place."""
     step = years / steps
     up = math.exp(volatility * math.sqrt(step))
     down = 1.0 / up
@@ -77,11 +77,11 @@ print(f"\nAmerican put, 500 steps: {price:.4f}, delta {delta:.4f}, vega {vega:.3
 assert -1.0 < delta < 0.0 < vega
 print(srcdiff.check(american_put, *market, 50, wrt=("rate", "volatility", "years"), backend="python"))
 
-# Scale of money: if spot and strike are doubled the price doubles (Euler), through all branches of the tree.
+# The price is homogeneous: if spot and strike double, it doubles. So Euler's theorem holds, through all branches.
 _, (by_spot, by_strike) = srcdiff.value_and_grad(american_put, wrt=("spot", "strike"))(*market, 500)
 assert math.isclose(by_spot * spot + by_strike * strike, price, rel_tol=1e-12)
 
-if len(sys.argv) > 1:  # the name of a file for a picture
+if len(sys.argv) > 1:  # a file name for a picture
     import matplotlib.pyplot as plt
 
     spots = np.linspace(60.0, 160.0, 101)

@@ -1,4 +1,4 @@
-"""Optimise a trajectory: find where three stars must start to chase each other for ever on one figure of eight."""
+"""Optimise a trajectory: find the start from which three stars chase each other for ever on one figure of eight."""
 
 import sys
 
@@ -11,7 +11,7 @@ STEPS = 600
 
 
 def accelerate(place, force):
-    """Gravity between all pairs of stars of mass one."""
+    """Write the gravity between all pairs of stars of mass one into `force`."""
     force[:] = 0.0
     for i in range(len(place)):
         for j in range(i):
@@ -22,7 +22,7 @@ def accelerate(place, force):
 
 
 def fly(place, velocity, duration):
-    """The leapfrog: places and velocities after the time, and the way that they took."""
+    """Places and velocities after the duration, by the leapfrog method, and the places after every step."""
     step = duration / STEPS
     place, velocity = place.copy(), velocity.copy()
     way = np.empty((STEPS, len(place), 2))
@@ -38,7 +38,7 @@ def fly(place, velocity, duration):
 
 
 def start(unknown):
-    """Two numbers give two of the stars the same velocity, the third has what makes their sum zero."""
+    """Two stars have the same velocity, which is unknown. That of the third makes the total momentum zero."""
     place = np.array([[-1.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
     velocity = np.empty((3, 2))
     velocity[:2] = unknown[:2]
@@ -48,7 +48,7 @@ def start(unknown):
 
 @srcdiff.differentiable
 def mismatch(unknown):
-    """After a third of the period, each star has to be where another was, with its velocity."""
+    """After a third of the period, each star must have the place and the velocity that another one had."""
     place, velocity = start(unknown)
     end, speed, _ = fly(place, velocity, unknown[2] / 3.0)
     return np.concatenate(((end - np.roll(place, -1, axis=0)).ravel(), (speed - np.roll(velocity, -1, axis=0)).ravel()))
@@ -61,10 +61,10 @@ print(f"start with velocity {found.x[:2].round(6)} and period {found.x[2]:.6f} a
 print(f"the stars miss their places by {np.max(np.abs(mismatch(found.x))):.1e}")
 
 # Chenciner and Montgomery (2000): velocity (0.347111, 0.532728), period 6.325914.
-assert np.allclose(found.x, [0.347111, 0.532728, 6.325914], atol=2e-4)  # as good as the steps are short
+assert np.allclose(found.x, [0.347111, 0.532728, 6.325914], atol=2e-4)  # the accuracy of the time steps
 assert np.max(np.abs(mismatch(found.x))) < 2e-5
 
-if len(sys.argv) > 1:  # the name of a file for a picture
+if len(sys.argv) > 1:  # a file name for a picture
     import matplotlib.pyplot as plt
 
     for unknown, style in ((guess, ":"), (found.x, "-")):

@@ -1,4 +1,4 @@
-"""Bundle adjustment: where were the cameras, and what did they see? Least squares without ever forming the Jacobian."""
+"""Bundle adjustment: find cameras and points from pixels, by least squares that never forms the Jacobian."""
 
 import math
 import sys
@@ -11,7 +11,7 @@ import srcdiff
 
 
 def rotate(turn, x, y, z):
-    """Rodrigues' formula: turn a point around the axis `turn` by an angle, the length of `turn`."""
+    """Rotate a point about the axis `turn`, by an angle that is the length of `turn` (Rodrigues' formula)."""
     angle = math.sqrt(turn[0] ** 2 + turn[1] ** 2 + turn[2] ** 2)
     if angle == 0.0:
         return x, y, z
@@ -26,7 +26,7 @@ def rotate(turn, x, y, z):
 
 
 def project(camera, point):
-    """A camera is a rotation (three numbers), a position (three), a focal length and a radial distortion."""
+    """Where a camera sees a point. A camera: rotation (3 numbers), position (3), focal length, radial distortion."""
     x, y, z = rotate(camera, point[0] - camera[3], point[1] - camera[4], point[2] - camera[5])
     x, y = x / z, y / z
     scale = camera[6] * (1.0 + camera[7] * (x * x + y * y))
@@ -34,7 +34,7 @@ def project(camera, point):
 
 
 def residuals(cameras, points, views, pixels):
-    """How far each observation is from where the camera should see the point. A view: which camera, which point."""
+    """Predicted minus observed pixels. A view is a pair: the number of a camera and the number of a point."""
     missed = np.empty((len(views), 2))
     for k in range(len(views)):
         x, y = project(cameras[views[k, 0]], points[views[k, 1]])
@@ -46,7 +46,7 @@ def residuals(cameras, points, views, pixels):
 random = np.random.default_rng(0)
 CAMERAS, POINTS = 12, 150
 true_points = random.uniform(-1.0, 1.0, (POINTS, 3))
-angle = np.linspace(-0.8, 0.8, CAMERAS)  # the cameras stand on an arc and look at the middle
+angle = np.linspace(-0.8, 0.8, CAMERAS)  # the cameras are on an arc and look at its centre
 turn = np.stack([0.0 * angle, angle, 0.0 * angle], axis=1)
 place = np.stack([5.0 * np.sin(angle), 0.3 * np.cos(4.0 * angle), -5.0 * np.cos(angle)], axis=1)
 true_cameras = np.column_stack([turn, place, np.full(CAMERAS, 800.0), np.full(CAMERAS, -0.05)])
@@ -55,7 +55,7 @@ views = np.array([(c, p) for c in range(CAMERAS) for p in range(POINTS) if rando
 pixels = residuals(true_cameras, true_points, views, np.zeros((len(views), 2)))
 pixels += 0.2 * random.standard_normal(pixels.shape)
 
-# All unknowns in one vector, each in units of how badly it is known at first.
+# All unknowns are in one vector. `unit` is the initial uncertainty of each.
 unit = np.concatenate([np.tile([0.01] * 3 + [0.05] * 3 + [10.0, 0.01], CAMERAS), np.full(3 * POINTS, 0.05)])
 truth = np.concatenate([true_cameras.ravel(), true_points.ravel()])
 start = truth + unit * random.standard_normal(len(unit))
@@ -70,7 +70,7 @@ def missed(vector):
 
 
 def jacobian(vector):
-    """The Jacobian as what it does to vectors: forward mode along one, reverse mode back."""
+    """The Jacobian as a linear operator: forward mode multiplies by it, reverse mode by its transpose."""
     arguments = (*parts(vector), views, pixels)
     _, pullback = srcdiff.vjp(residuals, *arguments, wrt=("cameras", "points"))
 
@@ -88,18 +88,19 @@ found = least_squares(missed, start, jac=jacobian, x_scale=unit, tr_solver="lsmr
 print(f"{len(views)} observations of {POINTS} points by {CAMERAS} cameras: {len(start)} unknowns")
 print(f"{np.std(missed(start)):.3f} pixels at the start, {np.std(found.fun):.3f} after {found.nfev} steps")
 
-# Noise of 0.2 pixels is left, but for what the unknowns can explain; all of space may move, turn and stretch: seven.
+# Noise of 0.2 pixels remains. Each unknown takes up one degree of freedom, except for seven that have no effect: the
+# translation, rotation and scale of the whole scene.
 left = 0.2**2 * (pixels.size - (len(start) - 7))
-assert np.isclose(np.sum(found.fun**2), left, rtol=0.1)  # it is a sum of about 1400 squares
+assert np.isclose(np.sum(found.fun**2), left, rtol=0.1)  # the scatter of a sum of about 1400 squares
 assert found.nfev < 10
 
-# One column of the Jacobian, against differences.
+# Compare one column of the Jacobian with finite differences.
 step = np.zeros(len(start))
 step[3] = 1e-6
 difference = (missed(start + step) - missed(start - step)) / 2e-6
 assert np.allclose(jacobian(start).matvec(step * 1e6), difference, rtol=1e-6, atol=1e-6)
 
-if len(sys.argv) > 1:  # the name of a file for a picture
+if len(sys.argv) > 1:  # a file name for a picture
     import matplotlib.pyplot as plt
 
     camera_places, points = parts(found.x)

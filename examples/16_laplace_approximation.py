@@ -1,4 +1,4 @@
-"""Uncertainty from curvature: the Hessian at the likeliest parameters gives a posterior and a model's evidence."""
+"""A Laplace approximation: the Hessian at the mode gives an approximate posterior and the evidence of the model."""
 
 import sys
 
@@ -8,7 +8,7 @@ import srcdiff
 
 
 def minus_log_posterior(parameters, dose, deaths, animals):
-    """Deaths are binomial, their logit is a line in the logarithm of the dose; wide normal priors."""
+    """Deaths are binomial, with a logit that is linear in the logarithm of the dose. The priors are wide and normal."""
     logit = parameters[0] + parameters[1] * dose
     log_likelihood = np.sum(deaths * logit - animals * np.logaddexp(0.0, logit))
     return 0.5 * np.sum((parameters / 10.0) ** 2) - log_likelihood
@@ -20,7 +20,7 @@ animals = np.array([5.0, 5.0, 5.0, 5.0])
 deaths = np.array([0.0, 1.0, 3.0, 5.0])
 data = (dose, deaths, animals)
 
-# Newton's method: the gradient, and all second derivatives.
+# Newton's method, with the gradient and the Hessian.
 gradient = srcdiff.grad(minus_log_posterior)
 hessian = srcdiff.hessian(minus_log_posterior)
 mode = np.zeros(2)
@@ -28,19 +28,19 @@ for _ in range(20):
     mode = mode - np.linalg.solve(hessian(mode, *data), gradient(mode, *data))
 assert np.max(np.abs(gradient(mode, *data))) < 1e-12
 
-# Near the mode the posterior is a normal distribution, whose covariance is the inverse of the Hessian.
+# Near the mode the posterior is approximately normal. Its covariance is the inverse of the Hessian.
 covariance = np.linalg.inv(hessian(mode, *data))
 log_evidence = 0.5 * np.linalg.slogdet(2.0 * np.pi * covariance)[1] - minus_log_posterior(mode, *data)
 print("mode:               ", mode.round(4))
 print("standard deviations:", np.sqrt(np.diag(covariance)).round(4))
 print("log evidence:       ", round(log_evidence, 4))
 
-# The dose that kills half of the animals, to first order: how uncertain is it?
+# The uncertainty of the dose that kills half of the animals, to first order.
 lethal = srcdiff.value_and_grad(lambda parameters: -parameters[0] / parameters[1])
 ld50, slope = lethal(mode)
 print(f"half die at a log dose of {ld50:.3f} +- {np.sqrt(slope @ covariance @ slope):.3f}")
 
-# By hand: the Hessian of a logistic regression, and the evidence as an integral over a grid.
+# Check by hand: the Hessian of a logistic regression, and the evidence as a sum over a grid.
 p = 1.0 / (1.0 + np.exp(-(mode[0] + mode[1] * dose)))
 design = np.stack([np.ones(4), dose], axis=1)
 assert np.allclose(hessian(mode, *data), design.T @ np.diag(animals * p * (1.0 - p)) @ design + 0.01 * np.eye(2))
@@ -51,9 +51,9 @@ log_posterior = np.sum(deaths * logit - animals * np.logaddexp(0.0, logit), axis
 cell = (18.0 / 400.0) * (60.0 / 400.0)
 by_grid = np.log(np.sum(np.exp(log_posterior)) * cell)
 print("  by a grid:        ", round(by_grid, 4))
-assert abs(by_grid - log_evidence) < 0.4  # four doses are few: the posterior is skewed
+assert abs(by_grid - log_evidence) < 0.4  # four doses are few, so the posterior is skewed
 
-if len(sys.argv) > 1:  # the name of a file for a picture
+if len(sys.argv) > 1:  # a file name for a picture
     import matplotlib.pyplot as plt
 
     away = np.stack([a - mode[0], b - mode[1]], axis=-1)

@@ -1,4 +1,4 @@
-"""Sensitivity of an adaptive ODE solver: differentiate through a `while` that rejects and repeats steps."""
+"""The sensitivity of an adaptive ODE solver: differentiate a `while` loop that rejects and repeats steps."""
 
 import sys
 
@@ -9,15 +9,15 @@ import srcdiff
 
 
 def slope(state, stiffness):
-    """Van der Pol's oscillator."""
+    """The right-hand side of van der Pol's equation."""
     x, v = state
     return np.array([v, stiffness * (1.0 - x**2) * v - x])
 
 
 def solve(start, stiffness, duration, tolerance):
-    """Where the oscillator is at the end, and how many steps were accepted and rejected.
+    """The final position of the oscillator, and the numbers of accepted and rejected steps.
 
-    Bogacki and Shampine: the third order to go on with, the second to estimate the error.
+    The method of Bogacki and Shampine: third order for the step, second order for the estimate of its error.
     """
     state = start
     time, step = 0.0, 0.01
@@ -41,7 +41,7 @@ def solve(start, stiffness, duration, tolerance):
 
 
 def with_sensitivity(t, y, stiffness):
-    """By hand: the equation together with those of its derivatives, by the stiffness and by the start."""
+    """The equation together with its sensitivity equations for the stiffness and the start, derived by hand."""
     x, v = y[:2]
     force = np.array([[0.0, 1.0], [-2.0 * stiffness * x * v - 1.0, stiffness * (1.0 - x**2)]])
     slopes = force @ y[2:].reshape(2, 3)
@@ -52,18 +52,18 @@ def with_sensitivity(t, y, stiffness):
 start = np.array([2.0, 0.0])
 sensitivity = srcdiff.value_and_grad(solve, wrt=("start", "stiffness"), has_aux=True)
 (end, (accepted, rejected)), (start_bar, stiffness_bar) = sensitivity(start, 3.0, 10.0, 1e-8)
-print(f"x = {end:.8f} after {accepted} steps, and {rejected} that were tried again")
+print(f"x = {end:.8f} after {accepted} accepted and {rejected} rejected steps")
 print(f"dx / d stiffness = {stiffness_bar:.7f}, dx / d start = {start_bar.round(7)}")
 assert rejected > 0
 
-# SciPy solves the equation of the sensitivities, derived by hand.
+# SciPy solves the sensitivity equations.
 together = np.concatenate((start, [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]))
 reference = solve_ivp(with_sensitivity, (0.0, 10.0), together, args=(3.0,), rtol=1e-12, atol=1e-12).y[:, -1]
 print(f"        by hand:   {reference[2]:.7f},              {reference[3:5].round(7)}")
-assert np.isclose(end, reference[0], rtol=1e-5)  # what the tolerance of a step leaves at the end
+assert np.isclose(end, reference[0], rtol=1e-5)  # the accumulated error of the steps
 assert np.allclose([stiffness_bar, *start_bar], reference[2:5], rtol=1e-4, atol=1e-6)
 
-if len(sys.argv) > 1:  # the name of a file for a picture
+if len(sys.argv) > 1:  # a file name for a picture
     import matplotlib.pyplot as plt
 
     times = np.linspace(0.1, 20.0, 400)
