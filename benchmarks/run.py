@@ -25,8 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import measure, programs, tape
+from benchmarks import programs
 from benchmarks.systems import OWN, SYSTEMS, System
+from srcdiff import measure, tape
 
 __all__ = ["Result", "Run", "Settings", "chosen_systems", "replace", "run"]
 

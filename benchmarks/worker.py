@@ -23,8 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import measure, programs
+from benchmarks import programs
 from benchmarks.systems import SYSTEMS, RefusedError
+from srcdiff import measure
 
 
 class Worker:

@@ -31,6 +31,8 @@ ORDER = [
     "signature",
     "ir",
     "diagnostics",
+    "tape",
+    "measure",
     "version",
 ]
 

@@ -9,8 +9,8 @@ import numba
 import numpy as np
 
 import srcdiff
-from benchmarks import tape
 from benchmarks.programs import Program
+from srcdiff import tape
 from srcdiff.api.benchmarking import compiled_primal, reason_of
 from srcdiff.backends.numba import memory_pool
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import re
 import time
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from srcdiff import measure
 from srcdiff.api.derivatives import chosen_names, value_and_grad
 from srcdiff.backends.numba import memory_pool
 from srcdiff.backends.numba.numba_cpu import compiler
@@ -141,20 +141,6 @@ def _faster(times: float | None) -> str:
     return f"{format_number(times)}x faster" if times >= 1.0 else f"{format_number(1.0 / times)}x slower"
 
 
-def part_of_the_benchmark(name: str) -> Any:
-    """A module that the installed package has beside this one, and the repository has in `benchmarks`."""
-    for full_name in (f"srcdiff.{name}", f"benchmarks.{name}"):
-        try:
-            return importlib.import_module(full_name)
-        except ModuleNotFoundError as error:
-            if error.name not in (full_name, full_name.partition(".")[0]):
-                raise
-    raise ModuleNotFoundError(
-        f"neither `srcdiff.{name}` nor `benchmarks.{name}` can be imported: "
-        "install srcdiff, or run from the root of its repository"
-    )
-
-
 def compiled_primal(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Callable[..., Any], str]:
     """The function compiled by Numba with the options of srcdiff's gradients; itself and the reason if it cannot be."""
     from numba.core.errors import NumbaError
@@ -209,7 +195,8 @@ def benchmark(f: Callable[..., Any], *args: Any, wrt: Wrt = 0, seconds: float = 
     Returns:
         The measurements, with one row for each of the four. Print it to read them.
     """
-    measure, tape = part_of_the_benchmark("measure"), part_of_the_benchmark("tape")
+    from srcdiff import tape  # it compiles loops when it is imported
+
     plain = plain_function(f)
     if plain is None:
         raise TypeError(f"{f!r} is not a Python function")
@@ -240,7 +227,7 @@ def benchmark(f: Callable[..., Any], *args: Any, wrt: Wrt = 0, seconds: float = 
         notes[name] = _difference(results[name], expected) or notes[name]
     calls = {name: _call(ways[name], args) for name in results}
     times = dict(zip(calls, measure.least_times(list(calls.values()), seconds), strict=True))
-    peaks = {name: _peak(measure, ways[name], call) for name, call in calls.items()}
+    peaks = {name: _peak(ways[name], call) for name, call in calls.items()}
     rows = [
         Row(name, times[name][0], first[name], peaks[name], times[name][1], notes[name])
         if name in results
@@ -250,7 +237,7 @@ def benchmark(f: Callable[..., Any], *args: Any, wrt: Wrt = 0, seconds: float = 
     return Benchmark(plain.__qualname__, ", ".join(f"`{names[p]}`" for p in positions), *rows)
 
 
-def _peak(measure: Any, way: Callable[..., Any], call: Callable[[], Any]) -> int | None:
+def _peak(way: Callable[..., Any], call: Callable[[], Any]) -> int | None:
     """The peak memory of a call, with the memory that is held for the next call: a tape's record, srcdiff's pool."""
     memory_pool.release_all()
     peak = measure.peak_memory(call)

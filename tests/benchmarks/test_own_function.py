@@ -1,12 +1,10 @@
 """`srcdiff.benchmark` and `srcdiff bench`: a user's own function beside the tapes."""
 
-import importlib
-
 import numpy as np
 import pytest
 
 import srcdiff
-from srcdiff.api.benchmarking import Benchmark, Row, compiled_primal, part_of_the_benchmark
+from srcdiff.api.benchmarking import Benchmark, Row, compiled_primal
 from srcdiff.cli import main
 
 
@@ -76,15 +74,6 @@ def test_primal_that_numba_cannot_compile_is_run_as_it_is():
     function, note = compiled_primal(lambda x: {"a": [x], 1: x}["a"][0], (3.0,))
     assert function(3.0) == 3.0
     assert "Numba does not compile it" in note
-
-
-def test_missing_parts_are_named(monkeypatch):
-    def nothing(name):
-        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-    monkeypatch.setattr(importlib, "import_module", nothing)
-    with pytest.raises(ModuleNotFoundError, match=r"neither `srcdiff\.tape` nor `benchmarks\.tape` is there"):
-        part_of_the_benchmark("tape")
 
 
 @pytest.fixture

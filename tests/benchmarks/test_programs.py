@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import srcdiff
-from benchmarks import programs, tape
+from benchmarks import programs
+from srcdiff import tape
 from tests.numerical import Line, clone, derivative, size_of
 
 ALL = [programs.load(name) for name in programs.NAMES]

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import measure, programs, report, run
+from benchmarks import programs, report, run
 from benchmarks.systems import SYSTEMS
+from srcdiff import measure
 
 SHORT = run.Settings(rounds=2, turn=0.001, sizes=(0, 1), patience=60.0)
 
@@ -40,7 +41,7 @@ def test_short_calls_are_timed_in_batches():
 
 PEAKS = """
 import numpy as np
-from benchmarks import measure
+from srcdiff import measure
 
 def arrays():
     return np.ones(4_000_000).sum()

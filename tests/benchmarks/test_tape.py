@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.tape import compiled, eager, loops
-from benchmarks.tape.operations import source
+from srcdiff.tape import compiled, eager, loops
+from srcdiff.tape.operations import source
 from tests.numerical import clone, gradient, numbers_in
 from tests.programs import PROGRAMS, Program
 

@@ -1,7 +1,7 @@
 """The operations of the compiled tape, and the loops that replay them, written from the table into `loops.py`.
 
 The loops are a file so that Numba can keep what it compiled from one process to the next. After a change here or in
-`rules.py`, `python -m benchmarks.tape.operations` writes it again; a test compares it with the tables.
+`partials.py`, `python -m srcdiff.tape.operations` writes it again; a test compares it with the tables.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
-from .rules import BINARY, UNARY
+from srcdiff.tape.partials import BINARY, UNARY
 
 #: name: (value, partial derivative by `a`, partial derivative by `b`), all as formulas; None has no derivative.
 #: An operation with a constant has it as `b`.

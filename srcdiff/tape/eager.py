@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from .rebind import rebind
-from .rules import ALIASES, BINARY, OF_ARRAYS, OF_NUMBERS, UNARY, partial
+from srcdiff.tape.partials import ALIASES, BINARY, OF_ARRAYS, OF_NUMBERS, UNARY, partial
+from srcdiff.tape.rebind import rebind
 
 # What the tape holds, told apart by length because that is the fastest thing to ask:
 #   2  (place, partial)                              a function of one number
@@ -413,7 +413,7 @@ class Array:
         return self[index] if index else self.ravel()[0]
 
     def dot(self, other: Any) -> Any:
-        return np.matmul(self, other)
+        return np.matmul(self, other)  # type: ignore[call-overload]
 
     def sum(self, axis: Any = None, keepdims: bool = False) -> Any:
         return _sum(self, axis, keepdims=keepdims)
@@ -762,7 +762,7 @@ def _trace(a: Array) -> Any:
     return _sum(_square_diag(a))
 
 
-def _clip(a: Array, low: Any = None, high: Any = None) -> Any:
+def _clip(a: Any, low: Any = None, high: Any = None) -> Any:
     a = a if low is None else np.maximum(a, low)
     return a if high is None else np.minimum(a, high)
 
@@ -972,7 +972,7 @@ def numpy_names(entries: list[Entry]) -> dict[str, Any]:
             return np.stack([array(item) if isinstance(item, list | tuple) else _as_array(item) for item in x])
         return made(np.array)(x, dtype=dtype)
 
-    def _as_array(x: Any) -> Array:
+    def _as_array(x: Any) -> Any:
         if type(x) is Scalar:
             return _lifted(x)
         return x if type(x) is Array else Array(entries, np.array(x, dtype=np.float64), False)
@@ -984,7 +984,8 @@ def numpy_names(entries: list[Entry]) -> dict[str, Any]:
         return x if type(x) is Array else array(x, dtype)
 
     def where(condition: Any, *sides: Any) -> Any:
-        return np.where(condition, *(_lifted(x) if type(x) is Scalar else x for x in sides))
+        values: list[Any] = [_lifted(x) if type(x) is Scalar else x for x in sides]
+        return np.where(condition, *values)
 
     return names | {
         "full": filled,

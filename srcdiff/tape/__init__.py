@@ -7,6 +7,6 @@ Both tapes differentiate plain Python functions on numbers and NumPy arrays.
   the function would take the same branches.
 """
 
-from . import compiled, eager
+from srcdiff.tape import compiled, eager
 
 __all__ = ["compiled", "eager"]

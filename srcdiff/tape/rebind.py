@@ -71,7 +71,7 @@ def rebind(
             cell.cell_contents = convert(old.cell_contents)
         return new
 
-    plain = getattr(function, "py_func", None) or getattr(function, "__wrapped__", function)
+    plain: Any = getattr(function, "py_func", None) or getattr(function, "__wrapped__", function)
     return copy(plain)
 
 

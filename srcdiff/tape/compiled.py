@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from . import loops
-from .operations import CODES
-from .rebind import rebind
-from .rules import ALIASES, BINARY, OF_NUMBERS, UNARY
+from srcdiff.tape import loops
+from srcdiff.tape.operations import CODES
+from srcdiff.tape.partials import ALIASES, BINARY, OF_NUMBERS, UNARY
+from srcdiff.tape.rebind import rebind
 
 # -- recording -------------------------------------------------------------------------------------------------------
 
@@ -103,7 +103,7 @@ class Number:
             return 1.0
         if type(other) in (int, float) and other in (2, 3, 4):  # products are faster than the function
             square = self.unary("square", self.value * self.value)
-            return {2: lambda: square, 3: lambda: square * self, 4: lambda: square * square}[other]()
+            return square if other == 2 else square * self if other == 3 else square * square
         return _operation("power", "power_constant", "power", self, other, operator.pow)
 
     def __rpow__(self, other: Any) -> Any:
