@@ -1,3 +1,3 @@
-"""Which version of srcdiff this is."""
+"""The version of srcdiff; the package metadata is made from it."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
