@@ -1,4 +1,4 @@
-"""The picture of the packages, drawn from their imports: `python -m tests.package_graph` writes docs/images/packages.svg.
+"""The picture of the packages, drawn from their imports into docs/images/packages.svg: `python -m tests.package_graph`.
 
 An arrow leads from a package to one that it imports. Imports that follow from others are left out (the transitive
 reduction), because a package may import everything below it.

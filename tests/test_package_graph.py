@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ElementTree
+import xml.etree.ElementTree as ET
 
 from tests.package_graph import PICTURE, imports, picture, reduced
 from tests.test_layout import ORDER
@@ -13,7 +13,7 @@ def test_picture_is_current():
 
 
 def test_picture_has_a_box_for_every_package():
-    texts = [element.text for element in ElementTree.fromstring(picture()).iter("{http://www.w3.org/2000/svg}text")]
+    texts = [element.text for element in ET.fromstring(picture()).iter("{http://www.w3.org/2000/svg}text")]
 
     assert sorted(ORDER) == sorted(str(text).removesuffix(".py").removesuffix("/") for text in texts)
 
