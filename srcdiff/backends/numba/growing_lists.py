@@ -10,7 +10,7 @@ what it has pushed. A list owns a reference to each array in it; who pops an arr
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from llvmlite import ir
 from numba.core import cgutils, types
@@ -20,7 +20,7 @@ _FIRST = 64
 """How many elements more a list has memory for, at least, when it grows."""
 
 
-def is_stack(kind: Any) -> bool:
+def is_stack(kind: Any) -> TypeGuard[types.List]:
     """Whether a type is that of a list of numbers or arrays that compiled code has to itself."""
     elements = types.Number | types.Boolean | types.Array
     return isinstance(kind, types.List) and not kind.reflected and isinstance(kind.dtype, elements)
