@@ -36,6 +36,7 @@ from srcdiff.passes.growing_buffers import grow_buffers
 from srcdiff.passes.guarded_loops import guard_loops
 from srcdiff.passes.hoist_allocations import hoist_allocations
 from srcdiff.passes.init_stores import start_sums_by_assignment
+from srcdiff.passes.linear_recurrences import split_linear_recurrences
 from srcdiff.passes.loop_fusion import fuse, reverse_loops
 from srcdiff.passes.loop_interchange import interchange_loops
 from srcdiff.passes.loop_invariants import hoist_invariants
@@ -177,6 +178,8 @@ OPTIMIZE = (
     Pass("scatter to gather", each(gather), "each element collects its contributions"),
     *CLEAN_UP,
     Pass("initial stores", each(start_sums_by_assignment, only_main=True), "sums start by assignment instead of zeros"),
+    *CLEAN_UP,
+    Pass("linear recurrences", each(split_linear_recurrences), "compute first what needs no earlier element"),
     *CLEAN_UP,
     Pass("allocation hoisting", each(hoist_allocations), "allocate once, before a loop, what iterations reuse"),
     Pass("scalar replacement", each(replace_scalars), "keep an element that a loop revisits in a scalar"),

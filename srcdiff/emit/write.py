@@ -15,7 +15,7 @@ from srcdiff.emit.head import Objects, name_objects, name_of, printer
 from srcdiff.emit.layout import Layout, lay_out
 from srcdiff.emit.naming import give_names, what_grows
 from srcdiff.emit.spelling import NUMPY, Spelling
-from srcdiff.emit.stacks import Group, together
+from srcdiff.emit.stack_groups import Group, together
 from srcdiff.ir.nodes import (
     STACK_START,
     Alloc,

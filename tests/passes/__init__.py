@@ -61,6 +61,7 @@ from srcdiff.passes.hoist_allocations import hoist_allocations
 from srcdiff.passes.induction_variables import merge_induction_variables
 from srcdiff.passes.init_stores import start_sums_by_assignment
 from srcdiff.passes.length_hoisting import hoist_lengths
+from srcdiff.passes.linear_recurrences import split_linear_recurrences
 from srcdiff.passes.loop_fusion import fuse, reverse_loops
 from srcdiff.passes.loop_interchange import interchange_loops
 from srcdiff.passes.loop_invariants import hoist_invariants
@@ -127,6 +128,7 @@ PASSES: dict[str, Run] = {
     "length_hoisting": each(hoist_lengths),
     "branch_sums": each(take_sums_out_of_branches),
     "partial_copies": each(copy_partially),
+    "linear_recurrences": each(split_linear_recurrences),
     "loop_fusion": each(fuse),
     "loop_invariants": each(hoist_invariants, "alone"),
     "loop_interchange": each(interchange_loops),
