@@ -12,11 +12,14 @@ PROJECT = Path(__file__).parent.parent
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add a page for each notebook and each example."""
+    """Add a page for each notebook, each example, and the files of the project that readers of the site want."""
     for notebook in sorted((PROJECT / "docs" / "notebooks").glob("*.ipynb")):
         files.append(File.generated(config, f"notebooks/{notebook.stem}.md", content=page_of_notebook(notebook)))
     for example in sorted((PROJECT / "examples").glob("*.py")):
         files.append(File.generated(config, f"examples/{example.stem}.md", content=page_of_example(example)))
+    for name in ("CONTRIBUTING", "CHANGELOG"):
+        text = (PROJECT / f"{name}.md").read_text(encoding="utf-8").replace("](docs/", "](")
+        files.append(File.generated(config, f"{name.lower()}.md", content=text))
     return files
 
 
@@ -24,6 +27,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     """Point links at these pages, insert the README's table of speed, and mark what programs print."""
     markdown = re.sub(r"\(\.\./((?:\.\./)*examples/\w+)\.py\)", r"(\1.md)", markdown)
     markdown = re.sub(r"\(([\w./]*notebooks/\w+)\.ipynb\)", r"(\1.md)", markdown)
+    markdown = re.sub(r"\(\.\./(CONTRIBUTING|CHANGELOG)\.md\)", lambda link: f"({link[1].lower()}.md)", markdown)
     markdown = re.sub(r"\(\.\./((?:\.\./)*)README\.md(?:#\w+)?\)", r"(\1index.md)", markdown)
     markdown = markdown.replace("<!-- the README's table of speed -->", speed_table())
     markdown = re.sub(r"^### [\w.]+\n\n(?=::: )", "", markdown, flags=re.MULTILINE)  # mkdocstrings writes it

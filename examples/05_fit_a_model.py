@@ -1,5 +1,7 @@
 """Fit the parameters of a simulation to measurements by gradient descent."""
 
+import sys
+
 import numpy as np
 
 import srcdiff
@@ -31,7 +33,7 @@ truth = np.array([1.5, 0.3])
 measured = displacement(truth, 200)
 misfit_and_gradient = srcdiff.value_and_grad(misfit)
 
-parameters = np.array([1.0, 0.1])
+parameters = start = np.array([1.0, 0.1])
 for iteration in range(61):
     value, parameters_bar = misfit_and_gradient(parameters, measured)
     if iteration % 10 == 0:
@@ -41,3 +43,14 @@ for iteration in range(61):
 
 print("fitted:", parameters, "and the truth:", truth)
 assert np.allclose(parameters, truth, rtol=1e-8)  # the accuracy after this many steps
+
+if len(sys.argv) > 1:  # a file name for a picture
+    import matplotlib.pyplot as plt
+
+    plt.plot(measured, "k.", label="measured")
+    plt.plot(displacement(start, 200), "--", label="first guess")
+    plt.plot(displacement(parameters, 200), label="fitted")
+    plt.xlabel("step")
+    plt.ylabel("position")
+    plt.legend()
+    plt.savefig(sys.argv[1])

@@ -1,5 +1,7 @@
 """A neural network with two hidden layers and a softmax learns to classify three spirals."""
 
+import sys
+
 import numpy as np
 
 import srcdiff
@@ -48,3 +50,13 @@ for iteration in range(1, 402):
 right = np.mean(np.argmax(scores(layers, x), axis=1) == labels)
 print(f"{100.0 * right:.1f} % of the points are classified correctly")
 assert right > 0.98
+
+if len(sys.argv) > 1:  # a file name for a picture
+    import matplotlib.pyplot as plt
+
+    across, up = np.meshgrid(np.linspace(-2.0, 2.0, 400), np.linspace(-1.2, 1.2, 240))
+    classes = np.argmax(scores(layers, np.stack([across.ravel(), up.ravel()], axis=1)), axis=1)
+    plt.contourf(across, up, classes.reshape(across.shape), levels=[-0.5, 0.5, 1.5, 2.5], alpha=0.3)
+    plt.scatter(x[:, 0], x[:, 1], c=labels, s=8)
+    plt.axis("equal")
+    plt.savefig(sys.argv[1])

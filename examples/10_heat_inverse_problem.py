@@ -1,5 +1,7 @@
 """An inverse problem: find the conductivity of a rod from temperatures. The time steps are in place, with slices."""
 
+import sys
+
 import numpy as np
 
 import srcdiff
@@ -47,3 +49,17 @@ print("found:", np.round(np.exp(guess), 2))
 print("truth:", truth)
 print("largest error:", np.max(np.abs(np.exp(guess) - truth)))
 assert np.allclose(np.exp(guess), truth, rtol=1e-5)  # the accuracy after this many steps
+
+if len(sys.argv) > 1:  # a file name for a picture
+    import matplotlib.pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2)
+    for t in (0, 30, 100, 299):
+        left.plot(place, measured[t], label=f"step {t + 1}")
+    left.set_title("measured temperatures")
+    left.legend()
+    right.step(place[1:], truth, "k", where="mid", label="true")
+    right.plot(place[1:], np.exp(guess), "o", label="found")
+    right.set_title("conductivity")
+    right.legend()
+    plt.savefig(sys.argv[1])
