@@ -24,6 +24,7 @@ from srcdiff.passes import requested
 from srcdiff.passes.array_contraction import contract
 from srcdiff.passes.branch_fusion import fuse_branches
 from srcdiff.passes.carried_elements import carry_elements
+from srcdiff.passes.chosen_iterations import differentiate_chosen_iterations
 from srcdiff.passes.clips import clip_numbers
 from srcdiff.passes.closed_forms import close_induction_variables
 from srcdiff.passes.code_sinking import sink_code
@@ -158,6 +159,12 @@ DIFFERENTIATE = (
     *FUSION,
     Pass("loop interchange", each(interchange_loops), "loops move inside others that can share their iterations"),
     *FUSION,
+    Pass(
+        "chosen iterations",
+        each(differentiate_chosen_iterations, wrt),
+        "differentiate the one iteration that has decided a number",
+        REVERSE,
+    ),
     Pass("clips", each(clip_numbers, named), "the smaller of the larger of numbers is one primitive"),
     Pass("code sinking", each(sink_code, wrt), "compute in a branch what only it differentiates", REVERSE),
     Pass("loop invariants", each(hoist_invariants, named), "compute before a loop what its iterations agree on"),

@@ -47,6 +47,7 @@ from srcdiff.passes.branch_fusion import fuse_branches
 from srcdiff.passes.branch_sums import take_sums_out_of_branches
 from srcdiff.passes.carried_elements import carry_elements
 from srcdiff.passes.chosen_arrays import fill_chosen_arrays
+from srcdiff.passes.chosen_iterations import differentiate_chosen_iterations
 from srcdiff.passes.clips import clip_numbers
 from srcdiff.passes.closed_forms import close_induction_variables
 from srcdiff.passes.code_sinking import sink_code
@@ -110,6 +111,7 @@ PASSES: dict[str, Run] = {
     "array_contraction": each(contract),
     "branch_fusion": each(fuse_branches),
     "chosen_arrays": each(fill_chosen_arrays),
+    "chosen_iterations": each(differentiate_chosen_iterations, "wrt"),
     "clips": each(clip_numbers, "alone"),
     "closed_forms": each(close_induction_variables),
     "code_sinking": each(sink_code, "wrt"),
