@@ -191,6 +191,10 @@ class Batched:
         """The generated source code for one element or, on a GPU, for the whole batch."""
         return self.of.source
 
+    def _repr_html_(self) -> str | None:
+        """The page of the function that is called for each element, for notebooks."""
+        return self.of._repr_html_()
+
     def ptx(self, cc: tuple[int, int] = (8, 0)) -> dict[str, str]:
         """The code of each kernel of the latest call's types, for GPUs of the compute capability; none is needed."""
         return self.of.ptx(cc)

@@ -400,8 +400,12 @@ class HessianProduct(Composed):
 
     @property
     def source(self) -> str:
-        """The generated source of the latest specialisation."""
+        """The generated source code for the argument types of the latest call."""
         return self.derivative.source
+
+    def _repr_html_(self) -> str | None:
+        """The gradient and its tangent program side by side, for notebooks."""
+        return self.derivative._repr_html_()
 
     def __repr__(self) -> str:
         return f"<srcdiff.hvp({self.gradient.function.__code__.co_qualname}, wrt={self.gradient.wrt!r})>"
@@ -579,10 +583,17 @@ class Jacobian(Composed):
 
     @property
     def source(self) -> str:
-        """The generated source code of the latest call, or of forward mode before the first call."""
+        """The generated source code of the latest call; before that, of the chosen mode or of forward mode."""
+        return self._shown().source
+
+    def _repr_html_(self) -> str | None:
+        """The function and its Jacobian side by side, for notebooks."""
+        return self._shown()._repr_html_()
+
+    def _shown(self) -> Derivative:
         if self.latest is None:
             self.latest = self.rows if self.mode == "reverse" else self.columns
-        return self.latest.source
+        return self.latest
 
 
 def _shapes(given: tuple[Any, ...]) -> Any:

@@ -153,6 +153,14 @@ def test_a_derivative_is_a_page_in_a_notebook():
     assert derivative._repr_html_().startswith("<iframe srcdoc=")
 
 
+@pytest.mark.parametrize("make", [srcdiff.jacobian, srcdiff.hessian, srcdiff.hvp, srcdiff.batched])
+def test_what_is_composed_of_derivatives_is_a_page_too(make):
+    found = make(helped, backend="python")._repr_html_()
+
+    assert found.startswith("<iframe srcdoc=")
+    assert "helped" in found
+
+
 def test_a_derivative_that_cannot_be_written_is_no_page():
     assert srcdiff.grad(lambda x: input(x))._repr_html_() is None
 
