@@ -1,1 +1,1 @@
-"""Step 3, facts. Comes in: IR. Goes out: what is known about it; nothing is changed and nothing is hung on nodes."""
+"""Step 3, analyses: facts about the IR. They change nothing and attach nothing to nodes."""

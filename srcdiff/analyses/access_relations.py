@@ -1,8 +1,8 @@
-"""Questions about the elements that loads and stores touch, asked of isl.
+"""Access relations: which elements loads and stores touch, as Presburger sets of isl (Verdoolaege 2010).
 
-An access runs once for every iteration of the loops around it. If its indices are affine in the loops' counters, then
-the iterations in which one access touches an element after another access has are a set of integers, and isl can tell
-whether that set is empty (Verdoolaege 2010). An index that is not affine may be anything.
+An access runs once for each iteration of the loops around it. If its indices are affine in the loop counters, the
+iterations in which one access touches an element after another access are a set of integers, and isl decides whether it
+is empty. An index that is not affine may have any value.
 """
 
 from __future__ import annotations
@@ -75,14 +75,14 @@ class _Meeting:
     """The loops around both."""
 
     def never(self, order: list[str]) -> bool:
-        """Whether there is no such iteration, among those in this order."""
+        """Whether no iterations in this order have such a dependence."""
         return _is_empty(self.variables, [*self.constraints, *order], self.names)
 
 
 def _meeting(
     a: Load | Store, b: Load | Store, structure: Structure, loop: Loop | None = None, *, one_iteration: bool = False
 ) -> _Meeting | None:
-    """None if they are accesses of which too little is known."""
+    """None if too little is known about the accesses."""
     first, second = (element(x.array, x.indices, structure, loop, one_iteration=one_iteration) for x in (a, b))
     if first is None or second is None or first.array is not second.array:
         return None
@@ -199,7 +199,7 @@ def _is_never_shorter(loop: Loop, structure: Structure, least: int) -> bool:
 
 
 def exists(array: Value, indices: Sequence[Value], structure: Structure, block: Block) -> bool:
-    """Whether an array has such an element, by its lengths, wherever the block runs."""
+    """Whether the index is in bounds whenever the block runs, by the lengths of the array."""
     names, loops = _Names(), {x: f"a{k}" for k, x in enumerate(structure.loops_around(block))}
     domain = _domain(loops, structure, names)
     for axis, index in enumerate(indices):
@@ -216,9 +216,9 @@ def exists(array: Value, indices: Sequence[Value], structure: Structure, block: 
 
 
 def fills(stores: Sequence[Store], sizes: Sequence[Value], structure: Structure, block: Block, border: int = 0) -> bool:
-    """Whether the stores, in loops that a block runs through, reach every element of an array of these sizes.
+    """Whether the stores, in loops that a block always runs, reach every element of an array of these sizes.
 
-    But for those, if a `border` is given, that are nearer to an end of an axis.
+    With a `border`, elements nearer to an end of an axis are exempt.
     """
     names = _Names()
     lengths = [affine(size, structure) for size in sizes]
@@ -305,7 +305,7 @@ def _is_known(bound: Value, structure: Structure) -> bool:
 
 
 def _length(array: Value, axis: int, structure: Structure) -> Affine | None:
-    """The length of an axis in terms of what is known at top level."""
+    """The length of an axis, in terms of values at top level."""
     definition = structure.definition.get(array)
     match definition:
         case Alloc(like=None):
@@ -469,7 +469,7 @@ def _lengths(names: _Names, structure: Structure) -> list[str]:
 def _before(loop: Loop, level: int, structure: Structure) -> str:
     step = _step(loop, structure)
     if step is None:
-        return "0 = 0"  # iterations of which nothing is known: any may come first
+        return "0 = 0"  # nothing is known about the order of the iterations
     return f"a{level} < b{level}" if step > 0 else f"a{level} > b{level}"
 
 
@@ -483,7 +483,7 @@ def _is_negative_nowhere(index: Affine, loops: dict[Loop, str], structure: Struc
 
 
 def never_negative(expression: Affine, block: Block, structure: Structure) -> bool:
-    """Whether an expression is not negative wherever the block runs."""
+    """Whether an expression is nonnegative whenever the block runs."""
     loops = {x: f"a{k}" for k, x in enumerate(structure.loops_around(block))}
     return _is_negative_nowhere(expression, loops, structure)
 
@@ -493,7 +493,7 @@ def _is_empty(variables: list[str], constraints: list[str], names: _Names) -> bo
     return _is_empty_set(f"[{parameters}] -> {{ [{', '.join(variables)}] : {' and '.join(constraints) or '0 = 0'} }}")
 
 
-@functools.lru_cache(maxsize=4096)  # names are numbered, so that the same questions are the same texts
+@functools.lru_cache(maxsize=4096)  # names are numbered, so equal queries have equal texts
 def _is_empty_set(text: str) -> bool:
     import islpy
 

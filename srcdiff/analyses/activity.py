@@ -30,7 +30,7 @@ from srcdiff.rules import derivative_rule
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """The active values; an array's parameter or allocation stands for its memory."""
+    """The active values; the memory of an array is represented by its parameter or allocation."""
 
     values: frozenset[Value]
     sites: dict[Value, Sites]
@@ -55,7 +55,7 @@ def activity(
 
 
 def _close_over_choices(operations: list[Operation], sites: dict[Value, Sites], active: set[Value]) -> None:
-    """A reference that may point to active memory has an adjoint, so that all it may point to needs one."""
+    """A reference that may point to active memory has an adjoint, so all memory that it may point to needs one."""
     choices = [v for o in operations if isinstance(o, If | Loop) for v in (*o.defines(), *_params(o))]
     choices += [o.out for o in operations if isinstance(o, NewStack)]
     groups: dict[Value, list[Sites]] = {}
@@ -213,7 +213,7 @@ class _Flow:
 
 
 class _Influence(_Flow):
-    """Marks what has any influence on the result: also through integers, positions and conditions."""
+    """Marks values that influence the result, also through integers, indices and conditions."""
 
     def __init__(self, operations: list[Operation], sites: dict[Value, Sites]) -> None:
         super().__init__(operations, sites, forward=False)
@@ -249,7 +249,7 @@ class _Influence(_Flow):
         return any(self.holds(v) for v in operation.defines())
 
     def deciding(self, operation: If | Loop) -> tuple[Value, ...]:
-        """What a branch or a loop looks at to go on."""
+        """The values that control a branch or a loop."""
         if isinstance(operation, If):
             return (operation.condition,)
         tests = () if operation.test is None else operation.test.yields
@@ -257,7 +257,7 @@ class _Influence(_Flow):
 
 
 def influential_values(function: Function, outputs: Iterable[Value], sites: dict[Value, Sites]) -> set[Value]:
-    """What the outputs, and whether there are any, depend on in any way: with a derivative or without."""
+    """The values on which the outputs depend in any way, with or without a derivative."""
     start = [s for v in outputs for s in sites.get(v, (v,))]
     return _Influence(list(walk(function.body)), sites).run(start)
 

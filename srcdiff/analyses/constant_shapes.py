@@ -1,12 +1,12 @@
-"""Which arrays have a shape that is known when the program is compiled.
+"""The arrays whose shape is known at compile time.
 
     a = np.empty((2, 3))          a: (2, 3)
     b = a.T @ x                   b: (3,), whatever the shape of x is
     for ...:
         m = a @ (b + m)           m: (2,), also as a parameter of the loop, if it starts with two elements
 
-A length that is not known is None. The parameters of a loop are as long as what they start from, as long as nothing
-speaks against it: the facts are found in rounds, until they stay the same.
+An unknown length is None. The parameters of a loop are assumed to be as long as their initial values. The facts are
+recomputed until they reach a fixed point.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def constant_shapes(function: Function) -> dict[Value, Shape]:
 
 
 def letter_sizes(call: Library, shapes: Sequence[Shape]) -> dict[str, int]:
-    """The lengths that the letters in a row of the library stand for, if an argument says how long they are."""
+    """The lengths of the letters in a row of the library, as far as the arguments determine them."""
     taken, _ = LIBRARY[call.function].shapes.split("->")
     found: dict[str, int] = {}
     for letters, shape in zip(taken.split(","), shapes, strict=bool(shapes)):
@@ -63,7 +63,7 @@ def letter_sizes(call: Library, shapes: Sequence[Shape]) -> dict[str, int]:
 
 
 class _Shapes:
-    """What rounds have found. Values that none has come to are not there: anything can still be said of them."""
+    """The facts so far. Values that no round has reached are missing (the top of the lattice)."""
 
     def __init__(self) -> None:
         self.found: dict[Value, Shape] = {}
@@ -131,7 +131,7 @@ class _Shapes:
             self.changed = True
 
     def join(self, outs: Sequence[Value], *sources: Sequence[Value]) -> None:
-        """Results are what their sources have in common; those that no round has come to are left out."""
+        """Join the facts of the sources; sources that no round has reached are ignored."""
         for k, out in enumerate(outs):
             if not isinstance(out.type, Array):
                 self.unknown(out)

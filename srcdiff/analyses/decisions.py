@@ -1,4 +1,4 @@
-"""What the steps decide on their way, for those who want to know: loops that share a body, values computed again."""
+"""The decisions of passes, for explanations: fused loops, and recomputed values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from srcdiff.ir.nodes import Function, Loop, Value, walk
 
 @dataclass(slots=True)
 class Decisions:
-    """Written down by the passes as they decide, and read when somebody asks: no pass depends on it."""
+    """Recorded by the passes for `explain`; no pass depends on it."""
 
     shared: list[tuple[Loop, Loop]] = field(default_factory=list)
     """Loops, and those that have gone into their bodies, in the order in which that happened."""

@@ -1,11 +1,11 @@
-"""Whether a program is known to raise for arguments of these shapes, before anything is compiled.
+"""Whether a program is known to raise for arguments of these shapes, before it is compiled.
 
-A program that was read as if no size of one stretched checks that sizes are equal:
+A program that was read without broadcasting axes of length one checks that sizes are equal:
 
     if a.shape[0] != b.shape[0]:
         raise ValueError(...)
 
-For arguments whose shapes say that such a check fails, the program would be compiled in vain.
+If such a check fails for the shapes of the arguments, compiling the program would be useless.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from srcdiff.ir.types import Scalar
 
 
 def check_fails(function: Function, shapes: Mapping[Value, Sequence[int]]) -> bool:
-    """Whether a check of the function fails, wherever it stands, by the shapes of its parameters alone."""
+    """Whether any check of the function fails, by the shapes of its parameters alone."""
     builder = Builder()
     known, made = builder.constants, dict[Value, Alloc]()
     for operation in walk(function.body):
@@ -50,7 +50,7 @@ def _length(
     made: Mapping[Value, Alloc],
     known: Mapping[Value, Any],
 ) -> Any:
-    """The length of an axis of an array, if the shapes of parameters say it."""
+    """The length of an axis of an array, if the shapes of the parameters determine it."""
     while array in made and (like := made[array].like) is not None:
         array = like
     if array in made:

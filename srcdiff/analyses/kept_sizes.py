@@ -1,4 +1,4 @@
-"""How large what is kept for the reverse sweep will be: a formula in terms of the arguments.
+"""The sizes of buffers for the reverse sweep, as formulas in the arguments.
 
 >>> from srcdiff.diagnostics import Span
 >>> from srcdiff.ir.builder import Builder
@@ -54,7 +54,7 @@ class Sizes:
         self.steps = 0
 
     def of(self, kept: Alloc) -> Size | None:
-        """The number of bytes; None if it depends on what is computed on the way."""
+        """The number of bytes; None if it depends on intermediate values."""
         self.steps = 0
         parts = [self.length(kept.out, axis) for axis in range(kept.out.array.rank)]
         if kept.grows:
@@ -97,7 +97,7 @@ class Sizes:
                 parts = [self.number(a) for a in operation.args]
                 known = [p for p in parts if p is not None]
                 if len(known) == len(parts) and not row.support:
-                    # equally strong ones get parentheses too: few enough stand here
+                    # operands of equal precedence get parentheses, too
                     texts = [t if strength > row.strength or strength == ATOM else f"({t})" for t, strength in known]
                     return row.spelling.format(*texts), row.strength
         return None

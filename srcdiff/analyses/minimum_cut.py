@@ -1,4 +1,4 @@
-"""The cheapest set of values to keep so that all the others can be had again: a minimum vertex cut."""
+"""The cheapest set of values to store so that all others can be recomputed: a minimum vertex cut."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Arrays that loops make anew and hand on, and that have one name at a time: their adjoints are handed back likewise.
+"""Loop-carried arrays with a single owner: each iteration makes a new one, and their adjoints can be carried likewise.
 
 for t in range(n):                           for t in range(n - 1, -1, -1):
     y = np.zeros(m)                              x_bar = np.zeros(m)
     ...  # y from x                              ...  # x_bar from y_bar
     x = y                                        y_bar = x_bar
 
-So the adjoints need as much memory as one iteration has, not as all of them have.
+So the adjoints need the memory of one iteration, not of all iterations.
 """
 
 from __future__ import annotations
@@ -140,14 +140,14 @@ class _Ownership:
         return any(isinstance(self.structure.owner.get(b), Loop) for b in blocks)
 
     def is_plain(self, value: Value) -> bool:
-        """Whether a name is that of an argument, a new array or a view, or what a loop of known length hands on."""
+        """Whether a value is an argument, a new array, a view, or carried by a loop of known length."""
         definition = self.structure.definition.get(value)
         if isinstance(definition, Loop):
             return definition.counted
         return definition is None or isinstance(definition, Alloc | Copy | Library | References)
 
     def moves_once(self, value: Value) -> bool:
-        """Whether a loop gets it, or hands it on, at most once, and nobody uses it under this name afterwards."""
+        """Whether a loop takes or yields the value at most once, and it is not used afterwards."""
         users, blocks = self.users(value), self.yields.get(value, [])
         definition = self.structure.definition.get(value)
         kinds = (Load, Store, Dim, Copy, Library, References, Alloc)
@@ -164,7 +164,7 @@ class _Ownership:
             if self.structure.block_of[loop] is not home or loop.inits.count(value) != 1:
                 return False
             behind = [u for u in users if self.structure.start[u] > self.structure.start[loop]]
-            if not all(isinstance(u, Dim | Alloc) for u in behind):  # they ask for the shape
+            if not all(isinstance(u, Dim | Alloc) for u in behind):  # they read the shape
                 return False
         return True
 

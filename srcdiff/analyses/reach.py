@@ -1,7 +1,7 @@
-"""Which inputs reach the result, along which lines; and of the others, what cuts them off.
+"""Which inputs reach the result, along which lines; and what cuts off the others.
 
-The lines are those of the program as it was read. Whether an input reaches the result is asked of the program that is
-differentiated, where what is never read is gone already.
+The lines are those of the program as it was read. Whether an input reaches the result is decided on the program that is
+differentiated, from which dead code is removed.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _CUTS: dict[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What cuts an input off, or a part of what depends on it."""
+    """An operation that cuts off the derivative of an input."""
 
     kind: str
     """`integer`, `rounding`, `sign`, `comparison`, `stop_gradient`, `no derivative`, `shape`, `overwritten`, `unread`,
@@ -64,11 +64,11 @@ class Cut:
     span: Span | None = None
 
     elsewhere: str = ""
-    """The function that the line stands in, if it is not the one that is differentiated."""
+    """The function of the line, if it is not the differentiated one."""
 
     @property
     def is_way(self) -> bool:
-        """Whether something goes in and comes out, without a derivative."""
+        """Whether the cut is an operation with a zero derivative."""
         return self.kind in _WAYS
 
     def __str__(self) -> str:
@@ -79,7 +79,7 @@ class Cut:
 class Reach:
     reaches: bool
     path: tuple[Span, ...]
-    """The lines that carry it on to the result, in order of text."""
+    """The lines that propagate the derivative, in order of text."""
     cuts: tuple[Cut, ...]
 
 
@@ -91,14 +91,14 @@ def place_of(span: Span, elsewhere: str = "") -> str:
 def reach(
     reading: Reading, differentiated: Function, name: str, inputs: Sequence[Value], outputs: Sequence[int]
 ) -> Reach:
-    """How the argument, whose values are `inputs`, gets to the results at these places."""
+    """How the argument with the values `inputs` reaches these results."""
     return _Reach(reading, differentiated, name, inputs, outputs).run()
 
 
 def zero_gradient(
     reading: Reading, differentiated: Function, name: str, inputs: Sequence[Value], output: int
 ) -> list[str]:
-    """A warning if the argument cannot reach the result, with the lines that cut it off."""
+    """A warning if the argument does not reach the result, with the lines that cut it off."""
     if reaches(differentiated, inputs, [output]):
         return []
     cuts = reach(reading, differentiated, name, inputs, [output]).cuts
@@ -106,7 +106,7 @@ def zero_gradient(
 
 
 def reason(cuts: Sequence[Cut]) -> str:
-    """Why nothing comes through, in half a sentence."""
+    """The reason for a zero gradient, for a message."""
     ways = any(c.is_way for c in cuts)
     texts = list(dict.fromkeys(str(c) for c in cuts if c.is_way or not ways))
     more = f"; and {len(texts) - 4} more" if len(texts) > 4 else ""
@@ -139,7 +139,7 @@ class _Reach:
         self.reads = [n for n in names if isinstance(n.ctx, ast.Load) or n in augmented]
         self.writes = [n for n in names if isinstance(n.ctx, ast.Store) and n not in augmented]
         self.varied = varied_values(self.function, inputs, self.sites)
-        # without what has an adjoint only because a reference may point to it or to something that needs one
+        # without values that have an adjoint only because of aliasing
         self.active = activity(self.function, inputs, self.results, self.sites).values & self.varied
         self.matters = influential_values(self.function, self.results, self.sites)
         self.left = {_line(o) for o in operations_of(differentiated.body)}
@@ -158,7 +158,7 @@ class _Reach:
         return Reach(found, tuple(sorted(spans, key=self.order)), tuple(cuts))
 
     def path(self) -> Iterable[Span]:
-        """The lines that carry it on; those that only give a value another name, or return it, are no operations."""
+        """The lines that propagate the derivative, also assignments of names and returns, which are no operations."""
         spans = [o.span for o in self.operations if self.carries(o)]
         read = {n.id for n in self.reads} | {"%return"}
         made = {(v, _line(o)) for o in self.operations for v in o.defines()}
@@ -176,7 +176,7 @@ class _Reach:
         """The lines of the function itself come first."""
         return span.file != self.reading.captured.file, span.file, span.line
 
-    # -- what carries it on ------------------------------------------------------------------------------------------
+    # -- propagation ------------------------------------------------------------------------------------------------
 
     def memory(self, array: Value) -> Sites:
         return self.sites.get(array, frozenset((array,)))
@@ -201,10 +201,10 @@ class _Reach:
                 return any(map(self.is_active, operation.uses())) and any(map(self.is_active, operation.defines()))
         return False
 
-    # -- what cuts it off --------------------------------------------------------------------------------------------
+    # -- cuts --------------------------------------------------------------------------------------------------------
 
     def without_derivative(self) -> Iterator[Cut]:
-        """Operations that something goes into, and comes out of, without a derivative."""
+        """Operations on the path that have a zero derivative."""
         for operation in self.operations:
             match operation:
                 case Apply(primitive=primitive) if operation.out not in self.varied and operation.out in self.matters:
@@ -219,7 +219,7 @@ class _Reach:
                         yield Cut("integer", f"an array of {operation.array.array.dtype}", operation.span)
 
     def overwritten_elements(self) -> Iterator[Cut]:
-        """Elements that another statement overwrites before anybody reads them: nothing is left of their line."""
+        """Elements that are overwritten before they are read, so that their stores are dead."""
         for k, store in enumerate(self.operations):
             if isinstance(store, Store) and store.value in self.varied and _line(store) not in self.left:
                 later = self.overwriting(store, self.operations[k + 1 :])
@@ -241,7 +241,7 @@ class _Reach:
         return [self.constants.get(i, i) for i in store.indices]
 
     def overwritten_names(self) -> Iterator[Cut]:
-        """Variables that are assigned again before anybody reads what depends on the input."""
+        """Variables that are assigned again before the value that depends on the input is read."""
         read = {v for o in self.operations for v in _read_by(o)}
         read |= {v for o in self.operations for b in o.blocks() for v in b.yields if self.goes_on(o)}
         for operation in self.operations:
@@ -264,7 +264,7 @@ class _Reach:
         return any(v in self.matters for v in operation.defines())
 
     def branches(self) -> Iterator[Cut]:
-        """Branches of which one side does not read it."""
+        """Branches with one side that does not read the input."""
         for operation in self.operations:
             if not isinstance(operation, If) or operation.span is None:
                 continue
@@ -276,7 +276,7 @@ class _Reach:
                     break
 
     def unread(self) -> Iterator[Cut]:
-        """Why an input does nothing at all, as the text tells."""
+        """Why an input is not read, from calls and shapes."""
         for passed in self.reading.passed:
             if passed.value in self.varied and passed.value not in self.matters and passed.span is not None:
                 used = any(passed.value in o.uses() for o in self.operations)
@@ -319,7 +319,7 @@ class _Reach:
         yield Cut("unread", "the values computed from it are not part of the result,", self.span_of(mentions[0]))
 
     def captured(self) -> Iterator[Cut]:
-        """What the result is computed from instead: numbers and arrays from outside are constants."""
+        """Outside numbers and arrays that the result depends on instead; they are constants."""
         for outside in self.reading.outside:
             if is_float(outside.value.type) and self.memory(outside.value) & self.matters:
                 uses = [o.span for o in self.operations if outside.value in o.uses() and not isinstance(o, Dim)]
@@ -341,7 +341,7 @@ def _read_by(operation: Operation) -> tuple[Value, ...]:
 
 
 def _one_a_line(cuts: Iterable[Cut]) -> Iterator[Cut]:
-    """Each cut once, though a line may compare a hundred times."""
+    """Each cut once for each line."""
     seen: set[object] = set()
     for cut in cuts:
         key = cut.kind, cut.text, cut.span and (cut.span.file, cut.span.line)

@@ -1,11 +1,11 @@
-"""Which arrays can be scalars, one for each element: small ones of a shape that is known, at indices that are known.
+"""The small arrays of known shape, with constant indices, that can become scalars, one for each element.
 
-References that may be to the same memory are one group, and all of a group become scalars, or none. An array can be
-read as a whole by a library, a call, `print` or the caller: there it is put together. What must not be:
+References that may alias are one group, and either all of a group become scalars or none. Where a library, a call,
+`print` or the caller reads a whole array, it is assembled. The following prevents the replacement:
 
-* elements at indices that are not known, even if loops of a constant number of iterations were unrolled;
-* a store by one name while another name of the same array is in use: a name stands for the values of its elements;
-* arrays that a custom rule takes, that a function writes into, and variables that are differentiated by.
+* elements at unknown indices, even if loops with a constant trip count were unrolled;
+* a store by one name while another name of the same array is live: a name represents the values of its elements;
+* arrays that a custom rule takes or a function writes to, and variables in `wrt`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ Loops = frozenset[Loop]
 @dataclass(frozen=True, slots=True)
 class SmallArrays:
     group: dict[Value, Value] = field(default_factory=dict)
-    """References that become scalars, with the array that stands for their group."""
+    """References that become scalars, with the representative of their group."""
     unrolled: dict[Loop, set[Value]] = field(default_factory=dict)
     """Loops to unroll, with the groups that need it."""
 
@@ -94,7 +94,7 @@ class _Search:
         self.accessed: dict[Value, list[Loops]] = {}
         """For each group, the loops that its accesses need unrolled."""
         self.read: set[Value] = set()
-        """Groups of which elements are read."""
+        """Groups whose elements are read."""
 
     def result(self) -> SmallArrays:
         self.join_groups()
@@ -149,7 +149,7 @@ class _Search:
                 return True
         return False
 
-    # -- what is done with them --------------------------------------------------------------------------------------
+    # -- uses -------------------------------------------------------------------------------------------------------
 
     def visit(self, block: Block) -> None:
         for operation in block.operations:
@@ -226,7 +226,7 @@ class _Search:
             self.known[loop.index] = frozenset((loop,)).union(*[self.known[b] for b in loop.bounds])
 
     def makes_a_variable(self, loop: Loop) -> bool:
-        """Whether the loop has a variable in it that is differentiated by, of which there is one."""
+        """Whether a variable in `wrt` is inside the loop; unrolling would duplicate it."""
         return bool(self.alone) and any(v in self.alone for o in walk(loop.body) for v in o.defines())
 
     # -- other names of the same memory ------------------------------------------------------------------------------
@@ -259,7 +259,7 @@ class _Search:
         return array
 
     def uses_of_names(self) -> dict[Value, list[tuple[int, Block]]]:
-        """Where arrays are used, by the names that are no part of another: the time, and the block."""
+        """The uses of arrays by names that are not views: the time and the block."""
         found: dict[Value, list[tuple[int, Block]]] = {}
 
         def note(array: Value, time: int, block: Block) -> None:
@@ -279,7 +279,7 @@ class _Search:
         return found
 
     def comes_later(self, name: Value, store: Store) -> bool:
-        """Whether a name is given after a store: it stands for what is there then."""
+        """Whether a name is bound after a store: it represents the values at that time."""
         operation = self.structure.definition.get(name)
         if operation is None:
             return False
@@ -299,7 +299,7 @@ class _Search:
     # -- loops -------------------------------------------------------------------------------------------------------
 
     def loops_to_unroll(self) -> dict[Loop, set[Value]]:
-        """The loops that groups need unrolled. A table of constants is no reason to unroll: it stays as it is."""
+        """The loops that must be unrolled for the groups. A table of constants is no reason to unroll."""
         tables = self.tables()
         found: dict[Loop, set[Value]] = {}
         for group, accesses in self.accessed.items():

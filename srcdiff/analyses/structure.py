@@ -1,4 +1,4 @@
-"""Where everything stands: the block that defines a value, the blocks around it, and the order of text."""
+"""The structure of a function: the block that defines a value, the enclosing blocks, and the order of text."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Structure:
     slot: dict[Value, tuple[Loop, int]] = field(default_factory=dict)
     """A loop's parameter, with its loop and its place."""
     computed: dict[tuple[Block, str, tuple[object, ...]], Value] = field(default_factory=dict)
-    """What a block computes, by the primitive and what `told_apart` says of its arguments."""
+    """The values of a block, by primitive and arguments (see `told_apart`)."""
     is_apart: bool = False
-    """Whether the reverse sweep is a function of its own: of the values at top level, it has the parameters only."""
+    """Whether the reverse sweep is a separate function, which sees only the parameters of the values at top level."""
 
     def is_at_hand(self, value: Value) -> bool:
-        """Whether the reverse sweep sees the value without having it again: it stands at top level."""
+        """Whether the reverse sweep can read the value directly: it is at top level."""
         return self.home.get(value, self.top) is self.top and not (self.is_apart and value in self.definition)
 
     def told_apart(self, args: Sequence[object]) -> tuple[object, ...]:
@@ -103,7 +103,7 @@ def made_anew(value: Value, structure: Structure) -> bool:
 
 
 def handed_on(value: Value, structure: Structure) -> tuple[Value, Value] | None:
-    """For an array that a loop carries: what it starts from, and what every iteration makes."""
+    """For a loop-carried array: its initial value, and the value that each iteration yields."""
     definition = structure.definition.get(value)
     if not isinstance(definition, Loop) or value is definition.index or value is definition.count:
         return None

@@ -1,5 +1,4 @@
-"""Which lengths are the same: of what was made alike, of arguments and results of library calls, of what was compared;
-and which integers are not negative."""
+"""Equal lengths of arrays (by construction, library calls and comparisons), and nonnegative integers."""
 
 from __future__ import annotations
 
@@ -46,7 +45,7 @@ class Lengths:
             o.index: o for o in walk(function.body) if isinstance(o, Loop) and o.index is not None
         }
         self.carried: dict[tuple[Value, int], Any] = {}
-        """What stands for the lengths of arrays that loops hand on."""
+        """The symbols of the lengths of loop-carried arrays."""
         self.visit(function.body)
 
     def visit(self, block: Block) -> None:
@@ -57,7 +56,7 @@ class Lengths:
                 self.carry(operation)
 
     def of(self, array: Value, axis: int) -> Any:
-        """What stands for the length of an axis: equal ones are equal lengths."""
+        """The symbol of the length of an axis: equal symbols mean equal lengths."""
         match self.definition.get(array):
             case Alloc(like=None, shape=shape) | Reshape(shape=shape):
                 return self.size(shape[axis])
@@ -83,7 +82,7 @@ class Lengths:
         return found
 
     def carry(self, loop: Loop) -> None:
-        """Arrays that a loop hands on are as long as what it starts from, if every iteration hands on such ones."""
+        """A loop-carried array is as long as its initial value if every iteration yields an array of that length."""
         axes = [
             (k, axis) for k, p in enumerate(loop.params) if isinstance(p.type, Array) for axis in range(p.type.rank)
         ]
@@ -106,7 +105,7 @@ class Lengths:
         return (array, axis)
 
     def size(self, value: Value) -> Any:
-        """What stands for an integer."""
+        """The symbol of an integer."""
         operation = self.definition.get(value)
         match operation:
             case Dim():
@@ -118,7 +117,7 @@ class Lengths:
         return value
 
     def numbers_in(self, values: Iterable[Value], known: Mapping[Value, Any]) -> int | None:
-        """How many numbers there are in all of these values, if what is known says that: arguments of the function."""
+        """The count of numbers in these values, if the arguments of the function determine it."""
         total = 0
         for value in values:
             rank = value.type.rank if isinstance(value.type, Array) else 0
@@ -129,7 +128,7 @@ class Lengths:
         return total
 
     def evaluated(self, size: Any, known: Mapping[Value, Any]) -> int | None:
-        """The number that stands for a length, where all arguments that it comes from are known."""
+        """The value of a length, if all arguments that it depends on are known."""
         match size:
             case int():
                 return size
@@ -148,7 +147,7 @@ class Lengths:
         return None
 
     def cut(self, array: Value, axis: int, known: Mapping[Value, Any]) -> int | None:
-        """The length of what a slice takes of an axis."""
+        """The length of a slice of an axis."""
         view = self.definition.get(array)
         if not isinstance(view, View):
             return None
@@ -223,7 +222,7 @@ class Lengths:
         return self.alike(self.size(a), self.size(b), facts)
 
     def alike(self, first: Any, second: Any, facts: Iterable[Pair] = ()) -> bool:
-        """Whether what stands for two sizes says that they are equal, by itself or by the facts."""
+        """Whether two sizes are equal, by their symbols or by the facts."""
         return bool(first == second or second in _equal_to(first, facts))
 
 
@@ -233,7 +232,7 @@ def lengths_of(function: Function) -> Lengths:
 
 
 def _axis_seen(view: View, axis: int) -> int | None:
-    """The axis of the array that an axis of a view goes along, all of it."""
+    """The axis of the base array that an axis of a view covers completely."""
     source = 0
     for item in view.items:
         if not isinstance(item, Index):
@@ -245,7 +244,7 @@ def _axis_seen(view: View, axis: int) -> int | None:
 
 
 def _equal_to(size: Any, facts: Iterable[Pair]) -> list[Any]:
-    """All sizes that the facts say are equal to it."""
+    """All sizes that are equal to it by the facts."""
     group = [size]
     for known in group:
         for pair in facts:

@@ -1,7 +1,7 @@
-"""How often loops run at most, and whether memory for so many iterations is there anyway.
+"""Bounds of trip counts, and whether memory for that many iterations is acceptable.
 
-A loop that may end early is given memory for all its iterations only if that is little, or if an array of such a size
-exists: `for i in range(len(x))`. Else its bound says nothing about what it needs: `for i in range(10**13)`.
+A loop that may end early gets memory for all its iterations only if that is small, or if an array of such a size
+exists: `for i in range(len(x))`. Otherwise the bound may be far too large: `for i in range(10**13)`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class TripCounts:
         self.lengths, self.params = lengths, params
 
     def are_taken_anyway(self, loops: Sequence[Loop], before: Sequence[Operation]) -> bool:
-        """Whether memory for all iterations is taken anyway, or is little; `before` is what runs before the loops."""
+        """Whether memory for all iterations is acceptable; `before` are the operations before the loops."""
         known, constant = list[frozenset[Any]](), 1
         for loop in loops:
             limits = frozenset(self.limits(loop))
@@ -37,7 +37,7 @@ class TripCounts:
         return True
 
     def order(self, loops: Sequence[Loop], before: Sequence[Operation]) -> list[Loop] | None:
-        """The loops, with the one first whose bound says nothing about the memory it needs; None if several do."""
+        """The loops, starting with the one whose bound is not acceptable; None if there are several."""
         if self.are_taken_anyway(loops, before):
             return list(loops)
         for loop in loops:
@@ -57,7 +57,7 @@ class TripCounts:
         return False
 
     def limits(self, loop: Loop) -> Iterator[Any]:
-        """What stands for numbers that a loop runs no more often than, but for a constant."""
+        """The symbols of upper bounds of the trip count, up to a constant."""
         if loop.bounds is None:
             return
         start, stop, step = (self.lengths.size(b) for b in loop.bounds)
@@ -69,7 +69,7 @@ class TripCounts:
             yield from self.at_most(loop.bounds[0])
 
     def at_most(self, value: Value) -> Iterator[Any]:
-        """What stands for an integer, and for those that are known not to be smaller, but for a constant."""
+        """The symbols of an integer and of known upper bounds, up to a constant."""
         yield self.lengths.size(value)
         match self.lengths.definition.get(value):
             case Apply(primitive="add" | "subtract" | "floor_divide", args=(first, second)):

@@ -1,1 +1,1 @@
-"""Looking at what the compiler has done: from what its steps have left behind to text, colour and HTML."""
+"""Inspection of derivatives: explanations, side-by-side views and reports, as text and HTML."""

@@ -1,4 +1,4 @@
-"""Why a gradient is what it is: which inputs reach the result and how, what is kept, computed again, and shared."""
+"""Explanations of a gradient: which inputs reach the result, what is stored or recomputed, which loops are fused."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Kept:
     formula: str
     """How many bytes, in terms of the arguments; `iterations`, `sizes`, `values` and `calls` show only when it runs."""
     nbytes: int | None
-    """The same for the arguments that were given."""
+    """The same for the example arguments."""
     storage: str
     """What its memory is called in the generated code, which may add a number."""
 
@@ -87,7 +87,7 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What there is to say about a derivative: prints as text, with colour in a terminal; HTML in a notebook."""
+    """The explanation of a derivative: text, with colour in a terminal, and HTML in a notebook."""
 
     function: str
     span: Span
@@ -98,16 +98,16 @@ class Explanation:
     repeated: tuple[Repeated, ...]
     shared: tuple[Shared, ...]
     assumed: dict[str, str]
-    """Of each argument whose type nobody has given: what suggests it."""
+    """For each guessed argument type, what suggests it."""
 
     @property
     def nbytes(self) -> int | None:
-        """What is kept for the arguments that were given."""
+        """The number of stored bytes for the example arguments."""
         sizes = [k.nbytes for k in self.kept]
         return None if None in sizes else sum(n for n in sizes if n is not None)
 
     def __getitem__(self, name: str) -> Input:
-        """What is said of an input."""
+        """The explanation of one input."""
         return next(i for i in self.inputs if i.name == name)
 
     def __str__(self) -> str:
@@ -156,13 +156,13 @@ def _place(span: Span | None) -> dict[str, Any]:
     return {} if span is None else {"file": span.file, "line": span.line, "text": span.text.strip()}
 
 
-# -- from what the steps have left behind ----------------------------------------------------------------------------
+# -- from the results of the passes ----------------------------------------------------------------------------------
 
 
 def explained(
     work: Compilation, names: Sequence[str], given: Mapping[str, Any], assumed: dict[str, str]
 ) -> Explanation:
-    """What the steps have to say about these inputs; `given` are example arguments, by name."""
+    """The explanation of these inputs; `given` are example arguments, by name."""
     reading, captured = work.reading, work.request.captured
     span = Span(captured.file, captured.node.lineno, captured.node.col_offset, 0, captured.name)
     return Explanation(
@@ -196,7 +196,7 @@ def _input(work: Compilation, name: str) -> Input:
 
 
 def kept_values(work: Compilation, given: Mapping[str, Any]) -> Iterator[Kept]:
-    """What the finished program keeps for its reverse sweep; `given` are example arguments, by name."""
+    """The buffers that the final program stores for its reverse sweep; `given` are example arguments, by name."""
     names = dict(_names(work.reading))
     values = {**{o.name: o.read() for o in work.reading.outside if not o.path}, **given}
     found: list[Kept] = []
@@ -216,7 +216,7 @@ def kept_values(work: Compilation, given: Mapping[str, Any]) -> Iterator[Kept]:
 
 
 def _unknown_size(operation: Alloc | NewStack, shared: set[Value]) -> str:
-    """The formula for what is known only when it runs; calls of recursive functions share stacks of values."""
+    """The formula for a size that is known only at run time; recursive calls share stacks of values."""
     type_ = operation.out.type.element if isinstance(operation.out.type, Stack) else operation.out.type
     assert not isinstance(type_, Stack)
     factors = [str(bytes_of(type_.dtype))]
@@ -226,7 +226,7 @@ def _unknown_size(operation: Alloc | NewStack, shared: set[Value]) -> str:
 
 
 def _user_name(name: str, span: Span | None) -> str:
-    """The name, if it is made of the user's: what a library function calls its arguments says nothing to them."""
+    """The name, if it comes from the user's code and not from a library function."""
     known = frozenset() if span is None else _identifiers(span.file, span.function)
     parts = name.split("_")
     is_made_of_theirs = all(p in known or p in WORDS for p in parts) and any(p in known for p in parts)
@@ -246,7 +246,7 @@ def _identifiers(file: str, function: str) -> frozenset[str]:
 
 
 def _names(reading: Reading) -> Iterator[tuple[Value, str]]:
-    """What the user writes for the values that arguments and variables from outside are made of."""
+    """The expressions of the parts of arguments and outside variables, as a user would write them."""
 
     def parts(x: Abstract, text: str) -> Iterator[tuple[Value, str]]:
         for part in NODES.named(x, text, Layout.attribute):
@@ -347,7 +347,7 @@ def _verdict(one: Input) -> tuple[str, str]:
 
 
 def _excerpt(one: Input) -> list[tuple[Span, list[str]]]:
-    """The lines to show of an input, in order, with what is to be said of each."""
+    """The lines to show for an input, in order, each with its notes."""
     rows: dict[tuple[str, int], tuple[Span, list[str]]] = {(s.file, s.line): (s, []) for s in one.path}
     for cut in one.cuts:
         if cut.span is not None:

@@ -143,7 +143,7 @@ def page(sides: Sides) -> str:
 
 
 def framed(html: str) -> str:
-    """The page inside of another one, such as a notebook, with styles of its own."""
+    """The page inside another one, such as a notebook, with its own styles."""
     style = "width:100%;height:640px;border:0;border-radius:10px"
     return f'<iframe srcdoc="{escape(html)}" style="{style}"></iframe>'
 

@@ -47,7 +47,7 @@ class Table:
 
 
 def elementwise() -> Table:
-    """Each function of numbers that has a derivative, with its formula and what is agreed on where there is none."""
+    """The scalar functions with a derivative: their formulas, and the conventions at kinks."""
     rows = [
         (_names(row), _formulas(RULES[row.name]), _agreed(RULES[row.name].edges))
         for row in PRIMITIVES.values()
@@ -57,13 +57,13 @@ def elementwise() -> Table:
 
 
 def constant() -> Table:
-    """Each function of numbers whose derivative is zero wherever it has one."""
+    """The scalar functions whose derivative is zero wherever it exists."""
     rows = [(_names(row),) for row in PRIMITIVES.values() if _known(row) and not RULES[row.name].partials]
     return Table("Functions whose derivative is zero", ("function",), tuple(rows))
 
 
 def _known(row: Primitive) -> list[str]:
-    """What users call it, in this Python and with this NumPy."""
+    """The names by which users call it, in this Python and this NumPy."""
     return [name for name in row.names if hasattr(_MODULES[name.partition(".")[0]], name.partition(".")[2])]
 
 
@@ -163,7 +163,7 @@ def _functions_of(module: str) -> list[Any]:
 
 
 def refused_syntax() -> Table:
-    """What is not supported, and what to write instead."""
+    """Unsupported syntax, and what to write instead."""
     found: dict[tuple[str, str], list[str]] = {}
     for code, what, instead in REFUSED.values():
         found.setdefault((what, f"[{code}](errors.md#{code.lower()})"), []).append(instead)

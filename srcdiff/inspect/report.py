@@ -1,4 +1,4 @@
-"""What a gradient keeps for its reverse sweep: bytes by variable and line, as they are at a call."""
+"""The memory report of a call: the bytes stored for the reverse sweep, by variable and line."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class MemoryReport:
     gradients: int
     """Bytes of the arrays that it returns as gradients."""
     uncounted: tuple[Span, ...]
-    """Lines of which arrays are kept one by one, or in a recursive function: how many shows only while it runs."""
+    """Lines whose arrays are stored on a stack, or in a recursive function: their number is known only at run time."""
 
     @property
     def nbytes(self) -> int:
-        """What is kept."""
+        """The number of stored bytes."""
         return sum(k.nbytes for k in self.kept)
 
     def __str__(self) -> str:
@@ -61,7 +61,7 @@ class MemoryReport:
 def memory_report(
     function: str, workspace: Sequence[WorkspaceBuffer], memory: Sequence[Any], uncounted: Sequence[Span]
 ) -> MemoryReport:
-    """What the workspace holds after a call."""
+    """The contents of the workspace after a call."""
     kept: dict[tuple[str, Span], int] = {}
     working = gradients = 0
     for buffer, array in zip(workspace, memory, strict=True):

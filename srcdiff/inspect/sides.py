@@ -24,7 +24,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A function of the user, as it stands in its file."""
+    """The source of a user's function, with its place in the file."""
 
     name: str
     file: str
@@ -55,7 +55,7 @@ class Sides:
     links: tuple[tuple[Place, ...], ...]
     """Of each generated line, the lines that it comes from."""
     keeps: tuple[bool, ...]
-    """Of each generated line, whether it has to do with values that are kept for the reverse sweep."""
+    """For each generated line, whether it stores or loads values for the reverse sweep."""
     kept: tuple[tuple[Place, Kept], ...]
     steps: tuple[Step, ...]
 
@@ -85,7 +85,7 @@ class Sides:
 
 
 def sides_of(work: Compilation) -> Sides:
-    """What the steps have left behind, as two sides."""
+    """Both sources, from the results of the passes."""
     captured, module = work.request.captured, work.module
     found = list(kept_values(work, {}))
     spans = [s for o in module.origins for s in o.spans] + [k.span for k in found]
@@ -160,7 +160,7 @@ def _around(span: Span) -> Piece | None:
 
 
 def _rows(sides: Sides, colour: bool, width: int) -> Iterator[str]:
-    """The generated source line by line, and in front of each line the one that it comes from, where that changes."""
+    """The generated source line by line, with the original line in front of it where that changes."""
     numbers = max(len(_number(sides, place)) for link in [*sides.links, ((0, 1),)] for place in link)
     longest = max((sum(len(t) for _, t in line) for piece in sides.pieces for line in piece.lines), default=0)
     width_left = min(longest, max(20, (width - numbers) * 2 // 5))

@@ -22,7 +22,7 @@ _STRINGS = {
 
 
 def styled(text: str) -> list[Line]:
-    """The lines of the text; what is no Python has no colour."""
+    """The highlighted lines of the text; text that is not Python has no colour."""
     lines = text.split("\n")
     marks: list[list[tuple[int, int, str]]] = [[] for _ in lines]
     try:

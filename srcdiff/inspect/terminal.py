@@ -1,4 +1,4 @@
-"""Colour in a terminal, and none where nobody sees it."""
+"""Colour in a terminal; none in pipes and files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STYLES = {
     "adjoint": "33",
     "kept": "31",
 }
-"""What each style is in the codes of ECMA-48."""
+"""The styles as escape codes of ECMA-48."""
 
 
 def wants_colour(stream: TextIO | None = None) -> bool:
@@ -41,7 +41,7 @@ def painted(text: str, style: str, colour: bool) -> str:
 
 
 def amount(nbytes: int) -> str:
-    """A number of bytes, as people say it.
+    """A number of bytes, for people.
 
     >>> amount(160000)
     '160 kB'

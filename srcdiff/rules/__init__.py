@@ -1,6 +1,6 @@
-"""The mathematics: one row a primitive, no pass and no target.
+"""The derivative rules: one row for each primitive, independent of passes and backends.
 
-What comes in: nothing. What goes out: `RULES`, by the name of the primitive.
+The table is `RULES`, by the name of the primitive.
 """
 
 from srcdiff.rules import scalars

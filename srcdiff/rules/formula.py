@@ -1,4 +1,4 @@
-"""Turns a formula of the rule table into operations."""
+"""From formulas of the rule table to operations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Computed = Callable[[str, Sequence[Value | Number]], Value | None]
 
 
 def names_of(rule: Rule, given: Environment, builder: Builder) -> Environment:
-    """What the formulas of a row read: what is given, and what `let` binds, each written when it is first read."""
+    """The names that the formulas of a row read: arguments, and names bound by `let`, written at their first use."""
     names = dict(given)
     for name, expression in rule.let:
         names[name] = functools.cache(functools.partial(build, expression, dict(names), builder))
@@ -28,7 +28,7 @@ def names_of(rule: Rule, given: Environment, builder: Builder) -> Environment:
 
 
 def build(expression: ast.expr, names: Environment, builder: Builder) -> Value:
-    """Write the formula; each name is asked for only where it is read."""
+    """Write the formula. Names are looked up at their first use."""
     match expression:
         case ast.Constant():
             return builder.const(expression.value)

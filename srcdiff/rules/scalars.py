@@ -1,9 +1,10 @@
 """The rules of scalars: every primitive, with its derivatives or as a constant.
 
-A formula is differentiated again for higher orders, so it has to be right beside the point too. A convention for a
+A formula is differentiated again for higher orders, so it must also be right near a special point. A convention for a
 kink is therefore written into an operand, as in `x / (1.0 if out == 0.0 else out)`, and not around the quotient: the
-branch that is not taken would put its infinite derivative times zero, NaN, into the next order. And a special case is
-as small as it can be: `0.0 if y == 0 else ...` for the derivative of x ** y would be right, and its derivative wrong.
+branch that is not taken would contribute its infinite derivative times zero, which is NaN, to the next order. A special
+case must also be as narrow as possible: for the derivative of x ** y, `0.0 if y == 0 else ...` would be right, but its
+own derivative would be wrong.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ elementwise("sqrt(x)",            x="0.5 / out",                                
 elementwise("cbrt(x)",            x="1.0 / (3.0 * out * out)",                             on=AWAY_FROM_ZERO,
             at=[edge(x=0.0, x_bar=inf), edge(x=-inf, x_bar=0.0)])
 
-# With respect to x, 0 ** -1 times zero is no number; with respect to y, nor is zero times log(0). For x < 0 there is
-# no derivative with respect to y. Integers stay integers, so that x ** 3 gives x ** 2 and not a call of `pow`.
+# With respect to x, 0 ** -1 times zero is NaN; with respect to y, so is zero times log(0). For x < 0, there is no
+# derivative with respect to y. Integers stay integers, so the derivative of x ** 3 has x ** 2, not a call of `pow`.
 elementwise("power(x, y)", "float_power(x, y)",
             x="y * (1.0 if y == 0 and x == 0 else x) ** (y - 1)",
             y="out * log(1.0 if y > 0 and x == 0 else x)",                                 on={"x": POSITIVE},
@@ -55,7 +56,7 @@ elementwise("power(x, y)", "float_power(x, y)",
 elementwise("remainder(x, y)",    x="1.0",                   y="-(x // y)",                on=AWAY_FROM_ZERO)
 elementwise("fmod(x, y)",         x="1.0",                   y="rint((out - x) / y)",      on=AWAY_FROM_ZERO)
 
-# -- choices: at a tie each side has half, and NaN is nobody's -------------------------------------------------------
+# -- choices: at a tie each side gets half; NaN is neither side -------------------------------------------------------
 elementwise("where(c, x, y)",     x="1.0 if c else 0.0",     y="0.0 if c else 1.0",        on={"c": BOOLEAN})
 elementwise("maximum(x, y)",      x="1.0 if x > y else 0.5 if x == y else 0.0 if x < y else nan",
                                   y="1.0 if y > x else 0.5 if y == x else 0.0 if y < x else nan",
@@ -153,7 +154,7 @@ elementwise("float(x)", "float64(x)", "float32(x)", "nextafter(x, y)",
                                x="1.0")
 elementwise("ldexp(x, n)",     x="ldexp(1.0, n)",                       on={"n": INTEGER})
 
-# -- zero wherever there is a derivative -----------------------------------------------------------------------------
+# -- zero wherever the derivative exists ------------------------------------------------------------------------------
 constant("floor(x)", "ceil(x)", "trunc(x)", "rint(x)", "sign(x)", "angle(x)", "spacing(x)", "int(x)", "bool(x)")
 constant("floor_divide(x, y)", on=AWAY_FROM_ZERO)
 constant("less(x, y)", "less_equal(x, y)", "greater(x, y)", "greater_equal(x, y)", "equal(x, y)", "not_equal(x, y)")

@@ -1,7 +1,7 @@
 """The functions that derivatives need and neither `math` nor NumPy has, as plain scalar Python.
 
-Generated code calls them, and the backends compile them, so each stands alone: it calls only `math`, NumPy and
-builtins. They answer with infinity or NaN and do not raise.
+Generated code calls them, and the backends compile them, so each is self-contained: it calls only `math`, NumPy and
+builtins. They return infinity or NaN and do not raise.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The rule table: for each primitive, its derivative with respect to each argument, as source text.
 
 A formula is an expression in the language of the primitives: the arguments by name, `out` for the result, the names
-bound by `let`, the names in `CONSTANTS`, numbers, and calls of primitives, of which those in `OPERATORS` are written as
-Python writes them. The values that a formula reads are the values the reverse sweep needs.
+bound by `let`, the names in `CONSTANTS`, numbers, and calls of primitives; those in `OPERATORS` are written as Python
+operators. The values that a formula reads are the values that the reverse sweep needs.
 
 >>> rule = RULES["divide"]
 >>> {parameter: ast.unparse(formula) for parameter, formula in rule.partials.items()}
@@ -100,7 +100,7 @@ def derivative_rule(primitive: str) -> Rule | None:
 
 
 def edge(**values: float) -> Edge:
-    """What the partials are at a point: `edge(x=0.0, x_bar=1.0)`.
+    """The convention for the partials at a point: `edge(x=0.0, x_bar=1.0)`.
 
     >>> edge(x=0.0, x_bar=1.0)
     Edge(inputs={'x': 0.0}, partials={'x': 1.0})
@@ -120,7 +120,7 @@ def elementwise(
 
     >>> elementwise("sine(x)", x="cos(x)")
     Traceback (most recent call last):
-    srcdiff.rules.table.RowError: sine(x): `sine` is no primitive
+    srcdiff.rules.table.RowError: sine(x): `sine` is not a primitive
     """
     for signature in signatures:
         try:
@@ -130,7 +130,7 @@ def elementwise(
 
 
 def constant(*signatures: str, on: Domain | Mapping[str, Domain] = REAL) -> None:
-    """Rows of primitives whose derivative is zero wherever they have one."""
+    """Rows of primitives whose derivative is zero wherever it exists."""
     elementwise(*signatures, on=on)
 
 
@@ -197,7 +197,7 @@ def _signature(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _bindings(text: str) -> Iterator[tuple[str, ast.expr]]:
-    """The names that `let="a = ...; b = ..."` binds, each of which the next may read."""
+    """The names that `let="a = ...; b = ..."` binds; each may read the names before it."""
     for statement in ast.parse(text).body:
         if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)):
             raise RowError("`let` is written `name = formula; ...`")
@@ -206,7 +206,7 @@ def _bindings(text: str) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _require_primitive(name: str, count: int) -> None:
-    _require(name in PRIMITIVES, f"`{name}` is no primitive")
+    _require(name in PRIMITIVES, f"`{name}` is not a primitive")
     _require(PRIMITIVES[name].arity == count, f"`{name}` takes {PRIMITIVES[name].arity} arguments, not {count}")
 
 

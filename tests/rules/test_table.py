@@ -9,12 +9,12 @@ from srcdiff.rules.table import REAL, RowError, constant, edge, elementwise
 
 # The row is one that the table has already, so that a mistake which is not found is found as the second row.
 REFUSED = {
-    "`sine` is no primitive": lambda: elementwise("sine(x)", x="1.0"),
+    "`sine` is not a primitive": lambda: elementwise("sine(x)", x="1.0"),
     "`sin` takes 1 arguments, not 2": lambda: elementwise("sin(x, y)", x="1.0"),
     "arguments have names, all different": lambda: elementwise("add(x, x)", x="1.0"),
     "an argument has the name of something else": lambda: elementwise("sin(pi)", pi="1.0"),
     "a signature is written": lambda: elementwise("sin", x="1.0"),
-    "`cosine` is no primitive": lambda: elementwise("sin(x)", x="cosine(x)"),
+    "`cosine` is not a primitive": lambda: elementwise("sin(x)", x="cosine(x)"),
     "`cos` takes 1 arguments, not 0": lambda: elementwise("sin(x)", x="cos()"),
     "`y` is not bound": lambda: elementwise("sin(x)", x="cos(y)"),
     "`cos` is not bound": lambda: elementwise("sin(x)", x="cos * x"),
