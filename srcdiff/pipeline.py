@@ -29,6 +29,7 @@ from srcdiff.passes.clips import clip_numbers
 from srcdiff.passes.closed_forms import close_induction_variables
 from srcdiff.passes.code_sinking import sink_code
 from srcdiff.passes.compilation import Compilation
+from srcdiff.passes.consecutive_stores import assign_consecutive_elements
 from srcdiff.passes.cse import eliminate_common_subexpressions
 from srcdiff.passes.dead_stores import remove_dead_stores, remove_dead_stores_only
 from srcdiff.passes.early_checks import check_early
@@ -184,6 +185,9 @@ OPTIMIZE = (
     Pass("array contraction", each(contract), "an array of which an iteration sees one part shrinks to that part"),
     Pass("scatter to gather", each(gather), "each element collects its contributions"),
     *CLEAN_UP,
+    Pass(
+        "consecutive stores", each(assign_consecutive_elements), "arrays that are filled in order start by assignment"
+    ),
     Pass("initial stores", each(start_sums_by_assignment, only_main=True), "sums start by assignment instead of zeros"),
     *CLEAN_UP,
     Pass("linear recurrences", each(split_linear_recurrences), "compute first what needs no earlier element"),
