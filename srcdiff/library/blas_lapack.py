@@ -1,7 +1,7 @@
-"""What is left to BLAS and LAPACK: calls on whole arrays, each with its adjoint.
+"""Calls of BLAS and LAPACK on arrays, each with its adjoint.
 
-A row says how the call is spelled and how the shapes go together, in the letters of `np.einsum`. Its adjoint is a
-function of the arguments, the results and the results' adjoints, and gives the adjoint of each argument.
+A row has the spelling of the call and the relation of the shapes, in the letters of `np.einsum`. Its adjoint is a
+function of the arguments, the results and the adjoints of the results; it returns the adjoint of each argument.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ class LibraryCall:
     dtypes: tuple[str, ...] = ()
     """The types of the results, where they are not those of the arguments."""
     key: str = ""
-    """What it is found by in the table, where that is not its name."""
+    """Its key in the table, if that is not its name."""
     tangent: None = None
     """Is the transpose of the adjoint."""
     support: str = ""
     """The function of the generated code that it is spelled with, where NumPy's own is not enough."""
 
     def lengths(self, result: int) -> tuple[tuple[int, int], ...] | None:
-        """Which argument's which axis each axis of a result is as long as, if they say."""
+        """For each axis of a result, the argument and axis of the same length, if the row determines it."""
         taken, given = self.shapes.split("->")
         found = {x: (k, axis) for k, letters in enumerate(taken.split(",")) for axis, x in enumerate(letters)}
         letters = given.split(",")[result]
@@ -60,7 +60,7 @@ LIBRARY: dict[str, LibraryCall] = {}
 
 
 def opaque(name: str, spelling: str, shapes: str, dtypes: tuple[str, ...]) -> LibraryCall:
-    """A call that has no derivative; its row is known by all that it says."""
+    """A call without a derivative; its row is identified by all of its fields."""
     key = f"{spelling} {shapes} {dtypes}"
     return LIBRARY.setdefault(key, LibraryCall(name, spelling, shapes, None, dtypes, key))
 
@@ -131,7 +131,7 @@ def solve_lower_transposed_vector_adjoint(a: Any, b: Any, out: Any, out_bar: Any
 
 
 def only_lower(a: Any) -> Any:
-    """The lower triangle: what is above it is never read."""
+    """The lower triangle; the elements above it are never read."""
     result = np.zeros((len(a), len(a)), a.dtype)
     for i in range(len(a)):
         for j in range(i + 1):
@@ -220,7 +220,7 @@ def cholesky_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
 
 
 def eigenvectors_adjoint(a: Any, values: Any, vectors: Any, values_bar: Any, vectors_bar: Any) -> Any:
-    """Giles 2008, section 3.1. How vectors of equal values turn into each other has no derivative: it is left out."""
+    """Giles 2008, section 3.1. Rotations among eigenvectors of equal eigenvalues have no derivative and are ignored."""
     middle = matrix_matrix(vectors.T, vectors_bar)
     n = len(values)
     for i in range(n):
@@ -254,7 +254,7 @@ def any_eigenvectors_adjoint(a: Any, values: Any, vectors: Any, values_bar: Any,
 
 
 def singular_values_adjoint(a: Any, u: Any, s: Any, vt: Any, u_bar: Any, s_bar: Any, vt_bar: Any) -> Any:
-    """Townsend 2016. How vectors of equal values, or of zero, turn into each other has no derivative: left out."""
+    """Townsend 2016. Rotations among vectors of equal or zero singular values have no derivative and are ignored."""
     k = len(s)
     u_part, v_part = matrix_matrix(u.T, u_bar), matrix_matrix(vt, vt_bar.T)
     middle = np.empty((k, k), a.dtype)
@@ -364,7 +364,7 @@ def least_squares_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
 
 
 def residuals_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
-    """The solution is where their derivative with respect to it is zero, so that it counts as a constant."""
+    """At the solution their derivative with respect to it is zero, so it is treated as a constant."""
     x = least_squares(a, b)
     scaled = np.zeros(b.shape, a.dtype)
     if len(out) > 0:

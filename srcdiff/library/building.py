@@ -1,4 +1,4 @@
-"""Arrays made of numbers and of other arrays, and views that are more than a slice."""
+"""Construction of arrays from numbers and other arrays, and views beyond slices."""
 
 from __future__ import annotations
 
@@ -642,7 +642,7 @@ def statistic(a: Any, axis: Any, mode: Any) -> Any:
 
 
 def continued(k: Any, n: Any, mode: Any) -> Any:
-    """The position in an axis of length n that a position outside stands for."""
+    """The position within an axis of length n that a position outside refers to."""
     if mode == "edge":
         return min(max(k, 0), n - 1)
     if mode == "wrap":

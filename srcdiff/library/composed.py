@@ -1,6 +1,6 @@
-"""Derivatives made of others, for calls inside of functions that are differentiated themselves.
+"""Composed derivatives, for calls inside differentiated functions.
 
-`grad` and `jvp` are given, because the library knows nothing of those who call it.
+`grad` and `jvp` are passed in, because the library does not import the modules that use it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def jacobian_of(jacobian: Any, f: Any, wrt: Any, mode: Any, directions: Any, *ar
 
 
 def value_of(jvp: Any, f: Any, args: Any) -> Any:
-    """What the function gives; nothing that it writes into changes, and what it gives is new."""
+    """The result of the function on copies: its arguments do not change, and its result is new."""
     return jvp(f, args, placed(len(args), (), ()))[0]
 
 

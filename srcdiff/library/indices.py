@@ -190,7 +190,7 @@ def insertion_place(a: Any, x: Any, side: Any) -> Any:
 
 
 def comes_before(element: Any, x: Any, side: Any, may_be_nan: Any) -> Any:
-    """Whether an element belongs before another number; what is no number comes after all others."""
+    """Whether an element belongs before another number; NaN comes last."""
     if not may_be_nan:
         return element < x if side == "left" else element <= x
     if side == "left":

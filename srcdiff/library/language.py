@@ -1,4 +1,4 @@
-"""What the functions of the library can say beyond Python and NumPy. All of it also runs as plain Python."""
+"""Helpers of the library beyond Python and NumPy, known to the front end. They also run as plain Python."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def is_function(x: Any) -> bool:
 
 
 def first_result(function: Callable[..., Any], *args: Any) -> Any:
-    """What a function gives, where NumPy takes its type for that of all results."""
+    """The result of a function whose type NumPy uses for all results."""
     return function(*args)
 
 
@@ -55,7 +55,7 @@ def part(a: Any, axis: int, start: Any, stop: Any, step: Any = None) -> Any:
 
 
 def at_axis(a: Any, axis: int, position: Any) -> Any:
-    """What is at a position, or at several, along one axis."""
+    """The elements at a position, or at several, along one axis."""
     return a[(slice(None),) * axis + (position,)]
 
 
@@ -125,7 +125,7 @@ def float_positions(items: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def copied(x: Any) -> Any:
-    """The same with arrays and lists of its own."""
+    """A deep copy of the arrays and lists."""
     raise NotImplementedError  # it is known where derivatives are read
 
 
@@ -190,7 +190,7 @@ def replaced(items: tuple[Any, ...], position: int, item: Any) -> tuple[Any, ...
 
 @structural
 def inserted(items: tuple[Any, ...], position: int, item: Any) -> tuple[Any, ...]:
-    """The items with one more before a position; -1 stands for the end."""
+    """The items with one more before a position; -1 means the end."""
     position = position % (len(items) + 1)
     return (*items[:position], item, *items[position:])
 
@@ -235,13 +235,13 @@ def stretched(place: tuple[int, ...], whole: tuple[int, ...], shape: tuple[int, 
 
 @structural
 def common_type(a: Any, b: Any) -> Any:
-    """The type of numbers that NumPy gives for operands of two types."""
+    """The type of NumPy's result for operands of two types."""
     return np.result_type(a, b)
 
 
 @structural
 def require_cast(source: Any, target: Any, casting: str) -> None:
-    """What NumPy does not convert unless it is told to is said where it is called."""
+    """Raise where NumPy would need an explicit conversion."""
     if not np.can_cast(source, target, casting):  # type: ignore[arg-type]
         raise TypeError(f"an array of dtype {target} cannot hold a result of dtype {source}: convert it with `.astype`")
 
@@ -344,7 +344,7 @@ def backwards(items: tuple[Any, ...]) -> tuple[Any, ...]:
 
 @structural
 def each_axis(widths: Any, rank: int) -> tuple[tuple[Any, Any], ...]:
-    """What is before and after along each axis, from a number, a pair, or a pair for each axis."""
+    """The widths before and after each axis, from a number, a pair, or a pair for each axis."""
     if not isinstance(widths, tuple):
         return ((widths, widths),) * rank
     if not any(isinstance(w, tuple) for w in widths):
@@ -356,7 +356,7 @@ def each_axis(widths: Any, rank: int) -> tuple[tuple[Any, Any], ...]:
 
 @structural
 def unsupported(what: str) -> None:
-    """What a function cannot do is said where it is called."""
+    """Reject an unsupported use at the line of the call."""
     raise NotImplementedError(f"{what} is not supported")
 
 

@@ -41,7 +41,7 @@ def floats(a: Any) -> Any:
 
 
 def stacked(function: Any, a: Any) -> Any:
-    """Something that gives a matrix of the same shape, of each matrix."""
+    """Apply a function from matrix to matrix to each matrix of a stack."""
     if a.ndim == 2:
         return function(a)
     result = np.empty(a.shape, a.dtype)
@@ -51,7 +51,7 @@ def stacked(function: Any, a: Any) -> Any:
 
 
 def stacked_numbers(function: Any, a: Any) -> Any:
-    """Something that gives a number, of each matrix."""
+    """Apply a function from matrix to number to each matrix of a stack."""
     if a.ndim == 2:
         return function(a)
     result = np.empty(first_of(a.shape, -2), a.dtype)

@@ -1,7 +1,7 @@
 """Functions of `math` that are more than one primitive, as Python that srcdiff reads.
 
-They answer with NaN where `math` raises for infinity or NaN, as the primitives do. Whole numbers have 64 bits, and what
-has more raises `OverflowError`.
+They return NaN where `math` raises for infinity or NaN, as the primitives do. Integers have 64 bits; larger results
+raise `OverflowError`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 
 def times(a: Any, b: Any) -> Any:
-    """The product of two whole numbers, of which none is negative."""
+    """The product of two nonnegative integers; raises if it does not fit into 64 bits."""
     if b > 0 and a > (2**63 - 1) // b:
         raise OverflowError("the integer does not fit into 64 bits")
     return a * b
@@ -42,7 +42,7 @@ def perm(n: Any, k: Any = None) -> Any:
 
 
 def comb(n: Any, k: Any) -> Any:
-    """One factor after the other: what it is divided by is a factor of what there is, and nothing gets larger."""
+    """Multiply and divide factor by factor: each division is exact, and no intermediate exceeds the result."""
     if n < 0 or k < 0:
         raise ValueError("n and k must be non-negative integers")
     if k > n:
@@ -114,7 +114,7 @@ def frexp(x: Any) -> Any:
 
 
 def remainder(x: Any, y: Any) -> Any:
-    """What is left of x by the multiple of y that is nearest, of two as near the even one: as CPython computes it."""
+    """The difference of x and the nearest multiple of y, ties to even, computed as in CPython."""
     x, y = float(x), float(y)
     if math.isinf(y) and math.isfinite(x):
         return x

@@ -1,4 +1,4 @@
-"""Which function of the library stands for which of NumPy's, and which of them arrays have as methods."""
+"""The table from NumPy's functions and array methods to functions of the library."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ def product_of_several(arrays: Any, letters: Any, result: Any) -> Any:
 
 
 def rearranged(a: Any, letters: Any, result: Any) -> Any:
-    """The axes in another order; letters that do not stand in the result are summed."""
+    """The axes in another order; letters that are missing in the result are summed."""
     if not is_array(a):
         return a
     if unique(letters) != letters and len(unique(letters)) == len(result):
@@ -296,7 +296,7 @@ def product_of(sizes: Any) -> Any:
 
 
 def along(a: Any, letters: Any, whole: Any) -> Any:
-    """The operand with its axes where they stand among all the letters, and an axis of length one for each other."""
+    """The operand with its axes in the order of all letters, and an axis of length one for each missing letter."""
     if not is_array(a):
         return a
     a = in_order(a, letters, letters_in(whole, letters))
@@ -330,7 +330,7 @@ def kron(a: Any, b: Any) -> Any:
 
 
 def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None) -> Any:
-    """Of vectors with three components; also of two, where that is known when the function is compiled."""
+    """The cross product of vectors with three components, or with two if that is known at compile time."""
     if axis is not None:
         axisa, axisb, axisc = axis, axis, axis
     a, b = np.asarray(a), np.asarray(b)

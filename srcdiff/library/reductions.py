@@ -95,7 +95,7 @@ def folded_truth(ufunc: Any, a: Any, axis: Any, out: Any, keepdims: Any, initial
 
 
 def started(initial: Any, dtype: Any) -> Any:
-    """What a reduction starts from, in the type of its result: 2 for 2.5 where that is of integers."""
+    """The initial value of a reduction, in the type of its result: 2 for 2.5 if that is an integer type."""
     return initial + zero(dtype) if has_nan(dtype) else np.astype(initial, dtype)
 
 
@@ -140,7 +140,7 @@ def chosen(where: Any, shape: Any) -> Any:
 
 
 def finished(result: Any, axes: Any, out: Any, keepdims: Any) -> Any:
-    """The result of a reduction, with the axes that were reduced if they are kept, or in the array given for it."""
+    """The result of a reduction, with `keepdims` and `out` applied."""
     if keepdims:
         result = np.expand_dims(result, axes)
     if out is not None:
@@ -159,7 +159,7 @@ def count(shape: Any) -> Any:
 
 
 def taking_part(a: Any, axes: Any, keepdims: Any, where: Any) -> Any:
-    """How many elements each result is made of."""
+    """The number of elements that each result reduces."""
     if where is True:
         return count(only(a.shape, axes))
     return sum(np.broadcast_to(where, a.shape), axes, np.int64, None, keepdims)
@@ -217,7 +217,7 @@ def var(
 
 
 def squares(a: Any, axes: Any, dtype: Any, keepdims: Any, where: Any, mean: Any) -> Any:
-    """The sum of the squares of what is between the elements and their mean."""
+    """The sum of the squared differences between the elements and their mean."""
     in_floats(dtype)
     if mean is None:
         mean = center(a, axes, where)
@@ -301,7 +301,7 @@ def middle(a: Any) -> Any:
 
 
 def between(a: Any, i: Any, lower: Any, upper: Any, last: Any) -> Any:
-    """Half way between two elements, unless the last in the order is no number."""
+    """The midpoint of two elements, or NaN if the last element is NaN."""
     result = (a[(*i, lower)] + a[(*i, upper)]) / 2
     if has_nan(a.dtype) and np.isnan(a[(*i, last)]):
         result = a[(*i, last)]
@@ -348,7 +348,7 @@ def quantiles(lines: Any, order: Any, outer: Any, q: Any, method: Any, leaves_ou
 
 
 def quantile_of_line(i: Any, lines: Any, order: Any, q: Any, method: Any, leaves_out_nan: Any) -> Any:
-    """Elements that are no numbers are last in the order: they are left out, or they are what comes out."""
+    """NaN comes last in the order: it is ignored, or it is the result."""
     n = lines.shape[-1]
     if has_nan(lines.dtype) and leaves_out_nan:
         while n > 0 and np.isnan(lines[(*i, order[(*i, n - 1)])]):
@@ -487,7 +487,7 @@ def extreme_place(a: Any, axes: Any, i: Any, inner: Any, sign: Any, leaves_out_n
 
 
 def better(x: Any, best: Any, sign: Any, may_be_nan: Any, leaves_out_nan: Any) -> Any:
-    """Whether an element comes before the best one so far; what is no number comes before all, or after all."""
+    """Whether an element is better than the best so far; NaN is better than all numbers, or worse."""
     if not may_be_nan:
         return x > best if sign == 1 else x < best
     if leaves_out_nan:
@@ -573,7 +573,7 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     return sum(array_like(a) != 0, axis, None, None, keepdims)
 
 
-# -- without what is no number ---------------------------------------------------------------------------------------
+# -- ignoring NaN ---------------------------------------------------------------------------------------------------
 
 
 def nansum(
@@ -655,7 +655,7 @@ def nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = Fals
 
 
 def with_numbers(a: Any, axis: Any, instead: Any) -> Any:
-    """The array with something else for what is no number; NumPy wants one number at least."""
+    """The array with NaN replaced; NumPy requires at least one number."""
     a = np.asarray(a)
     if any(all(np.isnan(a), axis)):
         raise ValueError("All-NaN slice encountered")

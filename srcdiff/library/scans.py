@@ -119,7 +119,7 @@ def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = None, append: Any = 
 
 
 def ending(x: Any, a: Any, axis: Any) -> Any:
-    """What is put before or behind an array: a number once for each line along the axis."""
+    """The values to put before or after an array; a number is repeated for each line along the axis."""
     x = array_like(x)
     if x.ndim == 0:
         return np.full((*a.shape[:axis], 1, *a.shape[axis + 1 :]), x[()], a.dtype)
@@ -175,7 +175,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> An
 
 
 def slope(f: Any, spacing: Any, axis: Any, edge_order: Any) -> Any:
-    """Differences of second order inside, and at the ends of the order that is asked for."""
+    """Differences of second order inside, and of the requested order at the ends."""
     spacing = array_like(spacing)
     n = f.shape[axis]
     if n < edge_order + 1:
@@ -336,7 +336,7 @@ def isreal(x: Any) -> Any:
 
 
 def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    """What is not finite is replaced, and has no derivative."""
+    """Values that are not finite are replaced and have no derivative."""
     x = array_like(x)
     if not has_nan(x.dtype):
         return x
@@ -353,7 +353,7 @@ def modf(x: Any) -> Any:
 
 
 def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any) -> Any:
-    """What the function gives for each line along the axis, which takes the place of the line."""
+    """Apply the function to each line along the axis; the result replaces the line."""
     arr = np.asarray(arr)
     axis = axis_of(axis, arr.ndim)
     if arr.ndim == 1:
@@ -399,7 +399,7 @@ def vectorize(pyfunc: Any, otypes: Any = None) -> Any:
 
 
 def element(a: Any, place: Any) -> Any:
-    """What is at a place of an array; a number is the same at all."""
+    """The element of an array at an index; a number is the same at all indices."""
     return a[place] if is_array(a) else a
 
 

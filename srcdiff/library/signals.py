@@ -1,4 +1,4 @@
-"""Sequences of numbers: signals, polynomials, functions given at points, samples."""
+"""Signals, polynomials, interpolation and statistics of samples."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
     a, v = row_of(a), row_of(v)
     short, long = min(len(a), len(v)), max(len(a), len(v))
     start, count = part_of(mode, short, long)
-    if len(a) < len(v):  # NumPy exchanges the two, and turns the result around
+    if len(a) < len(v):  # NumPy exchanges the two and reverses the result
         start = short + long - 1 - start - count
     return part_of_convolution(a, v[::-1], start, count)
 
@@ -195,7 +195,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 
 
 def interp_periodic(x: Any, xp: Any, fp: Any, period: Any) -> Any:
-    """All points are brought into one period, and what is next to it is put on both sides."""
+    """Map all points into one period, and extend it by one point on both sides."""
     if period == 0:
         raise ValueError("period must be a non-zero value")
     xp = np.asarray(xp % period)
@@ -262,7 +262,7 @@ def product_of_weights(fweights: Any, aweights: Any, dtype: Any) -> Any:
 
 
 def centred_products(x: Any, weights: Any, aweights: Any, ddof: Any) -> Any:
-    """The products of all variables, each less its mean, and what they are divided by."""
+    """The products of all centred variables, and their divisor."""
     n, count = x.shape
     centred = np.empty(x.shape, float_type(x.dtype))
     if weights is None:

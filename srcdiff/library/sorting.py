@@ -79,7 +79,7 @@ def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any 
 
 
 def lexsort(keys: Any, axis: Any = -1) -> Any:
-    """By the last of the keys first: each key in turn keeps the order that the ones before it have made."""
+    """Sort by the last key first: each further sort is stable and keeps the order so far."""
     keys = tuple(keys)
     if np.ndim(keys[0]) > 1:
         unsupported("`lexsort` of keys with several axes")

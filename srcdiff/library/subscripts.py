@@ -12,7 +12,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @structural
 def subscripts(text: Any, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
-    """The letters of each operand and of the result; an ellipsis is replaced by letters of its own."""
+    """The letters of each operand and of the result; an ellipsis is replaced by new letters."""
     if not isinstance(text, str):
         raise TypeError("the subscripts of `einsum` must be a string known at compile time")
     given, arrow, result = text.replace(" ", "").partition("->")
@@ -92,13 +92,13 @@ def letters_in(letters: str, kept: str) -> str:
 
 @structural
 def order_of(letters: str, wanted: str) -> tuple[int, ...]:
-    """Where each of the letters that are wanted stands."""
+    """The position of each wanted letter."""
     return tuple(letters.index(x) for x in wanted)
 
 
 @structural
 def place_of(letters: str, distinct: str, place: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The place in an operand, given the number that each letter stands for."""
+    """The index into an operand, from the value of each letter."""
     return tuple(place[distinct.index(x)] for x in letters)
 
 
@@ -114,7 +114,7 @@ def groups(a: str, b: str, result: str) -> tuple[str, str, str, str]:
 
 @structural
 def letters_of(operands: tuple[Any, ...]) -> str:
-    """The subscripts as text, of those that `einsum` is given as numbers: behind each operand, and for the result.
+    """The subscripts as text, from the lists of numbers that `einsum` also takes.
 
     >>> letters_of(((0, 1), "b", (1, 2), (0, 2)))
     'ab,bc->ac'

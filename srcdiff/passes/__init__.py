@@ -1,1 +1,1 @@
-"""Step 4, from IR to IR. Comes in: a program and facts about it. Goes out: another program; one pass a file."""
+"""Step 4, passes: from IR to IR, one pass in each file."""

@@ -1,4 +1,4 @@
-"""Arrays of which every iteration of a loop sees its own part shrink to one part.
+"""Array contraction: if every iteration of a loop uses only its own part of an array, one part is enough.
 
 kept = np.empty((n, m))                      kept = np.empty(m)
 for p in range(n):                           for p in range(n):
@@ -8,7 +8,7 @@ for p in range(n):                           for p in range(n):
     for t in range(m - 1, -1, -1):               for t in range(m - 1, -1, -1):
         x_bar *= df(kept[p, t])                      x_bar *= df(kept[t])
 
-Values that one sweep keeps for the other are such arrays, once the sweeps share a loop.
+Buffers between the sweeps are such arrays, once loop fusion has put both sweeps into one loop.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from srcdiff.ir.types import Array
 
 
 def contract(function: Function) -> Function:
-    """Leave out the axes along which an outer loop goes."""
+    """Remove the axes that an outer loop indexes."""
     contraction = _Contraction(function)
     axes = {
         o.out: axis for o in contraction.structure.start for axis in contraction.needless(o) if isinstance(o, Alloc)
@@ -52,7 +52,7 @@ class _Contraction:
         return operation.shape
 
     def needless(self, operation: Operation) -> list[int]:
-        """The first axis along which nothing is handed from iteration to iteration of a loop, if there is one."""
+        """The first axis along which no value flows between iterations of a loop, if there is one."""
         if not isinstance(operation, Alloc) or operation.fill is not None or self.shape(operation) is None:
             return []
         accesses = self.accesses.get(operation.out, [])

@@ -1,4 +1,4 @@
-"""Arrays that a loop makes anew in every iteration, and that the reverse sweep sees again, are the rows of one array.
+"""Array expansion: arrays that every iteration allocates and the reverse sweep reads become rows of one array.
 
     for t in range(n):                          kept_a = np.empty((n, m))
         a = np.empty(m)                         for t in range(n):
@@ -7,7 +7,7 @@
     for t in range(n - 1, -1, -1):              for t in range(n - 1, -1, -1):
         a = kept_a.pop()                            a = kept_a[t]
 
-What a loop carries is the row of the iteration before; in the first iteration, what the loop started from.
+A loop-carried array is the row of the iteration before; in the first iteration, the initial value of the loop.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Alloc, Copy, Library, Operation, Value, View
 
 Early = Callable[[Value], Value | None]
-"""A value, computed before the outermost loop from what is known there; None if it is not."""
+"""A value computed before the outermost loop; None if that is not possible."""
 
 
 def early_shape(

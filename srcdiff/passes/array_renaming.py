@@ -1,4 +1,4 @@
-"""Array renaming: a buffer that every iteration fills becomes a new array, so that the old values stay to be read.
+"""Array renaming: a buffer that every iteration fills becomes a new array, so the old values remain readable.
 
 u, v = x.copy(), np.empty(n)                 u, v = x.copy(), np.empty(n)
 for t in range(steps):                       for t in range(steps):
@@ -7,8 +7,8 @@ for t in range(steps):                       for t in range(steps):
     u, v = v, u                                      new[i] = f(u[i])
                                                  u, v = new, u
 
-What the reverse sweep reads of the states is there then: the new arrays are rows of one (rows.py), and nothing of them
-is saved before it is overwritten, or put back. It asks that nobody knows a buffer by another name.
+Then the reverse sweep reads the states directly: the new arrays become rows of one array (array_expansion.py), and no
+values have to be saved before they are overwritten. A buffer must not have another name.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class _Renewable:
         return Buffer(param, loop, tuple(sizes[key] for key in keys)) if all(key in sizes for key in keys) else None
 
     def is_private(self, buffer: Buffer) -> bool:
-        """Whether what is written into the buffer is only seen by who gets it from the loop."""
+        """Whether the values in the buffer are read only through the results of the loop."""
         memory, loop = self.dependence.memory(buffer.param), buffer.loop
         if memory & set(self.function.params) or any(getattr(self.definition.get(s), "place", "") for s in memory):
             return False
@@ -127,7 +127,7 @@ class _Renewable:
         return False
 
     def surely_stored(self, operation: Operation, array: Value) -> Iterator[Store]:
-        """The stores that every iteration comes to."""
+        """The stores that every iteration executes."""
         if isinstance(operation, Store) and operation.array is array and not operation.adds:
             yield operation
         if isinstance(operation, Loop) and operation.counted:

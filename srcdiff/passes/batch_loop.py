@@ -42,7 +42,7 @@ class Batch:
     function: Function
     loop: Loop
     whole: dict[Value, Value]
-    """What is passed for the parameters of which there is one for each iteration."""
+    """The parameters that hold one element for each iteration."""
     shared: frozenset[Value]
     """The arrays that all iterations add to."""
 
@@ -119,7 +119,7 @@ class _Batch:
         return [(bar, names[bar.name.removesuffix("_bar")]) for bar in self.given]
 
     def new_result(self, value: Value, count: Value) -> Value:
-        """An array for what the iterations give."""
+        """An array for the results of the iterations."""
         if not isinstance(value.type, Array):
             assert isinstance(value.type, Scalar)
             return self.build.alloc(value.type.dtype, (count,), None, value.name)
@@ -204,7 +204,7 @@ class _Batch:
         return self.build.view(whole, (Index(self.iteration), *[_ALL] * (whole.array.rank - 1)), name)
 
     def written_at_once(self, outs: dict[int, Value]) -> dict[Value, Value]:
-        """New arrays that are results: what each is a part of."""
+        """New arrays that are results: the batch array that contains each of them."""
         top = {o.out for o in self.function.body.operations if isinstance(o, Alloc)}
         found: dict[Value, Value] = {}
         for k, out in outs.items():

@@ -1,4 +1,4 @@
-"""Branches on the same condition become one.
+"""Branch fusion: consecutive branches on the same condition become one.
 
 if c:                                        if c:
     y_bar = z_bar                                y_bar = z_bar
@@ -8,8 +8,8 @@ if c:
     for k in range(n):
         x_bar[k] += y_bar * w[k]
 
-What stands between them is computed before both, unless it needs what the first gives: then it goes along, if only the
-second needs it. Where one sweep ends and the other begins, branches stay apart, unless loops in them may share a body.
+Operations between them move before both. Those that use results of the first branch move into the second, if only that
+uses them. At the border of the sweeps, branches stay apart unless their loops can be fused.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class _Branches:
             operations.append(operation)
 
     def add_branch(self, second: If, operations: list[Operation]) -> None:
-        """Put a branch behind the operations, or into the one before it if that asks the same."""
+        """Append a branch to the operations, or merge it with an earlier one on the same condition."""
         place = len(operations) - 1
         while place >= 0 and isinstance(operations[place], _PURE | Load | Alloc | Comment):
             place -= 1
@@ -83,7 +83,7 @@ class _Branches:
         operations.append(second)
 
     def going_along(self, first: If, between: list[Operation], second: If) -> list[Operation] | None:
-        """Those between two branches that need what the first gives; None if they have to stay between."""
+        """The operations between two branches that use results of the first; None if they must stay between."""
         are_fused = self.of_both_sweeps or (_has_loops(first) and _has_loops(second))
         if not are_fused and any(isinstance(o, Comment) for o in between):
             return None
@@ -117,7 +117,7 @@ class _Branches:
 
 
 def _raises(branch: If) -> bool:
-    """Whether it may raise: what stands behind it may be what it protects, a division by zero."""
+    """Whether it may raise: it may guard the operations after it, such as a division."""
     return any(isinstance(o, Raise) for b in branch.blocks() for o in walk(b))
 
 
@@ -126,7 +126,7 @@ def _has_loops(branch: If) -> bool:
 
 
 def _is_cheap(operation: Operation) -> bool:
-    """Whether it may stand on both sides: where both are computed and one is selected, it is computed twice."""
+    """Whether it may be duplicated into both sides; if both are computed and one is selected, it runs twice."""
     return PRIMITIVES[operation.primitive].cheap if isinstance(operation, Apply) else isinstance(operation, _PURE)
 
 

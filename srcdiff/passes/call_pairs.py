@@ -1,12 +1,12 @@
-"""Recursive functions as pairs: one runs forwards and puts on stacks what the other, which runs backwards, takes off.
+"""Recursive functions as pairs: the forward function pushes values on stacks, the reverse function pops them.
 
 y = f(x, n)                                  kept = []
                                   =>         y = f_forward(x, n, kept)
                                              x_bar += f_reverse(n, y_bar, kept)
 
-Calls are reversed in the opposite order, so that a function finds on top of the stacks what its own call has put there.
-What a block keeps is put there where the block ends, and taken off where its mirror starts: calls inside the block have
-taken theirs off by then. All functions share the stacks, one for each type, and the program makes them.
+Calls are reversed in the opposite order, so each call finds its own values on top of the stacks. The values of a block
+are pushed at its end and popped at the start of its reverse: by then, calls inside the block have popped theirs. All
+functions share the stacks, one for each type; the main program creates them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Pair:
 
 
 def has_shadow(argument: Value) -> bool:
-    """Whether the caller gives the adjoints of the argument, to be added to."""
+    """Whether the caller passes the adjoint of the argument to accumulate into."""
     return isinstance(argument.type, Array) and is_float(argument.type)
 
 
@@ -77,13 +77,13 @@ def call_forward(
 
 
 def _matters(call: Call, active: Activity) -> bool:
-    """Whether a derivative may go through the call, or it writes what the reverse sweep has to find as it was."""
+    """Whether the call is active, or overwrites memory that the reverse sweep must restore."""
     results = [v for v in call.outs if is_float(v.type)]
     return bool(call.writes) or any(active.memory(v) if isinstance(v.type, Array) else v in active for v in results)
 
 
 def with_lengths(block: Block) -> Block:
-    """The block with the lengths of arrays that calls give, which can be kept in their place."""
+    """The block with the lengths of arrays that calls return, which can be stored instead of the arrays."""
     operations: list[Operation] = []
     for operation in block.operations:
         operations.append(operation.rebuilt(with_lengths))
@@ -118,7 +118,7 @@ def frames_of(plan: Plan, structure: Structure, stacks: dict[Stack, Value]) -> F
 
 
 def with_frames(block: Block, frames: Frames) -> Block:
-    """The block, and those inside, with what they keep put on the stacks at their ends."""
+    """The block and its inner blocks, with their stored values pushed at their ends."""
     operations = [o.rebuilt(lambda inner: with_frames(inner, frames)) for o in block.operations]
     pushes = [Push(stack, value) for value, stack in frames.get(block, ())]
     return Block((*operations, *pushes), block.yields)

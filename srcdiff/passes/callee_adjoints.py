@@ -1,9 +1,9 @@
-"""Recursive functions: each becomes a pair, of which the first keeps what the second takes (`call_pairs.py`).
+"""Adjoints of recursive functions: a pair of a forward and a reverse function (`call_pairs.py`).
 
-What the second function takes is found by writing it. In derivatives that are differentiated once more, and where there
-can be no pair, a function gets an adjoint function of its own, which runs it again and then backwards. There is no pair
-where the forward sweep needs the adjoints of arguments, because a branch or a loop chooses among references to them, or
-where it would keep a reference to what the caller can reach by another name.
+The values that the reverse function pops are found by writing it. In derivatives that are differentiated again, and
+where a pair is not possible, a function gets one adjoint function that runs it again and then in reverse. A pair is not
+possible if the forward sweep needs the adjoints of arguments, because a branch or a loop selects among references to
+them, or if it would store a reference to memory that the caller can reach by another name.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Callee:
 
 
 def refuse_shared_memory(main: Function, callees: Sequence[Function]) -> None:
-    """A recursive function takes an array that it writes into for another than those it reads, so that it must be."""
+    """Reject aliasing arguments: a recursive function assumes that the arrays it writes are not those it reads."""
     writing = {c.name: written for c in callees if (written := _written_parameters(c))}
     problems = []
     for function in (main, *callees):
@@ -76,7 +76,7 @@ def _written_parameters(function: Function) -> set[int]:
 
 @dataclass(frozen=True, slots=True)
 class Reversed:
-    """What a program needs to reverse its recursive functions."""
+    """The adjoint functions of a program's recursive functions."""
 
     known: dict[str, Callee]
     """Their adjoints, by the names of the functions."""
@@ -145,7 +145,7 @@ def _seed(result: Value) -> Value:
 
 
 def _pairs(main: Function, callees: Sequence[Function]) -> dict[str, Pair] | None:
-    """What the functions that run backwards take, found by writing them until it is enough; None if there are none."""
+    """The parameters of the reverse functions, found by iteration to a fixed point; None if there is no pair."""
     names = {c.name for c in callees}
     free = {c.name: [_free(f"{c.name}_{part}", names) for part in ("forward", "reverse")] for c in callees}
     pairs = {name: Pair(forward, reverse, (), frozenset(), ()) for name, (forward, reverse) in free.items()}
@@ -167,7 +167,7 @@ def _pairs(main: Function, callees: Sequence[Function]) -> dict[str, Pair] | Non
 
 
 def _enlarged(pair: Pair, takes: set[int], restores: set[int], stacks: tuple[Stack, ...]) -> Pair:
-    """A pair that also takes and restores these: it only ever grows, so that an end is reached."""
+    """A pair that also takes and restores these values; the sets only grow, so the iteration terminates."""
     restores |= pair.restores
     taken = tuple(sorted({*takes, *restores, *pair.takes}))
     stacks = tuple(dict.fromkeys((*pair.stacks, *stacks)))

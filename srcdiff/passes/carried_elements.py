@@ -1,4 +1,4 @@
-"""An element that one iteration stores and the next one loads is a number on the way.
+"""Carried elements: an element that one iteration stores and the next one loads is carried in a scalar.
 
 for j in range(n, 0, -1):                    a_j = a[n]
     t = 0.25 * a[j]                          for j in range(n, 0, -1):
@@ -8,11 +8,11 @@ for j in range(n, 0, -1):                    a_j = a[n]
                                                  a_j = a[j - 1] + t
                                              a[0] = a_j
 
-The adjoint of every recurrence over an array is such a loop. Iterations wait for each other anyway; through memory they
-wait twice as long. If the next iteration stores to the element in any case, as here, only the last iteration's element
-is stored behind the loop; otherwise each is stored where it was.
+The adjoint of a recurrence over an array is such a loop. The iterations depend on each other; through memory, the
+latency is twice as long. If the next iteration stores to the element anyway, as here, only the element of the last
+iteration is stored, after the loop; otherwise each store remains.
 
-No other access may meet the element in either iteration: isl is asked. A loop that does not run must not touch it.
+No other access may touch the element in either iteration (decided by isl). A loop without iterations must not touch it.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class _Carrying:
         builder.branch(condition, then, Block((), loop.inits), loop.outs)
 
     def is_harmless_without_iterations(self, carried: _Carried, loop: Loop, block: Block) -> bool:
-        """Whether the first element is there to be loaded though no iteration asks for it, and nothing is stored."""
+        """Whether the first element can be loaded and nothing stored if the loop has no iterations."""
         assert loop.bounds is not None
         first = [loop.bounds[0] if i is loop.index else i for i in carried.indices]
         if carried.is_overwritten or not all(self.is_outside(i, loop) for i in first):
@@ -124,7 +124,7 @@ class _Carrying:
     # -- which elements ----------------------------------------------------------------------------------------------
 
     def carried(self, loop: Loop) -> Iterator[_Carried]:
-        """Elements that an iteration hands on to the next one, in memory."""
+        """Elements that an iteration passes to the next one through memory."""
         step = self.structure.constants.get(loop.bounds[2]) if loop.bounds is not None else None
         if not isinstance(step, int) or abs(step) != 1 or not loop.counted or loop.count is not None:
             return
@@ -157,7 +157,7 @@ class _Carrying:
         return loop not in self.structure.loops_around(self.structure.home.get(value, self.structure.top))
 
     def is_worthwhile(self, carried: _Carried) -> bool:
-        """Whether the next iteration's element is stored, and is no sum of many terms before that."""
+        """Whether the element of the next iteration is stored, and is not accumulated before that."""
         stores = [a for a in (*carried.following, *carried.current) if isinstance(a, Store)]
         following = [a for a in stores if a in carried.following]
         if not following or not all(is_kept_by(carried.array.array, a.value.scalar) for a in stores):
@@ -196,7 +196,7 @@ class _Carrying:
     # -- the loop ----------------------------------------------------------------------------------------------------
 
     def rewrite(self, loop: Loop, outs: tuple[Value, ...], carried: _Carried, builder: Builder) -> None:
-        """The loop with the element as a number, and what comes before and after it."""
+        """The loop with the element in a scalar, and the operations before and after it."""
         assert loop.bounds is not None
         start, stop, _ = loop.bounds
         array, type_ = carried.array, element_type(carried.array.array)

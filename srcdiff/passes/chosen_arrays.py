@@ -1,4 +1,4 @@
-"""Arrays among which a branch chooses what a loop hands on become one array that both sides fill.
+"""Chosen arrays: if a branch selects the array that a loop carries, both sides fill one new array instead.
 
 for t in range(n):                           for t in range(n):
     u = F @ u                                    u = F @ u
@@ -11,9 +11,9 @@ for t in range(n):                           for t in range(n):
                                                          new[i] = u[i]
                                                  u = new
 
-So every iteration makes one array, and what the reverse sweep needs of them is one array with a row for each iteration.
-Otherwise it would need a list of those that were chosen, and another one of their adjoints. It asks that every one
-makes such an array anyway: a loop that mostly passes on what it got would become much slower by copies.
+Then every iteration makes one array, and the reverse sweep reads one array with a row for each iteration, instead of a
+stack of the selected arrays and another one of their adjoints. Every iteration must allocate such an array anyway:
+copies would slow down a loop that mostly carries its array unchanged.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class _Finder:
                     yield _Choice(branch, loop, k, shape)
 
     def is_made_anyway(self, array: Value, loop: Loop) -> bool:
-        """Whether every iteration makes an array that is as large, so that a copy does not cost much more."""
+        """Whether every iteration allocates an array of this size, so that a copy is relatively cheap."""
         lengths = self.dependence.lengths
         made = [v for o in loop.body.operations if isinstance(o, Alloc | Copy | Library) for v in o.defines()]
         alike = [v for v in made if v.type == array.type]
@@ -88,7 +88,7 @@ class _Finder:
         return any(all(lengths.of(v, axis) == lengths.of(array, axis) for axis in axes) for v in alike)
 
     def shape(self, branch: If, k: int, loop: Loop) -> tuple[Value, ...] | None:
-        """The lengths of what both sides give, as they are known before the loop."""
+        """The lengths of the arrays of both sides, as known before the loop."""
         lengths = self.dependence.lengths
         sizes = lengths.named(self.function, loop)
         axes = range(branch.outs[k].array.rank)
@@ -96,7 +96,7 @@ class _Finder:
         return tuple(sizes[key] for key in first) if first == second and all(key in sizes for key in first) else None
 
     def is_written_later(self, branch: If, k: int, loop: Loop) -> bool:
-        """Whether somebody changes one of the arrays after it was chosen, or one of an earlier iteration."""
+        """Whether one of the arrays is written after the selection, or in a later iteration."""
         sites, structure = self.dependence.sites, self.structure
         memory = sites.get(branch.outs[k], frozenset())
         for operation in self.writing:
@@ -126,7 +126,7 @@ def _filled(function: Function, found: _Choice) -> Function:
 
 
 def _side(block: Block, k: int, target: Value) -> Block:
-    """A side that leaves what it gave in an array: it fills that at once, if it has made its own, or copies."""
+    """A side that leaves its result in the array: it fills the array directly, or copies."""
     source = block.yields[k]
     yields = tuple(v for n, v in enumerate(block.yields) if n != k)
     made = next((o for o in block.operations if isinstance(o, Alloc) and o.out is source), None)

@@ -57,7 +57,7 @@ def differentiate_chosen_iterations(function: Function, inputs: Iterable[Value])
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """What decides whether an iteration gives a loop's number anew: a branch or a `where`, and which side does."""
+    """The decision whether an iteration replaces a carried number: a branch or a `where`, and the replacing side."""
 
     by: If | Apply
     side: int

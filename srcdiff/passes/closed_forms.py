@@ -6,10 +6,10 @@ for i in range(d):                               p = max(i * (d - 1) - i * (i - 
         s += l[p] * x[j]                             s += l[p + (j - (i + 1))] * x[j]
         p += 1
 
-What an iteration adds is an affine function of the counter, so that the sum over the iterations before is a polynomial
-of at most the second degree. The iterations do not need it from each other any more, and the reverse sweep has it
-without keeping it. It is never negative; that LLVM is told so saves a test at every element, and with it the vector
-instructions.
+The increment of an iteration is an affine function of the counter, so the sum over the earlier iterations is a
+polynomial of degree at most two. The iterations no longer depend on each other for it, and the reverse sweep computes
+it without storing it. The value is never negative; the explicit `max` tells LLVM so, which saves the wraparound test of
+each index and allows vectorisation.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class _ClosedForms:
                 self.known[out] = self.closed(out, loop.inits[k], all_of_it, grown)
 
     def closed(self, value: Value, start: Value, added: Value, grown: _Sum) -> Value:
-        """The value by its formula. LLVM does not see of every formula that it is never negative, so it is told."""
+        """The value by its formula, with a `max` where LLVM cannot prove that it is nonnegative."""
         total = self.builder.apply("add", start, added)
         is_plain = not grown.second and not grown.first.terms
         if value in self.naturals and not is_plain:
@@ -105,7 +105,7 @@ class _ClosedForms:
         return total
 
     def so_far(self, loop: Loop, first: Value, second: int) -> Value:
-        """What the iterations before have added."""
+        """The sum of the increments of the earlier iterations."""
         assert loop.index is not None and loop.bounds is not None
         build = self.builder
         way, step = build.apply("subtract", loop.index, loop.bounds[0]), self.structure.constants[loop.bounds[2]]
@@ -140,7 +140,7 @@ class _ClosedForms:
     # -- what loops add ----------------------------------------------------------------------------------------------
 
     def growth(self, loop: Loop, slot: int) -> _Sum | None:
-        """What the iterations of a loop add to its parameter, if that is affine in the loop's counter."""
+        """The increment of a loop parameter, if it is affine in the counter."""
         step = self.step(loop)
         if loop.params[slot].type != INT or step is None or loop.index is None or loop.bounds is None:
             return None
@@ -161,7 +161,7 @@ class _ClosedForms:
         return loop not in self.structure.loops_around(self.structure.home.get(value, self.structure.top))
 
     def added(self, end: Value, start: Value) -> Affine | None:
-        """One integer less another, if it is made of that by adding what is affine."""
+        """The difference of two integers, if it is affine."""
         if end is start:
             return Affine(0)
         match self.structure.definition.get(end):
@@ -182,7 +182,7 @@ class _ClosedForms:
         return None if first is None or second is None else first.plus(second, factor)
 
     def all_that_is_added(self, loop: Loop, slot: int) -> Affine | None:
-        """What all iterations of a loop add, if that is affine."""
+        """The sum of the increments of all iterations, if it is affine."""
         growth = self.growth(loop, slot)
         if growth is None or growth.second or loop.bounds is None or self.step(loop) != 1:
             return None

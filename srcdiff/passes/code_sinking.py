@@ -6,9 +6,9 @@
     else:                               else:
         y = 2.0 * x                         y = 2.0 * x
 
-Where the branch is not taken, the derivative of `s` is not asked for. Left outside, it would be multiplied by zero, and
-at x = 0 zero times infinity is NaN. The branch may be in a loop, as those of `np.where` are: then perhaps
-no iteration takes it.
+If the branch is not taken, the derivative of `s` is not computed. Outside the branch, it would be multiplied by zero,
+and at x = 0, zero times infinity is NaN. The branch may be in a loop, as those of `np.where` are; perhaps no iteration
+takes it.
 
 A value that takes nothing to compute, as `abs(r)`, is computed inside, too, where the branch differentiates `r` anyway:
 it yields one adjoint less.
@@ -24,7 +24,7 @@ from srcdiff.ir.nodes import Apply, Block, Function, If, Loop, Operation, Store,
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import is_float
 
-# Primitives whose derivatives are finite wherever their arguments are.
+# Primitives whose derivatives are finite for finite arguments.
 _HARMLESS = frozenset({"add", "subtract", "multiply", "negative", "positive", "absolute", "maximum", "minimum"})
 _HARMLESS |= {"clip", "where", "square", "float", "float64", "float32", "sin", "cos", "tanh", "arctan"}
 
@@ -33,7 +33,7 @@ _Certain = dict[Block, set[Value]]
 
 
 def sink_code(function: Function, stay: Iterable[Value] = ()) -> Function:
-    """The function with its branches made self-contained; what is in `stay` is left where it is."""
+    """The function with self-contained branches; values in `stay` are not moved."""
     return changed(function, body=_block(function.body, set(stay)))
 
 
@@ -78,7 +78,7 @@ def _read_by(operation: Operation) -> set[Value]:
 
 
 def _is_chosen(value: Value, operations: Sequence[Operation], moved: set[Value], certain: _Certain) -> bool:
-    """Whether some branches differentiate the value, and nothing else does; what is left behind has no derivative."""
+    """Whether only branches differentiate the value; the copy that stays outside has no derivative."""
     chosen = False
     for operation in operations:
         if value in operation.uses() and not is_not_differentiated(operation, value, moved):

@@ -1,4 +1,4 @@
-"""What is compiled: the request, and the state that the passes work on."""
+"""The request to the compiler, and the state that the passes transform."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from srcdiff.signature.descriptions import Description
 
 @dataclass(slots=True)
 class Request:
-    """What is asked for: a function, its argument types, and which derivative."""
+    """A request: a function, its argument types, and the kind of derivative."""
 
     captured: Captured
     arguments: dict[str, Description]
@@ -29,25 +29,25 @@ class Request:
     with_value: bool = True
     has_aux: bool = False
     single: bool = True
-    """Whether the gradient stands alone, not in a tuple."""
+    """Whether the gradient is a single value and not a tuple."""
     exact: bool = False
     """Whether sizes may be one at run time and stretch."""
     of: Any = None
-    """The derivative of the function, or the function with its rule, that is meant instead of what is written there."""
+    """The derivative, or the function with a custom rule, that is differentiated instead of the plain function."""
     jacobian: bool = False
-    """Whether all tangents, or all pullbacks, are wanted, instead of those of what is given."""
+    """Whether to compute all tangents or pullbacks (a Jacobian) instead of those of given directions."""
     directions: int | None = None
-    """How many of them a sweep computes at once, if that was asked for."""
+    """The number of directions in one sweep, if the user chose it."""
     numbers: int | None = None
     """How many of them there are, if that is known: so few that the innermost loops over them are unrolled."""
     workspace: bool = False
-    """Whether it takes memory from the caller, and gives it back."""
+    """Whether it takes its memory from the caller and returns it."""
     batch: tuple[str, ...] = ()
     """The arguments over whose leading axes it is called, if it is called for a batch at once."""
     sums: bool = False
     """Whether gradients of the other arguments are added up over the batch."""
     error_model: str = ""
-    """What division by zero does, if that was asked for."""
+    """The behaviour of division by zero, if the user chose it."""
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class Compilation(State):
     inside: bool = False
     """Whether the derivative is written into another function."""
     seeds: dict[str, Abstract] = field(default_factory=dict)
-    """What the derivative starts from: tangents of arguments, or adjoints of results."""
+    """The seeds of the derivative: tangents of arguments, or adjoints of results."""
     workspace: tuple[WorkspaceBuffer, ...] = ()
     backend: str = ""
     """The name of the backend that the text is for; none of a derivative that is written into another function."""
@@ -68,7 +68,7 @@ class Compilation(State):
     added_to: dict[Value, Value] = field(default_factory=dict)
     """Arrays whose adjoints are added up over a batch, with these adjoints."""
     whole: dict[Value, Value] = field(default_factory=dict)
-    """What is passed for arguments of which there is a batch."""
+    """The batched arguments."""
     independent: dict[Loop, frozenset[Value]] = field(default_factory=dict)
     """Loops whose iterations are known to be independent, with the arrays that they add to all the same."""
     module: Any = None
@@ -86,7 +86,7 @@ class Compilation(State):
 
     @property
     def further(self) -> dict[str, Abstract]:
-        """The parameters after those of the function: what the derivative starts from, if that is given."""
+        """The parameters after those of the function: the seeds, if they are passed."""
         return {} if self.request.jacobian else self.seeds
 
     @property

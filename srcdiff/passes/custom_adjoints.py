@@ -21,7 +21,7 @@ from srcdiff.signature.descriptions import Description
 
 
 def rules_share_no_memory(function: Function) -> None:
-    """A function with a rule of its own neither writes into its arguments nor gives them back."""
+    """Check that a function with a custom rule neither writes to its arguments nor returns them."""
     problems = []
     for operation in walk(function.body):
         if not isinstance(operation, Custom):
@@ -60,7 +60,7 @@ def adjoint_values(
     seeds: Sequence[Value],
     span: Span | None,
 ) -> list[Value | None]:
-    """Write the adjoint of a call; gives the adjoint of each argument, or None for zero."""
+    """Write the adjoint of a call; return the adjoint of each argument, or None for zero."""
     if rule.adjoint is None:
         stand_ins = [_stand_in(a, builder) for a in args]
         places = range(len(args), len(args) + len(outs))
@@ -70,7 +70,7 @@ def adjoint_values(
 
 
 def require_shape(result: Value, model: Value, rule: str, builder: Builder, span: Span | None) -> None:
-    """Raise where what a rule gives has another shape than what it belongs to."""
+    """Raise if the result of a rule does not have the shape of its argument or result."""
     for axis in range(result.array.rank):
         other = builder.apply("not_equal", builder.dim(result, axis), builder.dim(model, axis))
         text = f"`{rule}` returns an array whose shape differs from that of its argument or result"
@@ -85,7 +85,7 @@ def tangent_values(
     dots: Sequence[Value | None],
     span: Span | None,
 ) -> list[Value | None]:
-    """Write the tangent of a call, from those of its arguments, where None is zero; gives that of each result."""
+    """Write the tangent of a call from the tangents of its arguments (None for zero); return those of the results."""
     if rule.tangent is None:
         if rule.adjoint is None:
             raise DifferentiationError([Problem("SD301", f"`{rule.name}` has no derivative rule", span)])
@@ -103,7 +103,7 @@ def _transposed(*given: Any) -> Sequence[Value]:
 
 
 def _stand_in(value: Value, builder: Builder) -> Value:
-    """What is passed for something of which nothing is read but its shape."""
+    """The argument for a parameter of which only the shape is read."""
     return value if isinstance(value.type, Array) else builder.const(0.0)
 
 

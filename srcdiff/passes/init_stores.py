@@ -183,7 +183,7 @@ class _Zeros:
         return not store.adds and self.constants.get(store.value) == 0.0
 
     def surely_stored(self, operation: Operation, array: Value) -> Iterator[Store]:
-        """The stores that every iteration comes to."""
+        """The stores that every iteration executes."""
         if isinstance(operation, Store) and operation.array is array:
             yield operation
         if isinstance(operation, Loop) and operation.counted:

@@ -171,7 +171,7 @@ def _stores(operation: Operation) -> list[Store]:
 
 
 def certain_stores(operation: Operation, array: Value) -> Iterator[Store]:
-    """The stores that every iteration comes to."""
+    """The stores that every iteration executes."""
     if isinstance(operation, Store) and operation.array is array and not operation.adds:
         yield operation
     if isinstance(operation, Loop) and operation.counted:
