@@ -17,6 +17,7 @@ from srcdiff.ir.nodes import (
     Custom,
     Dim,
     Function,
+    Library,
     Load,
     Loop,
     NewStack,
@@ -24,6 +25,7 @@ from srcdiff.ir.nodes import (
     Pop,
     Push,
     Store,
+    Transpose,
     Value,
     walk,
 )
@@ -166,6 +168,8 @@ class _Inline:
         return found
 
     def may_stand_inside(self, operation: Operation, users: dict[Value, list[int]]) -> bool:
+        if isinstance(operation, Transpose):
+            return self.is_factor(operation, users)
         if isinstance(operation, Pop) and isinstance(operation.out.type, Array):
             return False
         if isinstance(operation, Pop) and operation.stack in self.function.params:
@@ -180,6 +184,13 @@ class _Inline:
         if here != everywhere or here == 0:
             return False
         return here == 1 or (isinstance(operation, Load) and here <= 4)
+
+    def is_factor(self, operation: Transpose, users: dict[Value, list[int]]) -> bool:
+        """Whether it is a transposed matrix that one library call of the block takes: `a @ b.T`."""
+        places = users.get(operation.out, [])
+        if operation.axes != (1, 0) or len(places) != 1 or self.uses[operation.out] != 1:
+            return False
+        return places[0] < len(self.operations) and isinstance(self.operations[places[0]], Library)
 
     def is_top(self, pop: Pop, following: Sequence[Operation]) -> bool:
         """Whether nothing is pushed or popped until the value is used."""

@@ -221,6 +221,8 @@ class _Writer:
                 return self.spelling.coordinates[operation.kind][operation.axis], ATOM
             case Pop():
                 return f"{self.names[operation.stack]}[{self.top(operation.stack)}]", ATOM
+            case Transpose():
+                return self.transpose(operation), ATOM
         raise AssertionError(operation)
 
     def names_of(self, array: Value) -> str:
@@ -381,9 +383,6 @@ class _Writer:
             case View() if self.arrays != "np" and any(isinstance(i, NewAxis) for i in operation.items):
                 items = ", ".join(self.item(i) for i in operation.items)
                 self.assign(operation.out, f"{self.arrays}.view({self.names_of(operation.array)}, np.s_[{items}])")
-            case Transpose() if self.arrays != "np":
-                axes = ", ".join(map(str, operation.axes))
-                self.assign(operation.out, f"{self.arrays}.transpose({self.names_of(operation.array)}, {axes})")
             case View():
                 items = ", ".join(self.item(i) for i in operation.items)
                 items += ", ..." if operation.out.array.rank == 0 else ""  # a view of one element, and not the element
@@ -501,10 +500,11 @@ class _Writer:
         return f"{start}:{stop}" + (f":{step}" if step else "")
 
     def transpose(self, operation: Transpose) -> str:
-        array = self.names_of(operation.array)
+        array, axes = self.names_of(operation.array), ", ".join(map(str, operation.axes))
+        if self.arrays != "np":
+            return f"{self.arrays}.transpose({array}, {axes})"
         if operation.axes == tuple(reversed(range(len(operation.axes)))):
             return f"{array}.T"
-        axes = ", ".join(map(str, operation.axes))
         return f"{array}.transpose(({axes}))" if self.in_thread else f"{array}.transpose({axes})"
 
     def library(self, operation: Library) -> None:
