@@ -38,6 +38,7 @@ from srcdiff.passes.growing_buffers import grow_buffers
 from srcdiff.passes.guarded_loops import guard_loops
 from srcdiff.passes.hoist_allocations import hoist_allocations
 from srcdiff.passes.init_stores import start_sums_by_assignment
+from srcdiff.passes.jacobian import UNROLLED_LANES
 from srcdiff.passes.linear_recurrences import split_linear_recurrences
 from srcdiff.passes.loop_fusion import fuse, reverse_loops
 from srcdiff.passes.loop_interchange import interchange_loops
@@ -60,7 +61,7 @@ from srcdiff.passes.scalar_replacement import replace_scalars
 from srcdiff.passes.scatter_to_gather import gather
 from srcdiff.passes.shape_checks import remove_shape_checks
 from srcdiff.passes.simplify import simplify
-from srcdiff.passes.small_arrays import replace_small_arrays
+from srcdiff.passes.small_arrays import replace_small_arrays, replace_small_seeds
 from srcdiff.passes.triangular_solves import solve_triangles
 
 # -- conditions and inputs of passes -------------------------------------------------------------------------------
@@ -85,6 +86,14 @@ def named(state: Compilation, function: Function) -> Sequence[Value]:
     """Local variables in `wrt`, which no pass may merge with others."""
     known = state.reading.intermediates.items() if function is state.main else ()
     return [v for n, v in known if n in state.request.wrt]
+
+
+def of_jacobian(when: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda state: state.request.jacobian and when(state)
+
+
+def few_lanes(state: Compilation) -> bool:
+    return state.request.numbers is not None and state.request.numbers <= UNROLLED_LANES
 
 
 def decisions(state: Compilation, function: Function) -> Any:
@@ -202,9 +211,11 @@ OPTIMIZE = (
     *CLEAN_UP,
 )
 JACOBIAN = tuple(
-    replace(one, when=lambda state: state.request.jacobian)
+    replace(one, when=of_jacobian(one.when))
     for one in (
         Pass("jacobian", derivative.jacobian, "all directions at once, in lanes"),
+        *CLEAN_UP,
+        Pass("small seeds", each(replace_small_seeds, named), "a few lanes are unrolled, and seeds scalars", few_lanes),
         *CLEAN_UP,
         Pass("dead stores", each(remove_dead_stores), "remove stores that nobody reads; start arrays by assignment"),
         *CLEAN_UP,

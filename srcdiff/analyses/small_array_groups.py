@@ -60,13 +60,18 @@ class SmallArrays:
     """Loops to unroll, with the groups that need it."""
 
 
-def small_arrays(function: Function, alone: Collection[Value], refused: Collection[Value]) -> SmallArrays:
-    """The arrays that can be scalars. Values that stay `alone`, and groups that were `refused` before, stay."""
+def small_arrays(
+    function: Function, alone: Collection[Value], refused: Collection[Value], tables: bool = False
+) -> SmallArrays:
+    """The arrays that can be scalars. Values that stay `alone`, and groups that were `refused` before, stay.
+
+    For `tables` of constants, loops are unrolled only if that is wanted.
+    """
     shapes = constant_shapes(function)
     sites = points_to(function)
     if not any(_is_small(site, shapes) for found in sites.values() for site in found):
         return SmallArrays()
-    return _Search(function, shapes, sites, alone, refused).result()
+    return _Search(function, shapes, sites, alone, refused, tables).result()
 
 
 def _is_small(array: Value, shapes: dict[Value, Shape]) -> bool:
@@ -83,10 +88,11 @@ class _Search:
         sites: dict[Value, Sites],
         alone: Collection[Value],
         refused: Collection[Value],
+        with_tables: bool,
     ) -> None:
         self.function, self.shapes, self.sites = function, shapes, sites
         self.structure: Structure = structure_of(function)
-        self.alone, self.refused = alone, refused
+        self.alone, self.refused, self.with_tables = alone, refused, with_tables
         self.parent: dict[Value, Value] = {}
         self.rejected: set[Value] = set()
         self.known: dict[Value, Loops] = {}
@@ -300,7 +306,7 @@ class _Search:
 
     def loops_to_unroll(self) -> dict[Loop, set[Value]]:
         """The loops that must be unrolled for the groups. A table of constants is no reason to unroll."""
-        tables = self.tables()
+        tables = set[Value]() if self.with_tables else self.tables()
         found: dict[Loop, set[Value]] = {}
         for group, accesses in self.accessed.items():
             if self.is_accepted(group) and group not in tables:

@@ -63,7 +63,7 @@ class Batched:
         specialisation = self.of.specialised(batch.first)
         self.refuse_lists(specialisation)
         self.refuse_races(specialisation)
-        result = self.of.run(batch.first)  # to learn the shapes of the results
+        result = self.of.run(batch.first) if self.of.by_name else self.of(*batch.first)  # to learn the shapes
         leaves = list(VALUES.named(result, "result"))
         whole = VALUES.structure(result).rebuild(self.stacked(specialisation, batch, leaves))
         if self.of.mode != "reverse":
@@ -73,10 +73,13 @@ class Batched:
 
     def stacked(self, specialisation: Specialisation, batch: _Batch, leaves: Sequence[Part]) -> list[Any]:
         """The stacked results of all elements, for each number or array in the result of the first."""
-        outs = [np.empty((batch.count, np.size(leaf.value)), np.asarray(leaf.value).dtype) for leaf in leaves]
-        for out, leaf in zip(outs, leaves, strict=True):
-            out[0] = np.ravel(leaf.value)
         shapes = [np.shape(leaf.value) for leaf in leaves]
+        outs = [
+            np.empty((batch.count, *shape), np.asarray(leaf.value).dtype)
+            for leaf, shape in zip(leaves, shapes, strict=True)
+        ]
+        for out, leaf in zip(outs, leaves, strict=True):
+            out[0] = leaf.value
         arrays = [shape for shape in shapes if shape]
         found = np.empty((batch.count, sum(map(len, arrays))), np.int64)
         stores = (*outs, *arrays, found)
@@ -91,7 +94,7 @@ class Batched:
             bad = self.swept(self.of.exactly_specialised(batch.first), batch, leaves, stores)
         if bad < batch.count:
             raise _differing(bad, leaves, found[bad].tolist())
-        return [out.reshape(batch.count, *shape) for out, shape in zip(outs, shapes, strict=True)]
+        return outs
 
     def swept(
         self, specialisation: Specialisation, batch: _Batch, leaves: Sequence[Part], stores: tuple[Any, ...]
@@ -259,12 +262,7 @@ def _loop_text(places: Sequence[int], count: int, leaves: Sequence[Part]) -> str
     lengths = [f"{_text(leaf)}.shape[{axis}]" for _, leaf in arrays for axis in range(np.ndim(leaf.value))]
     records = [f"found[k, {n}] = {length}" for n, length in enumerate(lengths)]
     differ = " or ".join(f"{_text(leaf)}.shape != s{n}" for n, leaf in arrays)
-    stores = [
-        f"for j in range({_text(leaf)}.size): o{n}[k, j] = {_text(leaf)}.flat[j]"
-        if np.ndim(leaf.value)
-        else f"o{n}[k, 0] = {_text(leaf)}"
-        for n, leaf in enumerate(leaves)
-    ]
+    stores = [line for n, leaf in enumerate(leaves) for line in _stores(f"o{n}", _text(leaf), np.ndim(leaf.value))]
     shapes = [f"s{n}" for n, _ in arrays]
     names = [*(f"a{n}" for n in range(count)), *(f"o{n}" for n in range(len(leaves))), *shapes, "found"]
     return _LOOP.format(
@@ -273,6 +271,14 @@ def _loop_text(places: Sequence[int], count: int, leaves: Sequence[Part]) -> str
         checks="\n            ".join([f"if {differ}:", *records, "return k"] if arrays else []),
         stores="\n        ".join(stores),
     )
+
+
+def _stores(out: str, part: str, rank: int) -> list[str]:
+    """Loops over the elements of a part of the result, which put them where they belong."""
+    places = [f"j{axis}" for axis in range(rank)]
+    loops = [f"{axis * '    '}for {place} in range({part}.shape[{axis}]):" for axis, place in enumerate(places)]
+    element = f"{part}[{', '.join(places)}]" if rank else part
+    return [*loops, f"{rank * '    '}{out}[{', '.join(('k', *places))}] = {element}"]
 
 
 @functools.lru_cache(maxsize=256)

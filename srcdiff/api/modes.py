@@ -22,6 +22,7 @@ from srcdiff.backends.numba.direct import UnfitError
 from srcdiff.diagnostics import ListsInJacobianError
 from srcdiff.diagnostics.options import (
     DERIVATIVE,
+    FEW_DIRECTIONS,
     ORDER,
     OTHER_NUMBER,
     Wrt,
@@ -34,7 +35,7 @@ from srcdiff.diagnostics.options import (
 from srcdiff.frontend.abstract_values import Abstract, List, Static, Stored, Tuple
 from srcdiff.frontend.capture import findable, made_once
 from srcdiff.ir.nodes import Value
-from srcdiff.ir.types import Array, Scalar, Stack, is_float
+from srcdiff.ir.types import Array, Stack, is_float
 from srcdiff.library import composed
 from srcdiff.signature.structures import layout_of
 from srcdiff.signature.trees import NODES, VALUES, Part, parts_of
@@ -45,7 +46,6 @@ if TYPE_CHECKING:  # the compiler is imported when the first function is differe
 
 Function = Callable[..., Any]
 
-_FEW = 8  # directions whose number is compiled in
 _REMEMBERED = 256  # shapes of arguments for which a Jacobian knows the mode
 _numbers = itertools.count(1)
 
@@ -542,13 +542,13 @@ class Jacobian(Composed):
         return self.latest(*args, **kwargs)
 
     def body_for(self, given: tuple[Any, ...], types_: Any) -> numba_cpu.Body:
-        """The code that a Numba function runs for a call: forward mode, unless the result is one number."""
-        compiled = self.columns.compiled_for(given) if self.mode != "reverse" else None
-        latest = self.columns.latest
-        is_number = latest is not None and isinstance(getattr(latest.compiled.reading.result, "type", None), Scalar)
-        if self.mode is None and is_number:
-            compiled = None
-        return numba_cpu.body_of_call(*(compiled or self.rows.compiled_for(given)))
+        """The code that a Numba function runs for a call: the mode with fewer sweeps, as far as that is known."""
+        from srcdiff.driver.compiling import cheaper_mode
+
+        defaults = self.columns.bound((None,) * len(given), {})[len(given) :]
+        asked = "pullback" if self.mode == "reverse" else self.mode
+        mode, numbers = cheaper_mode(self.columns.request((*given, *defaults)), asked)
+        return numba_cpu.body_of_call(*self.by(mode == "forward", numbers).compiled_for(given))
 
     def chosen_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Derivative:
         """The program in the chosen mode, or the one that needs fewer sweeps."""
@@ -571,8 +571,12 @@ class Jacobian(Composed):
             outputs = sum(np.size(leaf) for leaf in leaves(_pulled_back(primal, given, self.columns.wrt)[0]))
         has_more_rows = inputs is None or outputs is None or inputs <= outputs
         by_columns = has_more_rows if self.mode is None else self.mode == "forward"
-        derivative, numbers = (self.columns, known[0]) if by_columns else (self.rows, known[1])
-        if numbers is None or not 0 < numbers <= _FEW or self.directions is not None:
+        return self.by(by_columns, known[0 if by_columns else 1])
+
+    def by(self, columns: bool, numbers: int | None) -> Derivative:
+        """By columns or by rows, of which there are so many."""
+        derivative = self.columns if columns else self.rows
+        if numbers is None or not 0 < numbers <= FEW_DIRECTIONS or self.directions is not None:
             return derivative
         return self.few.setdefault((derivative.mode, numbers), self.sweeps(derivative.mode, numbers))
 

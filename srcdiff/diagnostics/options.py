@@ -67,6 +67,8 @@ PROGRAM = one_of("reverse", "forward", "pullback", "primal")
 """`mode` of `source`."""
 SWEEPS = one_of(None, "forward", "reverse")
 """`mode` of `jacobian`: None chooses the mode that needs fewer sweeps."""
+FEW_DIRECTIONS = 8
+"""Directions of a Jacobian, at most, whose number is compiled in."""
 OTHER_NUMBER = "this Jacobian is compiled for {} directions"
 """The error of compiled code that is called with another number of directions."""
 DIRECTIONS = Option("None or a positive integer", (*INTEGERS, _NONE), lambda n: n is None or n >= 1)

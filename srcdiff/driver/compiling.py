@@ -151,12 +151,25 @@ def _followed(request: Request, backend: str, any_result: bool) -> Compilation:
 
 def numbers_of(request: Request, args: Sequence[Any]) -> tuple[int | None, int | None]:
     """The numbers of inputs and outputs of the Jacobian for these arguments, if the program determines them."""
-    with collected(), collections_paused():
-        state = start(request, "python")
-        run(pipeline.CLEAN_UP, state)
+    state = _tidied(request)
     parts = parts_of_arguments(state.reading.arguments)
     known = {part.value: part.of(tuple(args)) for part in parts if isinstance(part.value, Value)}
     return requested.numbers_of(state, known)
+
+
+def cheaper_mode(request: Request, asked: str | None) -> tuple[str, int | None]:
+    """The mode of a Jacobian for any arguments of such types, and how many directions it has, if they are known to be
+    few."""
+    state = _tidied(request)
+    mode = asked or requested.cheaper_mode(state)
+    return mode, requested.few_directions(state, mode)
+
+
+def _tidied(request: Request) -> Compilation:
+    with collected(), collections_paused():
+        state = start(request, "python")
+        run(pipeline.CLEAN_UP, state)
+    return state
 
 
 def start(request: Request, backend: str) -> Compilation:
@@ -238,6 +251,7 @@ class Derivation:
         if self.jacobian:
             requested.refuse_lists_in_jacobian(state)
             request.mode = request.mode or requested.cheaper_mode(state)
+            request.numbers = requested.few_directions(state, request.mode) if self.directions is None else None
         state.seeds = requested.seeds_of(state)
         run((*pipeline.DIFFERENTIATE, *pipeline.JACOBIAN) if self.jacobian else pipeline.DIFFERENTIATE, state)
         functions = [stacks_as_arrays(without_comments(f)) for f in (state.main, *state.callees)]

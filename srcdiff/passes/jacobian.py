@@ -16,6 +16,7 @@ How large the results are is asked of the primal program, of which the passes af
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -23,13 +24,29 @@ from dataclasses import dataclass, replace
 from srcdiff.diagnostics.options import OTHER_NUMBER
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.clone import inline, without_comments
-from srcdiff.ir.nodes import Alloc, Block, Copy, Function, Loop, Print, Raise, Reshape, Value, substituted, walk
+from srcdiff.ir.nodes import (
+    Alloc,
+    Block,
+    Copy,
+    Function,
+    Loop,
+    Print,
+    Raise,
+    Reshape,
+    Transpose,
+    Value,
+    substituted,
+    walk,
+)
 from srcdiff.ir.types import FLOAT, INT, Array
 from srcdiff.passes.lanes import in_one_lane, with_lanes
 from srcdiff.passes.reverse_mode import protect_arguments
 
 MOST_LANES = 32
 """How many directions a sweep has, if nothing is said: enough that the primal program costs little beside them."""
+
+UNROLLED_LANES = 4
+"""How many directions, if that is known before, have code of their own each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,17 +173,35 @@ class _Jacobian:
         results = inline(self.derivative, [*args, lanes], build)
         for result, leaf, parts in zip(results, across, found, strict=True):
             for k, (other, ends) in enumerate(zip(along, ranges, strict=True)):
-                if self.is_whole(result, results, along):
+                if not self.is_whole(result, results, along):
+                    self.put(result, leaf, parts[k], other, ends)
+                elif self.sweep.forward:
                     parts[k] = result
                 else:
-                    self.put(result, leaf, parts[k], other, ends)
+                    parts[k] = self.with_lanes_first(result)
 
     def is_whole(self, result: Value, results: Sequence[Value], along: Sequence[_Leaf]) -> bool:
         """Whether what the only sweep gives is a part of the Jacobian as it is: a new array, with lanes as its axis."""
-        is_new = any(isinstance(o, Alloc) and o.out is result for o in self.build.operations)
-        is_fit = self.sweep.forward and len(along) == 1 and len(along[0].shape) == 1
+        is_new = any(isinstance(o, Alloc) and o.out is result and o.like is None for o in self.build.operations)
+        is_fit = len(along) == 1 and len(along[0].shape) == 1 and (self.sweep.forward or self.is_short)
         is_only = self.start in self.build.constants and results.count(result) == 1
         return is_new and is_fit and is_only and result.array.dtype == "float64"
+
+    @functools.cached_property
+    def is_short(self) -> bool:
+        """Whether few lanes see each element a few times, so that it costs nothing that they are not contiguous."""
+        loops = [o for o in self.derivative.body.operations if isinstance(o, Loop)]
+        is_nested = any(isinstance(o, Loop) for loop in loops for o in walk(loop.body))
+        return not is_nested and self.sweep.numbers is not None and self.sweep.numbers <= UNROLLED_LANES
+
+    def with_lanes_first(self, result: Value) -> Value:
+        """Make an array of the sweep with its lanes, the rows of the Jacobian, as the first axis; gives all of it."""
+        operations = self.build.operations
+        place, made = next((k, o) for k, o in enumerate(operations) if isinstance(o, Alloc) and o.out is result)
+        part, rank = Value(result.type, "jacobian"), result.array.rank
+        whole = replace(made, out=part, shape=(made.shape[-1], *made.shape[:-1]))
+        operations[place : place + 1] = [whole, Transpose(result, part, (*range(1, rank), 0))]
+        return part
 
     def lanes_of(self, leaf: _Leaf, lanes: Value, is_only: bool) -> tuple[Value, Value]:
         """The lanes of this sweep that stand for numbers of the leaf."""

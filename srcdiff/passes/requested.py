@@ -10,6 +10,7 @@ from typing import Any
 from srcdiff.analyses.symbolic_shapes import lengths_of
 from srcdiff.diagnostics import DifferentiationError, ListsInJacobianError, Problem
 from srcdiff.diagnostics.naming_objects import named
+from srcdiff.diagnostics.options import FEW_DIRECTIONS
 from srcdiff.frontend.abstract_values import Abstract, Items, List, Parts, Record, Static, Stored, Tuple, is_computed
 from srcdiff.frontend.boundary import is_written, parts_of_arguments
 from srcdiff.frontend.nested_derivatives import Reading
@@ -295,6 +296,12 @@ def cheaper_mode(state: Compilation) -> str:
     if outputs is None:
         return "forward"
     return "pullback" if outputs < (_FEW if inputs is None else inputs) else "forward"
+
+
+def few_directions(state: Compilation, mode: str) -> int | None:
+    """How many directions a Jacobian has by this mode, for all arguments, if they are few and the program says it."""
+    numbers = numbers_of(state, {})[0 if mode == "forward" else 1]
+    return numbers if numbers is not None and 0 < numbers <= FEW_DIRECTIONS else None
 
 
 def returns_written(state: Compilation) -> bool:

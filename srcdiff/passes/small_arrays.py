@@ -75,10 +75,15 @@ LARGEST_GROWTH = 1000
 Elements = Any  # an array of values; None where nothing was stored
 
 
-def replace_small_arrays(function: Function, alone: Collection[Value]) -> Function:
+def replace_small_seeds(function: Function, alone: Collection[Value]) -> Function:
+    """The function with small arrays as scalars, also those of constants: loops over lanes, of few, are unrolled."""
+    return replace_small_arrays(function, alone, tables=True)
+
+
+def replace_small_arrays(function: Function, alone: Collection[Value], tables: bool = False) -> Function:
     """The function with small arrays as scalars; values that stay `alone` are left as they are."""
     refused: set[Value] = set()
-    while (small := small_arrays(function, alone, refused)).group:
+    while (small := small_arrays(function, alone, refused, tables)).group:
         try:
             replaced = _Replacement(function, small, alone).run()
         except _RefusedError as found:

@@ -64,18 +64,25 @@ class _Lower(Lower):
         super().lower_inst(inst)  # type: ignore[no-untyped-call]
 
     def lower_assign(self, ty: Any, inst: Any) -> Any:
-        if isinstance(inst.value, numba_ir.Arg) and inst.target.name in self.borrowed:
+        if isinstance(inst.value, numba_ir.Arg | numba_ir.Var) and inst.target.name in self.borrowed:
             with self.not_counting():
                 return super().lower_assign(ty, inst)  # type: ignore[no-untyped-call]
         return super().lower_assign(ty, inst)  # type: ignore[no-untyped-call]
 
     @functools.cached_property
     def borrowed(self) -> frozenset[str]:
-        """Variables for arguments that are assigned nothing else: the caller holds what they refer to until the end."""
+        """Variables for arguments that are assigned nothing else: the caller holds what they refer to until the end.
+
+        Other names for them are such variables, too.
+        """
         assigned = [i for block in self.func_ir.blocks.values() for i in block.find_insts(numba_ir.Assign)]
         times = Counter(i.target.name for i in assigned)
-        given = {i.target.name for i in assigned if isinstance(i.value, numba_ir.Arg)}
-        return frozenset(name for name in given if times[name] == 1)
+        once = [i for i in assigned if times[i.target.name] == 1]
+        found = {i.target.name for i in once if isinstance(i.value, numba_ir.Arg)}
+        copies = [(i.target.name, i.value.name) for i in once if isinstance(i.value, numba_ir.Var)]
+        while more := {target for target, source in copies if source in found} - found:
+            found |= more
+        return frozenset(found)
 
     @contextlib.contextmanager
     def not_counting(self) -> Iterator[None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -178,7 +179,8 @@ def body_of_call(
     lines = [*checks]
     for a, b in apart:
         lines += [f"if overlap({a}, {b}):", "    raise ValueError('arguments share memory')"]
-    lines += [f"result = compiled({', '.join(passed)})", f"return {form.format('result')}"]
+    called = f"compiled({', '.join(passed)})"
+    lines += [f"return {called}"] if form == "{}" else [f"result = {called}", f"return {form.format('result')}"]
     return {"compiled": compiled, "overlap": numba.njit(overlap)}, lines
 
 
@@ -261,6 +263,11 @@ def function_with_body(head: str, body: Body) -> Any:
     return names[head.partition("(")[0]]
 
 
+def _with_names(body: Body, names: Sequence[str]) -> Body:
+    """The body of a function that has parameters with names."""
+    return body[0], [re.sub(r"\bargs\[(\d+)\]", lambda found: names[int(found[1])], line) for line in body[1]]
+
+
 def _default(x: Any) -> Any:
     """Stands for a default that is no number."""
     return x
@@ -285,23 +292,30 @@ def _entry(x: Any, write: Callable[..., Body], derivative: Any) -> Any:
             return defaults[names[k]]
         return described(type_)
 
-    @overload(target)
-    def choose(*args: Any) -> Any:
-        body = write(x, tuple(given(k, a) for k, a in enumerate(args)), args)
-        return function_with_body("call(*args: Any) -> Any", body)  # Numba compares it with that of `choose`
+    def body_for(*args: Any) -> Body:
+        return write(x, tuple(given(k, a) for k, a in enumerate(args)), args)
 
     if by_position:
+
+        @overload(target)
+        def choose(*args: Any) -> Any:
+            return function_with_body("call(*args: Any) -> Any", body_for(*args))  # Numba compares the heads
 
         def entry(*args: Any) -> Any:
             return target(*args)
 
         return numba.njit(entry)
+    # Parameters with names, and code that Numba puts where the call is: a tuple of arguments would count references.
+    head = f"call({', '.join(names)})"
+    chosen = {"with_names": lambda *args: function_with_body(head, _with_names(body_for(*args), names))}
+    exec(f"def choose({', '.join(names)}):\n    return with_names({', '.join(names)})\n", chosen)
+    overload(target, inline="always")(chosen["choose"])
     parameters = [f"{n}=default_{n}" if n in defaults else n for n in names]
     text = f"def entry({', '.join(parameters)}):\n    return target({', '.join(names)})\n"
     known = {f"default_{n}": d if isinstance(d, bool | int | float) else left_out for n, d in defaults.items()}
     namespace = {"target": target, **known}
     exec(text, namespace)
-    return numba.njit(namespace["entry"])
+    return numba.njit(namespace["entry"], pipeline_class=lowering.compiler(vector_functions=False))
 
 
 def overlap(a: Any, b: Any) -> Any:
