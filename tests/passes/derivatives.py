@@ -219,10 +219,14 @@ def lanes(program: Program, options: Options) -> Program:
 
 
 def jacobian(program: Program, options: Options) -> Program:
-    """The derivatives of all results by the parameters of `wrt`: in forward mode, if `mode` does not say `reverse`."""
+    """The derivatives of all results by the parameters of `wrt`: in forward mode, if `mode` does not say `reverse`.
+
+    `mode: reverse, 2` says how many directions there are.
+    """
     main = fresh(program.main)
     inputs, outputs = with_names(main.params, options["wrt"]), main.body.yields
-    forward = options["mode"] != ["reverse"]
+    forward = "reverse" not in options["mode"]
+    numbers = next((int(word) for word in options["mode"] if word.isdigit()), None)
     if forward:
         dots = {p: dot_of(p) for p in inputs}
         derivative, seeds = tangent_of(main, dots, main.name, outputs), tuple(dots.values())
@@ -230,7 +234,8 @@ def jacobian(program: Program, options: Options) -> Program:
         seeds = tuple(Value(v.type, "result_bar") for v in outputs)
         given = tuple(zip(outputs, seeds, strict=True))
         derivative = reversed_function(Reversal(main, inputs, given, main.name))
-    return Program(jacobian_of(Sweep(derivative, main, inputs, outputs, seeds, forward), f"{main.name}_jacobian"))
+    sweep = Sweep(derivative, main, inputs, outputs, seeds, forward, numbers=numbers)
+    return Program(jacobian_of(sweep, f"{main.name}_jacobian"))
 
 
 def workspace(program: Program, options: Options) -> Program:
