@@ -103,7 +103,7 @@ def _transposed(*given: Any) -> Sequence[Value]:
 
 
 def _stand_in(value: Value, builder: Builder) -> Value:
-    """The argument for a parameter of which only the shape is read."""
+    """The argument for a parameter whose shape alone is read."""
     return value if isinstance(value.type, Array) else builder.const(0.0)
 
 
@@ -123,7 +123,7 @@ class RuleFunction:
     given: tuple[bool, ...]
 
     def written(self, builder: Builder, values: list[Value]) -> list[Value | None]:
-        """Its body with these arguments; gives its results."""
+        """Write its body with these arguments; return its results."""
         yields = iter(inline(self.main, values, builder))
         return [next(yields) if given else None for given in self.given]
 
@@ -131,10 +131,10 @@ class RuleFunction:
 def read_rule(
     rule: Callable[..., Any], known: Sequence[Value], linear: Sequence[Value], like: range, span: Span | None
 ) -> RuleFunction:
-    """A rule, which takes what is known of a call and then what it is linear in.
+    """A rule, which takes the arguments and results of a call and then its linear arguments.
 
-    Its results are of the form of the parameters at the places `like`. Rules of the library never change, and several
-    passes ask for each.
+    Its results have the types of the parameters at the positions `like`. Rules of the library never change, so they are
+    cached.
     """
     types = tuple(v.type for v in (*known, *linear))
     find = _read_once if str(getattr(rule, "__module__", "")).startswith("srcdiff.library") else _read_rule

@@ -1,4 +1,4 @@
-"""Passes over whole programs: the derivative that was asked for, its workspace, its batch and its kernels."""
+"""Passes over whole programs: the requested derivative, its workspace, its batch and its kernels."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def start_gradient(state: Compilation) -> None:
     name = free_name(state, f"{state.main.name}_{'value_and_grad' if request.with_value else 'grad'}")
     given = state.added_to = _added_to(state)
     mixed = {p for sites in points_to(state.main).values() if len(sites) > 1 for p in sites if p in given}
-    main, _ = copied_first(state.main, mixed)  # what is added to atomically, and what is not, are different arrays
+    main, _ = copied_first(state.main, mixed)  # arrays with and without atomic additions must differ
     main, _ = protect_arguments(main)
     returned = main.body.yields
 
@@ -90,7 +90,7 @@ def forward_mode(state: Compilation) -> None:
 
 
 def jacobian(state: Compilation) -> None:
-    """All directions instead of one: what the program of one direction gives, for each."""
+    """The program for all directions, from the program for one."""
     primal, request = state.differentiated, state.request
     assert primal is not None
     inputs = [v for name in request.wrt for v in chosen(state, name)]
@@ -155,7 +155,7 @@ def _with_types_of(main: Function, chosen: Mapping[int, Value]) -> Function:
 
 
 def free_name(state: Compilation, name: str) -> str:
-    """The name for the function asked for; what it calls may have it already."""
+    """A free name for the main function; a callee may already have its name."""
     parts = ("", "_adjoint", "_forward", "_reverse", "_tangent")
     called = {f"{callee.name}{part}" for callee in state.callees for part in parts}
     while name in called or name in RESERVED:

@@ -1,4 +1,4 @@
-"""Checks of lengths stand as early as they can, before the loops that repeat them; what they ask is known behind them.
+"""Early checks: checks of lengths move before the loops that repeat them, and their result is known after them.
 
     for i in range(len(points)):                  if 0 < len(points) and points.shape[1] != 3:
         u = points[i] * w                             raise ValueError(...)
@@ -6,9 +6,9 @@
             raise ValueError(...)                     u = points[i] * w          # which has three elements
         total += u[0] * u[1]                          total += u[0] * u[1]
 
-A check moves over what nobody sees if it raises, but over no other check, no output and no call, so that a program
-raises the error that it raised. Loops without checks can share a body with those of the other sweep, and an array of
-which the length is known can be scalars.
+A check moves over operations without visible effects, but not over another check, an output or a call, so the program
+raises the same error as before. Loops without checks can be fused with those of the other sweep, and an array of known
+length can become scalars.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from srcdiff.passes.product_loops import PRODUCTS
 from srcdiff.passes.simplify import simplify
 
 _UNSEEN = (Alloc, Apply, Const, Copy, Dim, Load, References)
-"""Operations that nobody sees if an error is raised behind them."""
+"""Operations without visible effects if an error is raised after them."""
 _COMPARISONS = {"not_equal", "equal", "less", "less_equal", "greater", "greater_equal"}
 _PLAIN = {*_COMPARISONS, "logical_and", "logical_or", "logical_not", "add", "subtract", "minimum", "maximum"}
 """Of what conditions about lengths are made."""
@@ -86,7 +86,7 @@ class _Checks:
         self.constants = {o.out: o.value for o in operations if isinstance(o, Const)}
         self.sites, self.given = points_to(function), frozenset(function.params)
         self.copied: dict[Value, Value] = {}
-        """Conditions that were written again, with what they are the same as."""
+        """Rewritten conditions, with their originals."""
         self.moved = False
 
     def block(self, block: Block) -> Block:
@@ -119,10 +119,10 @@ class _Checks:
             return operation.function in PRODUCTS  # others raise errors of their own
         return isinstance(operation, _UNSEEN)
 
-    # -- where a check can stand -------------------------------------------------------------------------------------
+    # -- places for checks ------------------------------------------------------------------------------------------
 
     def insert(self, check: Operation, operations: list[Operation], first: int) -> int:
-        """Put a check into a list of operations, as early as it can be; gives the place behind it."""
+        """Insert a check into a list of operations, as early as possible; return the place after it."""
         assert isinstance(check, If)
         places = {v: k for k, o in enumerate(operations) for v in o.defines()}
         asked = (check.condition, *values_in(_raised(check).parts))
@@ -139,7 +139,7 @@ class _Checks:
         return place + len(made)
 
     def earliest(self, value: Value, places: dict[Value, int]) -> int:
-        """The place from which a value can be had: behind what it is computed from."""
+        """The first place at which a value can be computed: after its operands."""
         if value not in places:
             return 0
         match self.definition.get(value):
@@ -192,7 +192,7 @@ class _Checks:
     def written(
         self, check: If, available: Available, also: tuple[str, Value, Value] | None = None
     ) -> list[Operation] | None:
-        """A check where only some values are available, if it can be written there, and what it needs before it."""
+        """A check in terms of the available values, if possible, and the operations before it."""
         build = _Formula(self.definition, self.constants, available)
         raised = _raised(check)
         try:
@@ -209,7 +209,7 @@ class _Checks:
         self.constants |= build.constants
         return build.operations
 
-    # -- what is known behind a check --------------------------------------------------------------------------------
+    # -- facts after a check ----------------------------------------------------------------------------------------
 
     def with_facts(self, block: Block) -> Block:
         """Behind a check that two lengths are the same, there is one of them, a constant if that is known."""
@@ -253,7 +253,7 @@ class _Checks:
         return [(here, written)]
 
     def learn(self, here: Value, written: Value, known: dict[Value, Value], now: Callable[[Value], Value]) -> None:
-        """Note which integers are equal because a condition does not hold; what they are is there already."""
+        """Record which integers are equal because a condition does not hold."""
         match self.definition.get(here), self.definition.get(written):
             case Apply(primitive="not_equal", args=(a, b)), Apply(primitive="not_equal", args=(c, d)) if a.type == INT:
                 one, other = (a, b) if b in self.constants or a not in self.constants else (b, a)
@@ -324,7 +324,7 @@ class _Formula(Builder):
         return self.length(view.array, base + axis - own)
 
     def length_of_slice(self, item: Slice, array: Value, axis: int) -> Value:
-        """How many elements a slice with a constant beginning and end has, of those that there are."""
+        """The length of a slice with constant bounds, for a known length of the axis."""
         whole = self.length(array, axis)
         start, stop = (None if p is None else self.constants.get(p) for p in (item.start, item.stop))
         is_known = all(isinstance(self.constants.get(p), int) for p in item.parts())

@@ -1,4 +1,4 @@
-"""Compute an element where an index or a branch picks it, and not all of them before.
+"""Element sinking: compute an element where an index or a branch selects it, and not all elements before.
 
     s = np.empty(n)
     for i in range(n):
@@ -6,8 +6,9 @@
     for k in range(m):                                 total += np.sqrt(v[found[k]])
         total += s[found[k]]
 
-What is not picked is not differentiated then. Left outside, its derivative would be multiplied by zero, and where v is
-0, zero times infinity is NaN. So this is done where a derivative can be infinite, if nothing reads all elements anyway.
+Then elements that are not selected are not differentiated. Otherwise their derivatives would be multiplied by zero, and
+where v is 0, zero times infinity is NaN. So the pass applies where a derivative can be infinite and not all elements
+are read anyway.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def sink_elements(function: Function, inputs: Iterable[Value]) -> Function:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """An array of which a nest of loops computes every element from its place, in these steps."""
+    """An array that a loop nest fills: every element is computed from its indices by these operations."""
 
     array: Value
     nest: tuple[Loop, ...]
@@ -96,7 +97,7 @@ class _Picking:
                     return self.block(changed(block, operations=block.operations[:position] + computed.operations))
         return changed(block, operations=tuple(o.rebuilt(self.block) for o in block.operations))
 
-    # -- what is made ------------------------------------------------------------------------------------------------
+    # -- filled arrays-----------------------------------------------------------------------------------------------
 
     def made(self, array: Alloc, loop: Loop) -> _Made | None:
         """The array, if the loop is a nest that writes all its elements, and an infinite derivative is in there."""
@@ -152,13 +153,13 @@ class _Picking:
         for operation in walk(rest):
             if isinstance(operation, Store):
                 memory = sites.get(operation.array, frozenset((operation.array,)))
-                written |= set() if memory <= new else memory  # what comes up now is not what was there before
+                written |= set() if memory <= new else memory  # later loads see other values
         return not any(sites.get(o.array, frozenset((o.array,))) & written for o in made.steps if isinstance(o, Load))
 
-    # -- what is picked ----------------------------------------------------------------------------------------------
+    # -- selections -------------------------------------------------------------------------------------------------
 
     def is_picked(self, made: _Made, block: Block) -> bool:
-        """Whether the array is read by elements alone, and few times, and what is differentiated is not all of it."""
+        """Whether the array is read only by elements, few times, and not all of it is differentiated."""
         operations, from_front = walk(block), self.never_negative(block)
         views = {o.out: o for o in operations if isinstance(o, View) and o.array is made.array}
         arrays = {made.array, *views}
@@ -190,7 +191,7 @@ class _Picking:
         return all(self.is_whole(bounds.get(i), size) for i, size in zip(load.indices, sizes, strict=True))
 
     def is_part(self, view: View, from_front: set[Value]) -> bool:
-        """Whether the view is of a part alone, and where that is, is known."""
+        """Whether the view covers only a part, at a known place."""
         for item in view.items:
             if isinstance(item, Slice):
                 step = 1 if item.step is None else self.constants.get(item.step)
@@ -287,7 +288,7 @@ def _surrounded(
 
 
 def _only_compared(load: Load, block: Block) -> bool:
-    """Whether no derivative is asked of what is loaded."""
+    """Whether the loaded value is not differentiated."""
     for operation in walk(block):
         if load.out in operation.uses() and not is_not_differentiated(operation, load.out, set()):
             return False

@@ -1,4 +1,4 @@
-"""Arrays in another order or shape, by the indices of what they come from.
+"""Fold views: transposed and reshaped arrays are replaced by indices into their bases.
 
 t = a.transpose(2, 0, 1)
 x = t[i, j, k]                    =>         x = a[j, k, i]
@@ -6,8 +6,8 @@ v = t[i, :, 2]                               v = a[:, 2, i]
 r = b.reshape(n, 3)
 x = r[i, j]                                  x = b[3 * i + j]
 
-Numba CUDA turns no more than two axes, and reshapes only what is contiguous: an array that each thread has its part of
-is not.
+Numba CUDA transposes at most two axes and reshapes only contiguous arrays; the part of a shared array that belongs to
+a thread is not contiguous.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def fold_views(function: Function) -> Function:
 
 @dataclass(frozen=True, slots=True)
 class _Elements:
-    """Where the elements of an array are that is none of its own."""
+    """The place of the elements of a view in its base."""
 
     base: Value
     shape: tuple[Value, ...]
@@ -209,7 +209,7 @@ def _always(value: Value) -> Callable[[Indices], Value]:
 class _Turned:
     def __init__(self) -> None:
         self.transposed: dict[Value, tuple[Value, tuple[int, ...]]] = {}
-        """Turned arrays: what they come from, and which of its axes each axis is."""
+        """Transposed arrays: their bases, and the axis of the base for each axis."""
 
     def block(self, block: Block) -> Block:
         operations: list[Operation] = []

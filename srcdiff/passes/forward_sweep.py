@@ -1,8 +1,8 @@
-"""The forward sweep: the program, with the values that the reverse sweep needs put where it finds them.
+"""The forward sweep: the program, which also stores the values that the reverse sweep needs.
 
-A kept value goes into an array indexed by the iterations of the loops around it, if their number is known before the
-outermost of them starts; else onto a stack. Where one of the loops may end long before, the array grows with the
-iterations that it runs (growing.py). What stands in a branch outside of all loops is yielded by the branch.
+A value is stored in an array indexed by the iterations of the enclosing loops, if their trip counts are known before
+the outermost loop starts; otherwise it is pushed on a stack. If one of the loops may end early, the array grows with
+the iterations (growing_buffers.py). A branch outside all loops yields its values.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from srcdiff.passes.array_expansion import early_shape, write_rows
 
 
 class Keeper:
-    """Chooses the storage of what the plan keeps, and writes the forward sweep."""
+    """Chooses the storage of the planned values, and writes the forward sweep."""
 
     def __init__(self, function: Function, structure: Structure, plan: Plan) -> None:
         self.structure, self.plan = structure, plan
@@ -58,7 +58,7 @@ class Keeper:
         self.before: dict[Operation, list[Operation]] = {}
         self.kept_in: dict[Block, list[Value]] = {}
         self.rows: dict[Value, Storage | None] = {}
-        """Arrays that the loops make anew in every iteration, with the array they are rows of, if they can be."""
+        """Arrays that loops allocate in every iteration, with the array whose rows they become, if possible."""
 
     def run(self) -> Block:
         for value in sorted(self.plan.kept, key=self.comes_out_of_loop):
@@ -84,12 +84,12 @@ class Keeper:
             self.storage[value] = storage
 
     def among_rows(self, value: Value) -> Storage | None:
-        """Where an array stands that needs no keeping: it, or what the iteration before made, is a row."""
+        """The row of an array that need not be stored: it, or the array of the iteration before, is a row."""
         handed = handed_on(value, self.structure)
         if handed is None:
             return self.row(value)
         start, following = handed
-        # What comes out of a loop is one of many: for it alone, the others are not kept.
+        # The result of a loop is one of many values: for it alone, the others are not stored.
         storage = self.rows.get(following) if self.comes_out_of_loop(value) else self.row(following)
         if storage is None:
             return None
@@ -127,7 +127,7 @@ class Keeper:
         return Storage(rows, tuple(loops))
 
     def naturals(self, limit: int) -> set[Value]:
-        """Lengths of what was made before, at top level: they are not negative."""
+        """Lengths of earlier arrays at top level, which are nonnegative."""
         return {n for o in self.made_before(limit) if isinstance(o, Alloc) for n in o.shape}
 
     def made_before(self, limit: int) -> list[Operation]:
@@ -154,7 +154,7 @@ class Keeper:
         return Storage(array, tuple(order))
 
     def place(self, value: Value, loops: list[Loop]) -> Span | None:
-        """Where the value is computed; what a loop carries, at the loop."""
+        """The operation that computes the value; for a loop parameter, the loop."""
         definition = self.structure.definition.get(value)
         return loops[-1].span if definition is None else definition.span
 
@@ -176,7 +176,7 @@ class Keeper:
         return found
 
     def early(self, value: Value, limit: int) -> Value | None:
-        """The value, computed before the outermost loop from what is known there."""
+        """The value, computed before the outermost loop."""
         structure = self.structure
         if value in structure.constants:
             return self.builder.const(structure.constants[value], value.scalar)
@@ -188,7 +188,7 @@ class Keeper:
         if not isinstance(definition, Apply | Dim) or value in structure.slot:
             return None
         if isinstance(definition, Apply) and definition.primitive not in ("add", "subtract", "multiply", "negative"):
-            return None  # it may raise where the program would not have come to it
+            return None  # it may raise where the program would not have reached it
         operands = [self.early(v, limit) for v in definition.uses()]
         if any(o is None for o in operands):
             return None
@@ -214,7 +214,7 @@ class Keeper:
     # -- the forward sweep -------------------------------------------------------------------------------------------
 
     def block(self, block: Block, *, inside_loop: bool) -> tuple[Block, list[tuple[Value, Value]]]:
-        """The block with its keeping, and what its branches hand out: each kept value with what stands for it here."""
+        """The block with its stores, and the values that its branches yield: each stored value with its name here."""
         into: list[Operation] = []
         handed: list[tuple[Value, Value]] = []
         waiting = list(self.kept_in.get(block, ()))
@@ -289,7 +289,7 @@ class Keeper:
         return replace(operation, then=then, orelse=orelse, outs=tuple(outs)), handed_out
 
     def nothing(self, value: Value, into: list[Operation]) -> Value:
-        """What stands for a value on the side that does not define it; nobody reads it."""
+        """The placeholder for a value on the side that does not define it; it is never read."""
         self.builder.operations = into
         if isinstance(value.type, Array):
             empty = Value(value.type)
@@ -306,10 +306,10 @@ def save_overwritten(
     restoring: Collection[str],
     first: Collection[Store],
 ) -> Block:
-    """Read what a store to one of the arrays is about to overwrite, so that the reverse sweep can put it back.
+    """Load elements before a store overwrites them, so that the reverse sweep can restore them.
 
-    Before a call that writes into an array, all of it is copied, if the adjoint of the function does not restore it.
-    The first stores into a new array overwrite nothing.
+    Before a call that writes to an array, the whole array is copied, unless the adjoint of the function restores it.
+    The first stores to a new array overwrite nothing.
     """
     chosen = set(arrays)
 

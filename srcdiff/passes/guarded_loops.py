@@ -1,4 +1,4 @@
-"""A loop that makes iterations only where a branch before it is taken goes into that branch.
+"""Guarded loops: a loop that has iterations only if an earlier branch is taken moves into that branch.
 
 if 0 < n:                                    if 0 < n:
     c = np.cos(angle)                            c = np.cos(angle)
@@ -8,7 +8,7 @@ y = 0.0                                              y += c * x[i]
 for i in range(n):                           else:
     y += c * x[i]                                y = 0.0
 
-Analyses know most about loops at top level, so that this comes last.
+Analyses know most about loops at top level, so this pass comes late.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Guards:
         self.definition = {o.out: o for o in operations if isinstance(o, Apply)}
 
     def block(self, block: Block) -> Block:
-        given: dict[Value, Value] = {}  # what branches give, with their conditions
+        given: dict[Value, Value] = {}  # the results of branches, with their conditions
         operations: list[Operation] = []
         for operation in block.operations:
             operation = operation.rebuilt(self.block)

@@ -1,4 +1,4 @@
-"""Arrays that every iteration of a loop makes and leaves behind are made once, before the loop.
+"""Allocation hoisting: arrays that every iteration allocates and discards are allocated once, before the loop.
 
 for t in range(n):                           t_bar, other = np.empty(m), np.empty(m)
     t_bar = np.empty(m)                      for t in range(n):
@@ -8,7 +8,7 @@ for t in range(n):                           t_bar, other = np.empty(m), np.empt
         x_bar[i] = t_bar[i] * y_bar[i]           y_bar, other = other, y_bar
     y_bar = x_bar
 
-What an iteration hands on in place of what it got, and nobody sees again, changes places with it.
+A new array that replaces a carried array swaps with it, if the old array is not read again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from srcdiff.ir.nodes import Alloc, Block, Function, Loop, Operation, Value, cha
 
 
 def hoist_allocations(function: Function) -> Function:
-    """One loop after the other, from the inside: what is made before an inner loop may be made before an outer one."""
+    """Loop by loop, from the inside: an allocation before an inner loop may then leave an outer one."""
     while True:
         after = _Scratch(function).run()
         if after is function:
@@ -52,7 +52,7 @@ class _Scratch:
         return self.function
 
     def arrays(self, loop: Loop) -> Iterator[tuple[Alloc, int | None]]:
-        """New arrays of an iteration that can be made before the loop; those that are handed on, with where."""
+        """New arrays of an iteration that can be allocated before the loop; carried ones with their position."""
         taken: set[int] = set()
         for operation in loop.body.operations:
             if not isinstance(operation, Alloc) or not operation.out.array.rank or operation.workspace is not None:
@@ -70,7 +70,7 @@ class _Scratch:
                     yield operation, slot
 
     def changes_places(self, made: Alloc, loop: Loop, slot: int) -> bool:
-        """Whether what an iteration got can be what the next one makes: it is as large, and nobody sees it again."""
+        """Whether the carried array can be reused as the next new one: same size, and not read again."""
         param = loop.params[slot]
         same = all(self.lengths.of(param, k) == self.lengths.of(made.out, k) for k in range(param.array.rank))
         others = [v for v in loop.body.yields if v is not made.out and v in self.sites]
@@ -79,7 +79,7 @@ class _Scratch:
         return same and apart and isinstance(started, Alloc) and self.seen.is_left_behind(param)
 
     def shape(self, made: Alloc, loop: Loop) -> list[Value | tuple[Value, int] | int] | None:
-        """The lengths in terms of what is there before the loop, if none can be negative."""
+        """The lengths in terms of values before the loop, if none can be negative."""
         found: list[Value | tuple[Value, int] | int] = []
         for axis in range(made.out.array.rank):
             match self.lengths.of(made.out, axis):

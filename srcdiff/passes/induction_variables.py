@@ -79,7 +79,7 @@ class _Counters:
         return replace(loop, count=count, body=Block((*before, *loop.body.operations), loop.body.yields))
 
     def follow(self, loop: Loop, param: Value, start: tuple[Any, int], step: int) -> list[Operation]:
-        """Let what keeps its distance from the counter of a `for` follow from that; what it takes to compute it."""
+        """Express integers at a constant distance from the loop counter by it; return the operations for that."""
         if loop.index is None or loop.bounds is None or loop.test is not None:
             return []
         (base, amount), (root, by) = self.offset(loop.bounds[0]), self.offset(loop.bounds[2])

@@ -1,4 +1,4 @@
-"""Sums start by assignment: a buffer is not filled with zeros where the next iteration writes anyway.
+"""Initial stores: sums start by assignment, so buffers need not be cleared where the next iteration writes anyway.
 
 for t in range(steps):                       for t in range(steps):
     for i in range(2, n - 2):                    a[1] = a[n - 2] = 0.0
@@ -8,10 +8,10 @@ for t in range(steps):                       for t in range(steps):
         b[i] = 0.0
     a, b = b, a                                  a, b = b, a
 
-An iteration finds zeros in a buffer that was zero at first, if each iteration leaves zeros in what it passes on. So the
-first addition to an element can be an assignment, and zeros that the next iteration overwrites are not needed. The few
-elements that it does not assign get their zeros in front of it. Adjoints of swapped buffers are such sums. So are those
-of arrays that iterations make anew, as zeros that a loop adds to.
+An iteration finds zeros in a buffer that was zero initially, if each iteration leaves zeros in the buffer that it
+carries. So the first addition to an element can be an assignment, and zeros that the next iteration overwrites are not
+needed. The few elements that it does not assign are cleared before it. Adjoints of swapped buffers are such sums. So
+are those of arrays that iterations allocate with zeros and a loop adds to.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from srcdiff.ir.types import INT, Array, element_type
 
 
 def start_sums_by_assignment(function: Function) -> Function:
-    """Look at the loops at top level, one parameter after the other: each changes what is known of the next."""
+    """Go through the loops at top level, one parameter after the other; each change affects the next."""
     for k in range(len(function.body.operations)):
         loop = function.body.operations[k]
         if isinstance(loop, Loop) and loop.counted:
@@ -53,7 +53,7 @@ def start_sums_by_assignment(function: Function) -> Function:
 
 @dataclass(frozen=True, slots=True)
 class _Range:
-    """The elements of an array that a loop goes through."""
+    """The elements of an array that a loop touches."""
 
     start: Affine
     stop: Affine
@@ -70,7 +70,7 @@ class _Zeros:
         self.function = function
 
     def parameter(self, place: int, slot: int) -> Function:
-        """The function without the zeros that a loop hands on as one of its parameters."""
+        """The function without the zeros that a loop carries in one of its parameters."""
         operations = list(self.function.body.operations)
         loop = operations[place]
         assert isinstance(loop, Loop)
@@ -81,9 +81,9 @@ class _Zeros:
         return replace(self.function, body=changed(self.function.body, operations=tuple(operations)))
 
     def new_arrays(self, block: Block) -> Block:
-        """The block with arrays that iterations make, without zeros where the first loop that touches them adds.
+        """The block with uncleared arrays in iterations, if the first loop that touches them adds to all elements.
 
-        What is made once is left as it is.
+        Arrays that are allocated once are left unchanged.
         """
         builder = Builder()
         builder.constants = self.constants
@@ -190,7 +190,7 @@ class _Zeros:
             for inner in operation.body.operations:
                 yield from self.surely_stored(inner, array)
 
-    # -- what it does with it ----------------------------------------------------------------------------------------
+    # -- uses of the buffer -----------------------------------------------------------------------------------------
 
     def first_sum(self, loop: Loop, array: Value) -> tuple[Loop, Store] | None:
         """The loop that touches the array first, if every iteration adds to an element, and to each element once."""
@@ -230,7 +230,7 @@ class _Zeros:
         return replace(loop, body=Block(tuple(builder.operations), loop.body.yields))
 
     def needless(self, loop: Loop, array: Value) -> dict[Operation, _Range]:
-        """The stores in loops that put zeros into elements which nobody reads in the rest of the iteration."""
+        """The stores of zeros in loops to elements that the rest of the iteration does not read."""
         found: dict[Operation, _Range] = {}
         for operation in self.emptying(loop, array):
             stores = list(self.surely_stored(operation, array))
@@ -241,7 +241,7 @@ class _Zeros:
         return found
 
     def is_used_behind(self, loop: Loop, k: int) -> bool:
-        """Whether somebody may look for the zeros after the last iteration."""
+        """Whether the zeros may be read after the last iteration."""
         end = self.structure.end[loop]
         behind = set(self.function.body.yields)
         for operation in self.function.body.operations:
@@ -268,7 +268,7 @@ class _Zeros:
         return False
 
     def range_of(self, loop: Loop, store: Store) -> _Range | None:
-        """The elements that a store directly in a loop goes through, of an array with one axis."""
+        """The elements of a one-dimensional array that a store directly in a loop touches."""
         if (
             self.structure.block_of[store] is not loop.body
             or len(store.indices) != 1

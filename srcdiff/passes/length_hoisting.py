@@ -1,4 +1,4 @@
-"""Lengths of arrays that are there at top level are asked for once, at top level; equal ones have one name.
+"""Length hoisting: lengths of arrays at top level are read once, at top level; equal lengths have one name.
 
 u = x.copy()                                 n = x.shape[0]
 for t in range(steps):                       u = x.copy()

@@ -69,7 +69,7 @@ class _Splitting:
     # -- which loops -------------------------------------------------------------------------------------------------
 
     def recurrence(self, loop: Loop, block: Block) -> _Recurrence | None:
-        """The store of an innermost loop, inside of another one, and the load of what the iteration before stored."""
+        """The store of an innermost loop inside another one, and the load of the element stored before."""
         around = self.structure.loops_around(block)
         if not around or not loop.counted or loop.params or loop.count is not None or loop.bounds is None:
             return None
@@ -93,7 +93,7 @@ class _Splitting:
         return bool(first & second)
 
     def is_one_before(self, load: Load, store: Store, loop: Loop) -> bool:
-        """Whether a load reads what the store wrote in the iteration before."""
+        """Whether a load reads the element that the store wrote in the iteration before."""
         slopes: list[int] = []
         for here, there in zip(store.indices, load.indices, strict=True):
             stored, loaded = affine(here, self.structure), affine(there, self.structure)
@@ -160,7 +160,7 @@ class _Splitting:
         return made
 
     def axis(self, found: _Recurrence, loop: Loop) -> int:
-        """The axis that the loop goes along."""
+        """The axis that the loop indexes."""
         places = [affine(i, self.structure) or Affine() for i in found.store.indices]
         return next(k for k, place in enumerate(places) if loop.index in dict(place.terms))
 

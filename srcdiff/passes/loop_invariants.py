@@ -1,4 +1,4 @@
-"""Loop-invariant code motion: what every iteration would compute anew, and find the same, is computed before the loop.
+"""Loop-invariant code motion: values that are the same in every iteration are computed before the loop.
 
 for i in range(n):                           if 0 < n:
     c = np.cos(angle[0])                         c = np.cos(angle[0])
@@ -7,9 +7,9 @@ for i in range(n):                           if 0 < n:
                                              for i in range(n):
                                                  y[i] = c * x[i]
 
-This runs before differentiation, so that the derivative leaves the loop, too: iterations add to the adjoint of `c`, and
-that of `angle` follows from it once. A loop that makes no iteration computes nothing: there might be no such element,
-and zero times an infinite derivative is not zero. Plain arithmetic moves along with what it belongs to, not alone.
+This runs before differentiation, so the derivative leaves the loop, too: iterations add to the adjoint of `c`, and that
+of `angle` is computed from it once. If the loop has no iterations, nothing is computed: the element may not exist, and
+zero times an infinite derivative is not zero. Plain arithmetic moves only together with expensive operations.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ from srcdiff.ir.types import BOOL, Scalar, is_float
 from srcdiff.ir.words import words_for
 
 _PURE = (Apply, Const, Dim, Load, References, If, Loop)
-"""What can be computed before a loop instead."""
+"""Operations that can move before a loop."""
 
 
 def hoist_invariants(function: Function, stay: Iterable[Value] = ()) -> Function:
-    """The function with its invariants before the loops; what is in `stay` is left where it is."""
+    """The function with its invariants before the loops; values in `stay` are not moved."""
     if not any(isinstance(o, Loop) for o in walk(function.body)):
         return function
     return changed(function, body=_Invariants(function, set(stay)).block(function.body))
@@ -113,7 +113,7 @@ class _Invariants:
         return replace(loop, body=Block(tuple(kept), body.yields))
 
     def condition(self, loop: Loop) -> tuple[str, Value, Value] | None:
-        """The primitive and its operands that ask whether the loop makes an iteration."""
+        """The comparison that tests whether the loop has an iteration."""
         assert loop.bounds is not None
         start, stop, step = loop.bounds
         known = self.structure.constants.get(step)
@@ -130,7 +130,7 @@ class _Invariants:
     # -- which operations --------------------------------------------------------------------------------------------
 
     def invariants(self, loop: Loop) -> list[Operation]:
-        """Operations that every iteration runs, and that find what they found in the iteration before."""
+        """Operations that every iteration executes with the same result."""
         level, found = len(self.around), list[Operation]()
         for operation in loop.body.operations:
             parts = _parts(operation)
@@ -147,14 +147,14 @@ class _Invariants:
         return found
 
     def is_unseen(self, operation: Operation) -> bool:
-        """Whether it neither raises nor prints: what stands behind it is computed in every iteration."""
+        """Whether it neither raises nor prints, so that every iteration reaches the operations after it."""
         if isinstance(operation, Alloc):
             definitions = [self.structure.definition.get(v) for v in operation.shape]
             return all(isinstance(d, Dim) or (isinstance(d, Const) and d.value >= 0) for d in definitions)
         return isinstance(operation, (*_PURE, Comment, Copy, Store))
 
     def level(self, operation: Operation) -> int:
-        """How many of the loops around have to run for it: they make a value, or write an element, that it reads."""
+        """The number of enclosing loops that it depends on: they define a value or write an element that it reads."""
         parts = _parts(operation)
         read = _uses(operation).difference(*((*o.defines(), *o.inner()) for o in parts))
         arrays = [self.sites.get(o.array, frozenset((o.array,))) for o in parts if isinstance(o, Load)]
@@ -166,7 +166,7 @@ class _Invariants:
         return 0
 
     def by_level(self, operations: list[Operation]) -> list[list[Operation]]:
-        """Those that fewer loops have to run for first, so that they can leave these as well."""
+        """Ordered by the number of loops they depend on, so that operations can leave several loops."""
         groups: dict[int, list[Operation]] = {}
         for operation in operations:
             groups.setdefault(self.level(operation), []).append(operation)
@@ -175,7 +175,7 @@ class _Invariants:
     # -- how it is written -------------------------------------------------------------------------------------------
 
     def copies(self, operations: list[Operation], known: dict[Value, Value], builder: Builder) -> None:
-        """Write the operations again; `known` maps values to those that stand for them, and is added to."""
+        """Write the operations again; `known` maps values to their replacements and is extended."""
         for operation in operations:
             builder.add(cloned(operation, known))
         self.sites |= {new: self.sites[old] for old, new in known.items() if old in self.sites}
@@ -200,7 +200,7 @@ class _Invariants:
 
 
 def _belonging_together(found: list[Operation]) -> list[Operation]:
-    """Those that are worth it: what takes long, what it needs, and what is made of it."""
+    """The worthwhile ones: expensive operations, their operands, and operations on their results."""
     chosen: set[Operation] = set()
     made: set[Value] = set()
     for operation in found:
@@ -249,7 +249,7 @@ def _uses(operation: Operation) -> set[Value]:
 
 
 def _read(loop: Loop, moved: set[Operation]) -> set[Value]:
-    """What the loop needs beside the operations that leave it."""
+    """The values that the loop still needs after the operations have left it."""
     found = set(loop.body.yields)
     for operation in loop.body.operations:
         if operation not in moved:

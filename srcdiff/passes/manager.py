@@ -1,8 +1,8 @@
 """The pass manager: runs named passes over all functions of a program, and verifies the program after each.
 
-A pass is a line of a list. Most are functions from a function of the program to another; `each` runs them on all of
-them. Functions are never edited, so that a pass that gives back the function it was given has changed nothing: it is
-not run on that function again.
+A pass is a line of a list. Most passes are functions from `Function` to `Function`; `each` runs them on all functions
+of the program. Functions are immutable, so a pass that returns the same function has changed nothing, and it is not run
+on that function again.
 
 >>> from srcdiff.ir.nodes import Block, Function, Program
 >>> state = State(Program(Function("f", (), Block())))
@@ -31,11 +31,11 @@ Transform = Callable[..., Function]
 
 @dataclass(slots=True)
 class State:
-    """What passes work on: the program, and what is known about how far it has come."""
+    """The state that passes transform: the program, and the transforms that no longer change it."""
 
     program: Program
     settled: set[tuple[Transform, Function]] = field(default_factory=set, kw_only=True)
-    """Functions that a transform gives back as they are."""
+    """Functions that a transform returns unchanged."""
     history: list[tuple[str, Function]] = field(default_factory=list, kw_only=True)
     """The main function after each pass that changed it."""
 
@@ -63,7 +63,7 @@ class Pass:
     name: str
     run: Callable[[Any], None]
     what: str
-    """What it does, in one line."""
+    """A description in one line."""
     when: Callable[[Any], bool] = always
 
 
@@ -71,7 +71,7 @@ Need = Callable[[Any, Function], Any]
 
 
 def each(transform: Transform, *needs: Need, only_main: bool = False) -> Callable[[Any], None]:
-    """Run a transform on every function of the program; `needs` give what it takes beside the function."""
+    """Run a transform on every function of the program; `needs` compute its further arguments."""
 
     def on(state: State, function: Function) -> Function:
         if (transform, function) in state.settled:

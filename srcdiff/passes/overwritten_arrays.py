@@ -1,4 +1,4 @@
-"""An array that every iteration of a loop overwrites becomes a new array in every iteration.
+"""Overwritten arrays: an array that every iteration of a loop overwrites becomes a new array in each iteration.
 
 for t in range(steps):                       for t in range(steps):
     for i in range(1, n - 1):                    new = np.empty(n)
@@ -7,9 +7,9 @@ for t in range(steps):                       for t in range(steps):
         u[i] = v[i]                                  new[i] = f(u[i - 1], u[i])
                                                  u = new
 
-The old values stay where they are, so that the reverse sweep reads them there: they are neither saved before they are
-overwritten nor put back. What the iteration leaves as it is, a few elements at the borders, is copied. An array that is
-a copy of another one that the iteration has made, and that nobody changes, is that other one.
+The old values remain, so the reverse sweep reads them directly: they are neither saved before they are overwritten nor
+restored. The few elements at the borders that the iteration does not change are copied. A copy of another new array of
+the iteration that is not changed is replaced by that array.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class _Finder:
             *function.body.yields
         }
         self.names: dict[Value, int] = {}
-        """By how many references the memory may be read or written; others are asked for its shape."""
+        """The number of references that read or write the memory; others read only its shape."""
         for reference, sites in self.dependence.sites.items():
             for site in sites:
                 self.names[site] = self.names.get(site, 0) + (reference in read or reference is site)
@@ -141,7 +141,7 @@ class _Finder:
         return [x for x in loops[loops.index(loop) + 1 :] if x.bounds and not all(b in constants for b in x.bounds)]
 
     def reads_old_values(self, array: Value, segment: Sequence[Operation], stores: list[Store], loop: Loop) -> bool:
-        """Whether the operations read of the array only what the iteration has not written yet."""
+        """Whether the operations read only elements of the array that the iteration has not written yet."""
         for operation in segment:
             for inner in (operation, *(o for b in operation.blocks() for o in walk(b))):
                 if isinstance(inner, Dim | Store | References) or array not in inner.uses():
@@ -211,9 +211,9 @@ def _renamed(function: Function, found: _Overwritten) -> Function:
 
 
 class _replacing:  # noqa: N801 (used like a function)
-    """Other references in place of an array: one for what is read, perhaps another for what is written.
+    """Replacements of an array: one for reads, perhaps another one for writes.
 
-    Who asks for the shape, asks the array as before.
+    Reads of the shape still refer to the array.
     """
 
     def __init__(self, array: Value, read: Value, written: Value | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What the user asked for, in terms of the values of the program: arguments, results, adjoints and tangents."""
+"""The request in terms of the values of the program: arguments, results, adjoints and tangents."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _FEW = 8  # results that are fewer than the numbers of an array, as a guess
 
 
 def leaves(x: Abstract, reading: Reading) -> list[Value]:
-    """The values that an argument is made of: of a list the arrays that stand for it."""
+    """The values in an argument; for a list, the arrays of its storage."""
     return [leaf for leaf in NODES.leaves(_contents(x, reading)) if isinstance(leaf, Value)]
 
 
 def chosen_values(state: Compilation, name: str) -> list[Value]:
-    """The floats that an argument or an intermediate number of the function is made of."""
+    """The floats in an argument, or an intermediate number of the function."""
     if name not in state.reading.arguments:
         return [state.reading.intermediates[name]] if name in state.reading.intermediates else []
     return [v for v in leaves(state.reading.arguments[name], state.reading) if is_float(v.type)]
@@ -115,7 +115,7 @@ def returns_float(state: Compilation) -> bool:
 
 
 def refuse_lost_results(state: Compilation) -> None:
-    """A function that returns nothing has results that its caller can see: arrays in the arguments."""
+    """Reject a function that returns nothing and changes nothing that its caller gets as a result."""
     reading, mode = state.reading, state.request.mode
     if mode == "reverse" or not (isinstance(reading.result, Static) and reading.result.value is None):
         return
@@ -129,7 +129,7 @@ def refuse_lost_results(state: Compilation) -> None:
 
 
 def seeds_of(state: Compilation) -> dict[str, Abstract]:
-    """What the derivative starts from: tangents of the arguments to differentiate by, or adjoints of results."""
+    """The seeds of the derivative: tangents of the active arguments, or adjoints of results."""
     reading = state.reading
     if state.request.mode == "forward":
         found: dict[str, Abstract] = {}
@@ -150,7 +150,7 @@ def seeds_of(state: Compilation) -> dict[str, Abstract]:
 
 
 def _argument(state: Compilation, name: str) -> Abstract:
-    """An argument to take a tangent of; intermediate numbers have none to be given."""
+    """An argument that gets a tangent; intermediate numbers cannot have one."""
     if name not in state.reading.arguments:
         message = f"`{name}` is not an argument of the function, so it cannot have a tangent"
         raise DifferentiationError([Problem("SD402", message, state.span, help="name an argument with `wrt=`")])
@@ -158,7 +158,7 @@ def _argument(state: Compilation, name: str) -> Abstract:
 
 
 def outputs_with_written(state: Compilation, main: Function, copies: dict[Value, Value]) -> list[Value]:
-    """What the function returns, and the arrays that it writes into as it leaves them."""
+    """The result of the function, and the final contents of the arrays that it writes to."""
     parts = written_results(state)
     return [*main.body.yields, *(copies.get(x, x) for part in parts for x in leaves(part.value, state.reading))]
 
@@ -171,7 +171,7 @@ def written_results(state: Compilation) -> tuple[Part, ...]:
 
 
 def are_lengths(x: Abstract) -> list[bool]:
-    """Of each value that a result is made of, whether it is the length of a list."""
+    """For each value in a result, whether it is the length of a list."""
     found: list[bool] = []
     for leaf in NODES.leaves(x):
         if isinstance(leaf, Stored):
@@ -210,7 +210,7 @@ def written_parts(reading: Reading) -> tuple[Part, ...]:
 
 
 def names_of(reading: Reading, values: set[Value]) -> tuple[str, ...]:
-    """What the user calls parts of the arguments, and what comes from outside, that are among the values."""
+    """The names of the parts of arguments and of outside variables among the values."""
     parts = [p.name for p in parts_of_arguments(reading.arguments) if not values.isdisjoint(leaves(p.value, reading))]
     return (*parts, *(o.name for o in reading.outside if o.value in values))
 
@@ -224,7 +224,7 @@ def apart_pairs(reading: Reading, written: set[Value]) -> tuple[tuple[int, int],
 
 
 def _contents(x: Abstract, reading: Reading) -> Abstract:
-    """An argument with its lists as what stands for them."""
+    """An argument, with its lists replaced by their storage."""
 
     def visit(leaf: Abstract) -> Abstract:
         if not isinstance(leaf, List):
@@ -282,7 +282,7 @@ def jacobian_form(state: Compilation) -> Abstract:
 
 
 def numbers_of(state: Compilation, known: Mapping[Value, Any]) -> tuple[int | None, int | None]:
-    """How many numbers a Jacobian differentiates by, and how many it differentiates, if what is known says that."""
+    """The numbers of inputs and outputs of a Jacobian, if they are known."""
     main = state.main
     inputs = [v for name in state.request.wrt for v in chosen(state, name)]
     outputs = [v for v in outputs_with_written(state, main, {}) if is_float(v.type)]
@@ -305,7 +305,7 @@ def few_directions(state: Compilation, mode: str) -> int | None:
 
 
 def returns_written(state: Compilation) -> bool:
-    """Whether the arrays that the function writes into are what it gives: it returns nothing."""
+    """Whether the function returns nothing, so that the arrays it writes to are its results."""
     result = state.reading.result
     return isinstance(result, Static) and result.value is None and not state.inside
 

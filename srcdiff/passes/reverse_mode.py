@@ -53,13 +53,13 @@ _MOST_TRIED = 8  # each costs as much as all the rest
 
 
 def protect_arguments(function: Function) -> tuple[Function, dict[Value, Value]]:
-    """Arrays from the caller that the program writes are copied first, so that it changes nothing; gives the copies."""
+    """Copy the caller's arrays that the program writes, so that it changes nothing; return the copies."""
     function, copies = copied_first(function, written_sites(function.body, points_to(function)))
     return replace(function, written=()), copies
 
 
 def copied_first(function: Function, arrays: Collection[Value]) -> tuple[Function, dict[Value, Value]]:
-    """The function with copies of parameters in their place; gives the copies."""
+    """The function with copies in place of parameters, and the copies."""
     known = {p: Value(p.type, p.name) for p in function.params if p in arrays}
     if not known:
         return function, known
@@ -69,7 +69,7 @@ def copied_first(function: Function, arrays: Collection[Value]) -> tuple[Functio
 
 
 def with_new_results(function: Function) -> Function:
-    """The function with copies for results that may be arrays which it was given."""
+    """The function with copies of results that may alias its arguments."""
     sites, given = points_to(function), set(function.params)
     results = [v for v in function.body.yields if isinstance(v.type, Array) and sites.get(v, {v}) & given]
     copies = {v: Copy(Value(v.type, v.name), v) for v in results}
@@ -85,7 +85,7 @@ def _unchanged(function: Function) -> Function:
 
 @dataclass(slots=True)
 class Reversal:
-    """A function on its way to its adjoint, and what the steps have found out about it."""
+    """The reversal of a function in progress, with the results of the steps so far."""
 
     function: Function
     """The program as the last step has left it."""
@@ -93,21 +93,21 @@ class Reversal:
     seeds: Seeds
     """The outputs, each with the parameter for its adjoint, or None for one."""
     name: str
-    """What the adjoint is called."""
+    """The name of the adjoint."""
     results: tuple[Value, ...] = ()
-    """What the adjoint returns before the gradients."""
+    """The results of the adjoint before the gradients."""
     callees: dict[str, Any] = field(default_factory=dict)
     given: dict[Value, Value] = field(default_factory=dict)
     """The adjoints of arrays that the caller passes in, to be added to."""
     finish: Callable[[Function], Function] = _unchanged
-    """What is done with the adjoint at the end."""
+    """The last transform of the adjoint."""
     decisions: Decisions = field(default_factory=Decisions)
     pairs: dict[str, Pair] = field(default_factory=dict)
     """The recursive functions that it calls, if those become pairs."""
     stacks: dict[Stack, Value] = field(default_factory=dict)
-    """What is shared with the functions of pairs."""
+    """The state that the functions of pairs share."""
     is_apart: bool = False
-    """Whether the reverse sweep becomes a function of its own: it is a recursive function that becomes a pair."""
+    """Whether the reverse sweep becomes a separate function: the function is recursive and becomes a pair."""
     restored_parameters: frozenset[Value] = frozenset()
     """The arrays among its parameters that this function leaves as they were."""
     backwards: Function | None = None
@@ -118,13 +118,13 @@ class Reversal:
     lists: frozenset[Value] = field(init=False)
     """Arrays that hold the elements of lists."""
     handed_back: frozenset[Value] = field(init=False)
-    """Arrays that loops make anew and pass on: their adjoints go the other way."""
+    """Loop-carried arrays with a single owner, whose adjoints are carried in reverse."""
     returned: frozenset[Value] = field(init=False)
     """The memory of the results: the reverse sweep must leave it as it is."""
     chosen: Attempt = field(init=False)
     keeper: Keeper = field(init=False)
     frames: Frames = field(init=False)
-    """What each block keeps, if the reverse sweep becomes a function of its own."""
+    """The stored values of each block, if the reverse sweep becomes a separate function."""
 
     @property
     def sites(self) -> dict[Value, Sites]:
@@ -149,7 +149,7 @@ class Reversal:
             return adjoint.builder.const(0.0) if found is None else found
 
     def adjoint(self, attempt: Attempt, plan: Plan | None = None, keeper: Keeper | None = None) -> Adjoint:
-        """What writes the reverse sweep; without a plan, what it would ask for."""
+        """The writer of the reverse sweep; without a plan, it records the values that it needs."""
         storage = {} if keeper is None else keeper.storage
         lifted = {} if keeper is None else keeper.lifted
         written = Adjoint(
@@ -210,7 +210,7 @@ def _counting(block: Block) -> Block:
 
 
 def take_snapshots(reversal: Reversal) -> None:
-    """Find what is active, and copy what a call with a rule of its own reads and the program overwrites later."""
+    """Find the active values, and copy the arguments of calls with own rules that are overwritten later."""
     outputs = [*(v for v, _ in reversal.seeds), *reversal.given]
     active = activity(reversal.function, reversal.wrt, outputs, reversal.sites)
     copied = keep_what_calls_read(reversal.function, active, reversal.sites)
@@ -246,7 +246,7 @@ def add_shadow_references(reversal: Reversal) -> None:
 
 
 def plan_storage(reversal: Reversal) -> None:
-    """Decide what is kept, what is computed again, and which memory the reverse sweep restores."""
+    """Decide which values are stored or recomputed, and which memory the reverse sweep restores."""
     added = [o.array for o in walk(reversal.function.body) if isinstance(o, Store) and o.atomic]  # by any thread
     sites = reversal.sites
     reversal.returned = frozenset(s for v in (*reversal.results, *added) for s in sites.get(v, frozenset()))
@@ -254,7 +254,7 @@ def plan_storage(reversal: Reversal) -> None:
 
 
 def rename_arrays(reversal: Reversal) -> None:
-    """New arrays in place of buffers, as far as that keeps less; then save what is restored, as planned."""
+    """Rename buffers to new arrays where that stores less; then save the restored memory, as planned."""
     for buffer in buffers_to_renew(reversal.function) if reversal.chosen.plan.kept else ():
         other = copy.copy(reversal)
         other.function, new = renew(reversal.function, buffer)
@@ -282,7 +282,7 @@ def write_forward_sweep(reversal: Reversal) -> None:
 
 
 def write_reverse_sweep(reversal: Reversal) -> None:
-    """The operations backwards, each with the adjoint of what it did; both sweeps become one function."""
+    """Write the adjoints of the operations in reverse order, and join both sweeps into one function."""
     if reversal.is_apart:
         _write_pair(reversal)
         return
@@ -358,7 +358,7 @@ def sweeping(step: Callable[[Reversal], None]) -> Callable[[Any], None]:
 
 
 def program_of(reversals: Sequence[Reversal], callees: Sequence[Function]) -> Program:
-    """The functions on their way, and those that they call as they are; at the end, those that the program comes to."""
+    """The functions in progress and their callees; at the end, the functions that the program reaches."""
     main, *others = [reversal.taking_adjoints() for reversal in reversals]
     reverse = [r.backwards for r in reversals if r.backwards is not None]
     functions = (*callees, *others, *reverse)
@@ -378,9 +378,9 @@ def _cheapest(reversal: Reversal) -> Attempt:
 
 
 def _seen_by_calls(reversal: Reversal) -> frozenset[Value]:
-    """Memory that a recursive function reads and somebody writes: as it was, when the call is reversed.
+    """Memory that a recursive function reads and that is written later; it must be restored when the call is reversed.
 
-    The function of a pair that runs backwards restores what the caller sees.
+    The reverse function of a pair restores the memory of the caller.
     """
     sites = reversal.sites
     written = written_sites(reversal.function.body, sites)
@@ -409,7 +409,7 @@ def _restored_by(reversal: Reversal, attempt: Attempt) -> frozenset[Value]:
 
 
 def _groups(reversal: Reversal, attempt: Attempt) -> list[frozenset[Value]]:
-    """Memory of which loaded values are lost: to restore it may be cheaper than to keep them."""
+    """Memory whose loaded values are overwritten: restoring it may be cheaper than storing the values."""
     found: dict[frozenset[Value], float] = {}
     for value, cost in attempt.plan.lost.items():
         definition = attempt.structure.definition.get(value)

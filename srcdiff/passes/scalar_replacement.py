@@ -1,12 +1,12 @@
-"""An element that a loop keeps coming back to is a number while the loop runs.
+"""Scalar replacement: an element that every iteration of a loop accesses is held in a scalar.
 
 for k in range(j):                           a_ij = 0.0
     a[i, j] -= a[i, k] * a[j, k]     =>      for k in range(j):
                                                  a_ij -= a[i, k] * a[j, k]
                                              a[i, j] += a_ij
 
-No other access of the loop may meet the element: isl is asked. A loop that does not run must not touch it either:
-unless the element is known to exist, all this stands in an `if` that asks whether the loop runs.
+No other access of the loop may touch the element (decided by isl). A loop without iterations must not touch it either:
+unless the element is known to exist, the result is guarded by a test whether the loop has iterations.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def replace_scalars(function: Function) -> Function:
 
 @dataclass(eq=False, slots=True)
 class _Element:
-    """An element of memory, and what a loop does with it."""
+    """An element of memory, and its accesses in a loop."""
 
     array: Value
     indices: tuple[Value, ...]
@@ -126,7 +126,7 @@ class _ScalarReplacement:
         builder.branch(builder.apply(*condition), then, Block((), loop.inits), loop.outs)
 
     def condition(self, loop: Loop) -> tuple[str, Value, Value] | None:
-        """The primitive and its operands that ask whether the loop runs at all."""
+        """The comparison that tests whether the loop has an iteration."""
         if loop.bounds is None:
             return None
         start, stop, step = loop.bounds
@@ -184,11 +184,11 @@ class _ScalarReplacement:
         )
 
     def harmless(self, operation: Operation, element: _Element, mine: Sites) -> bool:
-        """Whether an operation that is no load and no store leaves the element alone."""
+        """Whether an operation other than a load or store does not touch the element."""
         if isinstance(operation, Call):
             return False
         if isinstance(operation, Raise | Print) and element.written:
-            return False  # what was written before it can be seen
+            return False  # it may read earlier stores
         if isinstance(operation, References | Dim | Alloc | Const | Comment | Push | Pop | Peek | If | Loop):
             return True  # references, which touch nothing
         return not any(self.memory(v) & mine for v in operation.uses() if isinstance(v.type, Array))
@@ -211,7 +211,7 @@ class _ScalarReplacement:
     # -- the loop ----------------------------------------------------------------------------------------------------
 
     def rewrite(self, loop: Loop, outs: tuple[Value, ...], elements: list[_Element], builder: Builder) -> None:
-        """The loop with these elements as numbers, and what comes before and after it."""
+        """The loop with these elements in scalars, and the operations before and after it."""
         params, inits, results = list(loop.params), list(loop.inits), list(outs)
         current: dict[Key, Value] = {}
         of_access = {a: e for e in elements for a in e.accesses}

@@ -1,9 +1,9 @@
-"""References that a branch or a loop chooses get a twin: the reference to the adjoints, chosen in the same way.
+"""Shadow references: a reference that a branch or loop selects gets a shadow, the reference to its adjoint.
 
     u, v = v, u      becomes      u, v = v, u
                                   u_bar, v_bar = v_bar, u_bar
 
-so that the reverse sweep finds the adjoints of what a name stood for. References that nothing chooses need no twin.
+so that the reverse sweep finds the adjoint of the array that a name referred to. Other references need no shadow.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from srcdiff.ir.types import FLOAT, Array, Stack
 
 
 def list_storage(function: Function, sites: dict[Value, Sites]) -> Sites:
-    """Memory that belongs to a list: it has one owner, so that its adjoints can be handed backwards."""
+    """The storage of lists: it has a single owner, so its adjoints can be carried in reverse."""
     found: set[Value] = set()
     for operation in walk(function.body):
         if isinstance(operation, Grow):
             found |= sites.get(operation.array, frozenset())
     size = -1
-    while size != len(found):  # what may stand in for a list's storage, in a branch or a loop, is a list's storage too
+    while size != len(found):  # references that alias a list's storage through a branch or loop belong to it, too
         size = len(found)
         for group in sites.values():
             if group & found:
@@ -54,9 +54,9 @@ def list_storage(function: Function, sites: dict[Value, Sites]) -> Sites:
 def add_shadows(
     function: Function, active: Activity, given: dict[Value, Value], handed_back: Sites
 ) -> tuple[Function, dict[Value, Value]]:
-    """The function with twins, and the twin of each reference that has one; some parameters' adjoints are given.
+    """The function with shadows, and the shadow of each reference that has one; some adjoints of parameters are given.
 
-    Memory of which the adjoints are handed backwards needs no twins.
+    Memory whose adjoints are carried in reverse needs no shadows.
     """
     adder = _Adder(function, active, given, handed_back)
     return adder.run(), adder.twins

@@ -1,11 +1,11 @@
-"""Checks of lengths are left out where an array of these lengths is made, which checks them itself.
+"""Shape checks: checks of lengths are removed where the allocation of an array makes them anyway.
 
 if n < 0:                                        a = np.zeros(n)
     raise ValueError("negative ...")      =>
 a = np.zeros(n)
 
-They are there for arrays that are not made in the end: one whose elements are used where they are computed, or of which
-only the length is asked for.
+They are needed only for arrays that are not allocated in the end, because their elements are used where they are
+computed or only their lengths are read.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class _Checks:
         return False
 
     def is_plain(self, made: Alloc) -> bool:
-        """Whether it is written as `np.empty` or `np.zeros`: of others, compiled ones say it in other words."""
+        """Whether it is emitted as `np.empty` or `np.zeros`; for others, compiled code raises another message."""
         fill = None if made.fill is None else self.definition.get(made.fill)
         return made.fill is None or (isinstance(fill, Const) and fill.value == 0)
 

@@ -1,4 +1,4 @@
-"""Remove what nobody needs: dead values, stores to memory that nobody reads, loop parameters that never change."""
+"""Simplification: remove dead values, stores to unread memory, and loop parameters that never change."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _MOST_CHOICES = 8
 
 
 def simplify(function: Function) -> Function:
-    """Until nothing changes: drop what is dead, then forward what is only passed on."""
+    """Until a fixed point: remove dead code, then forward values that are only passed on."""
     while True:
         living, forward = remove_dead(function), _Forward()
         forwarded = forward.function(living)
@@ -70,7 +70,7 @@ class _Forward:
         self.builder = Builder()
         self.arrays: dict[Value, Alloc | References | Library] = {}
         self.again = False
-        """Whether to forward once more finds more: a loop whose body turned out to hand on what it was given."""
+        """Whether another round of forwarding may find more: a loop body that yields its own parameter."""
         self.refuted: frozenset[Value] = frozenset()
         """Conditions that would have raised something before."""
         self.choices: dict[Value, frozenset[Any]] = {}
@@ -151,7 +151,7 @@ class _Forward:
         into.append(changed(operation, array=array, axis=axis))
 
     def like_result(self, operation: Alloc, into: list[Operation]) -> None:
-        """An array as large as what a library gives: that need not be computed for its shape alone."""
+        """An array with the shape of a library result, which need not be computed for its shape alone."""
         assert operation.like is not None
         lengths = [Value(INT) for _ in range(operation.like.array.rank)]
         for axis, out in enumerate(lengths):
@@ -179,7 +179,7 @@ class _Forward:
         return self.choices.get(value, frozenset()) if known is None else frozenset((known,))
 
     def decided(self, operation: Apply) -> Value | None:
-        """A comparison that comes out the same for all constants that its arguments may be."""
+        """A comparison with the same result for all constants that its arguments may be."""
         compare, sides = FOLDABLE.get(operation.primitive), [self.among(a) for a in operation.args]
         if compare is None or len(sides) != 2 or not all(sides) or not any(a in self.choices for a in operation.args):
             return None
@@ -278,7 +278,7 @@ def axis_of_base(view: View, axis: int) -> int | None:
 
 
 def remove_dead(function: Function) -> Function:
-    """Keep what the result, exceptions, prints and live memory need."""
+    """Keep the operations that results, exceptions, prints and live memory need."""
     return _Dead(function).run()
 
 
@@ -349,7 +349,9 @@ class _Dead:
                 definition = self.definition.get(operation.stack)
                 if definition is None:  # a parameter, which the caller sees
                     return True
-                return _holds_arrays(operation.stack) and not isinstance(definition, NewStack)  # who sees it names it
+                return _holds_arrays(operation.stack) and not isinstance(
+                    definition, NewStack
+                )  # other references use its name
         return False
 
     def need(self, value: Value) -> None:
@@ -416,7 +418,7 @@ class _Dead:
             self.need(value)
 
     def block(self, block: Block) -> Block:
-        """What is live, and the comments on that."""
+        """The live operations, and their comments."""
         operations: list[Operation] = []
         comment = None
         for operation in block.operations:

@@ -65,7 +65,7 @@ def inverse(build: Builder, a: Elements) -> Sequence[Elements]:
 
 
 def _choose_pivot(build: Builder, rows: list[list[Value]], k: int) -> list[Value]:
-    """Exchange rows until row k has the largest element of column k; gives the conditions under which that was done."""
+    """Pivot: exchange rows so that row k has the largest element of column k; return the conditions."""
     conditions = []
     for i in range(k + 1, len(rows)):
         sizes = [build.apply("absolute", rows[m][k]) for m in (i, k)]
@@ -79,7 +79,7 @@ def _choose_pivot(build: Builder, rows: list[list[Value]], k: int) -> list[Value
 
 
 def _eliminate(build: Builder, rows: list[list[Value]], k: int) -> None:
-    """Subtract a multiple of row k from those below it, so that they have zeros in column k; these are not written."""
+    """Eliminate column k below row k; the zeros are not written."""
     for row in rows[k + 1 :]:
         factor = build.apply("divide", row[k], rows[k][k])
         for j in range(k + 1, len(row)):
@@ -142,7 +142,7 @@ def cholesky(build: Builder, a: Elements) -> Sequence[Elements]:
 
 
 def solve_lower(build: Builder, a: Elements, b: Elements) -> Sequence[Elements]:
-    """By substitution, from the first row on; what is above the diagonal is not read."""
+    """Forward substitution; elements above the diagonal are not read."""
     found = b.copy()
     for i in range(len(a)):
         for j in range(b.shape[1]):

@@ -1,4 +1,4 @@
-"""What a call with a rule of its own reads, and the program overwrites later, is copied: its adjoint reads it again."""
+"""Snapshots: copy the arguments of a call with its own rule that are overwritten later; its adjoint reads them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from srcdiff.passes.custom_adjoints import reads_parameters
 
 
 def keep_what_calls_read(function: Function, active: Activity, sites: dict[Value, Sites]) -> Function:
-    """The function with a copy for each array that an active library call reads or gives and somebody overwrites."""
+    """The function with a copy of each argument or result of an active library call that is overwritten later."""
     structure = structure_of(function)
     writes = StillThere(structure, sites)
 
     def follows(write: Operation, call: Operation) -> bool:
         if structure.start[call] < structure.start[write] < structure.end[call]:
-            return False  # part of the call, which writes into arrays of its own
+            return False  # part of the call, which writes to its own arrays
         return writes.may_follow(write, call)
 
     def overwritten(array: Value, call: Library | Custom) -> bool:

@@ -1,4 +1,4 @@
-"""Stacks of numbers as arrays with a count, so that what keeps values by them can be differentiated like any list.
+"""Stacks as arrays with a count, so that code with stacks can be differentiated like code with lists.
 
 kept = stack()                               kept, top = np.empty(64), 0
 while ...:                                   while ...:
@@ -36,7 +36,7 @@ class _Lowering:
         """For each stack the array and the number of elements, at the place that is being written."""
 
     def block(self, block: Block, stacks: Sequence[Value]) -> Block:
-        """The block, which also yields what has become of these stacks."""
+        """The block, which also yields the current versions of these stacks."""
         before = dict(self.now)
         with self.builder.block() as operations:
             for operation in block.operations:

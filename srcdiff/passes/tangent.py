@@ -58,7 +58,8 @@ from srcdiff.rules.formula import names_of, times
 def tangent_of(
     function: Function, dots: dict[Value, Value], name: str, outputs: Sequence[Value], results: Sequence[Value] = ()
 ) -> Function:
-    """The function that takes the tangents `dots` of some parameters too, and gives `results`, then those of `outputs`.
+    """The tangent function: it also takes the tangents `dots` of parameters, and returns `results` and the tangents of
+    `outputs`.
 
     An output that does not depend on the parameters has a tangent of zeros.
     """
@@ -75,7 +76,7 @@ def tangent_of(
 
 
 def tangents_of_callees(callees: Sequence[Function]) -> tuple[Function, ...]:
-    """The recursive functions, and for each the function that takes and gives tangents of all floats too."""
+    """The recursive functions, and their tangent functions, with tangents of all floats."""
     found: list[Function] = []
     names = {callee.name for callee in callees}
     for callee in callees:
@@ -137,7 +138,7 @@ class Tangent:
         return self.dots[value]
 
     def start(self, params: Iterable[Value]) -> None:
-        """Memory from the caller whose tangent is not given starts with one of zeros."""
+        """Memory of the caller without a given tangent starts with a tangent of zeros."""
         for param in params:
             if isinstance(param.type, Array) and param not in self.dots and self.varies(param):
                 self.dots[param] = self.zeros(param)
@@ -145,7 +146,7 @@ class Tangent:
     # -- operations --------------------------------------------------------------------------------------------------
 
     def block(self, block: Block, chosen: Sequence[int]) -> Block:
-        """The block with tangents, which yields those of the chosen values too, before what says whether to stop."""
+        """The block with tangents; it also yields the tangents of the chosen values, before the exit condition."""
         with self.builder.block() as operations:
             self.operations(block)
             more = [self.dot(block.yields[k]) for k in chosen]
@@ -263,7 +264,7 @@ class Tangent:
     # -- functions ---------------------------------------------------------------------------------------------------
 
     def call(self, operation: Call) -> None:
-        """A recursive function takes the tangents of all its floats, and gives those of its results."""
+        """Call the tangent function: it takes the tangents of all floats and returns those of the results."""
         if not any(self.varies(v) for v in (*operation.args, *operation.outs)):
             self.builder.add(operation)
             return
@@ -277,7 +278,7 @@ class Tangent:
         self.builder.add(call)
 
     def by_rule(self, operation: Library | Custom) -> None:
-        """A call whose derivative is a function of its own."""
+        """The tangent of a call with its own derivative function."""
         outs = [v for v in operation.outs if self.varies(v)]
         given = [self.dots.get(a) if self.varies(a) else None for a in operation.args]
         if not outs or all(d is None for d in given):

@@ -1,7 +1,7 @@
 """The transpose of a linear function: from an adjoint to the tangent, and back.
 
-An adjoint gives what it returns for `out_bar` and is linear in that, so that its own adjoint by `out_bar` takes the
-tangents of the arguments to the tangent of the result, whatever `out_bar` is. Nothing is stated twice.
+The result of an adjoint is linear in `out_bar`, so the adjoint of the adjoint with respect to `out_bar` maps the
+tangents of the arguments to the tangent of the result, for any `out_bar`. So one rule is enough for both modes.
 
     adjoint     a_bar = out_bar @ b.T                   b_bar = a.T @ out_bar
     tangent     out_dot = a_dot @ b         +           a @ b_dot
@@ -32,8 +32,8 @@ def transposed(
 ) -> list[Value]:
     """Write the transpose of `rule(*known, *linear)` applied to a covector for each of its results; None is zero.
 
-    Its results are of the form of the parameters at the places `like`. Gives one value for each of `linear`, of which
-    only the shape is read.
+    Its results have the types of the parameters at the positions `like`. Returns one value for each of `linear`, whose
+    shapes alone are read.
     """
     function = read_rule(rule, known, linear, like, span)
     main, _ = protect_arguments(function.main)

@@ -1,10 +1,10 @@
-"""Equations whose matrix is a Cholesky factor are solved by substitution: it is a triangle.
+"""Triangular solves: equations whose matrix is a Cholesky factor are solved by substitution.
 
 factor = np.linalg.cholesky(a)               factor = np.linalg.cholesky(a)
 y = np.linalg.solve(factor, b)       =>      y = solve_lower(factor, b)
 x = np.linalg.solve(factor.T, y)             x = solve_lower_transposed(factor, y)
 
-That holds as long as nothing is stored in the factor. What is differentiated later are substitutions, too.
+The factor must not be written. Differentiation then yields substitutions, too.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SUBSTITUTIONS = {
 """By the general call, and whether the factor is transposed."""
 
 _READERS = (Apply, Comment, Const, Copy, Dim, If, Library, Load, Loop, References)
-"""Operations that store nothing in the arrays that they are given."""
+"""Operations that do not write to their array operands."""
 
 
 def solve_triangles(function: Function) -> Function:

@@ -1,4 +1,4 @@
-"""Memory from the caller: what a function would allocate once is taken from outside where it fits, and returned.
+"""Workspace parameters: buffers that a function allocates once come from the caller if they fit, and are returned.
 
 def f_grad(x):                               def f_grad(x, x_bar_buffer, kept_buffer):
     kept = np.empty(n)            =>             kept = fitting(kept_buffer, (n,))
@@ -31,17 +31,17 @@ class WorkspaceBuffer:
     name: str
     is_gradient: bool = False
     start: int = 0
-    """The length of an array that says that there is no memory yet."""
+    """The length of an array that means that there is no memory yet."""
     keeps: Span | None = None
-    """The place of the value that is kept there for the reverse sweep, if that is what it is for."""
+    """The source line of the value that is stored there for the reverse sweep, if any."""
     is_copy: bool = False
     """Whether it is the copy of another one of the workspace: without a workspace, that is returned itself."""
 
 
 def with_workspace(function: Function, gradients: int) -> tuple[Function, tuple[WorkspaceBuffer, ...]]:
-    """The function with a buffer for each array among its last results, the gradients, and for what it needs besides.
+    """The function with a buffer for each gradient among its last results, and for each other allocation.
 
-    Other results are new arrays: what the caller has been given is not written again.
+    Other results are new arrays: a later call must not overwrite them.
     """
     yields = function.body.yields
     results, bars = yields[: len(yields) - gradients], yields[len(yields) - gradients :]
@@ -103,5 +103,5 @@ def kept_elsewhere(functions: Iterable[Function]) -> tuple[Span, ...]:
 
 
 def no_memory(workspace: Sequence[WorkspaceBuffer]) -> list[Any]:
-    """What says that there is no memory yet."""
+    """The arrays that mean that there is no memory yet."""
     return [np.empty((buffer.start,) * buffer.rank, buffer.dtype) for buffer in workspace]
