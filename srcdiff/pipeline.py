@@ -1,9 +1,9 @@
-"""The compiler as lists of named passes: the table of contents.
+"""The compiler as lists of named passes.
 
 source text -> syntax tree -> typed IR -> facts -> adjoint or tangent IR -> Python text -> compiled function
 
-`SRCDIFF_SHOW="loop fusion"` (or `all`) prints the program after that pass; `SRCDIFF_TIMINGS=1`, how long each of them
-takes. The source generated for a program, and its machine code, are kept on disk for the next process.
+`SRCDIFF_SHOW="loop fusion"` (or `all`) prints the program after that pass, `SRCDIFF_TIMINGS=1` the time of each pass.
+Generated source and machine code are cached on disk.
 """
 
 from __future__ import annotations
@@ -128,14 +128,14 @@ def note_primal(state: Compilation) -> None:
 REVERSE = mode("reverse", "pullback")
 SIMPLIFICATION = Pass("simplification", each(simplify), "fold constants, remove dead code and constant loop parameters")
 CLEAN_UP = (
-    Pass("common subexpressions", each(eliminate_common_subexpressions, named), "compute once what is computed twice"),
+    Pass("common subexpressions", each(eliminate_common_subexpressions, named), "compute equal expressions once"),
     SIMPLIFICATION,
 )
 BRANCH_FUSION = Pass("branch fusion", each(fuse_branches), "branches on the same condition become one")
 FUSION = (
     Pass("loop fusion", each(fuse, decisions), "loops over the same range share one body"),
     *CLEAN_UP,
-    Pass("dead stores", each(remove_dead_stores), "remove stores that nobody reads; start arrays by assignment"),
+    Pass("dead stores", each(remove_dead_stores), "remove stores that are never read; start sums by assignment"),
     *CLEAN_UP,
 )
 
@@ -144,17 +144,22 @@ def sweeps(when: Callable[[Any], bool], check: Callable[[Any], None] = lambda st
     """Reverse mode, of the function and of those that it calls."""
     return (
         Pass(
-            "overwritten arrays", sweeping(rename_overwritten_arrays), "what iterations overwrite, they make anew", when
+            "overwritten arrays",
+            sweeping(rename_overwritten_arrays),
+            "arrays that iterations overwrite become new ones",
+            when,
         ),
         Pass("iteration counts", sweeping(count_iterations), "loops of unknown length count their iterations", when),
-        Pass("snapshots", sweeping(take_snapshots), "copy what a custom rule reads and is overwritten later", when),
-        Pass("forward calls", sweeping(call_forward_functions), "recursive calls keep what their adjoints need", when),
+        Pass("snapshots", sweeping(take_snapshots), "copy arguments of custom rules that are overwritten later", when),
+        Pass("forward calls", sweeping(call_forward_functions), "recursive calls store what their adjoints need", when),
         Pass("adjoint checks", check, "arrays that carry derivatives have adjoints", when),
-        Pass("shadow references", sweeping(add_shadow_references), "references to adjoints follow theirs", when),
-        Pass("storage plan", sweeping(plan_storage), "decide what is kept, computed again, or restored", when),
-        Pass("array renaming", sweeping(rename_arrays), "new arrays for buffers where that keeps less", when),
-        Pass("forward sweep", sweeping(write_forward_sweep), "the program, which stores what is kept", when),
-        Pass("reverse sweep", sweeping(write_reverse_sweep), "the program backwards, by the adjoint rules", when),
+        Pass(
+            "shadow references", sweeping(add_shadow_references), "references to adjoints follow the references", when
+        ),
+        Pass("storage plan", sweeping(plan_storage), "decide which values are stored, recomputed or restored", when),
+        Pass("array renaming", sweeping(rename_arrays), "new arrays instead of buffers where that stores less", when),
+        Pass("forward sweep", sweeping(write_forward_sweep), "the program, with stores for the reverse sweep", when),
+        Pass("reverse sweep", sweeping(write_reverse_sweep), "the adjoints of the operations, in reverse order", when),
     )
 
 
@@ -176,12 +181,12 @@ DIFFERENTIATE = (
         REVERSE,
     ),
     Pass("clips", each(clip_numbers, named), "the smaller of the larger of numbers is one primitive"),
-    Pass("code sinking", each(sink_code, wrt), "compute in a branch what only it differentiates", REVERSE),
-    Pass("loop invariants", each(hoist_invariants, named), "compute before a loop what its iterations agree on"),
+    Pass("code sinking", each(sink_code, wrt), "compute in a branch what only the branch differentiates", REVERSE),
+    Pass("loop invariants", each(hoist_invariants, named), "move loop-invariant code before the loop"),
     SIMPLIFICATION,
-    Pass("primal", note_primal, "the program that the derivative is of is settled"),
+    Pass("primal", note_primal, "the program to differentiate is final"),
     Pass("gradient", derivative.start_gradient, "reverse mode, from one result", mode("reverse")),
-    Pass("pullback", derivative.start_pullback, "reverse mode, from adjoints that are given", mode("pullback")),
+    Pass("pullback", derivative.start_pullback, "reverse mode, from given adjoints", mode("pullback")),
     *sweeps(REVERSE),
     Pass("forward mode", derivative.forward_mode, "a tangent beside every active value", mode("forward")),
 )
@@ -191,7 +196,7 @@ OPTIMIZE = (
     Pass("loop reversal", each(reverse_loops), "loops with independent iterations run forwards"),
     *FUSION,
     BRANCH_FUSION,
-    Pass("array contraction", each(contract), "an array of which an iteration sees one part shrinks to that part"),
+    Pass("array contraction", each(contract), "arrays of which each iteration uses one part shrink to that part"),
     Pass("scatter to gather", each(gather), "each element collects its contributions"),
     *CLEAN_UP,
     Pass(
@@ -201,13 +206,13 @@ OPTIMIZE = (
     *CLEAN_UP,
     Pass("linear recurrences", each(split_linear_recurrences), "compute first what needs no earlier element"),
     *CLEAN_UP,
-    Pass("allocation hoisting", each(hoist_allocations), "allocate once, before a loop, what iterations reuse"),
+    Pass("allocation hoisting", each(hoist_allocations), "allocate once, before the loop"),
     Pass("scalar replacement", each(replace_scalars), "keep an element that a loop revisits in a scalar"),
     Pass("carried elements", each(carry_elements), "keep an element that the next iteration loads in a scalar"),
     Pass("loop normalization", each(normalize_loops), "inner loops count from zero"),
     *CLEAN_UP,
-    Pass("guarded loops", each(guard_loops), "a loop goes into the branch that asks whether it makes an iteration"),
-    Pass("shape checks", each(remove_shape_checks), "remove checks of lengths that an allocation makes itself"),
+    Pass("guarded loops", each(guard_loops), "a loop moves into the branch that tests whether it runs"),
+    Pass("shape checks", each(remove_shape_checks), "remove checks that an allocation repeats"),
     *CLEAN_UP,
 )
 JACOBIAN = tuple(
@@ -217,13 +222,13 @@ JACOBIAN = tuple(
         *CLEAN_UP,
         Pass("small seeds", each(replace_small_seeds, named), "a few lanes are unrolled, and seeds scalars", few_lanes),
         *CLEAN_UP,
-        Pass("dead stores", each(remove_dead_stores), "remove stores that nobody reads; start arrays by assignment"),
+        Pass("dead stores", each(remove_dead_stores), "remove stores that are never read; start sums by assignment"),
         *CLEAN_UP,
     )
 )
 FINISH = (
     Pass("workspace", derivative.take_workspace, "take memory from the caller", lambda state: state.request.workspace),
-    of_backend("growing buffers", each(grow_buffers), "what a loop with early exits keeps grows as it runs"),
+    of_backend("growing buffers", each(grow_buffers), "buffers of loops with early exits grow as they run"),
     Pass("batch loop", derivative.batch_loop, "call it for each element of a batch", lambda state: state.request.batch),
     of_backend("kernel extraction", kernels.extract_kernels, "independent loops become kernels"),
     Pass("emission", emit, "write the source"),
@@ -234,7 +239,7 @@ PASSES: Sequence[Pass] = (*DIFFERENTIATE, *OPTIMIZE, *JACOBIAN, *FINISH)
 # -- the passes over users' own kernels ------------------------------------------------------------------------------
 
 CLEAN_UP_KERNEL = (
-    Pass("common subexpressions", each(eliminate_common_subexpressions), "compute once what is computed twice"),
+    Pass("common subexpressions", each(eliminate_common_subexpressions), "compute equal expressions once"),
     SIMPLIFICATION,
 )
 KERNEL_PASSES: Sequence[Pass] = (
@@ -250,7 +255,7 @@ KERNEL_PASSES: Sequence[Pass] = (
     Pass("loop reversal", each(reverse_loops), "loops with independent iterations run forwards", kernels.alone),
     Pass("loop fusion", each(fuse), "loops over the same range share one body", kernels.alone),
     *CLEAN_UP_KERNEL,
-    Pass("dead stores", each(remove_dead_stores), "remove stores that nobody reads", kernels.alone),
+    Pass("dead stores", each(remove_dead_stores), "remove stores that are never read", kernels.alone),
     Pass("dead stores", each(remove_dead_stores_only), "of arrays that no other thread reads", kernels.together),
     *CLEAN_UP_KERNEL,
     Pass("scalar replacement", each(replace_scalars), "keep an element in a scalar", kernels.alone),

@@ -1,1 +1,1 @@
-"""Step 6, from text to a function that runs. Comes in: Python source. Goes out: a callable."""
+"""Step 6, backends: from generated source to a function that runs."""

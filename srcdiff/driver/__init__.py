@@ -1,1 +1,1 @@
-"""From a request to a function that runs: the reader, the passes, the cache and a backend."""
+"""From a request to a compiled function: front end, cache, passes and backend."""

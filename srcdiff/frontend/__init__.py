@@ -1,1 +1,1 @@
-"""Step 1, from text to IR. Comes in: a function and the types of its arguments. Goes out: the program as IR."""
+"""Step 1, the front end: from the source of a function and its argument types to IR."""

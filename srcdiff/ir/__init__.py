@@ -1,2 +1,1 @@
-"""Step 2, the typed program. Comes in: nothing, everybody imports it. Goes out: nodes, types, primitives, `verify`, and
-which memory a reference may be to, which reading and all that follows it must agree on."""
+"""Step 2, the typed IR: nodes, types, primitives, verification, and the points-to analysis that all stages share."""

@@ -43,9 +43,9 @@ _OF_NUMBERS = (Apply, Const, Load, Store, Dim)
 
 @analysis
 def points_to(function: Function) -> dict[Value, Sites]:
-    """For every array reference, the parameters and allocations whose memory it may be (a view is its base).
+    """For every array reference, the parameters and allocations that it may point to (a view points to its base).
 
-    A parameter that is a stack of arrays stands for all that are on it.
+    A parameter that is a stack of arrays represents all arrays on it.
     """
     found: dict[Value, Sites] = {p: frozenset((p,)) for p in function.params if _holds_arrays(p)}
     flows: list[Flow] = []
@@ -77,7 +77,7 @@ def _holds_arrays(value: Value) -> bool:
 
 
 def _flows(operation: Operation) -> list[Flow]:
-    """Where references go: each result with what it may be."""
+    """The flow of references: each result with its possible sources."""
     flows: list[Flow]
     match operation:
         case If():
@@ -105,15 +105,15 @@ def _flows(operation: Operation) -> list[Flow]:
 
 
 def _shared(flows: list[Flow]) -> list[Flow]:
-    """A list under two names: what one puts into it, the other finds."""
+    """Two names of one list: elements that one appends are visible through the other."""
     return [(source, (out,)) for out, sources in flows if isinstance(out.type, Stack) for source in sources]
 
 
 class Apart:
-    """Which references are known to be different arrays, although both may be the same ones: buffers that are swapped.
+    """References that never alias at the same time, although both may point to the same arrays: swapped buffers.
 
-    Two parameters of a loop are different if they start as different arrays and every iteration passes on
-    different ones. And what an iteration makes is none of what it was given.
+    Two loop parameters are different if they start as different arrays and every iteration yields different ones. An
+    array that an iteration allocates differs from all arrays that it was passed.
     """
 
     def __init__(self, function: Function, sites: dict[Value, Sites]) -> None:
@@ -122,7 +122,7 @@ class Apart:
         self.given: dict[Value, Loop] = {}
         """Array parameters, with their loops."""
         self.made: dict[Value, set[Loop]] = {}
-        """New arrays, with the loops that make them anew in every iteration."""
+        """New arrays, with the loops that allocate them in every iteration."""
         self.pairs: set[frozenset[Value]] = set()
         self.visit(function.body, ())
 

@@ -1,7 +1,7 @@
-"""Analyses are cached: a fact about a function is found once, and forgotten with the function.
+"""Cached analyses: a fact about a function is computed once, and freed with the function.
 
-Functions are never edited. A pass that changes one makes another, about which nothing is known yet, so that no fact can
-be out of date. What an analysis finds belongs to all who ask: they may not change it, and it may not hold the function.
+Functions are immutable. A pass that changes one makes another one, so a fact cannot become stale. Callers share the
+result of an analysis: they must not change it, and it must not refer to the function.
 
 >>> from srcdiff.ir.nodes import Block
 >>> @analysis
@@ -27,7 +27,7 @@ Fact = TypeVar("Fact")
 
 
 def analysis(find: Callable[[Function], Fact]) -> Callable[[Function], Fact]:
-    """Cache what the analysis finds, for as long as the function is there."""
+    """Cache the result of the analysis as long as the function exists."""
     known: WeakKeyDictionary[Function, Fact] = WeakKeyDictionary()
 
     @functools.wraps(find)

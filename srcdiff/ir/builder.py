@@ -1,4 +1,4 @@
-"""Writes operations into blocks, folding constants as it goes."""
+"""Writes operations into blocks, and folds constants."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _OPPOSITE = {"equal": "not_equal", "not_equal": "equal"}
 
 
 class Builder:
-    """The operations of the block being written, and what is known about values."""
+    """The operations of the block being written, and facts about values."""
 
     def __init__(self) -> None:
         self.operations: list[Operation] = []
@@ -66,7 +66,7 @@ class Builder:
         self.sums: dict[Value, tuple[Value, ...]] = {}
         """Integers that are the sum of two."""
         self.formulas: dict[Value, Apply] = {}
-        """Comparisons and choices, to be folded with what asks for them."""
+        """Comparisons and selections, for folding with their uses."""
         self.span: Span | None = None
         self.stack: list[list[Operation]] = []
 
@@ -121,7 +121,7 @@ class Builder:
                 self.offsets[operation.out] = (operation.args[0], amount if operation.primitive == "add" else -amount)
 
     def folded(self, primitive: str, args: tuple[Value, ...], type_: Scalar) -> Value | None:
-        """What the primitive comes to without computing it, if that is exact: constants, factors of one."""
+        """The result of the primitive if it can be folded exactly: constants, factors of one."""
         known = [self.constants.get(a) for a in args]
         if primitive in FOLDABLE and all(k is not None for k in known):
             value = folded_constant(primitive, known, type_)
@@ -246,7 +246,7 @@ class Builder:
         write: Callable[[tuple[Value, ...]], None],
         length: Callable[[int], Value] | None = None,
     ) -> None:
-        """A loop for each axis; `write` writes what is done for the element with these indices."""
+        """A loop for each axis; `write` writes the body for the element with these indices."""
 
         def nest(axis: int, indices: tuple[Value, ...]) -> None:
             if axis == array.array.rank:
@@ -266,7 +266,7 @@ class Builder:
 
 
 def folded_constant(primitive: str, known: Sequence[Any], type_: Scalar) -> Any:
-    """What a primitive gives for constants, if that can be known before it runs, and is finite."""
+    """The result of a primitive for constants, if it can be computed at compile time and is finite."""
     if primitive not in FOLDABLE:
         return None
     try:

@@ -9,7 +9,7 @@ from srcdiff.ir.nodes import Block, Call, Comment, Function, Operation, Value, c
 
 
 def inline(function: Function, args: list[Value], builder: Builder) -> list[Value]:
-    """Write the function's body with these arguments; gives what it yields."""
+    """Write the body of the function with these arguments; return its results."""
     known = dict(zip(function.params, args, strict=True))
     for operation in function.body.operations:
         builder.add(cloned(operation, known))
@@ -32,7 +32,7 @@ def renamed(function: Function, names: dict[str, str]) -> Function:
 
 
 def fresh(function: Function) -> Function:
-    """The function with values of its own, so that it can stand beside another that is made of it."""
+    """A copy of the function with new values, which can coexist with the original."""
     known = {p: Value(p.type, p.name) for p in function.params}
     params = tuple(known.values())
     written = tuple([known[p] for p in function.written])
@@ -53,6 +53,6 @@ def _block(block: Block, known: dict[Value, Value]) -> Block:
 
 
 def without_comments(function: Function) -> Function:
-    """The function for a place inside of another, without the headings of its own."""
+    """The function without its section comments, for inlining into another one."""
     operations = tuple(o for o in function.body.operations if not isinstance(o, Comment))
     return replace(function, body=Block(operations, function.body.yields))

@@ -1,4 +1,4 @@
-"""The methods of operations, derived from what their fields are declared to be.
+"""The methods of operations, generated from the declarations of their fields.
 
     class Load(Operation):              def uses(self): return (self.array, *self.indices)
         out: Result                     def defines(self): return (self.out,)
@@ -7,7 +7,7 @@
                                             if array is self.array and indices == self.indices: return self
                                             return type(self)(self.out, array, indices, span=self.span)
 
-They are written as text and compiled, so that they are as fast as if somebody had written them by hand.
+They are generated as text and compiled, so they are as fast as methods written by hand.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SEVERAL = "{0}"
 _MAYBE_SEVERAL = "({0} or ())"
 
 _WORDS = {
-    # what a field is declared to be: the method that gives it, as a tuple, and the same with other values or blocks
+    # the declaration of a field: the method that returns it as a tuple, and the one that replaces its values or blocks
     "Result": ("defines", _ONE, "by({0})"),
     "Result | None": ("defines", _MAYBE_ONE, "None if {0} is None else by({0})"),
     "Results": ("defines", _SEVERAL, "tuple([by(v) for v in {0}])"),
@@ -43,7 +43,7 @@ _CHANGES = {"replaced": ("uses",), "redefined": ("defines", "inner"), "rebuilt":
 
 
 def derive_methods(cls: Any) -> None:
-    """Give a class of operations its methods."""
+    """Add the generated methods to a class of operations."""
     words = words_of(cls)
     declared = {name: _WORDS[word] for name, word in words.items() if word in _WORDS}
     for method in ("uses", "defines", "inner", "blocks"):
@@ -57,12 +57,12 @@ def derive_methods(cls: Any) -> None:
 
 
 def words_of(cls: Any) -> dict[str, str]:
-    """What each field of a class of operations is declared to be, in their order."""
+    """The declarations of the fields of a class of operations, in order."""
     return inspect.get_annotations(cls)
 
 
 def _changed(words: Iterable[str], parts: dict[str, str]) -> list[str]:
-    """The lines that make an operation with other parts, or give it back where they are the same."""
+    """The lines that make an operation with other parts, or return it if they are the same."""
     lines = [f"{name} = {with_others.format(f'self.{name}')}" for name, with_others in parts.items()]
     same = " and ".join(f"{name} == self.{name}" for name in parts)
     given = ", ".join(name if name in parts else f"self.{name}" for name in words)

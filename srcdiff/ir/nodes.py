@@ -1,13 +1,13 @@
 """The program between source and derivative: values, operations and blocks.
 
-Scalars and array references are values, assigned once. What arrays hold is memory. Control flow is structured:
+Scalars and array references are values, assigned once. The elements of arrays are memory. Control flow is structured:
 
     block      operations in order, then the values it yields
     if         two blocks that yield the same number of values
     loop       a body that yields the next value of each parameter; counted (`bounds`), tested (`test`), or ended by its
-               body (`leaves`: the last value the body yields says whether to stop), in any combination
+               body (`leaves`: the last value that the body yields is the exit condition), in any combination
 
-`count` of a loop is the number of iterations it made.
+`count` of a loop is its trip count.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from srcdiff.ir.types import Array, Scalar, Type
 
 @dataclass(eq=False, slots=True)
 class Value:
-    """Assigned once. `name` is the user's name for it, or a hint, given later if at all; two may have the same."""
+    """A value, assigned once. `name` is the user's name or a hint; two values may have the same name."""
 
     type: Type
     name: str = ""
@@ -46,14 +46,14 @@ Node = TypeVar("Node")
 
 
 def changed(node: Node, **parts: Any) -> Node:
-    """The node with other parts; itself if they are the same, so that a step that changes nothing is seen by that."""
+    """The node with other parts, or the node itself if they are the same."""
     for name, part in parts.items():
         if getattr(node, name) != part:
             return replace(node, **parts)  # type: ignore[type-var]
     return node
 
 
-# What a field of an operation is. All methods of `Operation` follow from these words.
+# The kinds of fields of operations. The methods of `Operation` are generated from them.
 Result = Value
 Results = tuple[Value, ...]
 Operand = Value
@@ -65,7 +65,7 @@ Inners = tuple[Value, ...]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Operation:
-    """What all operations share. Each declares what its fields are, and the methods are derived from that."""
+    """The base of all operations. Each declares the kinds of its fields, and the methods are generated from them."""
 
     span: Span | None = field(default=None, kw_only=True)
 
@@ -141,7 +141,7 @@ class Store(Operation):
 
 
 class CoordinateKind(Enum):
-    """What a coordinate says, along one axis of a launch: blocks of threads are the elements of a grid."""
+    """The kinds of coordinates along one axis of a launch, which is a grid of blocks of threads."""
 
     THREAD_INDEX = "thread_index"  # of a thread in its block
     BLOCK_INDEX = "block_index"  # of its block in the grid
@@ -170,7 +170,7 @@ class Coordinate(Operation):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class BlockSum(Operation):
-    """The sum of what all threads of a block have, in float64; all of them come here."""
+    """The sum over all threads of a block, in float64; all of them must reach it."""
 
     out: Result
     value: Operand
@@ -188,7 +188,7 @@ class Enlarge(Operation):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Barrier(Operation):
-    """All threads of a block wait here for each other: what one of them has stored, the others find."""
+    """A barrier: all threads of a block wait for each other, and then see each other's stores."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -201,13 +201,13 @@ class Alloc(Operation):
     like: Operand | None = None
     """The array whose shape this is, if it came from one: `np.zeros_like(a)` reads better than its shape."""
     keeps: Span | None = None
-    """The place of the value that is kept here for the reverse sweep, if that is what it is for."""
+    """The source line of the value that is stored here for the reverse sweep, if any."""
     workspace: Operand | None = None
     """An array from the caller, taken instead if it has the shape."""
     place: str = ""
     """Where it is, in code that a thread of a GPU runs: `local`, its own, or `shared` with the threads of its block."""
     grows: bool = False
-    """Whether the loop that goes along its first axis may end long before, so that memory is taken as that runs."""
+    """Whether the loop along its first axis may end early, so that the buffer grows as it runs."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -282,7 +282,7 @@ class Reshape(Operation):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Library(Operation):
-    """A call of a library on whole arrays; the arrays it gives are new, and it writes into none."""
+    """A library call on arrays; it returns new arrays and writes to none."""
 
     outs: Results
     function: str
@@ -302,7 +302,7 @@ class Dim(Operation):
 class Grow(Operation):
     """The storage of a list that can hold element `size`: the same, or one twice as large with the same contents.
 
-    The old storage is not used afterwards, so that its elements live on in the new one.
+    The old storage is not used afterwards; its elements continue in the new one.
     """
 
     out: Result
@@ -341,7 +341,7 @@ class Loop(Operation):
 class Call(Operation):
     """A call of another function of the program; only recursion needs it, other calls are inlined. Or of a kernel.
 
-    The arrays it gives are new.
+    The arrays that it returns are new.
     """
 
     outs: Results
@@ -354,7 +354,7 @@ class Call(Operation):
     alone: bool = False
     """Whether one thread runs it."""
     effects: bool = False
-    """Whether it may raise or print, so that it is run even if nobody needs what it gives."""
+    """Whether it may raise or print, so that it is not dead even if its results are unused."""
 
     @property
     def written(self) -> tuple[Value, ...]:
@@ -419,7 +419,7 @@ class Raise(Operation):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Print(Operation):
-    """`print(*parts)`; a formatted text stands alone and has its line end."""
+    """`print(*parts)`; a formatted string is the only part and includes its line end."""
 
     parts: Parts
     flush: bool = False
@@ -431,7 +431,7 @@ STACK_START = 64
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NewStack(Operation):
-    """An empty stack: values that a sweep keeps for the other one, of which it is not known before how many."""
+    """An empty stack, for values between the sweeps whose number is not known in advance."""
 
     out: Result
     keeps: Span | None = None
@@ -454,11 +454,11 @@ class Pop(Operation):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Again(Operation):
-    """A reference to an array that a loop has made anew, the one with a number, which was of a shape."""
+    """A reference to the array that a loop allocated in a certain iteration, with its shape."""
 
     out: Result
     array: Value
-    """As it was called where it was made; here the name may stand for a later one."""
+    """Its name where it was allocated; here the name may refer to a later one."""
     number: Operand
     shape: Operands
 
@@ -498,14 +498,14 @@ class Function:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Program:
-    """The function asked for, and those it calls (only recursive ones are not inlined)."""
+    """The main function and its callees (only recursive functions are not inlined)."""
 
     main: Function
     callees: tuple[Function, ...] = ()
 
 
 References = View | Transpose | Reshape
-"""Operations that give another reference to the same memory."""
+"""Operations that return another reference to the same memory."""
 
 
 def walk(block: Block) -> list[Operation]:
@@ -533,7 +533,7 @@ def _gather(block: Block, into: list[Operation]) -> None:
 
 
 def functions_with(functions: Iterable[Function], kinds: tuple[type[Operation], ...]) -> set[str]:
-    """The names of functions that have such operations, by themselves or by what they call."""
+    """The names of functions that contain such operations, directly or in a callee."""
     inside = {f.name: walk(f.body) for f in functions}
     found = {name for name, operations in inside.items() if any(isinstance(o, kinds) for o in operations)}
     size = -1
@@ -546,7 +546,7 @@ def functions_with(functions: Iterable[Function], kinds: tuple[type[Operation], 
 
 
 def called_by(main: Function, functions: Iterable[Function]) -> tuple[Function, ...]:
-    """Those of the functions that the program comes to."""
+    """The functions that the program reaches."""
     named = {f.name: f for f in functions}
     found, work = set[str](), [main]
     while work:

@@ -16,8 +16,8 @@ Traceback (most recent call last):
 srcdiff.ir.parse.ParseError: line 2: `y%1` has no definition
         yield y%1
 
-Empty lines, and comments at the start of a line, are passed over. A new operation needs nothing here, unless it has a
-notation of its own: its fields are read by what they are declared to be.
+Empty lines, and lines that start with a comment, are skipped. A new operation needs no code here, unless it has its own
+notation: its fields are parsed by their declared kinds.
 """
 
 from __future__ import annotations
@@ -72,12 +72,12 @@ _DTYPES = (*_SCALARS, "int8", "int16", "int32", "uint8", "uint16", "uint32")
 _WORDS = {"True": True, "False": False, "None": None}
 
 Objects = Mapping[str, Any]
-"""What names of rules and exceptions stand for; builtin exceptions are known."""
+"""The objects that names of rules and exceptions refer to; builtin exceptions are known."""
 T = TypeVar("T")
 
 
 class ParseError(ValueError):
-    """What is wrong with a line of the text."""
+    """An error in a line of the text."""
 
     def __init__(self, line: Line, what: str) -> None:
         super().__init__(f"line {line.number}: {what}\n    {line.text}")
@@ -203,7 +203,7 @@ class Line:
         return Scalar(dtype) if rank is None else Array(dtype, rank)
 
     def several(self, opening: str, one: Callable[[], T], closing: str) -> list[T]:
-        """What stands between brackets, with commas between."""
+        """The items between brackets, separated by commas."""
         self.need(opening)
         found: list[T] = []
         while not self.takes(closing):
@@ -347,7 +347,7 @@ class _Reader:
         return Loop(index, bounds, params, inits, test, body, tuple(outs), count[0] if count else None, leaves)
 
     def carried(self, line: Line) -> tuple[Value, Value]:
-        """A parameter of a loop, and what it starts with."""
+        """A parameter of a loop, and its initial value."""
         text = line.take("value")
         type_ = line.type() if line.takes(":") else None
         line.need("=")
@@ -380,7 +380,7 @@ class _Reader:
         return found if found or not outs else line.fail(f"`{type_name(cls)}` has no result")
 
     def completed(self, cls: type[Operation], found: dict[str, Any], line: Line) -> dict[str, Any]:
-        """The fields, with those that are empty because nothing is said."""
+        """The fields, with the defaults of those that are left out."""
         for field in dataclasses.fields(cls):
             if field.name not in found and field.default is dataclasses.MISSING:
                 if words_of(cls)[field.name] not in _EMPTY:
@@ -471,7 +471,7 @@ READ: dict[str, Callable[[_Reader, Line], Any]] = {
     "Any": _Reader.object,
     "type[BaseException]": _Reader.object,
 }
-"""How a field is read, by what it is declared to be."""
+"""The parser of a field, by its declared kind."""
 
 _EMPTY = ("Operands", "Inners", "Items", "Parts", "tuple[int, ...]")
 """Fields that are empty if they are not in the text."""

@@ -1,15 +1,15 @@
 """The primitives: every scalar operation the IR knows, with the type of its result and how Python spells it.
 
-A primitive names no library. `result` says how its type follows from its arguments:
+A primitive names no library. `result` determines its type from the types of its arguments:
 
 * `float`: a float, `float32` only if all arguments are;
 * `same`: an integer if all arguments are integers (booleans count as integers), else a float;
 * `float64`, `float32`, `int`, `bool`: always that.
 
 `spelling` is Python text with `{0}`, `{1}` for the arguments, and `strength` its operator precedence (a call is the
-strongest). It means the same to Python and to Numba, and where NumPy has the function it is NumPy's, which answers with
-infinity or NaN where `math` raises. What users may call each primitive is in `names`: attributes of `math`, `numpy` or
-builtins; one that this Python or this NumPy lacks is passed over.
+strongest). It means the same in Python and in Numba. Where NumPy has the function, it is NumPy's, which returns
+infinity or NaN where `math` raises. `names` are the functions by which users call the primitive: attributes of `math`,
+`numpy` or builtins; those that this Python or NumPy lacks are skipped.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Primitive:
     strength: int = ATOM
     names: tuple[str, ...] = ()
     cheap: bool = False
-    """Cheaper to compute again than to keep."""
+    """Whether it is cheaper to recompute than to store."""
     support: str = ""
     """The function of `srcdiff.rules.special` that the spelling calls, if any."""
 
@@ -58,7 +58,7 @@ def length_of_range(start: int, stop: int, step: int) -> int:
 
 
 def _operator(name: str, arity: int, result: str, spelling: str, strength: int, names: str = "") -> None:
-    """What Python writes with an operator."""
+    """Add a primitive that Python writes as an operator."""
     every_name = (f"np.{name}", *names.split())
     PRIMITIVES[name] = Primitive(name, arity, result, spelling, strength, every_name, cheap=True)
 
@@ -73,7 +73,7 @@ def _function(
     support: bool = False,
     spelling: str = "",
 ) -> None:
-    """What Python writes as a call: of `called` or, where that is left out, of the function of this name in NumPy."""
+    """Add a primitive that Python writes as a call of `called`, by default the function of this name in NumPy."""
     called = called or f"np.{name}"
     spelling = spelling or f"{called}({', '.join(f'{{{k}}}' for k in range(arity))})"
     library_name = (called,) if "." in called else ()
@@ -201,7 +201,7 @@ _function("spacing",         1, "float",                                        
 _function("ldexp",           2, "float64", "np.ldexp",  "math.ldexp", spelling="np.ldexp(np.float64({0}), {1})")
 _function("logical_xor",     2, "bool",                                                                cheap=True)
 
-# -- what has no name in NumPy
+# -- functions that NumPy does not have
 _function("round",           2, "float",   "round",                                                    cheap=True)
 _function("range_length",    3, "int",     "len",   spelling="len(range({0}, {1}, {2}))",              cheap=True)
 _function("stop_gradient",   1, "same",    "",      spelling="({0})",                                   cheap=True)

@@ -1,4 +1,4 @@
-"""The program as text, for people who want to see what the compiler makes of it; `parse` reads it back.
+"""The program as text; `parse` reads it back.
 
 >>> from srcdiff.ir.builder import Builder
 >>> from srcdiff.ir.types import FLOAT, INT, Array
@@ -12,9 +12,9 @@ double(x%0: float64[:], i%1: int64) writes x%0
     t%4: float64 = multiply(t%2, t%3)
     x%0[i%1] = t%4
 
-A value has its name and a number, by first appearance in the function; `t` stands for a value without a name, and the
-name `t` itself is quoted. A definition has a type; the counter of a loop is an `int64`, and a parameter of a loop has
-the type of the value it starts with, unless a type says otherwise. The operations with a notation of their own:
+A value has its name and a number, by first appearance in the function; `t` is a value without a name, and the name `t`
+itself is quoted. A definition has a type; the counter of a loop is an `int64`, and a parameter of a loop has the type
+of its initial value, unless a type is written. These operations have their own notation:
 
     t%1: float64 = 2.0                              Const
     t%1: float64 = multiply(x%0, x%0)               Apply
@@ -30,10 +30,10 @@ the type of the value it starts with, unless a type says otherwise. The operatio
     raise ValueError('negative', format('{} < 0', x%0))
     # a comment
 
-All others are their name and their fields, `alloc shape=(n%1) fill=t%2 grows`: a field that is as it is when nobody
-says anything is left out, and a flag that is set is its name. Rules and exceptions are Python objects: they stand as
-names, and `objects_in` gives the mapping that the parser needs. Places in the user's source (`span`, `keeps`) are not
-part of the text.
+All others are their name and their fields, `alloc shape=(n%1) fill=t%2 grows`: a field with its default value is left
+out, and a flag that is set is written as its name. Rules and exceptions are Python objects: they are written as names,
+and `objects_in` returns the mapping that the parser needs. Places in the user's source (`span`, `keeps`) are not part
+of the text.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ from srcdiff.ir.nodes import (
 from srcdiff.ir.types import INT
 
 UNNAMED = "t"
-"""Stands for a value without a name."""
+"""The name of a value without a name."""
 
 HEADS: dict[type[Operation], tuple[str, str]] = {
     Call: ("function", "args"),
@@ -86,13 +86,13 @@ HEADS: dict[type[Operation], tuple[str, str]] = {
     Print: ("", "parts"),
     View: ("array", "items"),
 }
-"""Fields that stand first, as a call: `raise ValueError('text')`; `view x%0[...]` is the one in brackets."""
+"""Fields that are written first, as a call: `raise ValueError('text')`; that of `view x%0[...]` is in brackets."""
 
 LEFT_OUT = frozenset(("Span | None", "Result", "Result | None", "Results", "Block", "Block | None"))
-"""What is not among the fields: places are not part of the text, results stand before it, and blocks below."""
+"""Kinds that are not written as fields: places are not part of the text, results come before, blocks below."""
 
 NOTHING: tuple[Any, ...] = (None, ())
-"""What a field that is left out is, if it has no default."""
+"""The value of a field that is left out, if it has no default."""
 
 
 def show(shown: Function | Program) -> str:
@@ -115,7 +115,7 @@ def lines_with_places(function: Function) -> list[tuple[str, Span | None]]:
 
 
 def line_of(function: Function, operation: Operation) -> str:
-    """The first line of an operation as it stands in the text of the function."""
+    """The first line of an operation, as in the text of its function."""
     return next(text.strip() for text, found in _Lines().function(function) if found is operation)
 
 
@@ -125,17 +125,17 @@ def _texts(program: Program, references: References) -> list[str]:
 
 
 def type_name(operation: type[Operation]) -> str:
-    """What the text calls an operation without a notation of its own."""
+    """The name of an operation without its own notation in the text."""
     return operation.__name__.lower()
 
 
 def word(text: str) -> str:
-    """A name; in quotes if it is not made of letters, digits, underscores and points."""
+    """A name; quoted unless it has only letters, digits, underscores and points."""
     return text if re.fullmatch(r"[^\W\d][\w.]*", text) else repr(text)
 
 
 class References:
-    """Names for Python objects; two objects with the same name are told apart by a number."""
+    """Names for Python objects; two objects with the same name get different numbers."""
 
     def __init__(self) -> None:
         self.names: dict[int, tuple[object, str]] = {}
@@ -207,7 +207,7 @@ class _Lines:
         return f"{outs} = {text}" if outs else text
 
     def fields(self, operation: Operation) -> str:
-        """The name of the operation, what stands first, and its other fields."""
+        """The name of the operation, its first fields, and the others."""
         words, head = words_of(type(operation)), HEADS.get(type(operation), ())
         text = [type_name(type(operation)) + self.head(operation, *head) if head else type_name(type(operation))]
         defaults = {f.name: f.default for f in dataclasses.fields(operation)}
@@ -240,7 +240,7 @@ class _Lines:
         return " ".join(part for part in (counted, *ways, "with " * bool(carried) + ", ".join(carried)) if part)
 
     def carried(self, param: Value, init: Value) -> str:
-        """A parameter of a loop; its type is that of what it starts with, unless it is given."""
+        """A parameter of a loop; its type is that of its initial value, unless it is written."""
         type_ = "" if param.type == init.type else f": {param.type}"
         return f"{self.name(param)}{type_} = {self.name(init)}"
 
@@ -274,7 +274,7 @@ def constant(value: Any) -> str:
 
 
 def same(value: Any, default: Any) -> bool:
-    """Whether a field is as it is when nobody says anything; zero is not False."""
+    """Whether a field has its default value; zero is not False."""
     return type(value) is type(default) and bool(value == default)
 
 
@@ -306,4 +306,4 @@ WRITTEN: dict[str, Callable[[_Lines, Any], str]] = {
     "Any": lambda lines, found: word(lines.references.name(found)),
     "type[BaseException]": lambda lines, found: word(lines.references.name(found)),
 }
-"""How a field is written, by what it is declared to be."""
+"""The printer of a field, by its declared kind."""

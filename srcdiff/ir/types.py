@@ -49,16 +49,16 @@ _FLOATS = ("float64", "float32")
 
 NEGATIVE = "negative dimensions are not allowed"
 TOO_LARGE = "array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size."
-"""What NumPy says of shapes that no array has."""
+"""NumPy's message for impossible shapes."""
 
 
 def is_float(type_: Type) -> bool:
-    """Whether the value, or what the array holds, can have a derivative."""
+    """Whether the value, or the elements of the array, are floats."""
     return not isinstance(type_, Stack) and type_.dtype in _FLOATS
 
 
 def element_type(array: Array) -> Scalar:
-    """The scalar that a load from the array gives; narrow integers widen to `int64`."""
+    """The scalar type of a load from the array; narrow integers widen to `int64`."""
     if array.dtype in ("float64", "float32", "bool"):
         return Scalar(array.dtype)
     return INT
@@ -70,7 +70,7 @@ def bytes_of(dtype: str) -> int:
 
 
 def is_kept_by(array: Array, type_: Scalar) -> bool:
-    """Whether a load from the array gives what was stored, if that is of this type: short integers wrap around."""
+    """Whether a load returns the stored value of this type unchanged; short integers wrap around."""
     return type_.dtype == array.dtype
 
 

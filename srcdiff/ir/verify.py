@@ -1,7 +1,7 @@
-"""What a legal program is. Checked after every pass; a violation is a defect of srcdiff.
+"""Verification: the rules of legal programs, checked after every pass. A violation is a defect of srcdiff.
 
-Every value is defined once, before it is used, where it can be seen. Each operation has a row in `_CHECKS`, which says
-what its operands, its results and its blocks must be; an operation without a row is not legal.
+Every value is defined once, before its uses, in their scope. Each operation has a row in `_CHECKS` with the conditions
+on its operands, results and blocks; an operation without a row is illegal.
 """
 
 from __future__ import annotations
@@ -67,11 +67,10 @@ def verify(
     checked: set[Operation] | None = None,
     around: Collection[Value] = (),
 ) -> None:
-    """Refuse an illegal program, with the name of the pass that made it.
+    """Reject an illegal program, with the name of the pass that made it.
 
-    Of a program `before` that was legal, functions that are the same are not looked at again; of those that are not,
-    operations that are in `checked` have the right types. What is right goes there. Values `around` a program that is a
-    part of another are seen by all its functions.
+    Functions that are also in the legal program `before` are not checked again. Operations in `checked` have the right
+    types; newly checked ones are added. Values `around` are in scope in all functions of a partial program.
     """
     checked = set() if checked is None else checked
     functions = (program.main, *program.callees)
@@ -90,7 +89,7 @@ def verify(
 
 
 def _unchanged(program: Program, before: Program | None) -> frozenset[Function]:
-    """The functions that are legal as they were, because what they call takes and gives the same."""
+    """The functions that are still legal, because the types of their callees have not changed."""
     if before is None or [_signature(f) for f in program.callees] != [_signature(f) for f in before.callees]:
         return frozenset()
     return frozenset((before.main, *before.callees))
@@ -102,7 +101,7 @@ def _signature(function: Function) -> tuple[object, ...]:
 
 @functools.cache
 def _result_type(primitive: str, dtypes: tuple[str, ...]) -> str:
-    """The type of a primitive's result; what is kept are words, and no part of a program."""
+    """The type of a primitive's result, by names of types, so that the cache holds no parts of programs."""
     return result_type_of(primitive, tuple([Scalar(d) for d in dtypes])).dtype
 
 
@@ -495,4 +494,4 @@ _CHECKS: dict[type[Operation], Callable[[_Check, Any], None]] = {
     Peek: _Check.peek,
     Comment: _Check.comment,
 }
-"""What each operation must be."""
+"""The check of each operation."""

@@ -1,4 +1,4 @@
-"""What a value holds, in a few words that can be its name.
+"""Short descriptions of values, for names of variables.
 
 >>> from srcdiff.ir.builder import Builder
 >>> from srcdiff.ir.types import FLOAT
@@ -32,7 +32,7 @@ _BETWEEN = {
 _SHORT = {"absolute": "abs", "fabs": "abs"}
 _THE_SAME = {"float", "float64", "float32", "int", "positive", "stop_gradient"}
 _OWN = {"%return": "result", "%choice": "choice", "%exit": "exit_code"}
-"""Names that values have before the program is written, and what they are called then."""
+"""Internal names of values, and their names in generated code."""
 _NUMBERS = {"1": "one", "2": "two", "3": "three"}
 _DERIVATIVES = ("_bar", "_dot")
 _LONGEST = 24
@@ -43,16 +43,16 @@ Definition = Callable[[Value], Operation | None]
 
 
 def own_name(value: Value) -> str:
-    """The name that a value was given, if it was."""
+    """The name of a value, if it has one."""
     if value.type == BOOL and value.name == "%choice":
         return "condition"
     return _OWN.get(value.name, value.name.strip("_") and value.name.lstrip("%"))
 
 
 def words_for(value: Value, definition: Definition, *, places: bool = True) -> str:
-    """Its own name, or what it is, where that is one operation on values with names; else nothing.
+    """The name of a value, or a description of it as one operation on named values; otherwise empty.
 
-    An element of an array is called by the array and, if `places` are wanted, by its indices.
+    An element of an array is named by the array and, with `places`, by its indices.
     """
     if own_name(value):
         return own_name(value)
@@ -100,7 +100,7 @@ class _Words:
         return f"_{_BETWEEN[operation.primitive]}_".join(operands)
 
     def is_plain(self, value: Value) -> bool:
-        """Whether its name is short enough to stand beside another: that of an element, or of a derivative, is not."""
+        """Whether its name is simple enough to be combined; names of elements and of derivatives are not."""
         is_element = isinstance(self.definition(value), Load) and not own_name(value)
         return not (is_element and self.places) and not own_name(value).endswith(_DERIVATIVES)
 
@@ -134,7 +134,7 @@ def element(array: str, indices: Sequence[str]) -> str:
 
 
 def plain_words(value: Value) -> tuple[str, ...]:
-    """What a value may be called of which only the type is known."""
+    """A name for a value whose type alone is known."""
     match value.type:
         case Array():
             return "array", "values"
