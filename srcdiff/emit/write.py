@@ -173,6 +173,9 @@ class _Writer:
         return self.text
 
     def line(self, text: str) -> None:
+        code, _, comment = text.partition("  # ")
+        if code == comment:  # the user's line says no more than this one
+            text = code
         self.text.lines.append("    " * self.depth + text)
         spans = [*self.inside, *(s for s in (self.stacked, self.own) if s is not None)]
         if not spans and self.around is not None:

@@ -54,6 +54,10 @@ FOLDABLE: dict[str, Callable[..., Any]] = {
 _OPPOSITE = {"equal": "not_equal", "not_equal": "equal"}
 
 
+_DOUBLINGS = (0.25, 0.5, 2, 4)
+"""Factors that change the exponent of a float and nothing else."""
+
+
 class Builder:
     """The operations of the block being written, and facts about values."""
 
@@ -65,6 +69,8 @@ class Builder:
         """Integers that are another integer plus a constant."""
         self.sums: dict[Value, tuple[Value, ...]] = {}
         """Integers that are the sum of two."""
+        self.scaled: dict[Value, tuple[float, Value]] = {}
+        """Floats that are a constant times another float."""
         self.formulas: dict[Value, Apply] = {}
         """Comparisons and selections, for folding with their uses."""
         self.span: Span | None = None
@@ -113,6 +119,10 @@ class Builder:
             self.negated[operation.out] = operation.args[0]
         if operation.primitive in ("equal", "not_equal", "where"):
             self.formulas[operation.out] = operation
+        if operation.primitive == "multiply" and operation.out.type == FLOAT:
+            for factor, other in (operation.args, operation.args[::-1]):
+                if factor in self.constants and other.type == FLOAT:
+                    self.scaled[operation.out] = (self.constants[factor], other)
         if operation.primitive == "add" and operation.out.type == INT:
             self.sums[operation.out] = operation.args
         if operation.primitive in ("add", "subtract") and operation.out.type == INT:
@@ -156,6 +166,9 @@ class Builder:
                         return other
                     if factor == -1:
                         return self.apply("negative", other)
+                    if factor in _DOUBLINGS and type_ == FLOAT and other in self.scaled:
+                        constant, base = self.scaled[other]
+                        return self.apply("multiply", self.const(factor * constant), base)
         if primitive in ("divide", "power") and known[1] == 1 and args[0].type == type_ and known[1] is not True:
             return args[0]
         if type_ == INT and primitive in ("add", "subtract") and known[1] == 0 and args[0].type == INT:
@@ -172,6 +185,18 @@ class Builder:
                 return self.apply("add" if total > 0 else "subtract", base, self.const(abs(total)))
         if type_ == INT and primitive == "add" and known[0] == 0 and args[1].type == INT:
             return args[1]
+        return None
+
+    def doubled(self, primitive: str, args: tuple[Value, ...], name: str) -> Value | None:
+        """`x + x` is `2.0 * x`, and `0.5 * x + 0.5 * x` is `x`: doubling is exact. Variables keep their formulas."""
+        if primitive != "add" or (name and not name.endswith("_bar")) or not all(a.type == FLOAT for a in args):
+            return None
+        first, second = args
+        if first is second:
+            return self.apply("multiply", self.const(2.0), first)
+        if first in self.scaled and self.scaled[first] == self.scaled.get(second):
+            constant, base = self.scaled[first]
+            return self.apply("multiply", self.const(2.0 * constant), base)
         return None
 
     def _compared_choice(self, primitive: str, choice: Apply, constant: Any) -> Value | None:

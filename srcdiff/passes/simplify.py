@@ -166,6 +166,8 @@ class _Forward:
         if folded is None and operation.out.type == BOOL:
             folded = self.decided(operation)
         if folded is None:
+            folded = self.builder.doubled(operation.primitive, operation.args, operation.out.name)
+        if folded is None:
             self.builder.note(operation)
             into.append(operation)
         else:

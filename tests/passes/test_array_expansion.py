@@ -65,7 +65,7 @@ def test_what_one_turn_keeps_for_itself_has_room_for_one_turn() -> None:
     text = generated("paths_that_end_early")
 
     assert "kept_price = np.empty(steps)" in text
-    assert text.count("for p in range(paths)") == 2  # the loop, and the line of the program beside it
+    assert text.count("for p in range(paths)") == 1
 
 
 def until_it_is_small(x, rate):
