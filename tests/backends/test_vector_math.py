@@ -197,6 +197,22 @@ def test_branches_call_functions_with_a_mask():
     assert all(name.startswith("srcdiff.masked.") and name.endswith("_log") for name in called)
 
 
+@needs_library
+def test_what_a_loop_holds_while_it_calls_a_function_is_aligned_on_the_stack():
+    sums = [f"    s{k} += np.exp(x[i] + {k}.0) * x[i]" for k in range(6)]
+    names = ", ".join(f"s{k}" for k in range(6))
+    body = "\n".join(f"    {line}" for line in sums)
+    text = (
+        f"import numpy as np\ndef f(x):\n    {names} = x[:6]\n    for i in range(len(x)):\n{body}\n    return {names}"
+    )
+    function = numba_cpu.load(text, ["f"], {}, {}, "<sums>")
+    function(np.ones(9))
+    (text,) = function.inspect_asm().values()
+
+    assert re.search(r"[xyz]mm\d+, \d+\(%rsp\)", text)
+    assert re.search(r"andq\s+\$-(16|32|64), %rsp", text)
+
+
 def test_two_names_of_a_function_have_the_same_vector_functions():
     lines = ["import math", "import numpy as np", "def both(x, out):", "    for i in range(x.shape[0]):"]
     text = "\n".join([*lines, "        out[i] = np.log2(x[i]) + math.log2(x[i])"])

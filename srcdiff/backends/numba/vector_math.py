@@ -42,6 +42,11 @@ _HARMLESS = 0.5
 
 _PURE = ("memory(none)", "nounwind", "willreturn")
 
+_ALIGNED = '"stackrealign"'
+"""Of functions that call vector functions, which leave no vector register as it was: all that a loop holds in them goes
+to the stack and back. LLVM aligns the stack to 16 bytes unless it is told before it assigns registers; a vector of 64
+bytes then lies in two cache lines, in some processes and not in others, and a loop takes up to twice as long."""
+
 
 @functools.cache
 def ensure_loaded() -> ctypes.CDLL | None:
@@ -91,6 +96,7 @@ def name_vector_functions(module: ir.Module, features: Sequence[str]) -> None:
                 if isinstance(instruction, ir.CallInstr) and instruction.callee in named:
                     attribute = f'"vector-function-abi-variant"="{named[instruction.callee]}"'
                     _give(instruction.attributes, (*_PURE, attribute))
+                    _give(function.attributes, (_ALIGNED,))
 
 
 def _variants(module: ir.Module, function: ir.Function, features: Sequence[str]) -> dict[ir.Function, str]:
