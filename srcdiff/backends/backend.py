@@ -1,7 +1,7 @@
-"""What a backend is: what is true of it, which options it takes, how text for it is written, and how it is loaded.
+"""The class of backends: their traits, options, spelling, and how they load generated code.
 
-Each folder beside this file exports one `BACKEND`, and `registry.py` lists them. Nobody compares names of backends: the
-pipeline, the driver and the modes ask for traits.
+Each folder beside this file exports one `BACKEND`, and `registry.py` lists them. Other code does not compare names of
+backends: the pipeline, the driver and the API test traits.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 
 
 class Trait(Enum):
-    """What is true of some backends, and not of others."""
+    """Properties that some backends have."""
 
-    KERNELS = "it launches kernels: a batch is one launch, and there is code for GPUs to look at"
+    KERNELS = "it launches kernels: a batch is one launch, and there is GPU code to inspect"
     COMPILED = "Numba compiles the function: compiled code can call it, and threads can run it at the same time"
-    KEPT_ON_DISK = "what is generated for functions in files is kept for the next process"
-    NAMES_AT_RUN_TIME = "a call looks up the names in the text, so that they have to mean what they meant"
+    KEPT_ON_DISK = "the code generated for functions in files is cached for later processes"
+    NAMES_AT_RUN_TIME = "calls look up the names in the text, so these must refer to the original objects"
 
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """A text, with what a backend may want to know about it to make a function of it."""
+    """A generated text, with the facts that a backend needs to make a function from it."""
 
     module: Module
     request: Request
     passed: tuple[str, ...]
-    """The names of what the function takes first: the arguments that exist at run time."""
+    """The names of the first parameters: the arguments that exist at run time."""
     is_kept: bool
     """Whether machine code is kept on disk for the next process."""
 
@@ -51,15 +51,15 @@ def _nothing_required() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """Makes functions that run of generated text."""
+    """A backend: makes functions from generated text."""
 
     name: str
     load: Load
-    """The function of the text, for options that have been checked."""
+    """Returns the function of the text, for checked options."""
     traits: frozenset[Trait] = frozenset()
     passes: frozenset[str] = frozenset()
     """The passes of `pipeline.py` that run only for the backends that name them."""
     options: Taken = COMMON
     spelling: Spelling = NUMPY
     require_installed: Callable[[], None] = _nothing_required
-    """Raises if packages that it needs are not there, and says which to install."""
+    """Raises if a required package is missing, and names it."""

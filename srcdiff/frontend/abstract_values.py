@@ -1,4 +1,4 @@
-"""What a name stands for while a function is read: run-time values, and things known when it is compiled.
+"""Abstract values: what names refer to while a function is read, run-time values and compile-time constants.
 
 Tuples, lists, ranges, functions and strings exist only here; the IR has scalars and arrays.
 """

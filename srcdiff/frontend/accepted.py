@@ -1,4 +1,4 @@
-"""The accepted language: syntax that is outside of it is refused before anything is read, all problems together."""
+"""The accepted language: unsupported syntax is rejected before the function is read, all problems together."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What may be the same array or list in Python, and is not here: what a recursive function gives is always new.
+"""Results of recursive functions: they are always new here, but may alias an argument in Python.
 
     def last(a, n):                             def last(a, n):
         return a if n == 0 else last(a, n - 1)      return a.copy() if n == 0 else last(a, n - 1)
 
-Python gives `a` itself. The copy can be told from it only if one of them is written while the other has a name: that is
-refused. Of arrays this is remembered as a doubt (shapes.py), of lists here.
+Python returns `a` itself. The copy differs observably only if one of them is written while the other is still in use:
+that is rejected. Possible aliases of arrays are recorded in shapes.py, those of lists here.
 """
 
 from __future__ import annotations

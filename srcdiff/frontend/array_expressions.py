@@ -1,12 +1,12 @@
-"""Whole-array code becomes loops over elements.
+"""Array expressions become loops over elements.
 
-An expression such as `np.sum((x * w + b) ** 2)` is not computed operation by operation: each operation gives a `Lazy`
-array, which knows its shape and how to write the computation of one element. Whoever takes it in, a reduction or an
-assignment, writes the loop. A name always stands for an array that has been computed.
+An expression such as `np.sum((x * w + b) ** 2)` is not computed operation by operation: each operation returns a `Lazy`
+array, which knows its shape and how to write the computation of one element. The consumer, a reduction or an
+assignment, writes the loop. A name always refers to a computed array.
 
 Sizes that are not known to be equal are compared at run time, and `ValueError` is raised as NumPy does. A size that is
-one only at run time stretches as NumPy has it if `exact` is set; without it the program is read as if such sizes were
-equal, and raises where they are not (the caller then reads it again, exactly).
+one only at run time is broadcast, as in NumPy, if `exact` is set; without it, the program assumes that such sizes are
+equal, and raises if they are not (the caller then reads it again, with `exact`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Arrays: their functions and methods."""
+"""Functions and methods that create and view arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arguments and the result of a function that was read: their parts, and results in the form that users know."""
+"""Arguments and results of a function: their parts, and the conversion of results for users."""
 
 from __future__ import annotations
 

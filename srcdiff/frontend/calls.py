@@ -1,4 +1,4 @@
-"""Calls: primitives, the builtins and array functions the language has, and the user's own functions, inlined."""
+"""Calls: primitives, builtins, array functions, and the user's functions, which are inlined."""
 
 from __future__ import annotations
 

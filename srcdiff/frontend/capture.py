@@ -1,4 +1,4 @@
-"""From a function object to its syntax tree, with the names it can see."""
+"""From a function object to its syntax tree, and the names in its scope."""
 
 from __future__ import annotations
 import __future__

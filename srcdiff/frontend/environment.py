@@ -1,4 +1,4 @@
-"""Names and what they stand for, through branches and loops: where paths meet, values are joined."""
+"""The environment: names and their abstract values, joined where paths meet."""
 
 from __future__ import annotations
 

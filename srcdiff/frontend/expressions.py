@@ -1,4 +1,4 @@
-"""Expressions: from syntax to run-time values and things known when the function is compiled."""
+"""Expressions: from syntax to run-time values and compile-time constants."""
 
 from __future__ import annotations
 

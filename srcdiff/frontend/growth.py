@@ -1,12 +1,12 @@
-"""Whether the calls of a function inside of itself come to an end: those with ever new types do not.
+"""Termination of specialisation: recursive calls with ever new argument types are rejected.
 
 A function is read once for each set of argument types, and again where it calls itself with others:
 
     def f(t, n):                                    t is a float, then a tuple, then a tuple of tuples, ...
         return 0.0 if n == 0 else f((t, t), n - 1)
 
-Python stops when `n` is zero; a compiler stops there only if it knows `n`. So a call is a step towards an end if an
-argument gets smaller, or if a constant changes. Only so many other steps may follow each other.
+Python stops when `n` is zero; the compiler stops there only if it knows `n`. So a call makes progress if an argument
+gets smaller or a constant changes. The number of consecutive calls without progress is limited.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Guards: what a program was read with, looked up again at every call; where one fails, the program is read anew.
+"""Guards: the outside values of a program, checked at every call; if one fails, the function is read again.
 
-While a function is read, every value that comes from outside is noted: where it was looked up, and what it was. A place
-is looked up as Python does it, in the scope of the function that names it:
+While a function is read, every value from outside is recorded, with the place where it was looked up. A place is looked
+up as in Python, in the scope of the function that names it:
 
     place                                       as text                 what is noted
     Variable(loss, "np")                        np                      the module
@@ -9,7 +9,7 @@ is looked up as Python does it, in the scope of the function that names it:
     Attribute(Constant(helper), "__code__")         c1.__code__             its code
     Variable(loss, "scale"), an input           scale                   that it is a float
 
-All guards of a program become one function of Python's, which costs a few nanoseconds for each of them.
+All guards of a program become one Python function, which costs a few nanoseconds for each guard.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Argument types where none are given: from annotations, defaults, and how each argument is used."""
+"""Guesses of argument types from annotations, defaults, and the uses of each argument."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the functions of the library say beyond Python and NumPy (`srcdiff.library.language`)."""
+"""Intrinsics: the helpers of the library beyond Python and NumPy (`srcdiff.library.language`)."""
 
 from __future__ import annotations
 

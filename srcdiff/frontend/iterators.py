@@ -1,7 +1,7 @@
-"""What Python computes while it is gone through, orders, and functions made of functions.
+"""Lazy iterators, sorting, and higher-order functions.
 
-`map` and `filter` are never lists: their functions are called when an element is asked for, between the iterations of a
-loop, so that these see what the iterations before them have changed.
+`map` and `filter` are never lists: their functions are called when an element is needed, between the iterations of a
+loop, so they see the changes of earlier iterations.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What kernels say beyond Python: where a thread is, memory that threads share, waiting for each other, atomic adds.
+"""The language of kernels: thread coordinates, shared memory, barriers and atomic additions.
 
 Names of `numba.cuda` are known as names, not as objects: in Numba's simulator they exist only while a kernel runs.
 """

@@ -1,4 +1,4 @@
-"""What lists hold, and where: element by element while that is known, in arrays once it is known at run time alone.
+"""The contents of lists: single elements while their number is known, arrays once it is known only at run time.
 
 A list of lists is an array with a row for each of them, and an array of their lengths:
 
@@ -8,7 +8,7 @@ A list of lists is an array with a row for each of them, and an array of their l
         rows.append(row)
         row.append(2 * x)                          data[n - 1, 1] = 2 * x; lengths[n - 1] = 2
 
-A list that has become an element of another is a `Slot` of it from then on, so that all its names see a change.
+A list that has become an element of another one is a `Slot` of it from then on, so all its names see changes.
 """
 
 from __future__ import annotations

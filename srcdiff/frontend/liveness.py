@@ -1,8 +1,8 @@
-"""Liveness: which names that an iteration assigns may be read later, by another iteration or behind the loop.
+"""Liveness: the names assigned in an iteration that may be read by a later iteration or after the loop.
 
 for i in range(n):
     y = a[i]            `s` is read by the next iteration and after the loop;
-    s = s + y * y       `i` and `y` are assigned before they are read, so that no iteration hands them on
+    s = s + y * y       `i` and `y` are assigned before they are read, so they are not carried
 return s
 """
 

@@ -1,9 +1,9 @@
-"""Derivatives that a function calls: the inner function is read, differentiated, and written in their place.
+"""Derivatives inside a differentiated function: the inner function is read, differentiated and inlined.
 
     def f(x):                                   what stands for the call is a program like any other, in which `x` is
         return x * srcdiff.grad(g)(x)           a value: whoever differentiates `f` knows nothing of the derivative
 
-Which values belong to which derivative is settled while the program is written, so that they cannot be confused.
+The program fixes which values belong to which derivative, so perturbations cannot be confused.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Functions that Numba compiles: they compute in the types, and with the options, that Numba was told.
+"""Functions compiled by Numba: their declared types and options are respected.
 
 @njit("float64(int64)")          what is passed for `n` is converted first: a float loses its fraction, and with it
 def f(n):                        its derivative
     return 2.5 * n
 
-What is said of a function without a signature, and without types for its variables, changes nothing.
+Without a signature and declared types of variables, nothing changes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What Numba was told about a function that it compiles, as far as that changes the numbers that the function gives."""
+"""The Numba options of a function, as far as they affect its results."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Names that are `None` on some paths and a value on others.
 
-Behind a test (`if y is None`) the name stands for what the test has shown; where nothing is known and a value is
-needed, the program raises as Python does.
+After a test (`if y is None`), the name has the tested state. Where the state is not known and a value is needed, the
+program raises as Python does.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Recursive functions: each becomes a function of the program, one for each set of argument types.
 
-What a nested function reads from the functions around it becomes further arguments, and what it changes there
-(`nonlocal`) further results:
+Variables that a nested function reads from enclosing functions become further arguments, and those that it assigns
+there (`nonlocal`) further results:
 
     def outer(x):                               def f(n, x):
         def f(n):                                   return 1.0 if n == 0 else x * f(n - 1, x)
@@ -9,7 +9,7 @@ What a nested function reads from the functions around it becomes further argume
         return f(3)                             def outer(x):
                                                     return f(3, x)
 
-So do the lists that it is given or reaches, and changes: it works on copies, which then take their places.
+So do the lists that it changes: it works on copies, which then replace them.
 
     def visit(k, out):                          def visit(k, out, length):
         if k > 0:                                   out = out.copy()

@@ -1,4 +1,4 @@
-"""Which names a function or a statement assigns, and which stand in it."""
+"""The names that a function or a statement assigns and reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists, and going through things element by element."""
+"""Lists and iteration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known about arrays while a function is read: their sizes, and which of them cannot share memory.
+"""Facts about arrays while a function is read: their sizes, and which of them cannot share memory.
 
 A size has a key. Two sizes with the same key are equal, whatever they are at run time:
 

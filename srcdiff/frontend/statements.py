@@ -1,7 +1,7 @@
-"""Statements, and from a function with argument types to IR.
+"""Statements, and the entry point of the front end: from a function with argument types to IR.
 
-Exits become numbers: `break`, `continue` and `return` set an exit code, and what follows them moves into the other
-branch or under a test of the code, so that later stages know only branches and loops.
+Exits become numbers: `break`, `continue` and `return` set an exit code, and the following statements move into the
+other branch or under a test of the code, so that later stages have only branches and loops.
 """
 
 from __future__ import annotations

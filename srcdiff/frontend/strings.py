@@ -1,4 +1,4 @@
-"""Texts: f-strings and what else makes one, for `print` and for exceptions."""
+"""Strings: f-strings and other formatting, for `print` and exceptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How generated text says what a GPU knows, in the words of `numba.cuda`."""
+"""The spelling of GPU operations in generated text, with `numba.cuda`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ CUDA = Spelling(
 
 
 def named(kind: CoordinateKind, axis: int) -> str:
-    """What users call a coordinate.
+    """The name of a coordinate for users.
 
     >>> named(CoordinateKind.BLOCK_INDEX, 0), named(CoordinateKind.GLOBAL_INDEX, 1)
     ('blockIdx.x', 'grid(2)[1]')

@@ -1,4 +1,4 @@
-"""What generated host code asks of a GPU: arrays in its memory, and in how many threads to run a kernel."""
+"""The GPU for generated host code: arrays in its memory, and launch configurations."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from srcdiff.signature.trees import TUPLES
 
 THREADS_IN_BLOCK = 128
 BLOCKS = 1024
-"""How many blocks are launched at most: threads go on to further iterations, so that more are of no use."""
+"""The largest number of blocks in a launch: threads loop over further iterations, so more are not useful."""
 
 
 class Device:
     """The GPU, as a derivative uses it: `threads` in a block, `blocks` at most, on a `stream`.
 
-    Kernels run on the stream, copies on that of CUDA itself, which waits for the others, as theirs wait for it.
-    `memory_limit` is how many bytes all threads together may have for what each keeps by itself: where more is needed
-    for all iterations at once there are fewer threads, and each runs more iterations, one after the other.
+    Kernels run on the stream, copies on the default stream of CUDA, which synchronises with the others. `memory_limit`
+    is the number of bytes of workspace for all threads together: if all iterations at once would need more, fewer
+    threads run, and each runs more iterations in sequence.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Device:
         return blocks, self.block, self.stream
 
     def grid(self, count: int, bytes_each: int) -> tuple[int, int]:
-        """How many blocks and threads run so many iterations, if each thread needs so much memory of its own."""
+        """The numbers of blocks and threads for so many iterations, with so much workspace for each thread."""
         blocks = min(max(1, -(-count // self.block)), self.most_blocks)
         limit = self.free_memory() if self.memory_limit is None else self.memory_limit
         if bytes_each and limit is not None:
@@ -59,7 +59,7 @@ class Device:
 
     @staticmethod
     def free_memory() -> int | None:
-        """What the device has left; a tenth stays for others."""
+        """The free memory of the device, less a tenth."""
         if numba_cuda.is_simulated():
             return None
         free, _ = numba_cuda.cuda().current_context().get_memory_info()
@@ -143,7 +143,7 @@ class Device:
     # -- sums and products -------------------------------------------------------------------------------------------
 
     def total(self, sums: Any, row: int) -> Any:
-        """What the blocks have added up, added up: the second stage of a sum."""
+        """The second stage of a sum: the sum of the partial sums of the blocks."""
         out = self.empty(1)
         _routines().add_up[1, self.block, self.stream](sums, row, out)
         return out.copy_to_host()[0]
@@ -173,7 +173,7 @@ class Device:
     # -- to and from the host ----------------------------------------------------------------------------------------
 
     def array(self, value: Any) -> Any:
-        """An argument on the device; numbers stay what they are."""
+        """An argument on the device; numbers are unchanged."""
         return TUPLES.map(self._leaf, value)
 
     @staticmethod
@@ -210,7 +210,7 @@ def as_given(result: Any, example: Any, device: Device) -> Any:
 
 
 def kind_of(values: Sequence[Any]) -> Any:
-    """An example of the kind of arrays that results are, if no argument says it: on the device, if one is."""
+    """An example of the kind of result arrays: on the device if an argument is."""
     return next((x for x in TUPLES.leaves(tuple(values)) if is_on_device(x)), None)
 
 

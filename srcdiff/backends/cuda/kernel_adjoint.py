@@ -1,4 +1,4 @@
-"""Adjoints of kernels: one kernel that runs the kernel and then backwards, for each thread.
+"""Adjoints of kernels: one kernel whose threads run the kernel and then its reverse sweep.
 
     kernel(x, y)                    kernel_adjoint(x, y, x_bar, y_bar)
         i = cuda.grid(1)                i = cuda.grid(1)
@@ -8,10 +8,10 @@
                                             y_bar[i] = 0.0
                                             x_bar[i] += 2 * x[i] * t
 
-Arrays hold what the kernel leaves in them. Adjoints of what it reads are added to, those of what it overwrites are used
-up. What a thread reads from memory that others write is kept, unless nobody stores there afterwards; memory that the
-threads of a block share is put back as it was, barrier by barrier: between two barriers a thread undoes its own stores,
-which no other thread meets there, or the kernel would be a race.
+The arrays hold the results of the kernel. It adds to the adjoints of elements that it reads, and resets those of
+elements that it overwrites. Values that a thread reads from memory that others write are stored, unless there are no
+later stores to it. Shared memory is restored barrier by barrier: between two barriers, a thread undoes its own stores,
+which no other thread touches there, or the kernel would have a race.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ _PLAIN = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"
 
 
 def conditions_as_formulas(function: Function) -> Function:
-    """`a and b` without a branch, where it does no harm to compute `b` in any case: comparisons of integers.
+    """`a and b` without a branch, if `b` can be computed in any case: comparisons of integers.
 
-    What a condition says about a thread can be seen then, and a guard around a kernel is one `if`.
+    Then analyses can use the condition, and a guard around a kernel is one `if`.
     """
     structure = structure_of(function)
 
@@ -78,7 +78,7 @@ def conditions_as_formulas(function: Function) -> Function:
         return ("logical_or", orelse) if is_or else None
 
     def asks_for_no_threads(operation: Operation) -> bool:
-        """Whether a launch without threads is asked for: `range(..., cuda.gridsize(1))` looks whether its step is 0."""
+        """Whether the program tests for an empty launch: `range(..., cuda.gridsize(1))` checks its step."""
         if not isinstance(operation, Apply) or operation.primitive != "equal":
             return False
         extent = structure.definition.get(operation.args[0])
@@ -178,14 +178,14 @@ def step_over_grid(function: Function) -> Function:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """`if condition:` around a whole kernel, and what is computed before it."""
+    """`if condition:` around a whole kernel, and the operations before it."""
 
     before: tuple[Operation, ...]
     condition: Value
     truth: bool
 
     def around(self, function: Function) -> Function:
-        """The function with the guard around it; it computes for itself what comes before the guard."""
+        """The function with the guard around it, and a copy of the operations before the guard."""
         known = {v for o in self.before for v in o.defines()}
         inside = [o for o in function.body.operations if not (o.defines() and o.defines()[0] in known)]
         body = Block(tuple(inside))
@@ -194,7 +194,7 @@ class Guard:
 
 
 def without_guard(function: Function) -> tuple[Function, Guard | None]:
-    """The kernel for the threads that the guard lets in: they have no other way, so that it need not be reversed."""
+    """The kernel for the threads that pass the guard; the guard need not be reversed."""
     operations = function.body.operations
     *before, last = operations or (Comment(""),)
     plain = all(isinstance(o, Const | Apply | Dim | Coordinate) or _is_local(o) for o in before)
@@ -306,7 +306,7 @@ def _clear_together(builder: Builder, array: Value, sizes: Sequence[int], spread
 
 
 def adding_atomically(function: Function, spread: Spread) -> Function:
-    """Adds to memory that threads share are atomic, all of them or none, unless each thread has elements of its own."""
+    """Make additions to shared memory atomic, all of them or none, unless each thread has its own elements."""
     structure, sites = structure_of(function), points_to(function)
     meetings = Meetings(function, spread)
     adds = [o for o in walk(function.body) if isinstance(o, Store) and o.adds]

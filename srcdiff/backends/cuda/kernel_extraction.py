@@ -1,4 +1,4 @@
-"""Loops whose iterations are independent become kernels of a GPU; what stands around them stays on the host.
+"""Kernel extraction: loops with independent iterations become GPU kernels; the code around them stays on the host.
 
 for i in range(n):                           blocks, threads = device.grid(n, 0)
     y[i] = a * x[i]                          sums = device.empty((1, blocks))
@@ -7,8 +7,8 @@ for i in range(n):                           blocks, threads = device.grid(n, 0)
 
 A thread runs the iterations `thread, thread + threads, ...`. Each thread adds up its part of a sum, then the threads of
 a block do, then the blocks. Elements that two iterations may add to get atomic additions; where every iteration adds to
-the same elements, each thread has an array of its own, and these arrays are added up like sums. A loop with dependent
-iterations is run by one thread, or stays on the host if there are independent loops inside it.
+the same elements, each thread has its own array, and these arrays are summed. A loop with dependent iterations runs in
+one thread, or stays on the host if there are independent loops inside it.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class _Outline:
     # -- which loops -------------------------------------------------------------------------------------------------
 
     def is_independent(self, loop: Loop) -> bool:
-        """Whether the iterations may run at the same time: each writes elements of its own, or only adds."""
+        """Whether the iterations may run concurrently: each writes its own elements, or only adds."""
         if loop in self.known_independent:
             return True
         if not loop.counted or not self.fits_a_thread(loop):
@@ -138,7 +138,7 @@ class _Outline:
         if any(dependence.memory(x.array) & effects.reads for x in written):
             return False
         if any(x.adds and dependence.memory(x.array) & own for x in written):
-            return False  # an array of one thread or of all of them: there is no addition for both
+            return False  # an array of one thread or of all threads: no addition fits both
         return dependence.are_apart(loop, written, accesses, own)
 
     def runs_in_one_thread(self, loop: Loop) -> bool:
@@ -240,7 +240,7 @@ class _Outline:
 
 
 class _Launch:
-    """Writes the kernel of a loop, and what the host does to run it."""
+    """Writes the kernel of a loop, and the host code that launches it."""
 
     def __init__(self, outline: _Outline, loop: Loop, host: Builder) -> None:
         self.outline, self.loop, self.host = outline, loop, host
@@ -264,7 +264,7 @@ class _Launch:
         return param
 
     def bring(self, value: Value) -> Value:
-        """A value of the host, in the kernel; what is quickly had again is."""
+        """A host value in the kernel; cheap values are recomputed there."""
         if value in self.inside:
             return self.inside[value]
         operation = self.outline.definition.get(value)
@@ -279,7 +279,7 @@ class _Launch:
         return self.inside[value]
 
     def bring_all(self, operations: Iterable[Operation], own: Iterable[Value] = ()) -> None:
-        """What operations need of the host; what is their own is not there."""
+        """The host values that operations use, without their own definitions."""
         every = [o for one in operations for o in (one, *(o for b in one.blocks() for o in walk(b)))]
         inside = {v for o in every for v in (*o.defines(), *o.inner())} | set(own)
         for operation in every:
@@ -408,7 +408,7 @@ class _Launch:
     # -- sums ----------------------------------------------------------------------------------------------------------
 
     def targets(self) -> tuple[set[Store], list[Value]]:
-        """The additions that have to be atomic, and the arrays that each thread adds to in one of its own instead."""
+        """The additions that must be atomic, and the arrays of which each thread has a private copy instead."""
         outline, loop, memory = self.outline, self.loop, self.outline.dependence.memory
         made = {v for o in walk(loop.body) for v in o.defines()}
         accesses = outline.accesses(loop)
@@ -448,7 +448,7 @@ class _Launch:
         return array
 
     def own_arrays(self, arrays: Sequence[Value]) -> dict[Value, Value]:
-        """An array of zeros for each, which the thread has of its own."""
+        """A private array of zeros for each."""
         found: dict[Value, Value] = {}
         for array in arrays:
             all_threads = self.inside[array]
@@ -459,7 +459,7 @@ class _Launch:
         return found
 
     def add_up_elements(self, own: dict[Value, Value]) -> None:
-        """The threads of a block add up what each has in its own arrays; one of them adds it to the array of all."""
+        """Sum the private arrays of the threads of a block; one thread adds the result to the shared array."""
         build = self.build
         for array, mine in own.items():
             together = self.inside[array]
@@ -472,7 +472,7 @@ class _Launch:
             build.each_element(together, add)
 
     def in_first_thread(self, store: Store) -> None:
-        """What one thread of a block does."""
+        """Code that only one thread of a block runs."""
         build = self.build
         number = self.build.coordinate(CoordinateKind.THREAD_INDEX, name="in_block")
         condition = build.apply("equal", number, build.const(0))
@@ -521,7 +521,7 @@ class _Launch:
         return finish
 
     def inits(self) -> list[tuple[Value, Value]]:
-        """For each sum of the innermost loop what the host calls it, and what it starts from."""
+        """For each sum of the innermost loop, its host value and its initial value."""
         return list(zip(self.loop.outs, self.loop.inits, strict=True))
 
     # -- one thread --------------------------------------------------------------------------------------------------
@@ -622,7 +622,7 @@ class _Launch:
         self.host.add(replace(call, span=self.loop.span))
 
     def measured(self, private: Private, known: dict[Value, Value], count: Value | None) -> dict[int, Value]:
-        """Run what reports sizes; gives them by the places where it does."""
+        """Launch the measuring kernel; return the sizes by the places where it reports them."""
         measure = private.measure
         if measure is None:
             return {}
@@ -697,7 +697,7 @@ class _Launch:
 
 
 def refuse_reshaping(kernel: Function) -> None:
-    """What still is reshaped is one of several arrays; Numba would have to know that each of them is contiguous."""
+    """Reject remaining reshapes: their base is one of several arrays, and Numba must know that it is contiguous."""
     message = "it is not known at compile time which array this reshaped array belongs to"
     for operation in walk(kernel.body):
         if isinstance(operation, Reshape):
@@ -706,7 +706,7 @@ def refuse_reshaping(kernel: Function) -> None:
 
 
 def _atomic(operation: Operation, atomic: set[Store]) -> Operation:
-    """With the additions that have to be."""
+    """The block with atomic additions where they are needed."""
     if isinstance(operation, Store):
         return replace(operation, atomic=True) if operation in atomic else operation
 
@@ -717,7 +717,7 @@ def _atomic(operation: Operation, atomic: set[Store]) -> Operation:
 
 
 def _without_values(part: Any) -> Any:
-    """What an exception says, without the numbers of the thread."""
+    """The message of an exception, without values of the thread."""
     match part:
         case Formatted():
             return part.template.replace("{}", "...")

@@ -37,9 +37,9 @@ class KernelCompilation(State):
     spread: Spread
     """The coordinates along which the launch has more than one thread or block."""
     bars: dict[Value, Value] = field(default_factory=dict)
-    """The adjoints of parameters that are given."""
+    """The given adjoints of parameters."""
     dots: dict[Value, Value] = field(default_factory=dict)
-    """The tangents of parameters, and of their adjoints, that are given."""
+    """The given tangents of parameters and of their adjoints."""
     guard: Guard | None = None
     private: Private | None = None
     reversals: tuple[Reversal, ...] = ()
@@ -67,7 +67,7 @@ def differentiated(state: KernelCompilation) -> bool:
 
 
 def alone(state: KernelCompilation) -> bool:
-    """Whether the adjoint is wanted of a kernel whose threads, as long as it is no race, do not meet."""
+    """Whether the adjoint of a kernel is requested whose threads do not share memory (unless it has a race)."""
     meets = any(isinstance(o, Barrier) or (isinstance(o, Store) and o.atomic) for o in walk(state.main.body))
     return differentiated(state) and not meets
 

@@ -39,7 +39,7 @@ def cuda() -> Any:
 
 
 def require_installed() -> None:
-    """What Numba has of CUDA without this package is older, and cannot be simulated."""
+    """Without this package, Numba has an older CUDA target, whose simulator does not work."""
     if importlib.util.find_spec("numba_cuda") is None:
         raise ModuleNotFoundError(_INSTALL)
 
@@ -198,7 +198,7 @@ _FROM_MATH = {
 
 @functools.cache
 def device_numpy(cc: tuple[int, int] | None = None) -> Any:
-    """What stands for `np` in kernels, compiled for the GPU that is there or for a compute capability."""
+    """The replacement of `np` in kernels, for the present GPU or a compute capability."""
     if is_simulated():
         return np
     module = types.ModuleType("numpy")
@@ -271,7 +271,7 @@ def ptx(
     file: str,
     cc: tuple[int, int],
 ) -> dict[str, str]:
-    """The code of each kernel in the text for GPUs of the compute capability; none has to be there."""
+    """The PTX code of each kernel in the text, for a compute capability. Needs no GPU."""
     names = load_kernels(text, objects, file, cc)
     return {name: ptx_of(plain(names[name]), params, cc) for name, params in kernels.items()}
 
@@ -314,7 +314,7 @@ def _reshaping(code: str, cc: tuple[int, int]) -> list[bytes]:
 
 
 def resources(code: str, cc: tuple[int, int]) -> dict[str, int]:
-    """What machine code made of it takes of a thread: registers, bytes of local and of shared memory, and spills."""
+    """The resources of the machine code per thread: registers, bytes of local and shared memory, and spills."""
     from cuda.bindings import nvjitlink
 
     options = [f"-arch=sm_{cc[0]}{cc[1]}", "-verbose"]

@@ -1,11 +1,11 @@
-"""Which array a name stood for, kept as numbers: a thread of a GPU has no list of arrays.
+"""Numbered references: the array that a name referred to, stored as numbers: GPU threads have no lists of arrays.
 
 kept.push(row)                    =>         kept_which.push(1); kept_place.push(i)         # row is a[i] here, or b
 row = kept.pop()                             i = kept_place.pop()
                                              row = a[i] if kept_which.pop() == 1 else b
 
-What a name may stand for are arrays that are there throughout, arrays that a loop makes anew, which are numbered, and
-parts of both: which of them it is and the numbers in it go along with the name through branches and loops.
+A name may refer to arrays that exist throughout, to arrays that a loop allocates, which are numbered, and to parts of
+both. The number of the source and the numbers within it accompany the name through branches and loops.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Source:
 def references_as_numbers(function: Function, numbers: Mapping[Value, Value]) -> Function:
     """The function with stacks of numbers for its stacks of arrays, where these can be found again.
 
-    `numbers` are those of arrays that loops make anew.
+    `numbers` are those of arrays that loops allocate.
     """
     lowering = _Lowering(function, numbers)
     if not lowering.stacks:
@@ -73,7 +73,7 @@ class _Lowering:
             elif isinstance(operation, Peek):
                 unknown.add(operation.stack)
         self.sources: dict[Value, list[_Source]] = {}
-        """For each stack what its arrays may be; the place in the list is what is kept."""
+        """For each stack, the possible sources of its arrays; the index in the list is stored."""
         self.carried: dict[Value, list[_Source]] = {}
         """The same for arrays that branches and loops yield."""
         for stack, found in pushes.items():
@@ -81,7 +81,7 @@ class _Lowering:
                 self.trace(stack, [p.value for p in found])
         self.stacks: dict[Value, list[Value]] = {s: [] for s in self.sources}
         self.beside: dict[Value, Numbers] = {}
-        """What goes along with an array: which of the sources it is, and the numbers of that."""
+        """The numbers that accompany an array: the index of its source, and the numbers within it."""
         self.known: dict[Value, Value] = {}
 
     # -- where arrays come from --------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ class _Lowering:
         return (which, *padded)
 
     def found(self, sources: Sequence[_Source], numbers: Numbers, asks: Operation) -> Value:
-        """The array that the numbers say."""
+        """The array that the numbers refer to."""
         build, (source, *others) = self.build, sources
         if not others:
             return self.rebuilt(source, numbers[1:], asks)
@@ -250,7 +250,7 @@ class _Lowering:
         return self.beside[value]
 
     def along(self, value: Value, like: Value) -> Numbers:
-        """What goes along with a value that becomes another one."""
+        """The numbers that accompany a value with a new name."""
         return self.numbers_of(value, self.carried[like])
 
     def branch(self, operation: If) -> None:

@@ -1,4 +1,4 @@
-"""A generated function that runs on a GPU: takes arrays of either memory, and gives them back in the same."""
+"""A generated function that runs on a GPU; it takes arrays of host or device and returns the same kind."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class OnDevice:
         return as_given(first, kinds[0], device), as_given(second, kinds[1], device)
 
     def write_back(self, args: Sequence[Any], on_device: Sequence[Any], device: Device) -> None:
-        """What a function has written into its arguments."""
+        """Copy back the arrays that the function has written."""
         for given, array in zip(TUPLES.leaves(tuple(args)), TUPLES.leaves(tuple(on_device)), strict=True):
             if given is not array and hasattr(array, "copy_to_host") and not is_on_device(given):
                 given[...] = device.host_array(array)
@@ -76,5 +76,5 @@ class OnDevice:
         return numba_cuda.ptx(module.text, module.kernels, module.objects, self.file, cc)
 
     def resources(self, cc: tuple[int, int]) -> dict[str, dict[str, int]]:
-        """What each kernel takes of a thread."""
+        """The resources of each kernel per thread."""
         return {name: numba_cuda.resources(code, cc) for name, code in self.ptx(cc).items()}

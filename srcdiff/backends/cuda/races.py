@@ -1,12 +1,12 @@
-"""What the threads of a kernel do at the same time: who comes to a barrier, and which elements two of them touch.
+"""Races and divergent barriers: which threads reach a barrier, and which elements two threads touch.
 
 All threads run the same program. An access by one thread and an access by another touch the same element for a set of
-integers: the coordinates of both threads, the iterations of their loops, and the sizes that both see. isl is asked
-whether the set is empty. With `D` threads in a block, a thread has along an axis
+integers: the coordinates of both threads, the iterations of their loops, and common sizes. isl decides whether the set
+is empty. With `D` threads in a block, a thread has along an axis
 
     threadIdx = t     blockIdx = b     grid = s + t     where 0 <= t < D and s = b * D,
 
-and blocks in order have their `s` at least `D` apart, so that all of it is linear without the product.
+and the `s` of consecutive blocks are at least `D` apart, so everything is linear without the product.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from srcdiff.ir.types import Array, is_float
 Access = Load | Store
 
 Along = tuple[CoordinateKind, int]
-"""What a coordinate is, and of which axis."""
+"""The kind of a coordinate, and its axis."""
 _THREAD, _BLOCK = CoordinateKind.THREAD_INDEX, CoordinateKind.BLOCK_INDEX
 _EXTENTS = CoordinateKind.BLOCK_SIZE, CoordinateKind.GRID_SIZE, CoordinateKind.GLOBAL_SIZE
 _AXES = range(3)
@@ -57,7 +57,7 @@ SPREAD: tuple[Along, ...] = tuple((kind, axis) for kind in (_BLOCK, _THREAD) for
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """What is known of launches: the coordinates along which there is more than one block or thread."""
+    """The facts about launches: the coordinates with more than one block or thread."""
 
     coordinates: frozenset[Along]
     block: tuple[int, int, int] | None = None
@@ -158,7 +158,7 @@ def ends_of(loop: Loop) -> list[Value]:
 
 
 def problems_of_threads(function: Function, spread: Spread) -> list[Problem]:
-    """Barriers that not all threads of a block come to, and races, as far as they can be seen."""
+    """Barriers that some threads of a block may not reach, and certain races."""
     return [*_divided_barriers(function), *_Races(function, spread).problems()]
 
 
@@ -190,12 +190,12 @@ class _Races:
         self.meetings = Meetings(function, spread)
         self.interval: dict[Operation, tuple[int, ...]] = {}
         self.rounds: list[tuple[Loop, set[Operation], set[Operation]]] = []
-        """Loops with barriers, with what stands behind the last of them, and in front of the first."""
+        """Loops with barriers, with the accesses after the last and before the first barrier."""
         self.count = 0
         self.number(function.body, (0,))
 
     def number(self, block: Block, now: tuple[int, ...]) -> tuple[int, ...]:
-        """Say between which barriers each access stands; what is behind a branch is behind either of its sides."""
+        """Number the intervals between barriers; after a branch, the intervals of both sides are possible."""
         for operation in block.operations:
             match operation:
                 case Load() | Store():
@@ -291,7 +291,7 @@ class _Races:
 
 @dataclass(slots=True)
 class _Side:
-    """One of two threads, as it comes to its access."""
+    """One of two threads at its access."""
 
     mark: str
     variables: dict[object, str] = field(default_factory=dict)
@@ -299,7 +299,7 @@ class _Side:
     exact: bool = True
     """Whether all that decides where it comes is in the constraints."""
     strides: list[tuple[int, str, str]] = field(default_factory=list)
-    """Places that a thread comes to by steps as wide as the grid from its own: the axis, the place, and its own."""
+    """Indices of a grid-stride loop: the axis, the index, and the starting index of the thread."""
 
     def variable(self, key: object) -> str:
         return self.variables.setdefault(key, f"{self.mark}{len(self.variables)}")
@@ -389,7 +389,7 @@ class Meetings:
         return found
 
     def apart(self, sides: tuple[_Side, _Side], same_block: bool | None) -> list[str]:
-        """The threads are two; `same_block` says whether of one block, if that is known."""
+        """Constraints for two different threads, of the same block or not if `same_block` is known."""
         found: list[str] = []
         threads: list[str] = []
         blocks: list[str] = []
@@ -407,7 +407,7 @@ class Meetings:
         differ = threads if same_block else blocks if same_block is False else [*threads, *blocks]
         for axis, mine, own in sides[0].strides:
             for other_axis, other, others_own in sides[1].strides:
-                if axis == other_axis:  # threads come to places of their own
+                if axis == other_axis:  # threads have disjoint indices
                     found.append(f"({mine} < {other} or {mine} > {other} or {own} = {others_own})")
         return [*found, f"({' or '.join(differ)})" if differ else "1 = 0"]
 
@@ -425,7 +425,7 @@ class Meetings:
     def parameter(self, key: object) -> str:
         return self.parameters.setdefault(key, f"p{len(self.parameters)}")
 
-    # -- where a thread comes to an access ---------------------------------------------------------------------------
+    # -- the accesses of a thread -----------------------------------------------------------------------------------
 
     def place(self, access: Access, side: _Side) -> None:
         """The branches and loops around an access, as constraints."""
@@ -494,14 +494,14 @@ class Meetings:
         return None
 
     def along(self, value: Value) -> Along | None:
-        """What a coordinate is, and of which axis; None for other values."""
+        """The kind and axis of a coordinate; None for other values."""
         definition = self.structure.definition.get(value)
         return (definition.kind, definition.axis) if isinstance(definition, Coordinate) else None
 
     # -- elements ----------------------------------------------------------------------------------------------------
 
     def element(self, access: Access, side: _Side) -> tuple[Value | None, list[str | None]]:
-        """The array that is touched, and the indices of its element; None for what is not known."""
+        """The accessed array and the indices of the element; None for unknown indices."""
         array = access.array
         found: list[str | None] = [self.linear(i, side) for i in access.indices]
         definition = self.structure.definition.get(array)
@@ -539,7 +539,7 @@ class Meetings:
         return f"({start} + {index})" if self.is_natural(start, side) else None
 
     def linear(self, value: Value, side: _Side) -> str:
-        """An integer in terms of the thread, its iterations and what all threads know; else a variable."""
+        """An integer in terms of the thread, its iterations and common values; otherwise a variable."""
         constant = self.structure.constants.get(value)
         if isinstance(constant, int):
             return str(int(constant))

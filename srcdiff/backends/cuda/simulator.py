@@ -1,7 +1,7 @@
-"""What Numba's simulator of a GPU lacks: one array for all threads of a block, whichever asks for it first.
+"""A fix for Numba's simulator: one shared array for all threads of a block.
 
-Threads of the simulator are threads of Python. Two of them that come to `cuda.shared.array` at the same time may each
-get an array of their own there, and then they do not see what the other writes.
+Threads of the simulator are Python threads. Two of them that reach `cuda.shared.array` at the same time may each get a
+separate array, and then do not see each other's writes.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""Memory of code that a thread of a GPU runs: arrays of its own where their size is known, else parts of larger ones.
+"""Memory of GPU threads: local arrays where the size is known, otherwise parts of larger workspace arrays.
 
 t = np.zeros(3)                              t = cuda.local.array(3, np.float64); t[0] = t[1] = t[2] = 0
 kept = np.empty(n)                =>         kept = kept_of_all[:n, thread]
 kept = grown(kept, k)                        (it is large enough from the start)
 
-How large the larger ones have to be, the host finds out: from the formulas of the sizes, if they are made of numbers
-and lengths that it knows, else by a kernel that runs as much of the program as they depend on and reports the largest.
-Where that takes memory that is as little known, it is given some: a thread that needs more says so and ends, and the
-host runs it again with more.
+The host computes the sizes of the workspace: from formulas in known numbers and lengths, or by a measuring kernel that
+runs the part of the program that they depend on and reports the largest. If that kernel itself needs memory of unknown
+size, it starts with a guess: a thread that needs more reports it and ends, and the host launches it again with more.
 """
 
 from __future__ import annotations
@@ -60,11 +59,11 @@ from srcdiff.passes.simplify import axis_of_base, remove_dead, simplify
 from srcdiff.passes.stacks import stacks_as_arrays
 
 LOCAL_BYTES = 16 * 1024
-"""How much of an array a thread has by itself; larger ones are parts of an array of all threads."""
+"""The largest local array of a thread; larger ones are parts of a workspace array of all threads."""
 
 
 CAPACITY = 16
-"""How long arrays are at first that are needed to find out how long arrays are."""
+"""The initial guess for the lengths of arrays in a measuring kernel."""
 
 Length = Value | int
 """A value of the kernel that the host can compute too, or the place where the kernel that measures reports it."""
@@ -86,14 +85,14 @@ class Measure:
     sizes: Value
     """The parameter for the array in which it does."""
     count: int
-    """How many lengths it reports: first those that it is run for, then those of its own scratch."""
+    """The number of reported lengths: first those for the kernel, then those of its own scratch."""
     scratch: tuple[Scratch, ...]
     definition: dict[Value, Operation]
-    """How formulas of its own scratch are computed."""
+    """The operations in the formulas of its own scratch."""
 
     @property
     def guessed(self) -> list[int]:
-        """The places of lengths that it reports of its own scratch."""
+        """The positions of the reported lengths of its own scratch."""
         return sorted({n for s in self.scratch for n in s.lengths if isinstance(n, int)})
 
 
@@ -106,22 +105,22 @@ class Private:
     measure: Measure | None = None
     """Reports the lengths that have no formula."""
     errors: Value | None = None
-    """The parameter for the array in which threads say what they would have raised."""
+    """The parameter for the array in which threads report exceptions."""
     raised: tuple[Raise, ...] = ()
-    """What they would have raised, by codes from one on."""
+    """The exceptions, by codes from one on."""
     definition: dict[Value, Operation] = field(default_factory=dict)
     """How the formulas are computed."""
 
 
 def refuse_in_threads(function: Function) -> None:
-    """What a thread of a GPU cannot do."""
+    """Reject operations that a GPU thread cannot run."""
     problems = _problems(function.body, None)
     if problems:
         raise DifferentiationError(list(dict.fromkeys(problems)))
 
 
 def _problems(block: Block, around: Span | None) -> list[Problem]:
-    """Those of a block; what has no line of its own has that of the loop or branch around it."""
+    """The problems of a block; an operation without a line has that of the loop or branch around it."""
     found = []
     for operation in block.operations:
         span = operation.span or around
@@ -156,9 +155,9 @@ def _impossible(operation: Operation) -> tuple[str, str] | None:
 
 
 def private_memory(kernel: Function, thread: Value, *, measures_on_copies: bool = False) -> Private:
-    """The kernel with memory for each of its threads; `thread` is the number of one, among all.
+    """The kernel with memory for each of its threads; `thread` is the global number of a thread.
 
-    What measures leaves arrays from outside alone, unless it is to be given copies of them.
+    A measuring kernel does not write to arrays of the caller, unless it gets copies of them.
     """
     slots = _Slots(kernel)
     kernel = replace(kernel, body=slots.block(kernel.body))
@@ -195,7 +194,7 @@ def one_more(value: Value) -> Callable[[Builder], Value]:
 
 
 def length_before(operation: Alloc | Copy, axis: int) -> Callable[[Builder], Value]:
-    """The length of a new array, from what it is made of."""
+    """The length of a new array, from its operands."""
     match operation:
         case Alloc(like=None, shape=shape):
             return lambda build: shape[axis]
@@ -205,12 +204,12 @@ def length_before(operation: Alloc | Copy, axis: int) -> Callable[[Builder], Val
 
 
 class _Slots:
-    """Arrays that loops make anew and hand on, or that are kept: each is another one, so that they are numbered."""
+    """Arrays that loops allocate and carry or store: each is a different one, so they are numbered."""
 
     def __init__(self, kernel: Function) -> None:
         self.sites = points_to(kernel)
         self.through: dict[Operation, list[Value]] = {}
-        """The outermost loops and branches that there are such arrays from, with the arrays."""
+        """The outermost loops and branches with such arrays, and the arrays."""
         self.counters: dict[Value, Value] = {}
         self.numbers: dict[Value, Value] = {}
         """For each of these arrays its number."""
@@ -231,7 +230,7 @@ class _Slots:
                 self.find(nested, (*around, operation))
 
     def is_numbered(self, array: Value, inside: Operation, around: tuple[Operation, ...]) -> bool:
-        """Whether there may be several of an array, made inside an operation, that are told apart outside of it."""
+        """Whether several instances of an array, allocated inside an operation, are distinguished outside of it."""
         if isinstance(inside, Loop) and any(array in self.sites.get(p, ()) for p in inside.params):
             return True
         return any(array in self.sites.get(s, ()) for s, made_in in self.stacks.items() if made_in == around)
@@ -264,14 +263,14 @@ class _Memory:
     ) -> None:
         self.measures_on_copies = measures_on_copies
         self.sizes = sizes
-        """Of a kernel that measures, the array where it reports also what it needs itself."""
+        """For a measuring kernel, the array in which it also reports its own needs."""
         self.kernel, self.thread, self.numbers = kernel, thread, numbers
         inside = walk(self.kernel.body)
         self.sites: dict[Value, Sites] = points_to(self.kernel)
         self.constants = {o.out: o.value for o in inside if isinstance(o, Const)}
         self.definition = {v: o for o in inside for v in o.defines()}
         self.arrays: dict[Value, Value] = {}
-        """What stands for arrays, their parts of larger ones, and for lengths of arrays that can grow."""
+        """The replacements of arrays by parts of larger ones, and of the lengths of growing arrays."""
         self.scratch: list[Scratch] = []
         self.places: dict[Value, Value] = {}
         """The larger arrays that they are parts of."""
@@ -344,7 +343,7 @@ class _Memory:
         return value
 
     def made_to_grow(self, asks: Operation) -> Alloc | Copy | None:
-        """What makes the array whose length is asked for, if it can hold more elements from the start."""
+        """The allocation of the array whose length is read, if it has spare capacity."""
         assert isinstance(asks, Dim)
         made = self.definition.get(asks.array)
         return made if isinstance(made, Alloc | Copy) and made.out in self.grown else None
@@ -446,7 +445,7 @@ class _Memory:
         return place
 
     def formula(self, size: Value) -> Value | None:
-        """The size, computed from numbers and lengths that the kernel is given."""
+        """The size, computed from the parameters of the kernel."""
         if size in self.kernel.params:
             return size
         match self.definition.get(size):
@@ -474,7 +473,7 @@ class _Memory:
     # -- reporting ---------------------------------------------------------------------------------------------------
 
     def measure(self) -> Measure | None:
-        """As much of the kernel as says how long arrays without formulas have to be."""
+        """The measuring kernel: the part that determines the lengths of arrays without formulas."""
         if not self.reports:
             return None
         sizes = Value(Array("int64", 1), "sizes")
@@ -501,7 +500,7 @@ class _Memory:
         build = Builder()
         for operation in block.operations:
             if self.measures_on_copies and isinstance(operation, Comment) and operation.text == "reverse sweep":
-                break  # what is kept is kept by then
+                break  # everything is stored by then
             build.span = operation.span
             for place, write in self.reports.get(operation, ()):
                 build.add(Enlarge(sizes, build.const(place), write(build), span=operation.span))

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 cuda: Any = None
-"""Stands for Numba's `cuda` in functions that run on a GPU; generated code imports it."""
+"""Replaces Numba's `cuda` in functions that run on a GPU; generated code imports it."""
 
 
 def block_sum(x: Any) -> Any:
-    """The sum of what all threads of a block have; each gets it."""
+    """The sum over all threads of a block; each thread gets it."""
     parts = cuda.shared.array(1024, np.float64)
     thread = cuda.threadIdx.x
     parts[thread] = x

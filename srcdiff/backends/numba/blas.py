@@ -1,9 +1,9 @@
 """BLAS for compiled code from the disk cache, without the rest of SciPy.
 
 Numba finds BLAS through the module `scipy.linalg.cython_blas`, at the first call of each function, and keeps the
-address. To import that module is to import all of `scipy.linalg`, which takes as long as all else in a first call from
-the disk cache. So the one module is loaded by itself, Numba is led to ask for the addresses, and the module is
-forgotten again: whoever imports SciPy later finds it as it always is. (Where Numba compiles, it has imported SciPy.)
+address. Importing that module imports all of `scipy.linalg`, which takes as long as the rest of a first call from the
+disk cache. So the single module is loaded, Numba looks up the addresses, and the module is removed from `sys.modules`
+again, so that a later import of SciPy works as usual. (When Numba compiles, it imports SciPy.)
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _find() -> bool:
 
 
 def _integers_agree(scipy_config: Any) -> bool:
-    """Whether Numba was built for the integers that SciPy's BLAS takes, as `numba.np.linalg` asks; if not, it says."""
+    """Whether Numba was built for the integers of SciPy's BLAS, as `numba.np.linalg` requires."""
     try:
         found = bool(scipy_config["Build Dependencies"]["blas"]["cython blas ilp64"])
     except (KeyError, TypeError):

@@ -1,10 +1,10 @@
-"""Has a branch choose the term of a sum instead of the sum, so that LLVM recognises the sum and vectorises the loop.
+"""Conditional sums: a branch selects the term instead of the sum, so that LLVM recognises the sum and vectorises it.
 
     if x[i] > 0.0:                          term = x[i] if x[i] > 0.0 else -0.0
         total = total + x[i]                total = total + term
 
-LLVM vectorises the form on the left only where all of `fastmath` is on, or as long as it has made no `select` of the
-branch. The program that is compiled here is Numba's own, with types and phi nodes:
+LLVM vectorises the form on the left only with full `fastmath`, or before it has converted the branch to a `select`. The
+transformed program is Numba's IR, with types and phi nodes:
 
     total.2 = total.1 + a                   total.3 = phi(total.1, total.2)
 
@@ -12,7 +12,7 @@ becomes
 
     term = phi(zero, a)                     total.3 = total.1 + term
 
-Minus zero is what a sum does not change by, whatever the sum is.
+Minus zero is the neutral element of every floating-point sum.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SUBTRACTS = (operator.sub, operator.isub)
 
 
 class _Sum(NamedTuple):
-    """`start + term` or `start - term`, as it stands in the program."""
+    """`start + term` or `start - term` in the program."""
 
     start: ir.Var
     term: ir.Var
@@ -78,7 +78,7 @@ class _Rewriting:
         return found
 
     def sums(self, phi: Any) -> list[_Sum | None] | None:
-        """For each value that the phi node chooses from, which sum it is; None for what all the sums start from."""
+        """For each operand of the phi node, its sum; None for the common start of all sums."""
         kind, values = self.typemap[phi.target.name], phi.value.incoming_values
         if not isinstance(kind, types.Float) or any(not isinstance(v, ir.Var) for v in values):
             return None
@@ -95,7 +95,7 @@ class _Rewriting:
         return chosen if len(signs) == 1 and all(self.is_used_here_only(v) for v, _ in sums) else None
 
     def options(self, root: ir.Var, kind: types.Float) -> dict[str, _Sum | None]:
-        """What the value may be seen as: itself, or a sum that starts from another value."""
+        """The possible forms of a value: itself, or a sum that starts from another value."""
         found: dict[str, _Sum | None] = {root.name: None}
         value = self.definition.get(root.name)
         if isinstance(value, ir.Expr) and value.op in ("binop", "inplace_binop"):

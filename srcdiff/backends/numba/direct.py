@@ -1,6 +1,6 @@
-"""Straight to compiled code: Numba's dispatcher without its compiler, for calls with the types of earlier ones.
+"""Direct calls: Numba's dispatcher without its compiler, for calls with the types of earlier ones.
 
-It looks at types in C, in a fraction of the time that Python takes for it, and knows only what it was told of.
+It compares types in C, which is much faster than in Python, and knows only registered signatures.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from numba.core.typeconv.rules import default_type_manager
 
 
 class UnfitError(Exception):
-    """There is no compiled code for such arguments."""
+    """No compiled code is registered for such arguments."""
 
 
 class Direct(_dispatcher.Dispatcher):
-    """The compiled code of one function, for the types of arguments that it was told of."""
+    """The compiled code of one function, for the registered argument types."""
 
     def __init__(self, count: int) -> None:
         names = tuple(f"argument_{k}" for k in range(count))
@@ -25,7 +25,7 @@ class Direct(_dispatcher.Dispatcher):
         self.known: dict[Any, Any] = {}
 
     def learn(self, function: Any, values: Sequence[Any]) -> bool:
-        """Take over what Numba's dispatcher has compiled for such values, if that is known."""
+        """Register the code that Numba's dispatcher has compiled for such values, if there is any."""
         types = tuple(typeof(v) for v in values)
         compiled = function.overloads.get(types)
         if compiled is None or compiled.objectmode:

@@ -1,11 +1,11 @@
 """Holds signals back while Numba compiles, so that Ctrl-C does not leave its compiler broken.
 
 Numba fills tables that the whole process shares: by imports, and by generators that remember how far they have come. An
-exception out of a signal's handler in the middle of that leaves some of it undone for good, and no later compilation
-works: `generator raised StopIteration`, `duplicate registration`, functions that are not found. So the handlers wait
-until Numba is at a place where exceptions of its own occur: the start of a pass, or of a statement that is lowered.
+exception from a signal handler in the middle of that leaves the tables incomplete, and all later compilations fail:
+`generator raised StopIteration`, `duplicate registration`, functions that are not found. So the handlers are delayed
+until Numba reaches a place where its own exceptions occur: the start of a pass, or of the lowering of a statement.
 
-Python runs handlers in the main thread alone; compilations in other threads need none of this.
+Python runs handlers in the main thread only; compilations in other threads need none of this.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from srcdiff.backends.numba import nested_calls
 from srcdiff.diagnostics import progress
 
 ONE_AT_A_TIME: Any = global_compiler_lock._lock
-"""Threads take turns in the compiler: with Numba's own lock, since Numba holds it when it asks for a derivative.
+"""One thread compiles at a time, under Numba's own lock, because Numba holds it when it requests a derivative.
 
-It is the lock itself: an exception can come between acquiring and using what Numba has around it.
+This is the lock itself: an exception could occur between acquiring and using Numba's wrapper of it.
 """
 
 _PATIENCE = 0.1
 """Seconds after which a thread that waits for the lock looks for signals."""
 
 _plain: Any = importlib.import_module("_signal")
-"""What `signal` is made of; that makes members of enums of all numbers, which takes a hundred times as long."""
+"""The C module behind `signal`, which is much faster because it does not make enum members."""
 
 _NUMBERS = tuple(int(number) for number in signal.valid_signals())
 
@@ -43,14 +43,14 @@ _Handler = Callable[[int, FrameType | None], Any]
 
 
 class _InterruptedError(BaseException):
-    """Carries what a handler has raised past those who catch exceptions in the compiler."""
+    """Carries the exception of a handler past `except` clauses in the compiler."""
 
     def __init__(self, raised: BaseException) -> None:
         self.raised = raised
 
 
 class _Signals:
-    """The signals that have handlers in Python: passed on at once, or kept until somebody asks for them."""
+    """The signals with Python handlers: handled at once, or delayed until the next check."""
 
     def __init__(self) -> None:
         self.handlers: dict[int, _Handler] = {}
@@ -65,7 +65,7 @@ class _Signals:
             self.handlers[number](number, frame)
 
     def install(self) -> None:
-        """Stand in for all handlers; those that have been set since the last time, too."""
+        """Replace all handlers, including those set since the last time."""
         for number in _NUMBERS:
             handler = _plain.getsignal(number)
             if callable(handler) and handler is not self.take:
@@ -73,7 +73,7 @@ class _Signals:
                 _plain.signal(number, self.take)
 
     def restore(self) -> None:
-        """Give the signals back to their handlers, whatever these raise in the meantime."""
+        """Restore the handlers, whatever they raise in the meantime."""
         raised = None
         while taken := [n for n in self.handlers if _plain.getsignal(n) is self.take]:
             try:

@@ -1,7 +1,7 @@
 """Linear algebra for compiled code: Numba's calls of LAPACK, with loops around them.
 
-Numba's own functions copy and compare by slices and iterators, and their messages are put together from texts: some
-sixty functions, which take five to ten seconds to compile. The results, and what is raised, are the same.
+Numba's own functions copy and compare with slices and iterators, and build their messages from strings: about sixty
+functions, which take five to ten seconds to compile. The results and exceptions are the same here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WRONG_ARGUMENT = "LAPACK was given a wrong argument"
 
 
 def functions(empty: Any, isfinite: Any) -> dict[str, Callable[..., Any]]:
-    """What stands for functions of `np.linalg`, by their names; given are two of NumPy for compiled code."""
+    """The replacements of functions of `np.linalg`, by name; the parameters are NumPy functions for compiled code."""
     from numba import njit
     from numba.extending import overload
 
@@ -35,7 +35,7 @@ def functions(empty: Any, isfinite: Any) -> dict[str, Callable[..., Any]]:
 
     def of_one(implement: Callable[..., Any]) -> Callable[..., Any]:
         def function(a: Any) -> Any:
-            """Stands for a function of `np.linalg` until the type of the matrix is known."""
+            """Stub of a function of `np.linalg` until the type of the matrix is known."""
 
         @overload(function)
         def choose(a: Any) -> Any:
@@ -44,7 +44,7 @@ def functions(empty: Any, isfinite: Any) -> dict[str, Callable[..., Any]]:
         return function
 
     def solve(a: Any, b: Any) -> Any:
-        """Stands for `np.linalg.solve` until the types are known."""
+        """Stub of `np.linalg.solve` until the types are known."""
 
     @overload(solve)
     def choose(a: Any, b: Any) -> Any:
@@ -55,7 +55,7 @@ def functions(empty: Any, isfinite: Any) -> dict[str, Callable[..., Any]]:
 
 
 class _Tools(NamedTuple):
-    """What the functions call."""
+    """The helper functions."""
 
     empty: Any
     isfinite: Any

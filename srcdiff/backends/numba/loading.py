@@ -1,4 +1,4 @@
-"""From generated source to compiled functions: what has been compiled is not compiled again."""
+"""From generated source to compiled functions, each compiled once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def load_compiled(generated: Generated, options: Mapping[str, Any]) -> Callable[
             objects, function = _loaded[key]
             if objects == module.objects:
                 return function
-        # What LLVM has compiled stays in memory: it is compiled once, however many derivatives are made of it.
+        # Code compiled by LLVM is never freed, so each text is compiled only once in a process.
         same = module.text, repr(sorted(options.items())), *((name, id(x)) for name, x in module.objects.items())
         if same not in _loaded:
             _loaded[same] = module.objects, _compiled(module, options)
@@ -53,4 +53,4 @@ def _compiled(module: Module, options: Mapping[str, Any], key: str | None = None
 
 
 _loaded: dict[Any, tuple[dict[str, Any], Callable[..., Any]]] = {}
-"""What has been compiled, with the objects that it refers to: by the key of its machine code, or by its text."""
+"""The compiled functions, with the objects that they refer to, by the key of the machine code or by the text."""

@@ -35,11 +35,11 @@ def compiler(*, vector_functions: bool) -> type[CompilerBase]:
 
 
 class _Library(JITCodeLibrary):
-    """Turns `a if c else b` into an instruction before anything else is done.
+    """Makes `a if c else b` a `select` instruction before any other transformation.
 
-    Numba writes a branch that stores one of two values. LLVM makes a `select` of it where it sees the values, but
-    first it has two branches on the same condition share their sides, as those of a kink and of its adjoint do. Then
-    the sides hold work, and a loop with such sides is not vectorised.
+    Numba writes a branch that stores one of two values. LLVM can convert it to a `select`, but first it merges branches
+    on the same condition, such as those of a kink and of its adjoint. Then the sides contain more work, and the loop is
+    not vectorised.
     """
 
     def _optimize_functions(self, ll_module: Any) -> None:
@@ -143,7 +143,7 @@ class _Lower(Lower):
             stack.look(self.builder)
 
     def create_cpython_wrapper(self, release_gil: bool = False) -> None:
-        """What Python calls: as `CPUContext.create_cpython_wrapper` has it, with another class."""
+        """The wrapper that Python calls: as in `CPUContext.create_cpython_wrapper`, with another class."""
         module = self.context.create_module("wrapper")
         type_ = self.context.call_conv.get_function_type(self.fndesc.restype, self.fndesc.argtypes)
         function = ir.Function(module, type_, self.fndesc.llvm_func_name)

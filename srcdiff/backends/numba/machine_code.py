@@ -1,8 +1,8 @@
-"""Machine code from an earlier process: Numba asks here before it compiles, and hands over what it has compiled.
+"""The cache of machine code: Numba looks here before it compiles, and stores what it has compiled.
 
-Numba's own cache wants a file for the function, trusts whatever lies in its directory, and loads all that the compiler
-may need before it looks. This one is asked by a key for the text, reads through the checks of the store, and leaves the
-compiler alone where the code needs nothing of it, which is most of the time of a first call.
+Numba's own cache needs a file for the function, trusts all files in its directory, and initialises the compiler before
+it looks. This one uses a key of the text, reads through the checks of the store, and does not initialise the compiler
+unless the code needs it, which saves most of the time of a first call.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SETTINGS = (
 
 
 def key_of(text: str, objects: Mapping[str, Any], options: Mapping[str, Any]) -> str | None:
-    """What the machine code of the text depends on, apart from argument types; None if another process cannot tell."""
+    """The key of the machine code, apart from argument types; None if an object has no stable name."""
     try:
         named = {name: _name(x) for name, x in objects.items()}
         settings = [repr(getattr(config, name, None)) for name in _SETTINGS]
@@ -84,7 +84,7 @@ class MachineCode(_Cache):
                 return None
 
     def _expect(self, parts: Any, args: Any, target_context: Any) -> None:
-        """Refuse what was not compiled from the text, for these arguments; LLVM ends the process on other objects."""
+        """Reject entries that were not compiled from this text for these arguments; LLVM aborts on other objects."""
         (_, kind, (code, _)), described, _, signature, *_ = parts
         if self.key[:20] not in described.modname or tuple(signature.args) != tuple(args):
             raise LookupError(described.modname)
@@ -122,13 +122,13 @@ def _start_of_objects(codegen: Any) -> bytes:
 
 
 def _symbols(library: Any) -> list[str]:
-    """What the code needs to find in the process."""
+    """The external symbols of the code."""
     module = library._final_module
     return [v.name for v in (*module.functions, *module.global_variables) if v.is_declaration and v.name[:5] != "llvm."]
 
 
 def _provide(symbols: list[str], target_context: Any) -> None:
-    """Load of Numba what the code needs: the memory management, or all of it, which takes a third of a second."""
+    """Load the parts of Numba that the code needs: memory management, or all, which takes a third of a second."""
     rtsys.initialize(target_context)
     if memory_pool.NEW in symbols:
         memory_pool.ensure_loaded()

@@ -1,29 +1,30 @@
-"""Memory of large arrays in compiled code: what one call frees the next one takes, without asking the system for pages.
+"""A memory pool for large arrays in compiled code: later calls reuse freed blocks without page faults.
 
-The C library gives the memory of large arrays back to the system as soon as it is freed, and the next call faults its
-pages in anew: that can take longer than all that the call computes. So compiled code asks here for its arrays. A block
-that is freed waits for somebody who wants as many bytes, or up to a quarter fewer. Whoever does not find a block goes
-to Python's allocator, as Numba does. What is small goes there straight.
+The C library returns the memory of large arrays to the system as soon as it is freed, and the next call faults its
+pages in again, which can take longer than its computation. So compiled code allocates its arrays here. A freed block is
+held for an allocation of the same size, or up to a quarter smaller. If there is no such block, memory comes from
+Python's allocator, as in Numba. Small arrays always come from there.
 
-How much waits:
+How much is held:
 
-- at most a quarter of the memory that the process may use (`most_held`), the block that was freed first goes first;
-- a block goes that nobody has taken while the pool has handed out sixteen times as many bytes as wait (or as 64 MB): at
-  most one in sixteen of the bytes that calls take is faulted in again;
+- at most a quarter of the memory that the process may use (`most_held`); the block that was freed first is released
+  first;
+- a block is released if it was not reused while the pool has handed out sixteen times the held bytes (or 64 MB): so at
+  most one in sixteen of the allocated bytes is faulted in again;
 - nothing after `release_all`.
 
-On Linux, blocks of 4 MB or more are made of huge pages where the system has some, which are faulted in within a quarter
-of the time. Those of 32 MB or more are marked as free while they wait (`MADV_FREE`): their pages stay, and cost
-nothing to take again, until the system or the container is short of memory, which then takes them without asking.
+On Linux, blocks of 4 MB or more use huge pages if the system has them, which are faulted in within a quarter of the
+time. Held blocks of 32 MB or more are marked as free (`MADV_FREE`): their pages remain usable at no cost until the
+system or the container is short of memory and reclaims them.
 
-The functions are written for LLVM, because threads call them that do not hold Python's lock: a block is in one of the
-places of an array, and is taken from it, or put there, by one atomic operation. Sizes and times beside the places only
-say where to look: a block tells its own size. Time is the number of bytes handed out. In memory a block is
+The functions are written in LLVM IR, because threads call them without holding the GIL: a block is in one of the slots
+of an array, and one atomic operation takes it or puts it there. Sizes and times beside the slots are only hints: a
+block contains its own size. Time is the number of bytes handed out. In memory a block is
 
-    | ...  | bytes, 8 | address of the whole, 8 | what is handed out
+    | ...  | bytes, 8 | address of the whole, 8 | the allocated memory
            ^ a multiple of 64
 
-so that elements, which stand 48 bytes behind Numba's own data on the array, start at a multiple of 64, too.
+so that elements, which follow 48 bytes of Numba's own data on the array, also start at a multiple of 64.
 """
 
 from __future__ import annotations
@@ -41,25 +42,25 @@ import llvmlite.binding as llvm
 from numba.core.runtime import _nrt_python  # type: ignore[attr-defined]
 
 NEW = "srcdiff.new_memory"
-"""The name of the function that compiled code calls: it takes a number of bytes, and gives what Numba counts
-references to."""
+"""The name of the allocation function for compiled code: it takes a number of bytes and returns a reference-counted
+object of Numba."""
 
 ELEMENTS = "srcdiff.elements"
-"""The name of the function that gives the address of the elements, which nobody else has: of what `NEW` has given."""
+"""The name of the function that returns the unaliased address of the elements of such an object."""
 
 LIMIT = "SRCDIFF_HELD_MEMORY"
-"""The environment variable that says how much may wait: `2 GB`, `500 MB`, `0`."""
+"""The environment variable that limits the held memory: `2 GB`, `500 MB`, `0`."""
 
 _PLACES = 64
 _SMALL = 1 << 14
 _HUGE = 1 << 22
-"""From how many bytes on huge pages are asked for: as NumPy does."""
+"""Blocks of at least this number of bytes use huge pages, as in NumPy."""
 _LAZY = 1 << 25
 """From how many bytes on the system may take the pages of blocks that wait."""
 _AGE = 4
-"""The binary logarithm of how much is handed out before a block goes, as a multiple of what waits."""
+"""The binary logarithm of the bytes handed out before a block is released, as a multiple of the held bytes."""
 _ALWAYS = 1 << 26
-"""So many bytes are counted as waiting where fewer are; when so many are handed out, old blocks are looked for."""
+"""The least number of bytes in that multiple; the interval, in bytes handed out, between searches for old blocks."""
 
 _TEXT = """
 @blocks = internal global [{places} x ptr] zeroinitializer, align 64
@@ -390,7 +391,7 @@ def _text() -> str:
 
 @functools.cache
 def has_huge_pages() -> bool:
-    """Whether the system gives huge pages to those who ask: without them, marking what waits takes too long."""
+    """Whether the system provides huge pages on request: without them, marking held blocks takes too long."""
     setting = Path("/sys/kernel/mm/transparent_hugepage/enabled")
     try:
         return sys.platform == "linux" and hasattr(mmap, "MADV_FREE") and "[never]" not in setting.read_text()
@@ -402,7 +403,7 @@ _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
 def most_held() -> int:
-    """How many bytes may wait: what the environment says, or a quarter of what the process may use."""
+    """The limit of held bytes: from the environment, or a quarter of the memory that the process may use."""
     said = os.environ.get(LIMIT, "").strip()
     if not said:
         return usable_memory() // 4
@@ -416,7 +417,7 @@ def usable_memory() -> int:
     """The bytes that the machine has, or that its container may use."""
     try:
         most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (ValueError, OSError, AttributeError):  # Windows does not say
+    except (ValueError, OSError, AttributeError):  # not available on Windows
         most = 8 << 30
     for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
@@ -434,7 +435,7 @@ def held_bytes() -> int:
 
 
 def release_all() -> int:
-    """Free what waits, and say how many bytes that were."""
+    """Free all held blocks; return their number of bytes."""
     held = held_bytes()
     if held:
         ctypes.CFUNCTYPE(None)(ensure_loaded().get_function_address("release_all"))()

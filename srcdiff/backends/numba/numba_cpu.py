@@ -32,7 +32,7 @@ FASTMATH = frozenset({"reassoc", "contract", "nsz", "arcp"})
 
 
 def not_compiled(error: Exception) -> Exception:
-    """What Numba says of code that srcdiff wrote is a defect of srcdiff."""
+    """An error of Numba in generated code is a defect of srcdiff."""
     return InternalError(f"Numba does not compile the generated code: {error}")
 
 
@@ -54,7 +54,7 @@ def load(
 
     if timings.wanted() or progress.is_wanted():
         stages.listen()
-    # Numba copies what BLAS cannot read in place, as NumPy does; nobody can change the code it says this of.
+    # Numba copies arrays that BLAS cannot read in place, as NumPy does; users cannot change generated code.
     warnings.filterwarnings("ignore", category=numba.NumbaPerformanceWarning, module="<srcdiff ")
     if any(call in text for call in _LINEAR_ALGEBRA) and importlib.util.find_spec("scipy") is None:
         raise ModuleNotFoundError(_NEEDS_SCIPY)
@@ -70,7 +70,7 @@ def load(
         if shared is not None:
             _support[shared] = namespace[name]
     function = namespace[functions[-1]]
-    if key is not None and hasattr(function, "_cache"):  # without it, Numba has been told not to compile
+    if key is not None and hasattr(function, "_cache"):  # without it, compilation is disabled in Numba
         function._cache = MachineCode(key)
     return compiled_undisturbed(function)
 
@@ -94,7 +94,7 @@ def compiler(options: Mapping[str, Any], *, nogil: bool = False) -> Any:
 
 
 def followed(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What the user's functions ask for, as options for generated code: no more freedom than it has otherwise."""
+    """The Numba options of the user's functions, for generated code; they can only restrict its defaults."""
     if "fastmath" not in asked:
         return dict(asked)
     return {**asked, "fastmath": set(FASTMATH & asked["fastmath"]) or False}
@@ -146,17 +146,17 @@ def compiled_code_prints_text() -> None:
 
 
 Body = tuple[dict[str, Any], list[str]]
-"""The objects that a function's body names, and its lines; `args` are what the function is called with."""
+"""The objects that the body of a function refers to, and its lines; `args` are its arguments."""
 
 
 def callable_from_compiled_code(
     kind: type, write: Callable[..., Body], parameters_of: Callable[[Any], Any] = lambda x: x
 ) -> None:
-    """Let users' own compiled functions call objects of the kind.
+    """Make objects of a class callable from compiled functions of users.
 
-    `write(x, given, types)` gives the body of a function that is called for it: `given` has a description of each
-    argument, or the argument itself where that is known, `types` what Numba says of them. `parameters_of` gives a
-    derivative that has the same parameters; None, if arguments go by position alone.
+    `write(x, given, types)` returns the body of the function that is called instead: `given` has a description of each
+    argument, or the argument itself if it is constant, and `types` their Numba types. `parameters_of` returns a
+    derivative with the same parameters; None if arguments are positional only.
     """
     from numba.core import types
     from numba.extending import typeof_impl
@@ -173,7 +173,7 @@ def callable_from_compiled_code(
 def body_of_call(
     compiled: Any, apart: Sequence[tuple[str, str]], passed: Sequence[str], form: str = "{}", checks: Sequence[str] = ()
 ) -> Body:
-    """Call the compiled function, if the arguments are right, and give what the form says of its result."""
+    """Check the arguments, call the compiled function, and convert its result by the form."""
     import numba
 
     lines = [*checks]
@@ -269,7 +269,7 @@ def _with_names(body: Body, names: Sequence[str]) -> Body:
 
 
 def _default(x: Any) -> Any:
-    """Stands for a default that is no number."""
+    """Placeholder for a default that is not a number."""
     return x
 
 
@@ -285,7 +285,7 @@ def _entry(x: Any, write: Callable[..., Body], derivative: Any) -> Any:
     defaults = dict(zip(names[len(names) - len(values) :], values, strict=True))
 
     def target(*args: Any) -> Any:
-        """Stands for the derivative until the argument types are known."""
+        """Stub of the derivative until the argument types are known."""
 
     def given(k: int, type_: Any) -> Any:
         if isinstance(type_, types.Dispatcher) and type_.dispatcher is left_out:
@@ -336,7 +336,7 @@ def overlap(a: Any, b: Any) -> Any:
 
 
 def described(type_: Any) -> Description:
-    """What the compiler has to know about an argument of this Numba type."""
+    """The description of an argument of this Numba type."""
     from numba.core import types
 
     match type_:

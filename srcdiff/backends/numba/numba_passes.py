@@ -1,8 +1,8 @@
-"""The steps of Numba's compiler that generated code needs, some of them quicker.
+"""The passes of Numba's compiler that generated code needs, with faster versions of some.
 
-Generated code has no closures, no `with`, nothing to unroll and no expressions of whole arrays, so that Numba's steps
-for these find nothing. Others end by asking where variables live, which only the last step needs to know. And Numba
-rewrites the whole program for each variable that is assigned twice; here it rewrites the blocks that mention it.
+Generated code has no closures, no `with`, nothing to unroll and no array expressions, so Numba's passes for these are
+left out. Others end with a liveness analysis that only the last pass needs. Numba also rewrites the whole program for
+each variable that is assigned twice; here, only the blocks that mention it are rewritten.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""NumPy for compiled code: new arrays, products and roots, written where they stand, and factors of empty matrices.
+"""NumPy for compiled code: allocations, products and roots as inline instructions, and factors of empty matrices.
 
-Numba compiles a function, and what it calls in turn, for every kind of argument that `np.empty`, `np.zeros` and `@` are
-used with: a tenth of a second for an array, half a second for a product. The same instructions take nothing if they
-are part of the function that asks for them. So do calls of the C library, which have vector functions there.
+Numba compiles a function and its callees for each kind of argument of `np.empty`, `np.zeros` and `@`: a tenth of a
+second for an array, half a second for a product. Inline instructions take almost no time to compile. Calls of the C
+library are inline, too, because they have vector functions.
 
-Numba's factorisations raise where a matrix has no elements; NumPy's give what is left of the factors.
+Numba's factorisations raise for matrices without elements; NumPy's return empty factors.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ProductsByName(ast.NodeTransformer):
 
 @functools.cache
 def quick_numpy(*, vector_functions: bool = True) -> types.ModuleType:
-    """What stands for `np` in compiled code."""
+    """The replacement of `np` in compiled code."""
     from numba import njit
     from numba.extending import intrinsic
 
@@ -64,7 +64,7 @@ def quick_numpy(*, vector_functions: bool = True) -> types.ModuleType:
 
 
 def _isfinite(typing_context: Any, x: Any) -> Any:
-    """By comparisons: Numba asks whether `x - x` is a number, which is zero for LLVM where sums may be reordered."""
+    """By comparisons: Numba tests `x - x`, which LLVM folds to zero where sums may be reordered."""
     from numba.core import types as kinds
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -122,13 +122,13 @@ def _sign(typing_context: Any, x: Any) -> Any:
 
 
 def logaddexp(x: Any, y: Any) -> Any:
-    """Without a branch around its two functions; of equal infinities the difference is no number."""
+    """Without a branch around its two functions; the difference of equal infinities is NaN."""
     distance = np.float32(0.0) if x == y else abs(x - y)  # a float32 if both of them are
     return (x if x > y else y) + np.log1p(np.exp(-distance))
 
 
 _OF_C_LIBRARY = {"hypot": 2, "cbrt": 1}
-"""Functions that Numba calls, or computes otherwise, in a function of its own, and how many arguments they have."""
+"""Functions that Numba wraps in a separate function, and their numbers of arguments."""
 
 
 def _is_there(name: str) -> bool:
@@ -169,7 +169,7 @@ def _of_c_library(name: str, arity: int) -> Callable[..., Any]:
 
 
 def _linear_algebra(empty: Any, isfinite: Any) -> types.ModuleType:
-    """What stands for `np.linalg`."""
+    """The replacement of `np.linalg`."""
     from numba import njit
 
     module = types.ModuleType("numpy.linalg")
@@ -230,7 +230,7 @@ def _of_shape(*, zeros: bool) -> Callable[..., Any]:
 
 
 def _lengths(context: Any, builder: Any, kind: Any, value: Any) -> list[Any]:
-    """What a shape says, one number or a tuple of them; none is negative."""
+    """The lengths in a shape, one number or a tuple; none is negative."""
     from numba.core import cgutils
     from numba.core import types as kinds
 
@@ -306,11 +306,11 @@ def _memory(context: Any, builder: Any, size: Any) -> Any:
 
 
 def _elements(builder: Any, memory: Any) -> Any:
-    """The address of the elements: LLVM learns that they are no part of any other array.
+    """The address of the elements, which LLVM knows not to alias any other array.
 
-    It would not from Numba's way, which is to load the address from memory. Then a loop is not vectorised if it has
-    many arrays, since each must be compared with each. What frees the memory is not given this address: so LLVM is told
-    that it is known elsewhere, and moves nothing past a call that may free it.
+    Numba loads the address from memory, so LLVM does not know this, and a loop with many arrays is not vectorised,
+    because all pairs would have to be compared. The function that frees the memory does not take this address. So the
+    address is marked as escaped, and LLVM moves nothing past a call that may free the memory.
     """
     from llvmlite import ir
 
@@ -321,7 +321,7 @@ def _elements(builder: Any, memory: Any) -> Any:
 
 
 def _call_for_pointer(builder: Any, name: str, argument: Any) -> Any:
-    """Call a function for a pointer to what no other pointer leads to."""
+    """Call a function that returns an unaliased pointer."""
     from llvmlite import ir
     from numba.core import cgutils
 

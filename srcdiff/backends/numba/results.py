@@ -1,9 +1,8 @@
-"""Makes Python's objects of what compiled code returns, in half the time that Numba takes for arrays, or less.
+"""Conversion of results of compiled code to Python objects, for arrays in at most half of Numba's time.
 
-Numba asks for the class of the array by unpickling its name, in Python, and wraps the memory into an object of its own
-that the array refers to. Here the class is a constant beside the code, and what is small is copied into an array that
-NumPy makes: its function is called by the address that NumPy gives to compiled modules. Memory that anybody else refers
-to (another result, or an argument) is not copied, so that what shared memory shares it still.
+Numba unpickles the class of the array by its name, in Python, and wraps the memory in its own object that the array
+refers to. Here the class is a constant beside the code, and small results are copied into an array made by NumPy's C
+API. Memory with other references (another result, or an argument) is not copied, so shared memory remains shared.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _COLUMNS_FIRST = 2
 """NumPy's flag for arrays in Fortran's order."""
 
 _DATA = object.__basicsize__
-"""Where the address of the elements stands in an array: first, after what every object has."""
+"""The offset of the data pointer in an array object: directly after the object header."""
 
 
 @functools.cache
@@ -55,7 +54,7 @@ def ensure_known() -> bool:
 
 
 class Wrapper(PyCallWrapper):
-    """What Python calls: it takes the arguments apart, calls the compiled function, and puts the result together."""
+    """The wrapper that Python calls: it unboxes the arguments, calls the compiled function and boxes the result."""
 
     def build_wrapper(self, api: Any, builder: Any, closure: Any, args: Any, kws: Any) -> None:
         super().build_wrapper(_Api(self.context, builder), builder, closure, args, kws)  # type: ignore[no-untyped-call]
@@ -87,7 +86,7 @@ class _Api(PythonAPI):
         return self.constants
 
     def build_dynamic_excinfo_struct(self, struct_gv: Any, exc_args: Any) -> Any:
-        """What an exception is made of; Numba keeps its parts for ever."""
+        """The parts of an exception; Numba never frees them."""
         made = super().build_dynamic_excinfo_struct(struct_gv, exc_args)  # type: ignore[no-untyped-call]
         for part in (struct_gv, exc_args):
             self.decref(part)  # type: ignore[no-untyped-call]

@@ -1,28 +1,28 @@
-"""Lets endless recursion in compiled code raise `RecursionError`, where it would run over the end of the stack.
+"""Makes unbounded recursion in compiled code raise `RecursionError` instead of overflowing the stack.
 
-A recursive function looks where on the stack it is. Threads have stacks of different sizes, and asking the system for
-their ends takes long. So compiled code keeps a table of pages of which it knows that they are on the stack of a thread,
-far enough from its end:
+A recursive function checks its position on the stack. Threads have stacks of different sizes, and querying the system
+for their ends is slow. So compiled code keeps a table of pages that are known to be on the stack of a thread, far
+enough from its end:
 
     page = stack pointer >> 12
     if pages[page & 1023] != page: look_at_stack(stack pointer)
 
-The function asks the system once for each thread, keeps the answer in memory of the thread (`pthread_setspecific`), and
-writes the page into the table if there is enough left. When a thread ends, the table is emptied: the next thread may
-get the same memory for a shorter stack.
+The function queries the system once for each thread, stores the answer in thread-local memory (`pthread_setspecific`),
+and enters the page into the table if enough space is left. When a thread ends, the table is cleared: the next thread
+may get the same memory for a shorter stack.
 
-Where not enough is left, it jumps out of all the recursive calls at once, as C does:
+If there is not enough space, it leaves all recursive calls at once by `longjmp`:
 
     def function_asked_for(...):                  the function that Python calls: it is not recursive
         if setjmp() != 0: raise RecursionError
         return function_asked_for.inside(...)
 
-Raising an exception would do as well, but every call has then to ask whether the one that it made has failed, which
-takes half as long again as the calls of a small function. As after other exceptions in compiled code, nobody counts
-down the references of the frames that are left.
+Raising an exception would work as well, but then every call must check whether its callee has failed, which makes calls
+of a small function half as slow again. As after other exceptions in compiled code, the references of the abandoned
+frames are not released.
 
-The functions are written for LLVM, because threads call them that do not hold Python's lock, and compiled code finds
-them by their names, so that it can be kept in files.
+The functions are written in LLVM IR, because threads call them without holding the GIL. Compiled code finds them by
+name, so it can be cached in files.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ _LOOK = "srcdiff.look_at_stack"
 _PAGES = "srcdiff.stack_pages"
 
 _PAGE_BITS = 12
-"""Ends of stacks are multiples of 4096 everywhere: a page belongs to one stack."""
+"""Ends of stacks are multiples of 4096 on all systems: a page belongs to one stack."""
 _COUNT = 1024
 
 _LEAST_RESERVE, _MOST_RESERVE = 1 << 16, 1 << 21
 """A part in 32 of the stack is left for what recursive functions call, and for signals: at least 64 kB. At most 2 MB,
 more than the gap of 1 MB that Linux keeps between an unlimited stack and other memory."""
 _MOST = 1 << 30
-"""Of a stack without a limit, so much is used: endless recursion is not to take all memory."""
+"""The part of an unlimited stack that is used, so that unbounded recursion does not exhaust the memory."""
 _ASSUMED = 1 << 18
 """Where the system does not answer, so much is taken to be left."""
 
-# `ask` writes the two ends of the stack; it gives zero if the system does not tell them.
+# `ask` writes the two ends of the stack; it returns zero if the system does not provide them.
 _LINUX = """
 declare i64 @srcdiff.pthread_self()
 declare i32 @srcdiff.pthread_getattr_np(i64, ptr)
@@ -216,7 +216,7 @@ define void @forget(ptr %limit) {{
 
 _SYSTEMS: Mapping[str, str] = {"linux": _LINUX, "darwin": _MACOS}
 _PROCESSORS = ("x86_64", "aarch64", "arm64")
-"""Where LLVM has calls that leave the registers of the caller alone, so that looking takes no space in frames."""
+"""The processors for which LLVM has calls that preserve all registers, so that the check needs no stack space."""
 _JUMP_BUFFER = ir.ArrayType(ir.IntType(64), 64)
 """Larger than any `jmp_buf`."""
 

@@ -1,6 +1,6 @@
-"""What Numba does while it compiles generated code: its stages, for `SRCDIFF_TIMINGS=1` and for the line of progress.
+"""The stages of Numba while it compiles generated code, for `SRCDIFF_TIMINGS=1` and the progress line.
 
-The time of a stage is without that of stages inside of it: while a function is typed, others it calls are compiled.
+The time of a stage excludes nested stages: while a function is typed, its callees are compiled.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _METHODS = {
     "_optimize_final_module": _OPTIMISATION,
     "_finalize_final_module": _LINKING,
 }
-"""The methods of Numba's libraries of code that are stages of their own, of which it tells nobody."""
+"""The methods of Numba's code libraries that are separate stages without events of their own."""
 
 
 class _Clock:

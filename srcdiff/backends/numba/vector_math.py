@@ -1,6 +1,6 @@
-"""Has loops in compiled code compute `exp`, `log`, `sin`, ... of several numbers at once, by glibc's libmvec.
+"""Vectorised `exp`, `log`, `sin`, ... in loops of compiled code, by glibc's libmvec.
 
-Numba calls a mathematical function once for each number, and LLVM leaves it so when it vectorises the loop around:
+Numba calls a mathematical function once for each number, also when LLVM vectorises the loop around it:
 
     call double @llvm.exp.f64(double %x)
 
@@ -8,10 +8,10 @@ The same call with an attribute that names functions of two and of four numbers
 
     call double @llvm.exp.f64(double %x) "vector-function-abi-variant"="..._ZGVbN2v_exp...,..._ZGVdN4v_exp..."
 
-becomes a call of one of them where LLVM vectorises the loop, and stays what it was everywhere else. So the attribute is
-given to every call in the functions that srcdiff wrote whose function libmvec has too: no list of functions is kept
-here, the library is asked by the name. For calls in branches it names functions with a mask, which are written here.
-Numba's own functions (it compiles `np.logaddexp` and `np.sinc` as such) and those of users stay as they are.
+becomes a call of one of them where LLVM vectorises the loop, and is unchanged everywhere else. So the attribute is
+added to every call in generated functions whose function libmvec also has: there is no list of functions here, the
+library is searched by name. For calls in branches, it names functions with a mask, which are defined here. Numba's own
+functions (such as `np.logaddexp` and `np.sinc`) and those of users are not changed.
 
 The functions of libmvec have the same NaN, infinities, zeros and denormal numbers as those of libm. The largest errors
 seen, in units in the last place, over a million random numbers in each of several ranges of each function (glibc 2.36,
@@ -35,7 +35,7 @@ from numba.core import config
 _LIBRARY = "libmvec.so.1"
 _BITS = {"double": 64, "float": 32}
 _REGISTERS = (("b", 128, ""), ("d", 256, "+avx2"), ("e", 512, "+avx512f"))
-"""Letter in the names of functions, bits, and what the processor must have, by the x86-64 vector function ABI."""
+"""The letter in names of functions, the bits, and the required processor feature, by the x86-64 vector ABI."""
 
 _HARMLESS = 0.5
 """An argument for any of the functions but `acosh`, which has it plus one."""
@@ -59,7 +59,7 @@ def ensure_loaded() -> ctypes.CDLL | None:
 
 
 def are_used() -> bool:
-    """Whether calls are given names of vector functions: not where there is no library, or Numba has found Intel's."""
+    """Whether to add vector functions to calls: not without the library, and not if Numba uses Intel's."""
     return ensure_loaded() is not None and not getattr(config, "USING_SVML", False)
 
 
@@ -85,7 +85,7 @@ def name_vector_functions(module: ir.Module, features: Sequence[str]) -> None:
             named[function] = ",".join(f"{mangled}({f.name})" for f, mangled in variants.items())
     if not used:
         return
-    # LLVM drops functions that nothing uses, and then does not find what the attribute names.
+    # LLVM removes unused functions, and then does not find those that the attribute names.
     kept = ir.ArrayType(ir.PointerType(), len(used))
     variable = ir.GlobalVariable(module, kept, "llvm.compiler.used")
     variable.linkage, variable.section = "appending", "llvm.metadata"
@@ -158,10 +158,10 @@ def _tanh(module: ir.Module, exponential: ir.Function) -> ir.Function:
 
 
 def _masked(module: ir.Module, whole: ir.Function) -> ir.Function:
-    """For branches: the function where the mask says so, and no call of it where the mask is empty.
+    """The masked function for branches: it does not call the vector function if the mask is empty.
 
-    The other numbers are often those that the branch is there to keep away, as in `log(x) if x > 0.0 else 0.0`. The
-    vector function takes long for what is outside of its domain, so it gets another number in their place.
+    The unselected numbers are often those that the branch excludes, as in `log(x) if x > 0.0 else 0.0`. The vector
+    function is slow outside its domain, so they are replaced by another number.
     """
     vector = whole.ftype.return_type
     with_mask = ir.FunctionType(vector, [*whole.ftype.args, ir.VectorType(ir.IntType(1), vector.count)])
@@ -187,5 +187,5 @@ def _function(module: ir.Module, type_: ir.FunctionType, name: str) -> ir.Functi
 
 def _give(attributes: set[str], more: Sequence[str]) -> None:
     """Add attributes, also those that llvmlite does not know and would refuse."""
-    attributes.discard("readonly")  # LLVM takes only one word on what a call does with memory
+    attributes.discard("readonly")  # LLVM accepts only one memory attribute
     set.update(attributes, more)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from srcdiff.backends.backend import Generated
 
 MODULES = "srcdiff.generated."
-"""What the names of modules start with; those that Numba compiles are in `sys.modules`."""
+"""The prefix of module names; modules that Numba compiles are in `sys.modules`."""
 QUOTIENT = "__quotient__"
 """What divisions call; no variable has this name."""
 
@@ -101,7 +101,7 @@ def quotient(x: Any, y: Any) -> Any:
 
 
 def quiet(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Division by zero gives infinity or NaN without a warning, and numbers are Python's, as in compiled code."""
+    """Division by zero returns infinity or NaN without a warning, and numbers are Python's, as in compiled code."""
 
     def call(*args: Any) -> Any:
         with np.errstate(all="ignore"):
