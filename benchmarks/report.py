@@ -1,4 +1,4 @@
-"""Turns what was measured into tables of text."""
+"""Text tables of the measurements."""
 
 from __future__ import annotations
 

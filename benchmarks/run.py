@@ -1,4 +1,4 @@
-"""Runs the contestants of each program in turns and collects what was measured.
+"""Runs the contestants of each program, interleaved, and collects the measurements.
 
 Each contestant is a process (`worker.py`) that waits for its turn, so that one runs at a time, in an environment of its
 own, on one processor. A contestant's time is the least of all its calls in all rounds; the rounds are interleaved, so
@@ -208,7 +208,7 @@ def python_for(system: System) -> str | None:
 
 
 class Race:
-    """One program: first calls and times in turns, size by size; then, if asked for, memory, in new processes."""
+    """One program: first calls and interleaved times, size by size; then, if requested, memory, in new processes."""
 
     def __init__(
         self,

@@ -37,7 +37,7 @@ def least_time(call: Call, seconds: float, batch: int = 1) -> tuple[float, int]:
     clock = time.perf_counter
     collects = gc.isenabled()
     gc.collect()
-    gc.disable()  # as `timeit` does: whose garbage is collected in whose turn would be chance
+    gc.disable()  # as `timeit` does: garbage of one call would be collected in another
     end = clock() + seconds
     try:
         while count == 0 or clock() < end:
@@ -53,7 +53,7 @@ def least_time(call: Call, seconds: float, batch: int = 1) -> tuple[float, int]:
 
 
 def least_times(calls: list[Call], seconds: float, rounds: int = 5) -> list[tuple[float, float]]:
-    """For calls that take turns: the least time of each, and how far its rounds were from it.
+    """For interleaved calls: the least time of each, and the deviation of its rounds from it.
 
     The second number is the median of the least times of the rounds, divided by the least of all: about one on a quiet
     machine.

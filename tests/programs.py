@@ -351,7 +351,7 @@ program(mapped, at=[(np.array([0.3, -0.5, 0.8]), np.array([0.2, 0.9, -0.4]))])
 
 
 def mapped_while_it_changes(a):
-    """The functions of `map` and `filter` are called between the turns, and see what these have changed."""
+    """The functions of `map` and `filter` are called between the iterations, and see what these have changed."""
     total = 0.0
     for v in map(lambda u: u * u * a[0], a):
         total += v
@@ -856,7 +856,7 @@ program(condition_overwritten, at=[(0.9, 0.2), (0.2, 0.9), (3.0, 2.0)])
 
 
 def adjoint_equal_in_both_branches(x, y, n):
-    """Branches that exit in different ways but hand on the same adjoint."""
+    """Branches that exit in different ways but propagate the same adjoint."""
     total = 0.0
     for i in range(n):
         if i % 2 == 0:
@@ -959,7 +959,7 @@ program(loop_variable_after_loop, at=[(0.4, 4), (0.4, 1)])
 
 
 def loop_variable_reassigned(x, n):
-    """Assigning to the loop variable changes this turn, not the next."""
+    """Assigning to the loop variable changes this iteration, not the next."""
     total = 0.0
     for i in range(n):
         i = i * 2 + 1
@@ -1008,7 +1008,7 @@ program(while_newton, at=[(2.0,), (0.3,), (1.0,)])
 
 
 def while_squares(x):
-    """The trip count of a `while` loop is not differentiated: the chain rule of the turns that ran is."""
+    """The trip count of a `while` loop is not differentiated: the chain rule of the iterations that ran is."""
     n = 0
     while x < 100.0:
         x = x * x
@@ -1064,7 +1064,7 @@ program(while_true_with_return, at=[(1.4,), (0.3,)])
 
 
 def continue_skips(a):
-    """`continue` skips the rest of the turn, at two places."""
+    """`continue` skips the rest of the iteration, at two places."""
     total = 0.0
     scale = 1.0
     for i in range(a.shape[0]):
@@ -1596,7 +1596,7 @@ program(over_reversed, at=[(vector(4), 3), (vector(2), 0)])
 
 
 def over_array_changed_in_body(a):
-    """An array that changes while it is iterated over: later turns see the changes."""
+    """An array that changes while it is iterated over: later iterations see the changes."""
     total = 0.0
     for i, value in enumerate(a):
         if i + 1 < len(a):
@@ -1777,7 +1777,7 @@ program(pop_from_front, at=[(0.6, 1.7)])
 
 
 def list_grown_in_a_branch(x, n):
-    """A list that only some turns grow."""
+    """A list that only some iterations grow."""
     items = [x]
     for i in range(n):
         if i % 2 == 0:
@@ -2028,7 +2028,7 @@ program(rows_pushed_and_popped, at=[(array(0.7, 1.3, 0.9, 1.7, 0.4), n) for n in
 
 
 def turned_and_reshaped(x, a, n):
-    """An array whose elements are in another order in memory is reshaped, in every turn of a loop."""
+    """An array whose elements are in another order in memory is reshaped, in every iteration of a loop."""
     for _ in range(n):
         a[0, 0, 0] += np.cos(a[-1, 1, 1])
         a = (x * a.reshape(3, -1, 2)).T
@@ -2056,7 +2056,7 @@ program(
 
 
 def list_made_in_a_loop_and_grown(b):
-    """A list that perhaps no turn makes; the next loop hands it on under two names."""
+    """A list that perhaps no iteration makes; the next loop carries it under two names."""
     for row in b:
         history = [row[1]]
     for _ in range(4):
@@ -2086,7 +2086,7 @@ program(list_of_integers_as_index, at=[(vector(3), 0.7)])
 
 
 def list_replaced_in_loop(x, n):
-    """A list replaced by a new one each turn, of another length."""
+    """A list replaced by a new one each iteration, of another length."""
     items = [x, 1.0]
     for _ in range(n):
         longer = [items[0] * items[1]]
@@ -2721,7 +2721,7 @@ program(transposed_view, at=[(grid(2, 3),)])
 
 
 def view_moves_in_loop(a):
-    """A name bound to another view each turn."""
+    """A name bound to another view each iteration."""
     row = a[0]
     for i in range(1, a.shape[0]):
         previous = row
@@ -2812,7 +2812,7 @@ program(shapes, at=[(grid(2, 3), 0.7), (grid(3, 1), 0.7)])
 
 
 def array_replaced_in_loop(a, n):
-    """`u = step(u)`: a fresh array each turn."""
+    """`u = step(u)`: a fresh array each iteration."""
 
     def step(u):
         v = np.empty_like(u)
@@ -2830,7 +2830,7 @@ program(array_replaced_in_loop, at=[(vector(3), 3), (vector(3), 0)])
 
 
 def buffers_swapped(a, n):
-    """Two buffers swapped each turn, for an even and an odd number of turns."""
+    """Two buffers swapped each iteration, for an even and an odd number of iterations."""
     u = a.copy()
     v = np.zeros_like(u)
     for t in range(n):
@@ -2882,7 +2882,7 @@ program(three_buffers_rotated, at=[(vector(5), 4), (vector(5), 0)])
 
 
 def loop_dependent_size(x, n):
-    """Arrays whose size depends on the turn."""
+    """Arrays whose size depends on the iteration."""
     total = 0.0
     for i in range(n):
         a = np.zeros(i + 1)
@@ -4269,7 +4269,7 @@ program(recursive_lambda, at=[(0.8, 3)])
 
 
 def recursion_defined_in_a_loop(x, n):
-    """A recursive function is defined anew in every turn of a loop and sees what the turn has."""
+    """A recursive function is defined again in every iteration and sees its variables."""
     total = 0.0
     for i in range(n):
         step = x * i
@@ -4558,7 +4558,7 @@ program(none_or_more_than_a_number, at=[(0.7, 0), (0.7, 2), (0.7, 4)])
 
 
 def none_again(x, n):
-    """A value of the turn before, forgotten now and then."""
+    """A value of the iteration before, forgotten now and then."""
     before = None
     total = 0.0
     for k in range(n):
@@ -4658,7 +4658,7 @@ program(type_in_a_branch_that_returns, at=[(0.7, 1), (0.7, 3), (0.7, 5)])
 
 
 def type_in_some_turns(x):
-    """A turn of a short loop makes a pair of a number."""
+    """An iteration of a short loop makes a pair of a number."""
     y = x
     for k in range(3):
         if k == 1:
@@ -4670,7 +4670,7 @@ program(type_in_some_turns, at=[(0.7,)])
 
 
 def type_of_the_turn_before(x):
-    """The first turn finds a number, the others a pair."""
+    """The first iteration finds a number, the others a pair."""
     state = 0
     for k in range(3):
         state = (x, k) if state == 0 else (state[0] * x, k)
@@ -4695,7 +4695,7 @@ program(type_after_an_else, at=[(np.array([1, 2, 3]), 1.0), (np.array([1, 2, 3])
 
 
 def list_of_the_last_turn(x):
-    """Every turn of a loop makes a new list, and the last one is used."""
+    """Every iteration of a loop makes a new list, and the last one is used."""
     for _ in range(3):
         for j in range(3):
             items = [x * j]
@@ -4860,7 +4860,7 @@ program(arrays_of_a_list_changed_in_place, at=[(np.array([0.7, -0.3]), 3), (np.a
 
 
 def array_made_anew_in_every_turn(a, w, n):
-    """What a turn makes of what the turn before made: all of them are seen again, from the last to the first."""
+    """Each iteration makes an array from that of the iteration before; the reverse sweep reads all of them."""
     h = a * w
     for t in range(1, n):
         s = np.sin(h) * w
@@ -4872,7 +4872,7 @@ program(array_made_anew_in_every_turn, at=[(np.array([0.7, 0.3, -1.2]), 0.9, n) 
 
 
 def array_of_another_length_before_the_first_turn(m, h, n):
-    """A loop starts from an array that is shorter than those it makes, if it makes only one turn."""
+    """A loop starts from an array that is shorter than those it makes, if it makes only one iteration."""
     for t in range(n):
         h = m @ h
         h = np.tanh(h) * h
@@ -4890,7 +4890,7 @@ program(
 
 
 def arrays_made_anew_in_nested_loops(a, w, n):
-    """The inner loop starts anew in every turn of the outer one, which hands on what the inner one ended with."""
+    """The inner loop restarts in every outer iteration, and the outer loop carries its final value."""
     total = 0.0
     for k in range(n):
         h = np.zeros(len(a))
@@ -4915,7 +4915,7 @@ program(
 
 
 def array_made_anew_in_some_turns(a, w):
-    """In the other turns the loop hands on the array it was given."""
+    """In the other iterations, the loop carries its array unchanged."""
     h = a
     for t in range(len(w)):
         if w[t] > 0.0:
@@ -4927,7 +4927,7 @@ program(array_made_anew_in_some_turns, at=[(np.array([0.7, 0.3]), np.array([0.5,
 
 
 def array_that_grows_with_every_turn(a, n):
-    """Each turn makes an array that is longer than the one before."""
+    """Each iteration makes an array that is longer than the one before."""
     h = a[:1] * 2.0
     for t in range(n):
         longer = np.empty(t + 2)
@@ -4956,7 +4956,7 @@ program(array_made_anew_until_the_loop_is_left, at=[(np.array([0.9, 0.8]), n) fo
 
 
 def array_of_the_turn_before_is_written(a, n):
-    """A turn writes into what the turn before made, and keeps what was there."""
+    """An iteration writes into what the iteration before made, and keeps what was there."""
     h = a * 1.5
     total = 0.0
     for t in range(n):
@@ -5125,7 +5125,7 @@ program(element_beyond_an_empty_loop, at=[(np.array([0.7, 0.3, -1.2]), 3), (np.a
 
 
 def buffers_filled_in_every_turn(a, c, turns):
-    """Swapped buffers of which one is written all over in every turn: for any length, both are used afterwards."""
+    """Swapped buffers, one of which every iteration fills; both are used afterwards, for any trip count."""
     n = a.shape[0]
     u = a.copy()
     v = np.zeros(n)
@@ -5152,7 +5152,7 @@ program(
 
 
 def buffer_filled_but_for_one(a, turns):
-    """One element of a swapped buffer is not written: what stands there is from the turn before the last."""
+    """One element of a swapped buffer is not written: its value is from the iteration before the last."""
     n = a.shape[0]
     u = a.copy()
     v = 2.0 * a
@@ -5187,7 +5187,7 @@ program(buffers_known_by_other_names, at=[(np.array([0.7, 0.3, -1.2, 0.5]), t) f
 
 
 def buffer_read_before_it_is_filled(a, turns):
-    """A turn looks at one element of the buffer before it writes it anew."""
+    """An iteration reads one element of the buffer before it overwrites it."""
     n = a.shape[0]
     u = a.copy()
     v = a * a
@@ -5204,7 +5204,7 @@ program(buffer_read_before_it_is_filled, at=[(np.array([0.7, 0.3, -1.2]), t) for
 
 
 def three_buffers_in_turn(a, c, turns):
-    """A wave: three buffers that are handed round, one of which is filled in every turn."""
+    """A wave: three rotating buffers; every iteration fills one of them."""
     n = a.shape[0]
     before, now, after = a.copy(), a * c, np.zeros(n)
     for t in range(turns):
@@ -5226,7 +5226,7 @@ program(
 
 
 def buffer_filled_on_one_side(a, turns):
-    """Whether the buffer is filled depends on the turn; in the others the states change places."""
+    """Whether the buffer is filled depends on the iteration; in the others the states change places."""
     n = a.shape[0]
     u, v = a.copy(), a * 0.5
     for t in range(turns):
@@ -5281,7 +5281,7 @@ program(waves_in_nested_loops, at=[(np.array([0.7, 0.3, -1.2]), 0.4, t) for t in
 
 
 def array_handed_on_under_two_names(a, turns):
-    """What a turn makes is handed on twice: both names are the same array in the next turn, until one is replaced."""
+    """A new array is carried under two names, which are the same array in the next iteration until one is replaced."""
     x, y = a * 1.0, a * 2.0
     for t in range(turns):
         new = x * y + 0.1
@@ -5297,7 +5297,7 @@ program(array_handed_on_under_two_names, at=[(np.array([0.7, 0.3, -1.2]), t) for
 
 
 def arrays_of_two_turns_ago(a, turns):
-    """The last two arrays are at hand in every turn, and both afterwards."""
+    """The last two arrays are carried by the loop and used afterwards."""
     x, before = a * 1.0, a * a
     total = 0.0
     for t in range(turns):
@@ -5327,7 +5327,7 @@ program(first_array_used_after_the_loop, at=[(np.array([0.7, 0.3, -1.2]), t) for
 
 
 def views_handed_on(a, turns):
-    """A turn hands on a part of what it has made, which is shorter in every turn."""
+    """An iteration carries a part of its new array, which is shorter in every iteration."""
     x = a * 1.5
     for t in range(turns):
         new = x * x + 0.1
@@ -5340,7 +5340,7 @@ program(views_handed_on, at=[(np.array([0.7, 0.3, -1.2, 0.4, 0.9]), t) for t in 
 
 
 def arrays_made_before_an_inner_loop(a, turns):
-    """An inner loop starts from what the outer turn has made, and the outer one goes on from where it ends."""
+    """An inner loop starts from what the outer iteration has made, and the outer one goes on from where it ends."""
     x = a * 1.0
     total = 0.0
     for s in range(turns):
@@ -5359,7 +5359,7 @@ program(arrays_made_before_an_inner_loop, at=[(np.array([0.7, 0.3, -1.2, 0.4]), 
 
 
 def scratch_of_other_lengths(a, turns):
-    """Scratch of a turn is as long as the turn is late, and is looked at by a view."""
+    """The scratch array of an iteration grows with its number, and is read through a view."""
     total = 0.0
     for t in range(turns):
         scratch = np.zeros(t + 1)
@@ -5376,7 +5376,7 @@ program(scratch_of_other_lengths, at=[(np.array([0.7, 0.3, -1.2]), t) for t in (
 
 
 def array_replaced_in_some_turns(a, turns):
-    """Whether a turn hands on a new array depends on what is in the old one."""
+    """Whether an iteration carries a new array depends on the elements of the old one."""
     x = a * 1.0
     for t in range(turns):
         if x[0] > 0.2:
@@ -5437,7 +5437,7 @@ program(counters_in_step, at=[(np.array([0.4, 0.3, -1.2, 0.9]), n) for n in (4, 
 
 
 def counters_that_fall_out_of_step(x, n):
-    """Counters that start together, but do not go on in every turn; and a loop that is left between them."""
+    """Counters that start together, but do not go on in every iteration; and a loop that is left between them."""
     every, some, k = 0, 0, 0
     total = x
     while k < n:
@@ -5715,7 +5715,7 @@ program(recursive_power_of_a_matrix, at=[(grid(2, 2), 6), (grid(2, 2), 1)])
 
 
 def recursive_steps_in_a_loop(a, turns):
-    """What is returned is handed on, written into and kept, turn by turn."""
+    """The returned array is carried, written to and stored in every iteration."""
 
     def step(u, n):
         if n == 0:
@@ -5957,7 +5957,7 @@ program(recursive_return_from_a_loop, at=[(array(0.1, 0.3, 0.2), 3), (array(0.1,
 
 
 def made_in_the_first_turn(x, n):
-    """A name that the first turn of a loop assigns is read in the turns after it, also before it is assigned again."""
+    """A name assigned in the first iteration is read in later iterations, also before it is assigned again."""
     total = 0.0
     for i in range(n):
         for j in range(2):
@@ -5997,7 +5997,7 @@ program(condition_of_the_turns_before, [(1.3,), (4.1,), (0.0,)])
 
 
 def none_in_the_first_turn(x, n):
-    """A name that is None before a loop is used as a number, or an array, in the turns after the first."""
+    """A name that is None before a loop is used as a number, or an array, in the iterations after the first."""
     last, field = None, None
     total = x
     for i in range(n):
@@ -6052,7 +6052,7 @@ program(lists_in_conditions, [(1.3, 0), (1.3, 1), (0.7, 2), (1.4, 3), (2.1, 6)])
 
 
 def recursion_over_what_earlier_turns_made(x, n):
-    """A recursive function reads a name that only an earlier turn assigns, and one that is None before."""
+    """A recursive function reads a name that only an earlier iteration assigns, and one that is None before."""
     total, weight = x, None
 
     def down(k):

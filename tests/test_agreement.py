@@ -135,7 +135,7 @@ ZERO = [
     ("n // (n - n)", 0, "ZeroDivisionError"),
     ("n % (n - n)", 0, "ZeroDivisionError"),
 ]
-"""Division by zero, of which Numba, unless it is told otherwise, and Python raise."""
+"""Division by zero, for which Python raises, and Numba by default."""
 
 
 @pytest.mark.numba

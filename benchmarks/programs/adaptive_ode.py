@@ -1,4 +1,4 @@
-"""Hunters and prey, integrated with a step that adapts itself: a `while` whose number of turns nobody knows before."""
+"""Predators and prey, integrated with an adaptive step: a `while` loop with an unknown trip count."""
 
 import numpy as np
 

@@ -1,6 +1,6 @@
 """The programs as JAX wants them: pure functions of whole arrays, loops as `scan`, compiled by `jit`.
 
-Reverse mode refuses `while_loop`, so loops of unknown length are scans of a length that is enough, with the turns that
+Reverse mode refuses `while_loop`, so loops of unknown length are scans of a sufficient length, with the iterations that
 are too many masked out. Integers and index arrays are known when the function is compiled, as they are with
 `static_argnums`.
 """
@@ -77,7 +77,7 @@ def adaptive_ode(rates, start, duration, tolerance):
         return tuple(jnp.where(going, n, o) for n, o in zip(new, state, strict=True)), None
 
     begin = (start[0], start[1], jnp.float64(0.0), jnp.float64(0.01), jnp.float64(0.0))
-    # 42 turns for each unit of time are enough for this accuracy
+    # 42 iterations for each unit of time are enough for this accuracy
     (prey, hunters, _, _, effort), _ = lax.scan(turn, begin, length=int(42 * duration))
     return effort / duration + prey * hunters
 

@@ -263,7 +263,7 @@ class Lazy:
     home: object = None
     """The block in which it came up: once computed there, it need not be computed again."""
     view_of: Value | None = None
-    """What NumPy gives a view of here: the copy must not be told from it."""
+    """The array that NumPy would return a view of; the copy must not differ observably from it."""
     ordered: bool = True
     """Whether NumPy lays it out in memory as what it reads."""
     number: int = field(default_factory=lambda: next(_numbers))

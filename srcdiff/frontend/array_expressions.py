@@ -419,7 +419,7 @@ class WholeArrays(Iterators):
         self.require_cast(self.promoted(ufunc, (target, value)[: ufunc.nin], node), target, node)
 
     def require_cast(self, dtype: str, target: Value, node: ast.AST, casting: Any = "same_kind") -> None:
-        """Refuse what NumPy does not convert to the type of an array unless it is told to."""
+        """Reject values that NumPy does not convert implicitly to the type of an array."""
         if not np.can_cast(dtype, target.array.dtype, casting):
             message = f"an array of dtype {target.array.dtype} cannot hold a result of dtype {dtype}"
             self.refuse("SD203", node, message, help_="convert the result with `.astype`, or assign it to a new array")

@@ -160,7 +160,7 @@ class Builtins(Sequences):
     ) -> Abstract:
         """`min` or `max`: the first of the best, each of which is measured by the key once."""
         if not (isinstance(key, Static) and isinstance(key.value, types.BuiltinFunctionType | types.NoneType)):
-            args = tuple(self.forced(x) for x in args)  # an iterator's function and the key would be called in turns
+            args = tuple(self.forced(x) for x in args)  # calls of an iterator's function and of the key would alternate
         of = self.drained(args[0], node) if len(args) == 1 else Tuple(args)
         found = self.iteration(of, node)
         length = found.length if isinstance(found, Iteration) else Static(len(found))

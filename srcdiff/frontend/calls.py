@@ -135,7 +135,7 @@ class Calls(Compiled):
         self.handed_over: list[Passed] = []
         self.named: list[Named] = []
         self.unknown_calls: list[Problem] = []
-        """Calls of functions of which nothing is known, as problems for a backend that does not know them either."""
+        """Calls of unknown functions, as problems for a backend that does not know them either."""
 
     def run_body(self, node: ast.FunctionDef | ast.Lambda) -> Abstract:
         raise NotImplementedError

@@ -28,7 +28,7 @@ class Captured:
     node: ast.FunctionDef | ast.Lambda
     file: str
     told: Told | None = None
-    """What Numba was told about it, if it is compiled."""
+    """Its Numba options, if Numba compiles it."""
 
     @property
     def name(self) -> str:

@@ -91,7 +91,7 @@ class Frame:
     library: bool = False
     """Whether it is one of our own functions: it takes arrays that are not computed yet, and writes into none."""
     told: Told | None = None
-    """What Numba was told, if it compiles the function, or one that calls it."""
+    """The Numba options, if Numba compiles the function or one of its callers."""
     number: int = field(default_factory=lambda: next(_numbers))
 
     def again(self) -> Frame:
@@ -737,7 +737,7 @@ class Environment(Shapes):
         raise NotImplementedError
 
     def assigned_by(self, loop: ast.For | ast.While | None) -> tuple[list[Key], set[Key]]:
-        """The names that a loop assigns, and those of them that no iteration hands on."""
+        """The names that a loop assigns, and those of them that are not carried."""
         if loop is None:
             return [], set()
         names = assigned_names(loop)

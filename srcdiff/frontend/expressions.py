@@ -606,7 +606,7 @@ class Expressions(Lists):
         return self.apply(primitive, value)
 
     def condition(self, node: ast.expr) -> Static | Value:
-        """Whether an expression holds of which nothing else is asked."""
+        """The truth of an expression whose value is used only as a condition."""
         if isinstance(node, ast.BoolOp):
             self.conditions |= set(joined_by_operators(node))
         return self.truth(self.expr(node), node)

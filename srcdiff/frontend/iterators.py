@@ -167,7 +167,7 @@ class Iterators(Builtins):
         return _NONE
 
     def sort_list(self, handle: List, key: Abstract, reverse: Abstract, node: ast.AST) -> None:
-        """Put a list in order: by its keys, computed once each and in turn; equal ones stay in order."""
+        """Sort a list by its keys, each computed once, in order; the sort is stable."""
         if self.is_row(handle):
             self.as_own(handle, lambda own: self.list_sort(node, own, key=key, reverse=reverse))
             return
@@ -236,7 +236,7 @@ class Iterators(Builtins):
         if len(initial) > 1:
             self.refuse("SD304", node, "`reduce` takes two or three arguments")
         if isinstance(of, Through) and not _is_builtin(function):
-            of = self.forced(of)  # the two functions would be called in turns
+            of = self.forced(of)  # calls of the two functions would alternate
         step = self.applying(function, node)
         empty = (TypeError, "reduce() of empty iterable with no initial value")
         return self.fold(node, of, initial[0] if initial else None, step, when_empty=empty)

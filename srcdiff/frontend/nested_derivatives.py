@@ -66,7 +66,7 @@ class Reading:
     assumes_pythons: bool = False
     """Whether something else would come of arguments that are numbers of NumPy's."""
     unknown_calls: tuple[Any, ...] = ()
-    """What to say if the backend does not compile the calls of which nothing is known."""
+    """The problems to report if the backend does not compile the calls of unknown functions."""
     passed: tuple[Passed, ...] = ()
     """The values that were passed to other functions of the program."""
     named: tuple[Named, ...] = ()
@@ -74,7 +74,7 @@ class Reading:
     outcomes: dict[ast.If, set[bool]] = field(default_factory=dict)
     """How the branches of the function may go; what is known before it runs goes one way."""
     told_options: dict[str, Any] = field(default_factory=dict)
-    """How the code has to be compiled, because Numba was told so of the functions that were read."""
+    """The compile options that follow from the Numba options of the functions."""
     differences: tuple[str, ...] = ()
     """Lines in which functions that Numba compiles give other numbers, and why."""
     changed_lists: tuple[str, ...] = ()

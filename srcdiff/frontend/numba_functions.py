@@ -39,7 +39,7 @@ class Compiled(Kernels):
         self.whole: set[Value] = set()
         """Floats to differentiate by that the caller gives as integers."""
         self.error_model = ""
-        """That which was asked for, whatever Numba was told."""
+        """The requested error model, which overrides the Numba options."""
         self.told_options: dict[str, Any] = {}
         """What the functions that are read ask of the code that is generated."""
         self.differences: dict[tuple[str, int], str] = {}
@@ -51,7 +51,7 @@ class Compiled(Kernels):
     def enter_captured(
         self, captured: Captured, frame: Frame, bound: dict[str, Abstract], node: ast.AST | None
     ) -> Abstract:
-        """Read the body of a function as it runs: what Numba was told about it is part of it."""
+        """Read the body of a function with the semantics of its Numba options."""
         told = captured.told
         where = captured.node if node is None else node
         if told is None:
@@ -78,7 +78,7 @@ class Compiled(Kernels):
         return self.returned_by(result, signatures, captured, told)
 
     def decorator(self, captured: Captured) -> Span:
-        """Where Numba was told."""
+        """The place of the Numba options."""
         node = captured.node
         of: ast.AST = next(iter(getattr(node, "decorator_list", ())), node)
         line, column = getattr(of, "lineno", 1), getattr(of, "col_offset", 0)
@@ -150,7 +150,7 @@ class Compiled(Kernels):
     # -- conversions -------------------------------------------------------------------------------------------------
 
     def declared(self, frame: Frame, name: str, value: Abstract) -> Abstract:
-        """What is assigned to a variable, in the type that Numba was told for it."""
+        """The assigned value, converted to the declared Numba type of the variable."""
         captured = frame.captured
         if captured is None or captured.told is None:
             return value
@@ -221,7 +221,7 @@ class Compiled(Kernels):
     # -- division ----------------------------------------------------------------------------------------------------
 
     def before_division(self, divisor: Value) -> None:
-        """Raise where the divisor is zero, in a function of which Numba was told to."""
+        """Raise if the divisor is zero, in a function with `error_model='python'`."""
         told = self.frame.told
         if told is None or told.error_model != "python" or self.error_model or self.frame.library:
             return

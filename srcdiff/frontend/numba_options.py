@@ -48,7 +48,7 @@ class Told:
 
 
 def settings(dispatcher: Any) -> tuple[Any, ...]:
-    """What Numba is told now about a function, to compare with what it was told."""
+    """The current Numba options of a function, to compare with earlier ones."""
     signatures = () if dispatcher._can_compile else tuple(dispatcher.overloads)
     return signatures, dict(dispatcher.locals), dict(dispatcher.targetoptions)
 
@@ -63,7 +63,7 @@ def layers(function: Any) -> Iterator[Any]:
 
 
 def told(function: Any) -> Told | None:
-    """What Numba was told about a function; None of one that it does not compile, or runs as Python does."""
+    """The Numba options of a function; None if Numba does not compile it, or runs it as Python."""
     dispatcher: Any = next((layer for layer in layers(function) if isinstance(layer, Dispatcher)), None)
     if dispatcher is None or dispatcher.targetoptions.get("forceobj"):
         return None

@@ -634,7 +634,7 @@ _OVER_A_COPY = "iterate over a copy: `list(...)`"
 
 
 def is_still(value: Value, before: Value, operations: Sequence[Operation]) -> bool:
-    """Whether a value is what another was, which branches and loops have only handed on."""
+    """Whether a value equals another one that branches and loops only carry."""
     if value is before:
         return True
     for operation in reversed(operations):

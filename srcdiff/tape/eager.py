@@ -27,7 +27,7 @@ import numpy as np
 from srcdiff.tape.partials import ALIASES, BINARY, OF_ARRAYS, OF_NUMBERS, UNARY, partial
 from srcdiff.tape.rebind import rebind
 
-# What the tape holds, told apart by length because that is the fastest thing to ask:
+# The entries of the tape, distinguished by length because that is the fastest test:
 #   2  (place, partial)                              a function of one number
 #   4  (place, partial, place, partial)              a function of two numbers
 #   3  (array, index, None)                          a number read from an array

@@ -2193,7 +2193,7 @@ def grids(a, w):
 
 
 def rows_added_to_zero(a, w):
-    """The sum is a number before the first turn, and an array after it."""
+    """The sum is a number before the first iteration, and an array after it."""
     total = 0
     for part in a:
         total = total + part * part

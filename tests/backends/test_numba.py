@@ -137,7 +137,7 @@ def test_growing_buffer_is_right_beyond_its_first_size():
 
     python, fast = (srcdiff.grad(many_turns, backend=backend)(1.0, 1e6) for backend in ("python", "numba"))
 
-    np.testing.assert_allclose(fast, python, rtol=1e-11)  # 145 turns, each with a few roundings
+    np.testing.assert_allclose(fast, python, rtol=1e-11)  # 145 iterations, each with a few roundings
 
 
 def power(x, n):

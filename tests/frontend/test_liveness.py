@@ -1,4 +1,4 @@
-"""Which names a turn of a loop hands on: to a later turn, or to what follows the loop."""
+"""Names that an iteration assigns and that a later iteration or the code after the loop may read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from srcdiff.frontend.liveness import read_after_iterations
 
 
 def handed_on(text: str) -> list[set[str]]:
-    """For each loop in order of text, the names among those assigned anywhere that may be read after a turn."""
+    """For each loop in order of text, the names among those assigned anywhere that may be read after an iteration."""
     function = ast.parse(textwrap.dedent(text)).body[0]
     assert isinstance(function, ast.FunctionDef)
     stored = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}

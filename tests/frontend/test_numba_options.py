@@ -1,4 +1,4 @@
-"""What Numba was told about a function is part of it: signatures, types of variables, and options."""
+"""The Numba options of a function are part of it: signatures, types of variables, and options."""
 
 import cProfile
 import dataclasses

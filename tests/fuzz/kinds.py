@@ -64,7 +64,7 @@ class Function:
     result: Type | None
     names: tuple[str, ...] = ()
     optional: int = 0  # how many of the last parameters have defaults
-    cost: int = 1  # loop turns one call may take
+    cost: int = 1  # loop iterations one call may take
     recursive: bool = False  # whether it is to be called because it calls itself
 
 
@@ -133,14 +133,14 @@ BOUNDED = ("math.sin", "math.cos", "math.tanh", "math.atan", "np.sin", "np.cos",
 
 @dataclass(slots=True)
 class Loop:
-    """A loop being written: the names defined wherever a turn or the loop ends."""
+    """A loop being written: the names defined wherever an iteration or the loop ends."""
 
     number: int
     breaks: list[dict[str, Type]] = field(default_factory=list)
     ends: list[dict[str, Type]] = field(default_factory=list)
 
 
-#: What follows `for`, the names it binds, about how many turns it takes, whether at least one, and what must stay as
+#: What follows `for`, the names it binds, about how many iterations, whether at least one, and what must stay as
 #: it is meanwhile: groups of lists, and names.
 Header = tuple[str, list[tuple[str, Type]], int, bool, list[int], list[str]]
 

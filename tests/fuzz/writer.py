@@ -664,7 +664,7 @@ class Writer(RecursionWriter):
         large = isinstance(kind, Real) and kind.bound > 4.0
         shape = self.random.randrange(6)
         if shape <= 1 and self.turns > 1 and not large and self.chance(0.8):
-            # what is added at each turn must not grow with what it is added to
+            # what is added at each iteration must not grow with what it is added to
             return f"{self.pick(('+=', '-='))} {self.pick(BOUNDED)}({self.expression(1).text})"
         if shape <= 1:
             return f"{self.pick(('+=', '-='))} {self.real(2, 4.0 if large else 1.0)}"
@@ -1464,7 +1464,7 @@ class Writer(RecursionWriter):
             if name not in before or name in clobbered:
                 self.homes[name] = loop.number
             self.variables[name] = kind
-        # a name of another type before the loop is gone inside it, on all turns
+        # a name of another type before the loop is gone inside it, on all iterations
         with self.reserving(*kept), self.indented():
             if prologue is not None:
                 prologue()
@@ -1475,7 +1475,7 @@ class Writer(RecursionWriter):
         self.turns, self.frozen_groups = saved_turns, saved_groups
         outer = {name: kind for name, kind in before.items() if name not in clobbered}
         if header == "while True:":
-            loop.ends.clear()  # a turn that ends is followed by another
+            loop.ends.clear()  # an iteration that ends is followed by another
         after = common(*loop.breaks, *loop.ends) if runs and (loop.breaks or loop.ends) else outer
         normal = common(*loop.ends) if runs and loop.ends else outer
         self.homes = {**homes}
@@ -1521,7 +1521,7 @@ class Writer(RecursionWriter):
             if way == 2:
                 name = self.fresh("real", Real())
                 if name not in self.variables:
-                    # the first operand is asked first, so the name is bound at every turn
+                    # the first operand is asked first, so the name is bound at every iteration
                     condition = f"({name} := {self.real(1)}) {self.pick('<>')} {self.constant()} and {fuel} > 0"
                     self.bind(name, Real())
                     with self.reserving(name):

@@ -12,7 +12,7 @@
         t%2: float64 = add(t%1, t%1)
         yield t%2
 
-The folder has the name of a row of `PASSES`. How programs are written is told in `srcdiff/ir/print.py`; numbers of
+The folder has the name of a row of `PASSES`. The notation of programs is described in `srcdiff/ir/print.py`; numbers of
 values are free, because both sides are numbered anew before they are compared. Lines that start with `#` and are no
 options are comments: the first says what the case stands for.
 

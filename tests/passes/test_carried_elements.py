@@ -1,4 +1,4 @@
-"""Elements that one iteration hands on to the next: the numbers are those of differences, whatever the sizes are."""
+"""Elements that one iteration passes to the next: the derivatives agree with differences for all sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of loops that may end early grows with the iterations that they make."""
+"""Buffers of loops that may end early grow with the iterations that run."""
 
 from __future__ import annotations
 
