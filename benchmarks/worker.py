@@ -14,18 +14,37 @@ What the system refuses or raises is an answer too: `{"refused": reason}`.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
 import os
 import sys
 import time
 import traceback
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks import programs
 from benchmarks.systems import SYSTEMS, RefusedError
-from srcdiff import measure
+
+
+def _measure() -> Any:
+    """`srcdiff.measure` alone: the environments of other systems have no Numba, which the package imports."""
+    package = importlib.util.find_spec("srcdiff")
+    assert package is not None
+    assert package.submodule_search_locations
+    file = Path(package.submodule_search_locations[0], "measure.py")
+    found = importlib.util.spec_from_file_location("srcdiff_measure", file)
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+measure = _measure()
 
 
 class Worker:
@@ -36,7 +55,7 @@ class Worker:
         start = time.perf_counter()
         self.module = importlib.import_module(f"benchmarks.systems.{self.system.module}")
         self.import_seconds = time.perf_counter() - start
-        self.call: measure.Call = lambda: None
+        self.call: Callable[[], object] = lambda: None
         self.batch = 1
 
     def first(self, program: str, size: int, save: str) -> dict[str, Any]:
