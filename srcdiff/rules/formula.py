@@ -139,7 +139,4 @@ def times(factor: Value, expression: ast.expr, names: Environment, builder: Buil
             sides = [times(factor, side, names, builder) for side in (expression.body, expression.orelse)]
             chosen = [builder.const(0.0) if side is None else side for side in sides]
             return builder.apply("where", condition, *chosen)
-    partial = build(expression, names, builder)
-    if builder.constants.get(partial) == 0:
-        return None  # `0.0 * x` does not depend on x, whatever the factor is: as a product, it might be NaN
-    return builder.apply("multiply", factor, partial)
+    return builder.apply("multiply", factor, build(expression, names, builder))
