@@ -460,7 +460,7 @@ def test_command_says_if_nothing_is_kept(cache, capsys):
     cache.mkdir()
     cache.chmod(0o777)
     main(["cache"])
-    assert "Nothing is kept there" in capsys.readouterr().out
+    assert "The cache is not used" in capsys.readouterr().out
 
 
 # -- entries whose checksum is right, and that are not what was put there ----------------------------------------------

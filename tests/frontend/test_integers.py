@@ -76,7 +76,7 @@ def test_arrays_of_uint64_are_not_made():
     def made(x):
         return x * np.zeros(2, np.uint64)[0]
 
-    with pytest.raises(srcdiff.DifferentiationError, match="64 bits with a sign"):
+    with pytest.raises(srcdiff.DifferentiationError, match="integers that fit into int64"):
         srcdiff.grad(made, backend="python")(1.5)
 
 
@@ -127,7 +127,7 @@ def test_powers_of_integers_that_are_not_exact_raise_where_integers_are_needed(f
 
     assert gradient(1.5, 3, 30) == function(1.0, 3, 30)
     assert gradient(1.5, 3, -2) == function(1.0, 3, -2)
-    with pytest.raises(OverflowError, match="beyond 2\\*\\*53 not exact"):
+    with pytest.raises(OverflowError, match="is not exact beyond 2\\*\\*53"):
         gradient(1.5, 3, 35)
 
 
