@@ -185,9 +185,8 @@ class _Splitting:
         build, known = self.builder, dict[Value, Value]()
         index = self.counter(loop, known)
         with build.block() as body:
-            for operation in loop.body.operations:
-                if isinstance(operation, Const | Dim) or (isinstance(operation, Apply) and operation.out.type != FLOAT):
-                    build.add(cloned(operation, known))
+            for operation in self.computing_places(loop, found):
+                build.add(cloned(operation, known))
             part = build.load(parts, (self.place(loop, found, known),))
             build.add(cloned(found.earlier, known))
             factor = self.factor(found.store.value, found, loop, known)
@@ -198,6 +197,19 @@ class _Splitting:
             build.span = found.store.span
             build.store(found.store.array, indices, total)
         build.add(replace(loop, index=index, body=Block(tuple(body))))
+
+    def computing_places(self, loop: Loop, found: _Recurrence) -> list[Operation]:
+        """The constants of the loop's body, and what the indices of both elements are computed by, in order of text.
+
+        The first loop alone needs what other indices are computed by: they may be loaded.
+        """
+        needed = {*found.store.indices, *found.earlier.indices}
+        chosen = list[Operation]()
+        for operation in reversed(loop.body.operations):
+            if isinstance(operation, Const) or not needed.isdisjoint(operation.defines()):
+                chosen.append(operation)
+                needed.update(operation.uses())
+        return chosen[::-1]
 
     def counter(self, loop: Loop, known: dict[Value, Value]) -> Value:
         assert loop.index is not None
