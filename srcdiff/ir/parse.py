@@ -89,12 +89,6 @@ def parse(text: str, objects: Objects | None = None) -> Program:
     return Program(main, tuple(callees))
 
 
-def parse_function(text: str, objects: Objects | None = None) -> Function:
-    """The function of a text that has only one."""
-    (function,) = _functions(text, objects or {})
-    return function
-
-
 def _functions(text: str, objects: Objects) -> list[Function]:
     numbered = enumerate(text.split("\n"), 1)
     lines = [Line(number, line) for number, line in numbered if line.strip() and not line.startswith("#")]

@@ -295,3 +295,65 @@ def errstate(x):
 def test_contexts_that_do_something_are_refused(function: Callable[..., Any], message: str) -> None:
     with pytest.raises(srcdiff.DifferentiationError, match=message):
         srcdiff.grad(function, backend="python")(0.3)
+
+
+def quotient_and_remainder(x):
+    quotient, remainder = divmod(x, 0.4)
+    return quotient * x + remainder
+
+
+def formatted_in_three_ways(x):
+    print(repr(2), format(x, ".2f"), "{:.1f}".format(x))  # noqa: UP032 -- one of the ways
+    return x * x
+
+
+def copied_dictionary(x):
+    terms = {"a": x, "b": x * x}
+    copy = terms.copy()
+    total = 0.0
+    for key in terms.keys():
+        total += copy[key]
+    return total
+
+
+def imported_inside(x):
+    import math
+
+    return math.sin(x)
+
+
+def cleared_list(x):
+    values = []
+    for k in range(3):
+        values.append(k * x)
+    values.clear()
+    values.append(x * x)
+    return values[-1]
+
+
+def sums_of_lists(x):
+    return math.fsum([x, x * x]) + sum(itertools.starmap(lambda a, b: a * b, [(x, 2.0), (x, x)]))
+
+
+def constant_list(x):
+    held = srcdiff.stop_gradient([x, 2.0 * x])
+    return x * held[0] * held[1]
+
+
+@pytest.mark.parametrize(
+    ("function", "slope"),
+    [
+        (quotient_and_remainder, 3.0 + 1.0),
+        (formatted_in_three_ways, 3.0),
+        (copied_dictionary, 1.0 + 3.0),
+        (imported_inside, math.cos(1.5)),
+        (cleared_list, 3.0),
+        (sums_of_lists, 4.0 + 2.0 + 3.0),
+        (constant_list, 4.5),
+    ],
+)
+def test_parts_of_the_language_that_few_programs_use(function, slope):
+    value, derivative = srcdiff.value_and_grad(function, backend="python")(1.5)
+
+    assert value == function(1.5)
+    assert derivative == pytest.approx(slope, rel=1e-15)
