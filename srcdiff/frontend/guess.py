@@ -58,7 +58,7 @@ def _hints(function: Any) -> dict[str, Any]:
 
 
 def _annotated(annotation: Any, function: ast.AST, name: str) -> Description | None:
-    """What an annotation says; the rank of an array is not in it, but in its use."""
+    """The type of an annotation; the rank of an array is guessed from its use."""
     if isinstance(annotation, str):
         described = type_of_text(annotation)
         if described is not None:
@@ -68,6 +68,9 @@ def _annotated(annotation: Any, function: ast.AST, name: str) -> Description | N
             return _array(dtype[0] if dtype else "float64", function, name)
         return None
     kind = typing.get_origin(annotation) or annotation
+    if hasattr(kind, "__value__"):  # an alias of another type, as `NDArray` is since NumPy 2.5
+        given = typing.get_args(annotation)
+        return _annotated(kind.__value__[given] if given else kind.__value__, function, name)
     if isinstance(kind, type) and issubclass(kind, np.ndarray):
         scalar = next((a for part in typing.get_args(annotation)[1:] for a in typing.get_args(part)), np.float64)
         known = isinstance(scalar, type) and issubclass(scalar, np.generic) and is_supported_dtype(np.dtype(scalar))
