@@ -26,13 +26,16 @@ from srcdiff.ir.nodes import (
     Dim,
     Function,
     Index,
+    Library,
     Loop,
     Operation,
     Slice,
+    Transpose,
     Value,
     walk,
 )
 from srcdiff.ir.types import INT, Array, Scalar, element_type
+from srcdiff.library.blas_lapack import LIBRARY
 
 _ALL = Slice(None, None, None)
 
@@ -135,6 +138,12 @@ class _Batch:
             return [self.outside(s, sizes) for s in operation.shape]
         if isinstance(operation, Copy):
             return [self.length(operation.array, axis) for axis in range(value.array.rank)]
+        if isinstance(operation, Transpose):
+            return [self.length(operation.array, axis) for axis in operation.axes]
+        if isinstance(operation, Library):
+            lengths = LIBRARY[operation.function].lengths(operation.outs.index(value))
+            if lengths is not None:
+                return [self.length(operation.args[place], axis) for place, axis in lengths]
         known = value if value in self.function.params else self.shaped_like.get(value)
         if known is not None:
             return [self.length(known, axis) for axis in range(value.array.rank)]
