@@ -265,6 +265,8 @@ def both(text):
         "t = np.float32(0.5)\n        if v > 1.0:\n            t += np.float32(0.25)\n        total += t",
         "k = i\n        if v > 1.0:\n            k += 3\n        total += k",
         "if v > 0.0:\n            total += i",
+        "if v > 0.0:\n            total += 1.0 if v > 1.0 else v * v",
+        "if v > 0.0:\n            total = (1.0 if v > 1.0 else v) + total\n        other -= 2.0 if v > 1.0 else total",
     ],
 )
 def test_sums_that_branches_add_to_are_those_of_python(body):

@@ -31,7 +31,11 @@ _SUBTRACTS = (operator.sub, operator.isub)
 
 
 class _Sum(NamedTuple):
-    """`start + term` or `start - term` in the program."""
+    """`start + term` or `start - term` in the program.
+
+    The start is the variable that is there on both sides of the branch: the sum itself may begin from a copy that one
+    side makes.
+    """
 
     start: ir.Var
     term: ir.Var
@@ -102,9 +106,9 @@ class _Rewriting:
             left, right = value.lhs, value.rhs
             if self.typemap[left.name] == self.typemap[right.name] == kind:
                 if value.fn in _ADDS:
-                    found[self.root(right).name] = _Sum(right, left, value)
+                    found[self.root(right).name] = _Sum(self.root(right), left, value)
                 if value.fn in (*_ADDS, *_SUBTRACTS):
-                    found[self.root(left).name] = _Sum(left, right, value)
+                    found[self.root(left).name] = _Sum(self.root(left), right, value)
         return found
 
     def root(self, variable: ir.Var) -> ir.Var:
