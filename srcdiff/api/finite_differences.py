@@ -73,7 +73,7 @@ def require_values(values: Any, given: Any, arguments: tuple[Any, ...], reasons:
     tolerance = 1e-4 if _in_single_precision(arguments) else 1e-7  # sums may be added up in another order
     different = _different(values, given, tolerance)
     if different:
-        first = "the value is not that of the function as it was given"
+        first = "the value differs from what the function itself returns"
         raise AssertionError("\n  ".join((first, *different[:20], *reasons)))
 
 
@@ -85,7 +85,7 @@ def _different(value: Any, given: Any, tolerance: float) -> list[str]:
     def opened(x: Any, other: Any, name: str) -> list[Any]:
         own, others = len(parts_of(x) or ()), parts_of(other) or ()
         if own != len(others):
-            differences.append(f"{name} has {own} parts, as it was given {len(others)}")
+            differences.append(f"{name} has {own} parts, but the function returns {len(others)}")
         return [*others, *[missing] * own][:own]
 
     for part, other in VALUES.beside(value, given, "result", opened):
@@ -97,13 +97,13 @@ def _different(value: Any, given: Any, tolerance: float) -> list[str]:
 def _different_numbers(part: Part, given: Any, tolerance: float) -> Iterator[str]:
     place, value = part.name, part.value
     if np.shape(value) != np.shape(given):
-        yield f"{place} has the shape {np.shape(value)}, as it was given {np.shape(given)}"
+        yield f"{place} has the shape {np.shape(value)}, but the function returns {np.shape(given)}"
         return
     first, second = np.asarray(value, float), np.asarray(given, float)
     same = np.isclose(first, second, rtol=tolerance, atol=tolerance, equal_nan=True)
     for index in np.argwhere(~same).tolist():
         label = f"{place}[{', '.join(map(str, index))}]" if index else place
-        yield f"{label}: {first[tuple(index)]:.10g}, as it was given {second[tuple(index)]:.10g}"
+        yield f"{label}: {first[tuple(index)]:.10g}, but the function returns {second[tuple(index)]:.10g}"
 
 
 Put = Callable[[float], Any]

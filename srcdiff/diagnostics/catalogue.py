@@ -113,7 +113,8 @@ _kind(
 _kind(
     "SD305",
     "an unsupported operation in a recursive function",
-    "return numbers, arrays or lists of numbers, and pass a list or array that the function changes only once",
+    "return numbers, arrays or lists of numbers, and pass each list or array that the function changes as one argument "
+    "only",
     "def visit(out, seen, n):\n    out.append(n)\n    return len(seen) if n == 0 else visit(out, seen, n - 1)\n\n"
     "def f(x):\n    items = [x]\n    return x * visit(items, items, 2)\n",
     "1.5,",
@@ -121,7 +122,8 @@ _kind(
 _kind(
     "SD306",
     "a custom rule does not match its function",
-    "write `adjoint(*arguments, out, out_bar)`, and return one adjoint for each argument",
+    "write `adjoint(*arguments, out, out_bar)`, which returns one adjoint for each argument, or "
+    "`tangent(*arguments, out, *argument_dots)`, which returns the tangent of the result",
     "import srcdiff\n\ndef wrong(x, out_bar):\n    return (out_bar,)\n\n@srcdiff.custom_rule(adjoint=wrong)\n"
     "def g(x):\n    return x * x\n\ndef f(x):\n    return g(x)\n",
 )

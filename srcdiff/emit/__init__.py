@@ -1,1 +1,1 @@
-"""Step 5, from IR to Python text. Comes in: a program. Goes out: source that a person can read, the same each time."""
+"""Step 5, from IR to Python text. It reads well, and the same program gives the same text."""

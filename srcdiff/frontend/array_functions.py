@@ -201,7 +201,7 @@ class Arrays(WholeArrays):
     def call_array(
         self,
         node: ast.AST,
-        of: Abstract,
+        object: Abstract,  # noqa: A002 - NumPy's name
         dtype: Abstract = Static(None),  # noqa: B008
         copy: Abstract = Static(True),  # noqa: B008
         order: Abstract = Static("K"),  # noqa: B008
@@ -210,11 +210,11 @@ class Arrays(WholeArrays):
     ) -> Abstract:
         """`np.array`: of numbers in (nested) lists or tuples, or of an array."""
         if copy == Static(True):
-            array = self.new_array_of(node, of, dtype)
+            array = self.new_array_of(node, object, dtype)
             array = self.in_order(array, Static("C") if order == Static("K") else order, node)
         else:
-            array = self.call_asarray(node, of, dtype, order)
-            if copy == Static(False) and array is not of:
+            array = self.call_asarray(node, object, dtype, order)
+            if copy == Static(False) and array is not object:
                 self.refuse("SD303", node, "`copy=False` is not possible: the array may have to be copied here")
         rank = array.array.rank if isinstance(array, Value) and isinstance(array.type, Array) else 0
         missing = tuple(Static(k) for k in range(self.static_integers(ndmin, node)[0] - rank))
@@ -458,19 +458,19 @@ class Arrays(WholeArrays):
     def call_asarray(
         self,
         node: ast.AST,
-        of: Abstract,
+        a: Abstract,
         dtype: Abstract = Static(None),  # noqa: B008
         order: Abstract = Static(None),  # noqa: B008
     ) -> Abstract:
         known = self.known_order(order, node)
         if known in ("C", "F"):
             in_order = self.call_ascontiguousarray if known == "C" else self.call_asfortranarray
-            return in_order(node, of, dtype)
-        if isinstance(of, Value) and isinstance(of.type, Array):
+            return in_order(node, a, dtype)
+        if isinstance(a, Value) and isinstance(a.type, Array):
             same = isinstance(dtype, Static) and dtype.value is None
-            if same or self.dtype_of(dtype, node) == of.type.dtype:
-                return of
-        return self.new_array_of(node, of, dtype)
+            if same or self.dtype_of(dtype, node) == a.type.dtype:
+                return a
+        return self.new_array_of(node, a, dtype)
 
     def call_asfortranarray(self, node: ast.AST, a: Abstract, dtype: Abstract = Static(None)) -> Abstract:  # noqa: B008
         """The first axis goes first in memory; what lies so already is not copied."""

@@ -351,6 +351,9 @@ class Calls(Compiled):
         inner = module.removeprefix("numpy").lstrip(".")
         name = f"{inner}.{name}" if inner and "." not in name and not inner.startswith(("_", "lib")) else name
         if module.startswith("numpy.random") or "numpy.random" in str(type(getattr(target, "__self__", None))):
+            short = name.rpartition(".")[2]
+            if getattr(np.random, short, None) == target:  # a method of NumPy's hidden generator
+                name = f"np.random.{short}"
             self.refuse(
                 "SD302",
                 node,

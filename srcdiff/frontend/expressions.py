@@ -525,7 +525,8 @@ class Expressions(Lists):
     def refuse_truth_values(self, primitive: str, node: ast.AST) -> NoReturn:
         """Refuse what NumPy does with its truth values in another way than Python, where they may be NumPy's."""
         message, help_ = _OF_TRUTH_VALUES[primitive]
-        self.refuse("SD205", node, f"{message}, and it is not known here which of the two this is", help_=help_)
+        unknown = "srcdiff cannot tell here whether this boolean is NumPy's or Python's"
+        self.refuse("SD205", node, f"{message}, and {unknown}", help_=help_)
 
     def list_operator(self, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
         if isinstance(left, List) and isinstance(right, List) and op is ast.Add:

@@ -71,7 +71,7 @@ class Kernels(Optionals):
         for x in operands:
             if isinstance(x, Static) and isinstance(x.value, DeviceName):
                 help_ = _INSTEAD.get(x.value.name, "call it, or use one of its attributes")
-                self.refuse("SD502", node, f"{self.in_words(x)} is not a value", help_=help_)
+                self.refuse("SD502", node, f"{self.in_words(x)} is used where a value is needed", help_=help_)
 
     def in_words(self, x: Abstract) -> str:
         if isinstance(x, Static) and isinstance(x.value, DeviceName):

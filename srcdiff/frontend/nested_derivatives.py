@@ -365,7 +365,7 @@ class Derivatives(Recursion):
         """A derivative changes nothing: an inner function that assigns names of the outer one is refused."""
         for key, x in before.items():
             if key[0] != LISTS and key[1][:1] != "%" and self.names.get(key, x) is not x:
-                self.refuse("SD404", node, f"the inner function assigns `{key[1]}` of the function around it")
+                self.refuse("SD404", node, f"the inner function assigns `{key[1]}` of the enclosing function")
 
     def closed(self, name: str, params: list[Value], body: Block) -> Function:
         """The function whose further parameters are the values that the body takes from around it."""

@@ -185,7 +185,7 @@ class Recursion(Sameness):
             others = set().union(*(self.perhaps(h) for s, h in slots.items() if s != slot))
             if slots[slot] in others:
                 message = "a recursive function changes a list that it can reach by two names"
-                self.refuse("SD305", node, message, help_="pass it once")
+                self.refuse("SD305", node, message, help_="pass the list once")
             if slot in outcome.lists:
                 self.changing(slots[slot], node)
                 self.alone(slots[slot], node)

@@ -305,7 +305,7 @@ class _Text:
             yield from ("", f"{self.paint('held constant', 'title')}, read from outside: {names}")
         yield from self.section(_kept_title(found), [_kept_row(k) for k in found.kept])
         yield from self.section("computed again in the reverse sweep", [_repeated_row(r) for r in found.repeated])
-        yield from self.section("loops that share a body", [_shared_row(s) for s in found.shared])
+        yield from self.section("fused loops", [_shared_row(s) for s in found.shared])
         if found.assumed:
             yield ""
         for one in found.inputs:
@@ -367,17 +367,17 @@ def _kept_title(found: Explanation) -> str:
 
 def _kept_row(kept: Kept) -> tuple[str, ...]:
     known = "" if kept.nbytes is None else f"= {amount(kept.nbytes)}"
-    return kept.variable or "a part of", f"{kept.formula} bytes", known, _at(kept.span)
+    return kept.variable or "part of", f"{kept.formula} bytes", known, _at(kept.span)
 
 
 def _repeated_row(repeated: Repeated) -> tuple[str, ...]:
-    return repeated.variable or "a part of", _at(repeated.span)
+    return repeated.variable or "part of", _at(repeated.span)
 
 
 def _shared_row(shared: Shared) -> tuple[str, ...]:
     numbers = [str(span.line) for span in shared.lines]
     where = f"line{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
-    return where, f"{shared.before} loops have become {shared.after}"
+    return where, f"{shared.before} loops became {shared.after}"
 
 
 def _at(span: Span | None) -> str:
@@ -419,7 +419,7 @@ def _html(found: Explanation) -> str:
     for title, table in (
         (_kept_title(found), [_kept_row(k) for k in found.kept]),
         ("computed again in the reverse sweep", [_repeated_row(r) for r in found.repeated]),
-        ("loops that share a body", [_shared_row(s) for s in found.shared]),
+        ("fused loops", [_shared_row(s) for s in found.shared]),
     ):
         if table or title.startswith("nothing"):
             cells = "".join(f"<tr>{''.join(f'<td>{escape(c)}</td>' for c in row)}</tr>" for row in table)

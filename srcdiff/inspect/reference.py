@@ -53,7 +53,8 @@ def elementwise() -> Table:
         for row in PRIMITIVES.values()
         if _known(row) and RULES[row.name].partials
     ]
-    return Table("Elementwise functions", ("function", "derivative by each argument", "by agreement"), tuple(rows))
+    columns = ("function", "derivative with respect to each argument", "at special points")
+    return Table("Elementwise functions", columns, tuple(rows))
 
 
 def constant() -> Table:
@@ -88,7 +89,7 @@ def _agreed(edges: Sequence[Edge]) -> str:
 
 _CHAPTERS: dict[str, Any] = {
     "Reductions": reductions,
-    "Scans": scans,
+    "Scans, differences and comparisons": scans,
     "Elements by their positions": indices,
     "Building and rearranging": building,
     "Sorting": sorting,
@@ -112,7 +113,8 @@ def functions() -> Iterator[Table]:
 
 
 def _called(function: Any) -> str:
-    prefix = "np.linalg" if getattr(function, "__module__", "") == "numpy.linalg" else "np"
+    module = getattr(function, "__module__", "").removeprefix("numpy").lstrip(".")
+    prefix = f"np.{module}" if module in ("linalg", "lib.stride_tricks") else "np"
     return f"{prefix}.{function.__name__}"
 
 

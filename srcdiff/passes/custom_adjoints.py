@@ -151,10 +151,7 @@ def _read_rule(
         raise DifferentiationError([refusal.problem] if refusal.problem is not None else []) from None
     names = [a.arg for a in (*captured.node.args.posonlyargs, *captured.node.args.args)]
     if len(names) != len(types):
-        message = (
-            f"`{name}` takes {len(names)} arguments, but is called with {len(types)}: all arguments, all results, "
-        )
-        message += "and the adjoint of each result (an `adjoint`) or the tangent of each argument (a `tangent`)"
+        message = f"the rule `{name}` takes {len(names)} arguments, but needs {len(types)}"
         raise DifferentiationError([Problem("SD306", message, span)])
     descriptions = {n: Description("value", type_) for n, type_ in zip(names, types, strict=True)}
     reading = read(captured, descriptions, inside=span)

@@ -1,4 +1,4 @@
-"""Tape replay, done as well as we can do it: what srcdiff is compared with.
+"""Two gradient tapes, as fast as we could make them: the benchmarks compare srcdiff with them.
 
 Both tapes differentiate plain Python functions on numbers and NumPy arrays.
 
