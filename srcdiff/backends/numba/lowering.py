@@ -22,6 +22,7 @@ from numba.core.typed_passes import NativeLowering, PreLowerStripPhis
 
 from srcdiff.backends.numba import growing_lists, llvm_options, stack
 from srcdiff.backends.numba.conditional_sums import ConditionalSums
+from srcdiff.backends.numba.direct_lowering import DirectLower
 from srcdiff.backends.numba.interrupts import look
 from srcdiff.backends.numba.numba_passes import INSTEAD, UNNEEDED
 from srcdiff.backends.numba.results import Convention, Wrapper
@@ -54,14 +55,14 @@ class _Library(JITCodeLibrary):
         super()._optimize_functions(ll_module)  # type: ignore[no-untyped-call]
 
 
-class _Lower(Lower):
+class _Lower(DirectLower):
     @functools.cached_property
     def call_conv(self) -> Convention:
         return Convention(self.context)  # type: ignore[no-untyped-call]
 
     def lower_inst(self, inst: Any) -> None:
         look()
-        super().lower_inst(inst)  # type: ignore[no-untyped-call]
+        super().lower_inst(inst)
 
     def lower_assign(self, ty: Any, inst: Any) -> Any:
         if isinstance(inst.value, numba_ir.Arg | numba_ir.Var) and inst.target.name in self.borrowed:
@@ -113,7 +114,7 @@ class _Lower(Lower):
                 return growing_lists.push(self.context, self.builder, kind, values, value)
             if fnty.typing_key == "list.pop" and not signature.args:
                 return growing_lists.pop(self.context, self.builder, kind, values)
-        return super()._lower_call_normal(fnty, expr, signature)  # type: ignore[no-untyped-call]
+        return super()._lower_call_normal(fnty, expr, signature)
 
     def setup_function(self, fndesc: Any) -> None:
         super().setup_function(fndesc)  # type: ignore[no-untyped-call]
