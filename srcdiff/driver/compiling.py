@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +16,7 @@ from srcdiff.backends.cuda.thread_memory import private_memory
 from srcdiff.backends.numba import numba_cpu
 from srcdiff.backends.registry import BACKENDS
 from srcdiff.diagnostics import DifferentiationError, Problem, Span, progress
+from srcdiff.diagnostics.garbage import seldom_collected
 from srcdiff.diagnostics.timings import timed
 from srcdiff.driver import source_cache
 from srcdiff.emit.module import Module
@@ -67,18 +66,6 @@ class Compiled:
     """How a Jacobian is made."""
 
 
-@contextlib.contextmanager
-def collections_paused() -> Iterator[None]:
-    """Pause the cyclic garbage collector: programs are large structures without cycles."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
 class StretchedError(Exception):
     """The arguments have sizes of one that stretch, and the program would be read as if there were none."""
 
@@ -87,7 +74,7 @@ def compile_request(
     request: Request, backend: str, options: dict[str, Any], given: Sequence[Any] | None = None
 ) -> Compiled:
     """Carry out a request; raise instead of compiling code that is known to raise for the given arguments."""
-    with progress.shown(f"`{request.captured.name}`"), collected() as guards, collections_paused():
+    with progress.shown(f"`{request.captured.name}`"), collected() as guards, seldom_collected():
         state = start(request, backend)
         if given is not None and state.reading.assumes_sizes and check_fails(state.main, _shapes(state, given)):
             raise StretchedError
@@ -137,7 +124,7 @@ def follow(request: Request, backend: str, *, any_result: bool = False) -> Compi
 
     With `any_result`, the pullback replaces the gradient of a function that does not return one float.
     """
-    with collections_paused():
+    with seldom_collected():
         return _followed(request, backend, any_result)
 
 
@@ -166,7 +153,7 @@ def cheaper_mode(request: Request, asked: str | None) -> tuple[str, int | None]:
 
 
 def _tidied(request: Request) -> Compilation:
-    with collected(), collections_paused():
+    with collected(), seldom_collected():
         state = start(request, "python")
         run(pipeline.CLEAN_UP, state)
     return state

@@ -24,6 +24,7 @@ from numba.core.compiler_lock import global_compiler_lock
 
 from srcdiff.backends.numba import nested_calls
 from srcdiff.diagnostics import progress
+from srcdiff.diagnostics.garbage import seldom_collected
 
 ONE_AT_A_TIME: Any = global_compiler_lock._lock
 """One thread compiles at a time, under Numba's own lock, because Numba holds it when it requests a derivative.
@@ -166,7 +167,8 @@ def _undisturbed(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:
         function: Any = getattr(method, "__self__", method)
-        with progress.shown(f"compiling `{function.__name__}` with Numba"), held_back(), nested_calls.allowed():
+        shown = progress.shown(f"compiling `{function.__name__}` with Numba")
+        with shown, held_back(), nested_calls.allowed(), seldom_collected():
             return method(*args, **kwargs)
 
     return call
