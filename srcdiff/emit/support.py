@@ -10,7 +10,7 @@ import numpy as np
 def copied(array: Any, buffer: Any) -> Any:
     """A copy of the array: in the other one if that has its shape, else a new one."""
     copy = buffer if buffer.shape == array.shape else np.empty(array.shape, buffer.dtype)
-    copy[...] = array
+    np.copyto(copy, array)
     return copy
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core import ir as numba_ir
+from numba.core.ir_utils import find_const, guard
 from numba.core.lowering import Lower
 
 
@@ -116,6 +117,22 @@ class DirectLower(Lower):
                 step = length if step is None else self.builder.mul(length, step)
         return total
 
+    def constants(self, variables: Sequence[Any]) -> list[Any]:
+        """The constants that variables are; nothing if one of them is none."""
+        found = [guard(find_const, self.func_ir, v) for v in variables]
+        return [] if None in found else found
+
+    def transposed(self, name: str, axes: Sequence[int], kind: Any) -> Any:
+        """The array with its axes in another order: Numba compiles texts for wrong ones, which takes three seconds."""
+        result = self.loadvar(name)  # type: ignore[no-untyped-call]
+        for field in ("shape", "strides"):
+            position = self.context.data_model_manager[kind].get_field_position(field)
+            values = [self.builder.extract_value(result, (position, axis)) for axis in axes]
+            for k, value in enumerate(values):
+                result = self.builder.insert_value(result, value, (position, k))
+        self.incref(kind, result)  # type: ignore[no-untyped-call]
+        return result
+
     # -- ranges ------------------------------------------------------------------------------------------------------
 
     def lower_expr(self, resty: Any, expr: Any) -> Any:
@@ -189,6 +206,8 @@ class DirectLower(Lower):
         return isinstance(kind, types.RangeType) and kind.dtype == types.int64
 
     def _lower_call_normal(self, fnty: Any, expr: Any, signature: Any) -> Any:
+        if getattr(fnty, "typing_key", None) == "array.transpose" and (axes := self.constants(expr.args)):
+            return self.transposed(expr.func.name, axes, signature.return_type)
         if getattr(fnty, "typing_key", None) is not range or expr.kws or expr.vararg:
             return super()._lower_call_normal(fnty, expr, signature)  # type: ignore[no-untyped-call]
         given = self.fold_call_args(fnty, signature, expr.args, None, ())  # type: ignore[no-untyped-call]
