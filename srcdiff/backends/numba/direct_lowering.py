@@ -1,36 +1,25 @@
-"""Elements and shapes of arrays, and loops over ranges, in the fewest instructions.
+"""Elements and shapes of arrays in the fewest instructions.
 
 For `x[i, j]`, Numba puts all that it knows of `x` into memory of the function, and takes from there what it needs:
-some fifty instructions, which LLVM then makes ten of. For `for i in range(n)` there are a hundred. Most of what
-generated code does is this, so that writing the ten instructions at once halves what LLVM is given. They are the same
-that LLVM comes to, negative indices included.
+some fifty instructions, which LLVM then makes ten of. Most of what generated code does is this, so that the ten are
+written at once. They are the same that LLVM comes to, negative indices included. Loops over ranges are left as Numba
+has them: with fewer instructions some of them took longer.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core import ir as numba_ir
 from numba.core.ir_utils import find_const, guard
 from numba.core.lowering import Lower
 
 
-@dataclass(frozen=True, slots=True)
-class Counting:
-    """A loop over a range while it runs: where its next value is, how many are left, and the step."""
-
-    next: Any
-    left: Any
-    step: Any
-
-
 class DirectLower(Lower):
-    """Numba's lowering, but for elements, shapes and ranges."""
+    """Numba's lowering, but for elements, shapes and permuted axes."""
 
     def pre_block(self, block: Any) -> None:
         self.fields.clear()
@@ -117,11 +106,6 @@ class DirectLower(Lower):
                 step = length if step is None else self.builder.mul(length, step)
         return total
 
-    def constants(self, variables: Sequence[Any]) -> list[Any]:
-        """The constants that variables are; nothing if one of them is none."""
-        found = [guard(find_const, self.func_ir, v) for v in variables]
-        return [] if None in found else found
-
     def transposed(self, name: str, axes: Sequence[int], kind: Any) -> Any:
         """The array with its axes in another order: Numba compiles texts for wrong ones, which takes three seconds."""
         result = self.loadvar(name)  # type: ignore[no-untyped-call]
@@ -133,111 +117,23 @@ class DirectLower(Lower):
         self.incref(kind, result)  # type: ignore[no-untyped-call]
         return result
 
-    # -- ranges ------------------------------------------------------------------------------------------------------
+    # -- other calls and attributes ------------------------------------------------------------------------------------
 
     def lower_expr(self, resty: Any, expr: Any) -> Any:
         if expr.op == "getattr" and expr.attr == "shape" and type(self.typeof(expr.value.name)) is types.Array:  # type: ignore[no-untyped-call]
             return self.field(expr.value.name, "shape")
-        if expr.op == "iternext" and expr.value.name in self.ranges:
-            return self.next_of(self.counting[self.ranges[expr.value.name]], resty)
         if expr.op in ("pair_first", "pair_second") and isinstance(resty, types.Number | types.Boolean):
             return self.builder.extract_value(self.loadvar(expr.value.name), int(expr.op == "pair_second"))  # type: ignore[no-untyped-call]
         return super().lower_expr(resty, expr)  # type: ignore[no-untyped-call]
 
-    def lower_inst(self, inst: Any) -> None:
-        if isinstance(inst, numba_ir.Del) and inst.value in self.ranges:
-            return
-        if isinstance(inst, numba_ir.Assign) and inst.target.name in self.ranges:
-            if isinstance(inst.value, numba_ir.Expr):
-                self.counting[inst.target.name] = self.start(inst.value)
-            return
-        super().lower_inst(inst)  # type: ignore[no-untyped-call]
-
-    def _alloca_var(self, name: str, fetype: Any) -> None:
-        if name not in self.ranges:
-            super()._alloca_var(name, fetype)  # type: ignore[no-untyped-call]
-
-    @functools.cached_property
-    def counting(self) -> dict[str, Counting]:
-        return {}
-
-    @functools.cached_property
-    def bounds(self) -> dict[int, tuple[Any, Any, Any]]:
-        """Of ranges, by which value they are: start, stop and step."""
-        return {}
-
-    @functools.cached_property
-    def ranges(self) -> dict[str, str]:
-        """Variables for the state of loops over ranges, with the variable that it had first.
-
-        These are assigned once, and used behind that for nothing but the next value.
-        """
-        found: dict[str, tuple[str, int]] = {}
-        unfit: set[str] = set()
-        for label, block in sorted(self.func_ir.blocks.items()):
-            for inst in block.body:
-                if isinstance(inst, numba_ir.Del):
-                    continue
-                target = inst.target.name if isinstance(inst, numba_ir.Assign) else None
-                if target in found:
-                    unfit.add(found[target][0])  # assigned twice
-                source = self.state_before(inst)
-                if target is not None and source == target:
-                    found[target] = target, label
-                elif target is not None and source in found:
-                    found[target] = found[source]
-                used = [v.name for v in inst.list_vars() if v.name != target]
-                is_next = getattr(getattr(inst, "value", None), "op", None) == "iternext"
-                unfit.update(found[v][0] for v in used if v in found and not is_next and v != source)
-        return {name: first for name, (first, _) in found.items() if first not in unfit}
-
-    def state_before(self, inst: Any) -> str | None:
-        """The variable that an assignment has the state of a loop from; its own one, if it starts the loop."""
-        if not isinstance(inst, numba_ir.Assign):
-            return None
-        if isinstance(inst.value, numba_ir.Var):
-            return str(inst.value.name)
-        value: Any = inst.value
-        is_start = isinstance(value, numba_ir.Expr) and value.op == "getiter"
-        return str(inst.target.name) if is_start and self.is_range(value.value.name) else None
-
-    def is_range(self, name: str) -> bool:
-        kind = self.typeof(name)  # type: ignore[no-untyped-call]
-        return isinstance(kind, types.RangeType) and kind.dtype == types.int64
-
     def _lower_call_normal(self, fnty: Any, expr: Any, signature: Any) -> Any:
-        if getattr(fnty, "typing_key", None) == "array.transpose" and (axes := self.constants(expr.args)):
-            return self.transposed(expr.func.name, axes, signature.return_type)
+        if getattr(fnty, "typing_key", None) == "array.transpose":
+            axes = [guard(find_const, self.func_ir, v) for v in expr.args]
+            if set(axes) == set(range(fnty.this.ndim)):
+                return self.transposed(expr.func.name, axes, signature.return_type)
         if getattr(fnty, "typing_key", None) is not range or expr.kws or expr.vararg:
             return super()._lower_call_normal(fnty, expr, signature)  # type: ignore[no-untyped-call]
         given = self.fold_call_args(fnty, signature, expr.args, None, ())  # type: ignore[no-untyped-call]
         kind = given[0].type
         bounds = (kind(0), given[0], kind(1)) if len(given) == 1 else (*given, kind(1))[:3]
-        value = cgutils.make_anonymous_struct(self.builder, bounds, self.context.get_value_type(signature.return_type))
-        self.bounds[id(value)] = bounds
-        return value
-
-    def start(self, expr: Any) -> Counting:
-        """Start to count through a range."""
-        builder, value = self.builder, self.loadvar(expr.value.name)  # type: ignore[no-untyped-call]
-        start, stop, step = self.bounds.get(id(value)) or [builder.extract_value(value, k) for k in range(3)]
-        by_one = step.constant if isinstance(step, ir.Constant) else None
-        if by_one not in (1, -1):
-            state = self.context.get_function("getiter", self.fndesc.calltypes[expr])(builder, (value,))
-            return Counting(builder.extract_value(state, 0), builder.extract_value(state, 3), step)
-        none, length = start.type(0), builder.sub(stop, start)
-        is_up = builder.icmp_signed(">", length, none)
-        count = builder.select(is_up, length, none) if by_one == 1 else builder.select(is_up, none, builder.neg(length))
-        next_, left = (cgutils.alloca_once(builder, start.type) for _ in range(2))
-        builder.store(start, next_)
-        builder.store(count, left)
-        return Counting(next_, left, step)
-
-    def next_of(self, state: Counting, kind: Any) -> Any:
-        """The next value, and whether there is one: behind the last, nobody asks for the value."""
-        builder = self.builder
-        value, left = builder.load(state.next), builder.load(state.left)
-        builder.store(builder.add(value, state.step), state.next)
-        builder.store(builder.sub(left, left.type(1), flags=["nsw"]), state.left)
-        is_valid = builder.icmp_signed(">", left, left.type(0))
-        return cgutils.make_anonymous_struct(builder, (value, is_valid), self.context.get_value_type(kind))
+        return cgutils.make_anonymous_struct(self.builder, bounds, self.context.get_value_type(signature.return_type))

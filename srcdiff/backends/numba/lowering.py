@@ -62,7 +62,7 @@ class _Lower(DirectLower):
 
     def lower_inst(self, inst: Any) -> None:
         look()
-        super().lower_inst(inst)
+        super().lower_inst(inst)  # type: ignore[no-untyped-call]
 
     def lower_assign(self, ty: Any, inst: Any) -> Any:
         if isinstance(inst.value, numba_ir.Arg | numba_ir.Var) and inst.target.name in self.borrowed:

@@ -1,0 +1,116 @@
+"""Elements, shapes and permuted axes as srcdiff lowers them, against NumPy: every layout, and indices from the end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from srcdiff.backends.numba.numba_cpu import compiler
+from srcdiff.backends.numba.quick_numpy import quick_numpy
+
+pytestmark = pytest.mark.numba
+
+SHAPE = (3, 4, 5)
+NUMBERS = np.arange(60.0).reshape(SHAPE)
+LAYOUTS = {
+    "C": NUMBERS,
+    "F": np.asfortranarray(NUMBERS),
+    "every second": np.arange(480.0).reshape(6, 8, 10)[::2, ::2, ::2],
+    "backwards": NUMBERS[::-1, :, ::-1],
+    "float32": NUMBERS.astype(np.float32),
+    "int8": NUMBERS.astype(np.int8),
+    "bool": NUMBERS % 3 == 1,
+}
+
+
+def element(a, i, j, k):
+    return a[i, j, k]
+
+
+def stored(a, i, j, k, value):
+    a[i, j, k] = value
+    return a[i, j, k]
+
+
+def sum_of_rows(a):
+    total = 0.0
+    for i in range(-a.shape[0], a.shape[0]):
+        row = a[i]
+        for j in range(row.shape[0] - 1, -1, -1):
+            for k in range(0, a.shape[2], 2):
+                total += (i + 1) * row[j, k]
+    return total
+
+
+def permuted(a):
+    b = a.transpose(2, 0, 1)
+    return b, b.shape, b[4, 2, 1]
+
+
+def replaced_in_a_loop(a, n):
+    for _ in range(n):
+        a = np.empty((a.shape[0] + 1, a.shape[1]))
+        a[a.shape[0] - 1, 0] = a.shape[0]
+    return a.shape, a[-1, 0]
+
+
+def copied(a, b):
+    np.copyto(a, b)
+
+
+def compiled(function):
+    copy = type(function)(function.__code__, function.__globals__ | {"np": quick_numpy(vector_functions=False)})
+    return compiler({})(copy)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_elements_of_every_layout_are_those_of_numpy(layout):
+    a, get = LAYOUTS[layout], compiled(element)
+    for index in np.ndindex(SHAPE):
+        assert a[index] == get(a, *index)
+        assert a[index] == get(a, *(i - n for i, n in zip(index, SHAPE, strict=True)))
+    assert a[1, 2, 3] == get(a, np.uint64(1), np.int32(2), np.uint8(3))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_stores_change_one_element_alone(layout):
+    put = compiled(stored)
+    for index in ((0, 0, 0), (2, 3, 4), (-1, 2, -5), (-3, -4, -1)):
+        a = LAYOUTS[layout].copy(order="K")
+        expected = a.copy(order="K")
+        expected[index] = value = not a[index] if layout == "bool" else 7
+        assert put(a, *index, value) == expected[index]
+        np.testing.assert_array_equal(a, expected)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_loops_and_shapes_are_those_of_python(layout):
+    a = LAYOUTS[layout]
+    assert sum_of_rows(a.astype(float)) == compiled(sum_of_rows)(a)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_permuted_axes_are_a_view_of_the_same_memory(layout):
+    a = LAYOUTS[layout].copy(order="K")
+    view, shape, number = compiled(permuted)(a)
+    expected = a.transpose(2, 0, 1)
+    np.testing.assert_array_equal(view, expected)
+    assert (view.shape, view.strides, shape, number) == (expected.shape, expected.strides, expected.shape, a[2, 1, 4])
+    assert np.shares_memory(view, a)
+
+
+def test_an_array_that_a_loop_replaces_is_looked_up_again():
+    assert replaced_in_a_loop(np.zeros((2, 3)), 5) == compiled(replaced_in_a_loop)(np.zeros((2, 3)), 5)
+
+
+@pytest.mark.parametrize("target", ["C", "F", "every second", "float32"])
+@pytest.mark.parametrize("source", LAYOUTS)
+def test_arrays_are_copied_to_arrays_of_other_layouts(target, source):
+    a = np.zeros_like(LAYOUTS[target])
+    compiled(copied)(a, LAYOUTS[source])
+    np.testing.assert_array_equal(a, LAYOUTS[source].astype(a.dtype))
+
+
+def test_arrays_of_other_shapes_are_not_copied():
+    with pytest.raises(ValueError, match="different shapes"):
+        compiled(copied)(np.zeros((2, 3)), np.zeros((2, 1)))
