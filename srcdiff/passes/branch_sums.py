@@ -16,6 +16,7 @@ sums are gathered. The elements exist whichever side runs: the iteration adds to
 
 from __future__ import annotations
 
+from srcdiff.ir.aliasing import Sites, points_to
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Apply, Block, Const, Dim, Function, If, Load, Loop, Operation, Store, Value, changed, walk
 from srcdiff.ir.types import INT, element_type, is_float
@@ -31,6 +32,7 @@ def take_sums_out_of_branches(function: Function) -> Function:
 class _BranchSums:
     def __init__(self, function: Function) -> None:
         operations = walk(function.body)
+        self.sites = points_to(function)
         self.definition = {v: o for o in operations for v in o.defines()}
         self.constants = {o.out: o.value for o in operations if isinstance(o, Const)}
 
@@ -72,12 +74,15 @@ class _BranchSums:
         if not stores or not all(isinstance(o, Apply | Const | Dim | Load | Store) for o in inside):
             return False
         own = {v for o in inside for v in o.defines()}
-        memory = {s.array for s in stores}
-        reads = any(isinstance(o, Load) and o.array in memory for o in inside)
+        memory = {site for s in stores for site in self.memory(s.array)}
+        reads = any(isinstance(o, Load) and not memory.isdisjoint(self.memory(o.array)) for o in inside)
         return not reads and all(
             s.adds and self.place(s) in anyway and is_float(s.value.type) and self.is_outside(s.indices, own)
             for s in stores
         )
+
+    def memory(self, array: Value) -> Sites:
+        return self.sites.get(array, frozenset((array,)))
 
     def is_outside(self, indices: tuple[Value, ...], own: set[Value]) -> bool:
         """Whether indices can be computed outside of the branch: what of them is its own are sums of others."""
