@@ -69,11 +69,14 @@ def build(expression: ast.expr, names: Environment, builder: Builder) -> Value:
     raise AssertionError(ast.dump(expression))
 
 
-@functools.cache
-def _functions(formula: ast.expr) -> bool:
+def _calls(formula: ast.expr) -> bool:
     """Whether a formula calls a function that takes long."""
     calls = [n.func.id for n in ast.walk(formula) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
     return any(not PRIMITIVES[name].cheap for name in calls)
+
+
+_functions = functools.cache(_calls)
+"""The same for formulas of the table, which are there for good."""
 
 
 def calls_functions(rule: Rule) -> bool:
@@ -98,7 +101,7 @@ def with_values(rule: Rule, given: Mapping[str, Value], computed: Computed) -> t
 
     class Named(ast.NodeTransformer):
         def visit_Call(self, node: ast.Call) -> ast.expr:
-            value = value_of(node) if _functions(node) else None
+            value = value_of(node) if _calls(node) else None
             if not isinstance(value, Value):
                 self.generic_visit(node)
                 return node
