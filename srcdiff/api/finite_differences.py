@@ -46,7 +46,8 @@ class Report:
 
     def __str__(self) -> str:
         count = len(self.entries)
-        return f"{count} derivatives agree with finite differences" + (f"; worst {self.worst}" if count else "")
+        agree = "derivative agrees" if count == 1 else "derivatives agree"
+        return f"{count} {agree} with finite differences" + (f"; worst {self.worst}" if count else "")
 
 
 def compare(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 DONE, NO, MISUSED = 0, 1, 2
-"""Exit statuses: success; a negative answer or a rejected function; wrong usage."""
+"""Exit statuses: success; a check that fails or a function that is refused; wrong usage."""
 
 
 @dataclass(frozen=True, slots=True)

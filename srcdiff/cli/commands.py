@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = Parser(
         prog="srcdiff",
         description="Gradients of ordinary Python functions, as Python source, compiled by Numba.",
-        epilog="Exit status: 0 for success, 1 for a negative answer or a rejected function, 2 for wrong usage.",
+        epilog="Exit status: 0 for success, 1 if a check fails or the function is refused, 2 for wrong usage.",
     )
     parser.add_argument("--version", action="version", version=f"srcdiff {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command", parser_class=Parser)

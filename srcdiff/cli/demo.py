@@ -114,10 +114,8 @@ def print_gradients(by_srcdiff: Floats, by_differences: Floats, by_tape: Floats)
     scale = float(np.max(np.abs(by_tape)))
     from_differences = float(np.max(np.abs(by_srcdiff - by_differences))) / scale
     from_tape = float(np.max(np.abs(by_srcdiff - by_tape))) / scale
-    print(
-        f"\n  Of all {len(by_srcdiff)}, none is further than {from_differences:.0e} (of the largest) from differences,"
-    )
-    print(f"  nor than {from_tape:.0e} from the tape.")
+    print(f"\n  Over all {len(by_srcdiff)} components, srcdiff is at most {from_differences:.0e} away from differences")
+    print(f"  and {from_tape:.0e} from the tape, relative to the largest component.")
     # Central differences with this step are good to 1e-8 or so; two exact methods differ by rounding alone.
     if from_differences > 1e-6 or from_tape > 1e-12:
         raise AssertionError("the gradients differ: this is an error in srcdiff, please report it")

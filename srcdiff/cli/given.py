@@ -27,23 +27,23 @@ def add_function(parser: argparse.ArgumentParser) -> None:
 
 def add_arguments(parser: argparse.ArgumentParser, *, values: bool = False) -> None:
     """`--example` and `--types`; without either, types are guessed from annotations, defaults and the code."""
-    rest = "random numbers of the types" if values else "the types"
+    guess = "prints them, and takes random numbers" if values else "and prints them"
     parser.add_argument(
         "--example",
         metavar="ARGUMENTS",
-        help='arguments to call it with, as Python; names of the file can be used, and np: "np.ones(100), rate=0.5"',
+        help='arguments of a call, as Python: "np.ones(100), rate=0.5". It may use np and the names of the file',
     )
     parser.add_argument(
         "--types",
         metavar="TYPES",
-        help=f'the types of its arguments: "float64[:], float64". Without them and without an example, {rest} that '
-        "annotations, defaults and uses suggest are taken, and printed",
+        help='the types of its arguments: "float64[:], float64". Without types and example, srcdiff guesses types from '
+        f"annotations, defaults and uses, {guess}",
     )
 
 
 def add_wrt(parser: argparse.ArgumentParser, default: str = "the first") -> None:
     parser.add_argument(
-        "--wrt", nargs="+", metavar="NAME", help=f"the arguments to differentiate by (default: {default})"
+        "--wrt", nargs="+", metavar="NAME", help=f"the arguments to differentiate with respect to (default: {default})"
     )
 
 

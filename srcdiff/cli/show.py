@@ -16,7 +16,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--html",
         metavar="FILE",
-        help="write an HTML page to this file; it highlights the related lines under the mouse",
+        help="write an HTML page to this file; the page highlights the lines that belong to the line under the mouse",
     )
 
 

@@ -153,4 +153,4 @@ def test_commands_can_print_their_answers(module, command, capsys):
 
 
 def test_check_takes_defaults(module):
-    assert "1 derivatives agree" in str(srcdiff.check(module.compared, 3.0, backend="python"))
+    assert "1 derivative agrees" in str(srcdiff.check(module.compared, 3.0, backend="python"))

@@ -1282,6 +1282,11 @@ REDUCTIONS: list[Row] = [
     row("prod_axes", lambda a, w: np.sum(np.prod(a, axis=(0, 2)) * w), once((2, 2, 2))),
     row("prod_where", lambda a, m: np.prod(a, where=m), once((4,), booleans("x.xx"))),
     row("prod_initial", lambda a, x: np.prod(a, initial=x), once((4,), ())),
+    row(
+        "array_by_keyword",
+        lambda a: np.sum(np.array(object=[a[0], a[1] ** 2]) * np.asarray(a=a)),
+        once((2,)),
+    ),
     row("prod_one_zero", lambda a: np.prod(a), once(np.array([2.0, 0.0, 3.0]))),
     row("prod_two_zeros", lambda a: np.prod(a), once(np.array([2.0, 0.0, 3.0, 0.0]))),
     row(

@@ -369,7 +369,7 @@ ROWS = [
         "np.random",
         function("return x * np.random.rand()"),
         "SD302",
-        "draws random numbers",
+        "`np.random.rand` draws random numbers",
         "draw the numbers outside",
         function("return x * r", "x, r"),
         "1.5,",
