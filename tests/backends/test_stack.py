@@ -76,5 +76,4 @@ def test_machine_code_of_another_process_raises(tmp_path):
 
     assert "with Numba" in first
     assert "load machine code" in second
-    # Numba cannot load a recursive function with two specialisations (two layouts): it is compiled again
-    assert {"scaled_forward", "scaled_reverse", "scaled_grad"} == set(re.findall(r"compile `(\w+)` with Numba", second))
+    assert [] == re.findall(r"compile `(\w+)` with Numba", second)

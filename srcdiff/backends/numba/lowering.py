@@ -116,6 +116,18 @@ class _Lower(DirectLower):
                 return growing_lists.pop(self.context, self.builder, kind, values)
         return super()._lower_call_normal(fnty, expr, signature)
 
+    def _lower_call_RecursiveCall(self, fnty: Any, expr: Any, signature: Any) -> Any:  # noqa: N802 (Numba's name)
+        """Another specialisation, if it is compiled by now, is called as any function.
+
+        Numba calls it by a pointer that it sets later, which code from a file never hears of.
+        """
+        other = fnty.dispatcher_type.dispatcher.overloads.get(tuple(signature.args))
+        if other is None:
+            return super()._lower_call_RecursiveCall(fnty, expr, signature)  # type: ignore[no-untyped-call]
+        given = self.fold_call_args(fnty, signature, expr.args, expr.vararg, expr.kws)  # type: ignore[no-untyped-call]
+        self.context.add_linking_libs([other.library])
+        return self.context.call_internal(self.builder, other.fndesc, signature, given)
+
     def setup_function(self, fndesc: Any) -> None:
         super().setup_function(fndesc)  # type: ignore[no-untyped-call]
         if getattr(self.func_ir.func_id.func, "starts_recursion", False) and stack.ensure_loaded():

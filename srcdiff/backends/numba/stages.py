@@ -82,7 +82,7 @@ def listen() -> None:
         def on_end(self, event: Any) -> None:
             clock.leave()
             (start, before), function = self.started.pop(), event.data["dispatcher"].py_func
-            if timings.wanted() and function.__module__.startswith(interpreter.MODULES):
+            if timings.wanted() and (function.__module__ or "").startswith(interpreter.MODULES):
                 timings.say(f"compile `{function.__name__}` with Numba", timings.now() - start)
                 for stage in (_START, _OTHER, _TYPING, _LOWERING, _OPTIMISATION, _LINKING):
                     timings.say(f"    {stage}", clock.seconds.get(stage, 0.0) - before.get(stage, 0.0))
