@@ -101,6 +101,7 @@ class Contestant:
         python = python_for(system)
         assert python is not None, f"{system.name} was chosen and cannot be run"
         environment = os.environ | ONE_THREAD | {"PYTHONPATH": str(ROOT)} | _cache_variables(caches)
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # first calls are those of an installed package
         self.system = system
         self.version: str | None = None
         self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115 (closed by `stop`)
