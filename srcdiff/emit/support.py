@@ -85,10 +85,10 @@ def wider_rows(array: Any, position: Any) -> Any:
 
 def real_eig(a: Any) -> Any:
     """The eigenvalues and eigenvectors of a matrix, if all of them are real."""
-    values, vectors = np.linalg.eig(a)
-    if np.iscomplexobj(values):
+    values, vectors = np.linalg.eig(a)  # complex since NumPy 2.5
+    if np.any(values.imag):
         raise ValueError("eig() argument must not cause a domain change.")
-    return values, vectors
+    return values.real.copy(), vectors.real.copy()
 
 
 def real_roots(p: Any) -> Any:

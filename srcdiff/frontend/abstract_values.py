@@ -10,11 +10,12 @@ import enum
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, TypeGuard
 
 from srcdiff.diagnostics import Problem
 from srcdiff.ir.nodes import Slice, Value
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, Type, element_type, join_scalars
+from srcdiff.library.language import ComplexArray
 from srcdiff.signature.descriptions import NONE, Description
 from srcdiff.signature.structures import Layout, made_layout
 from srcdiff.signature.trees import NODES, Node
@@ -490,6 +491,16 @@ def is_of_numbers(d: Description) -> bool:
 def holds_lists(d: Description) -> bool:
     """Whether elements are lists, or have some in them."""
     return any(leaf.kind == "stored" for leaf in NODES.leaves(d))
+
+
+def is_complex(x: Abstract) -> TypeGuard[Record]:
+    """Whether it is an array of complex numbers."""
+    return isinstance(x, Record) and x.kind.kind is ComplexArray
+
+
+def holds_complex(d: Description) -> bool:
+    """Whether it is, or contains, an array of complex numbers."""
+    return (d.kind == "record" and d.detail.kind is ComplexArray) or any(map(holds_complex, d.parts))
 
 
 def part_of(d: Description, path: tuple[int, ...]) -> tuple[Description, int]:

@@ -24,6 +24,7 @@ from srcdiff.frontend.abstract_values import (
     Static,
     Tuple,
     Zip,
+    is_complex,
 )
 from srcdiff.frontend.sequences import Sequences
 from srcdiff.ir.nodes import Slice, Value
@@ -289,7 +290,7 @@ class Builtins(Sequences):
         if isinstance(x, Tuple):
             return Static(any(issubclass(x.kind or tuple, k) for k in kinds_))
         if isinstance(x, Record):
-            return Static(issubclass(x.kind.kind, kinds_))
+            return Static(issubclass(np.ndarray if is_complex(x) else x.kind.kind, kinds_))
         if isinstance(x, List | Slice):
             return Static((list if isinstance(x, List) else slice) in kinds_)
         if isinstance(x, Value):

@@ -13,7 +13,7 @@ import itertools
 import math
 import operator
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -44,6 +44,7 @@ from srcdiff.frontend.abstract_values import (
     Tuple,
     arrays_in,
     describe,
+    is_complex,
     leaf_types,
     loosened,
 )
@@ -262,6 +263,8 @@ class Calls(Compiled):
             return self.make_dataclass(target, args, keywords, node)
         if isinstance(target, np.vectorize):
             return self.call_with(self.vectorized(target, node), args, keywords, node)
+        if target is not np.real and _is_numpys(target):
+            self.refuse_complex((*args, *keywords.values()), node)
         if handler is not None:
             return self.handled(handler, getattr(target, "__name__", str(target)), node, *args, **keywords)
         if _hashable(target) and target in _ABOUT_TYPES and not keywords:
@@ -308,6 +311,10 @@ class Calls(Compiled):
         if hasattr(target, "py_func"):
             self.guard(Attribute(Constant(target), "py_func"), getattr(target, "py_func", None))
         return self.call_plain(target, args, keywords, node)
+
+    def refuse_complex(self, args: Iterable[Abstract], node: ast.AST) -> None:
+        if any(is_complex(part) for a in args for part in NODES.nodes(a)):
+            self.refuse("SD201", node, "the argument is complex, which is not supported", help_="take its `.real`")
 
     def member_of(self, kind: enum.EnumType, value: Abstract, node: ast.AST) -> Abstract:
         """The member of an enum that has the value."""
@@ -672,6 +679,8 @@ class Calls(Compiled):
 
     def call_real(self, node: ast.AST, val: Abstract) -> Abstract:
         """Of real numbers it is the array itself."""
+        if is_complex(val):
+            return val.items[0]
         if self.is_array(val):
             return val
         return (
@@ -1281,6 +1290,10 @@ _WITHOUT_AXES = frozenset(("select", "squeeze", "where"))
 
 _OPAQUE = frozenset((*("histogram", "i0", "intersect1d", "kaiser", "setdiff1d", "setxor1d", "union1d"),))
 """Functions that give new numbers or arrays of a type and rank that depend on those of their arguments alone."""
+
+
+def _is_numpys(function: Any) -> bool:
+    return str(getattr(function, "__module__", "")).partition(".")[0] == "numpy"
 
 
 def _rank(value: Value) -> int:

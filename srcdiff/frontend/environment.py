@@ -46,6 +46,7 @@ from srcdiff.frontend.abstract_values import (
     Zip,
     arrays_in,
     describe,
+    is_complex,
     is_without_axes,
     join,
     leaf_types,
@@ -226,6 +227,8 @@ class Environment(Shapes):
                 return named(x.value)
             case Tuple():
                 return "a tuple"
+            case Record() if is_complex(x):
+                return "a complex array, of which only `.real` is supported,"
             case Record():
                 return "a dictionary" if x.kind.is_mapping else f"an instance of `{x.kind.kind.__name__}`"
             case List():

@@ -38,6 +38,7 @@ from srcdiff.frontend.abstract_values import (
     Through,
     Tuple,
     describe,
+    holds_complex,
     holds_lists,
     is_plain,
     leaf_types,
@@ -1322,6 +1323,9 @@ def _with_contents(reader: Reader, result: Abstract) -> Abstract:
 def _result_values(reader: Reader, result: Abstract) -> tuple[list[Value], list[Operation]]:
     if isinstance(result, Static | Value | Group | Items | Stored):
         description = loosened(describe(result))
+        if holds_complex(description):
+            problem = Problem("SD401", "the result is complex", reader.span, help="return its real part: `.real`")
+            raise DifferentiationError([problem])
         if leaf_types(description) is not None:
             try:
                 return reader.leaves(result, description), reader.operations

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+
+@dataclass(frozen=True)
+class ComplexArray:
+    """An array of complex numbers whose imaginary parts are zero: programs may read its real part, and nothing else."""
+
+    real: Any
+
+    def __len__(self) -> int:
+        return len(self.real)
 
 
 def each(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from srcdiff.library import blas_lapack
 from srcdiff.library.language import (
+    ComplexArray,
     array_like,
     as_tuple,
     axes_moved_last,
@@ -32,6 +33,9 @@ EigResult: Any = type(np.linalg.eig(np.eye(1)))
 EighResult: Any = type(np.linalg.eigh(np.eye(1)))
 SVDResult: Any = type(np.linalg.svd(np.eye(1)))
 QRResult: Any = type(np.linalg.qr(np.eye(1)))
+
+EIG_IS_COMPLEX = np.linalg.eigvals(np.eye(1)).dtype.kind == "c"
+"""Whether `eig` and `eigvals` of real matrices return complex numbers also where all are real: since NumPy 2.5."""
 
 
 def floats(a: Any) -> Any:
@@ -158,7 +162,10 @@ def cholesky(a: Any, upper: Any = False) -> Any:
 
 def eig(a: Any) -> Any:
     """Of matrices whose eigenvalues are real; others raise `ValueError`."""
-    return EigResult(*stacked_pair(blas_lapack.any_eigenvectors, floats(a)))
+    values, vectors = stacked_pair(blas_lapack.any_eigenvectors, floats(a))
+    if EIG_IS_COMPLEX:
+        return EigResult(ComplexArray(values), ComplexArray(vectors))
+    return EigResult(values, vectors)
 
 
 def eigvals(a: Any) -> Any:

@@ -329,8 +329,12 @@ def kron(a: Any, b: Any) -> Any:
     return np.reshape(product, tuple([a.shape[k] * b.shape[k] for k in range(rank)]))
 
 
+CROSS_TAKES_THREE = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 5)
+"""Whether `np.cross` takes only vectors with three components."""
+
+
 def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None) -> Any:
-    """The cross product of vectors with three components, or with two if that is known at compile time."""
+    """The cross product of vectors with three components; before NumPy 2.5 also with two, if known at compile time."""
     if axis is not None:
         axisa, axisb, axisc = axis, axis, axis
     a, b = np.asarray(a), np.asarray(b)
@@ -339,6 +343,15 @@ def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axi
     if b.ndim > 1:
         b = np.transpose(b, axes_moved_last(b.ndim, (axisb,)))
     m, n = a.shape[a.ndim - 1], b.shape[b.ndim - 1]
+    if CROSS_TAKES_THREE and ((known(m) and m == 2) or (known(n) and n == 2)):
+        unsupported(
+            "`cross` of vectors with two components (which NumPy 2.5 rejects: write `x[0] * y[1] - x[1] * y[0]`)"
+        )
+    if CROSS_TAKES_THREE and (m != 3 or n != 3):
+        raise ValueError(
+            "Both input arrays must be (arrays of) 3-dimensional vectors, "
+            f"but they are {m} and {n} dimensional instead."
+        )
     if known(m) and known(n) and m == 2 and n == 2:
         first, second = at_axis(a, a.ndim - 1, 0), at_axis(a, a.ndim - 1, 1)
         return first * at_axis(b, b.ndim - 1, 1) - second * at_axis(b, b.ndim - 1, 0)

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tests.arrays.rows import Point, array, booleans, integers
+from tests.arrays.rows import NUMPY, Point, array, booleans, integers
+
+CROSS_SAYS = "3-dimensional vectors" if NUMPY >= (2, 5) else "incompatible dimensions"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,7 +147,7 @@ RAISED: list[Failure] = [
     _failure("matmul_vector", lambda a, b: np.sum(a @ b), (array(2, 3), array(2)), ValueError, "3", "2"),
     _failure("matmul_batch", lambda a, b: np.sum(a @ b), (array(2, 2, 2), array(3, 2, 2)), ValueError),
     _failure("dot", lambda a, b: np.dot(a, b), (array(3), array(4)), ValueError, "(3,)", "(4,)"),
-    _failure("cross", lambda a, b: np.sum(np.cross(a, b)), (array(4), array(4)), ValueError, "incompatible dimensions"),
+    _failure("cross", lambda a, b: np.sum(np.cross(a, b)), (array(4), array(4)), ValueError, CROSS_SAYS),
     _failure(
         "linalg_cross", lambda a, b: np.sum(np.linalg.cross(a, b)), (array(2), array(2)), ValueError, "3-dimensional"
     ),

@@ -19,6 +19,9 @@ from tests.numerical import clone, is_active_type
 
 Point = tuple[Any, ...]
 
+NUMPY = tuple(map(int, np.__version__.split(".")[:2]))
+"""The version of NumPy, where what it does depends on it."""
+
 #: The fractional part of the golden ratio: its multiples, modulo one, keep away from each other.
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 

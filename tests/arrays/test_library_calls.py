@@ -11,8 +11,11 @@ import pytest
 import srcdiff
 from srcdiff.emit import support
 from tests.arrays.comparison import BACKENDS, assert_close, assert_like_argument, assert_slopes, call, same, slopes
-from tests.arrays.rows import Row, array, once, positive_definite, regular, row
+from tests.arrays.rows import NUMPY, Row, array, once, positive_definite, regular, row
 from tests.numerical import clone
+
+BEFORE_NUMPY_2_5 = pytest.mark.skipif(NUMPY >= (2, 5), reason="NumPy 2.5 does it differently")
+SINCE_NUMPY_2_5 = pytest.mark.skipif(NUMPY < (2, 5), reason="NumPy does so since 2.5")
 
 
 def argument_element(a, x):
@@ -348,11 +351,81 @@ def spectral_radius(a: Any) -> Any:
     return np.max(np.abs(np.linalg.eigvals(a)))
 
 
-def test_eigenvalues_that_are_not_real_raise() -> None:
-    gradient = srcdiff.grad(spectral_radius, backend="python")
+def spectral_radius_of_real_parts(a: Any) -> Any:
+    return np.max(np.abs(np.linalg.eigvals(a).real))
+
+
+@pytest.mark.parametrize(
+    ("function", "backend"),
+    [
+        pytest.param(spectral_radius, "python", marks=BEFORE_NUMPY_2_5),
+        (spectral_radius_of_real_parts, "python"),
+        pytest.param(spectral_radius_of_real_parts, "numba", marks=pytest.mark.numba),
+    ],
+)
+def test_eigenvalues_that_are_not_real_raise(function: Any, backend: str) -> None:
+    gradient = srcdiff.grad(function, backend=backend)
     np.testing.assert_allclose(gradient(np.array([[2.0, 1.0], [0.0, 1.0]])), [[1.0, 0.0], [1.0, 0.0]], atol=1e-14)
     with pytest.raises(ValueError, match="domain change"):
         gradient(np.array([[0.0, 1.0], [-1.0, 0.0]]))
+
+
+SINCE_NUMPY_2_5_REFUSED = {
+    "absolute value": (spectral_radius, "the argument is complex"),
+    "sum": (lambda a: np.sum(np.linalg.eigvals(a)).real, "the argument is complex"),
+    "product": (lambda a: np.sum((np.linalg.eigvals(a) * 2.0).real), "a complex array, of which only `.real`"),
+    "element": (lambda a: np.linalg.eigvals(a)[0].real, "a complex array, of which only `.real`"),
+    "loop": (lambda a: sum([x.real for x in np.linalg.eigvals(a)]), "a complex array, of which only `.real`"),
+    "length": (lambda a: len(np.linalg.eigvals(a)) * a[0, 0], "a complex array, of which only `.real`"),
+    "rank": (lambda a: np.ndim(np.linalg.eigvals(a)) * a[0, 0], "the argument is complex"),
+    "rank in a tuple": (lambda a: np.ndim((np.linalg.eigvals(a),)) * a[0, 0], "the argument is complex"),
+    "rank in a list": (lambda a: np.ndim([np.linalg.eigvals(a)]) * a[0, 0], "a complex array, of which only `.real`"),
+    "size": (lambda a: np.size(np.linalg.eig(a)[1]) * a[0, 0], "the argument is complex"),
+    "type": (lambda a: np.iscomplexobj(np.linalg.eigvals(a)) * a[0, 0], "the argument is complex"),
+    "truth": (lambda a: a[0, 0] if np.linalg.eigvals(a) else a[1, 1], "a complex array, of which only `.real`"),
+    "comparison": (lambda a: np.sum((np.linalg.eigvals(a) > 0.0) * a), "a complex array, of which only `.real`"),
+    "imaginary part": (lambda a: np.sum(np.linalg.eigvals(a).imag), "has no `imag`"),
+    "ufunc method": (lambda a: np.add.reduce(np.linalg.eigvals(a)).real, "a complex array, of which only `.real`"),
+    "result": (lambda a: np.linalg.eigvals(a), "the result is complex"),
+    "part of the result": (lambda a: (a[0, 0], np.linalg.eig(a)), "the result is complex"),
+    "list as the result": (lambda a: [np.linalg.eigvals(k * a) for k in range(a.shape[0])], "the result is complex"),
+}
+
+
+@SINCE_NUMPY_2_5
+@pytest.mark.parametrize("use", SINCE_NUMPY_2_5_REFUSED)
+def test_eigenvalues_are_complex_and_only_their_real_part_is_taken(use: str) -> None:
+    function, message = SINCE_NUMPY_2_5_REFUSED[use]
+    with pytest.raises(srcdiff.DifferentiationError, match=message):
+        srcdiff.value_and_grad(function, backend="python")(np.array([[2.0, 1.0], [0.5, 1.0]]))
+
+
+def eigenvalues_that_change(a: Any) -> Any:
+    """Complex arrays in lists, in branches, in loops and through helpers; written into through their real part."""
+    kept = []
+    values = np.linalg.eigvals(a)
+    for k in range(a.shape[0]):
+        kept.append(np.linalg.eigvals((k + 1.0) * a))
+        if a[0, 0] > k:
+            values = np.linalg.eig(a + k).eigenvalues
+    total = real_sum(values) if isinstance(values, np.ndarray) else 0.0
+    part = kept[1].real
+    part[0] *= 3.0
+    return total**2 + np.sum(kept[1].real ** 2) + np.max(np.real(kept[0]))
+
+
+def real_sum(values: Any) -> Any:
+    return np.sum(values.real**2)
+
+
+@pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=pytest.mark.numba)])
+def test_real_parts_of_eigenvalues_go_through_all_of_python(backend: str) -> None:
+    arguments = (np.array([[2.0, 1.0], [0.5, 1.0]]),)
+
+    value, bars = call(srcdiff.value_and_grad(eigenvalues_that_change, backend=backend), clone(arguments))
+
+    assert_close(value, eigenvalues_that_change(*arguments), False)
+    assert_slopes(bars, slopes(eigenvalues_that_change, arguments, (0,)), False)
 
 
 def area(a):
@@ -364,6 +437,7 @@ def areas(a):
     return np.sum(np.cross(sides, np.array([a[3], a[0]])) ** 3)
 
 
+@BEFORE_NUMPY_2_5
 @pytest.mark.filterwarnings("ignore:Arrays of 2-dimensional vectors:DeprecationWarning")
 @pytest.mark.parametrize("function", [area, areas])
 def test_cross_products_of_two_components(function: Any) -> None:
@@ -375,11 +449,21 @@ def test_cross_products_of_two_components(function: Any) -> None:
     assert_slopes(bars, slopes(function, arguments, (0,)), False)
 
 
+@SINCE_NUMPY_2_5
+@pytest.mark.parametrize("function", [area, areas])
+def test_cross_products_of_two_components_are_refused(function: Any) -> None:
+    with pytest.raises(ValueError, match="3-dimensional vectors"):
+        function(array(4))
+    with pytest.raises(srcdiff.DifferentiationError, match="two components"):
+        srcdiff.grad(function, backend="python")(array(4))
+
+
 def test_cross_products_of_so_many_components_as_there_are_at_run_time_raise() -> None:
     derivative = srcdiff.grad(lambda a, b: np.sum(np.cross(a, b)), backend="python")
 
     assert np.all(np.isfinite(derivative(array(3), array(3))))
-    with pytest.raises(NotImplementedError, match="two components"):
+    error, message = (ValueError, "3-dimensional") if NUMPY >= (2, 5) else (NotImplementedError, "two components")
+    with pytest.raises(error, match=message):
         derivative(array(2), array(2))
 
 
