@@ -61,6 +61,7 @@ from srcdiff.passes.scalar_replacement import replace_scalars
 from srcdiff.passes.scatter_to_gather import gather
 from srcdiff.passes.shape_checks import remove_shape_checks
 from srcdiff.passes.simplify import simplify
+from srcdiff.passes.single_iterations import branch_on_single_iterations
 from srcdiff.passes.small_arrays import replace_small_arrays, replace_small_seeds
 from srcdiff.passes.triangular_solves import solve_triangles
 
@@ -74,6 +75,11 @@ def mode(*modes: str) -> Callable[[Compilation], bool]:
 def of_backend(name: str, run: Callable[[Any], None], what: str) -> Pass:
     """A pass that is due for the backends that name it among theirs."""
     return Pass(name, run, what, lambda state: name in BACKENDS[state.backend].passes)
+
+
+def on_host(state: Compilation) -> bool:
+    """Whether loops stay loops, and do not become kernels."""
+    return "kernel extraction" not in BACKENDS[state.backend].passes
 
 
 def wrt(state: Compilation, function: Function) -> Sequence[Value]:
@@ -209,6 +215,11 @@ OPTIMIZE = (
     Pass("allocation hoisting", each(hoist_allocations), "allocate once, before the loop"),
     Pass("scalar replacement", each(replace_scalars), "keep an element that a loop revisits in a scalar"),
     Pass("carried elements", each(carry_elements), "keep an element that the next iteration loads in a scalar"),
+    Pass(
+        "single iterations", each(branch_on_single_iterations), "loops of one iteration at most are branches", on_host
+    ),
+    *CLEAN_UP,
+    BRANCH_FUSION,
     Pass("loop normalization", each(normalize_loops), "inner loops count from zero"),
     *CLEAN_UP,
     Pass("guarded loops", each(guard_loops), "a loop moves into the branch that tests whether it runs"),

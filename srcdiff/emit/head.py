@@ -72,10 +72,10 @@ def write_head(objects: Mapping[str, Any], named: Collection[str], spelling: Spe
     made = sorted(name for name, thing in objects.items() if _is_made(thing))
     imported, made_here = spelling.array_maker if spelling.array_maker and spelling.arrays in named else ((), ())
     own = [*imported, "from srcdiff.emit.formatting import formatted"] if made else [*imported]
-    lines = [*(["import math", ""] if "math" in named else []), "import numpy as np", *spelling.imports]
-    lines += ["", *own, *outside] if own or outside else []
+    others = [*(["import numpy as np"] if "np" in named else []), *spelling.imports]
     defined = [*made_here, *(f"{name} = formatted({name_of(objects, objects[name].__base__)})" for name in made)]
-    return [*lines, "", *defined] if defined else lines
+    parts = [["import math"] if "math" in named else [], others, [*own, *outside], defined]
+    return [line for part in parts if part for line in ("", *part)][1:]
 
 
 def _is_made(thing: Any) -> bool:

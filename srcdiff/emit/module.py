@@ -124,10 +124,11 @@ def _put_together(module: Module, texts: Sequence[Text], spelling: Spelling) -> 
     for name in sorted(module.support, reverse=True):
         decorator = [spelling.device_function] if spelling.device_function else []
         lines = ["", "", *decorator, *plain_source(support_function(name, spelling)), *lines]
-    named = {name for name in ("math", spelling.arrays) if any(_names(line, name) for line in lines)}
-    lines = [*write_head(module.objects, named, spelling), *lines]
+    named = {name for name in ("math", "np", spelling.arrays) if any(_names(line, name) for line in lines)}
+    head = write_head(module.objects, named, spelling)
+    lines = [*head, *lines] if head else lines[2:]
     module.text = "\n".join(lines) + "\n"
-    module.origins = (*(Origin() for _ in lines[len(origins) :]), *origins)
+    module.origins = (*(Origin() for _ in lines[len(origins) :]), *origins)[-len(lines) :]
 
 
 def _names(line: str, module: str) -> bool:

@@ -8,12 +8,16 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 from srcdiff.emit.layout import Layout
-from srcdiff.ir.nodes import Custom, Function, Grow, If, Load, Loop, Store, Value, walk
+from srcdiff.ir.nodes import Apply, Custom, Function, Grow, If, Load, Loop, Operation, Store, Value, walk
 from srcdiff.ir.primitives import RESERVED
 from srcdiff.ir.types import INT, Stack, Type
 from srcdiff.ir.words import own_name, plain_words, words_for
 
 _GROWN = {(1, 0): "grown", (2, 0): "more_rows", (2, 1): "wider_rows", (3, 0): "more_planes"}
+
+
+_SIGNED_PRODUCTS = ("multiply", "negative")
+_ROLES = {"multiply": ("product",), "divide": ("ratio",), "subtract": ("difference",)}
 
 
 def what_grows(rank: int, axis: int) -> str:
@@ -101,6 +105,10 @@ class _Namer:
         self.definition = {v: o for o in operations if not o.blocks() for v in o.defines()}
         self.counters = {o.index for o in operations if isinstance(o, Loop) and o.index is not None}
         self.indices = {i for o in operations if isinstance(o, Load | Store) for i in o.indices}
+        self.users: dict[Value, list[Operation]] = {}
+        for operation in operations:
+            for value in operation.uses():
+                self.users.setdefault(value, []).append(operation)
         self.given = {own_name(v) for o in operations for v in (*o.defines(), *o.inner())}
         self.given |= {own_name(p) for p in function.params}
         self.names: dict[Value, str] = {}
@@ -175,7 +183,26 @@ class _Namer:
         if len(described) == 1 and "" not in described:
             return described.pop()
         is_index = members[0].type == INT and not self.indices.isdisjoint(members)
-        return self.unused(*(("index", "position") if is_index else plain_words(members[0])))
+        plain = ("index", "position") if is_index else plain_words(members[0])
+        return self.unused(*self.role(members), *plain)
+
+    def role(self, members: list[Value]) -> tuple[str, ...]:
+        """What a value without a name is for: a factor of products, a difference, the limit of a loop."""
+        definition = self.definition.get(members[0])
+        if len(members) > 1 or not isinstance(definition, Apply):
+            return ()
+        if members[0].type == INT:
+            return ("limit",) if definition.primitive in ("minimum", "maximum") else ()
+        users = self.users.get(members[0], ())
+        if definition.primitive in _SIGNED_PRODUCTS and all(self.is_scaled(user, members[0]) for user in users):
+            return ("factor",)
+        return _ROLES.get(definition.primitive, ())
+
+    @staticmethod
+    def is_scaled(user: Operation, value: Value) -> bool:
+        """Whether the user multiplies the value by another, or changes its sign."""
+        is_product = isinstance(user, Apply) and user.primitive in _SIGNED_PRODUCTS
+        return is_product and user.uses().count(value) == 1
 
     def unused(self, *words: str) -> str:
         """The first of them that the user gave to nothing, or the last."""

@@ -112,7 +112,8 @@ def _imports(text: str) -> str:
     named = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
     own = [f"import {m}" for m in ("collections", "dataclasses", "math", "string") if m in named]
     others = ["import numba"] if "numba" in named else []
-    return "\n".join([*own, *([""] if own else []), *others, "import numpy as np"])
+    others += ["import numpy as np"] if "np" in named else []
+    return "\n".join([*own, *([""] if own and others else []), *others])
 
 
 def _require_complete(text: str) -> None:

@@ -56,7 +56,7 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.primitives import ATOM, PRIMITIVES
-from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack
+from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, is_float
 from srcdiff.library.blas_lapack import LIBRARY
 
 _UNARY_MINUS = 50
@@ -69,7 +69,18 @@ _IN_PLACE = {
     "remainder": "%=",
 }
 """Not powers: Numba looks for constant exponents, but not there."""
-_COMPARISONS = {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"}
+_MIRRORED = {
+    "less": "greater",
+    "less_equal": "greater_equal",
+    "greater": "less",
+    "greater_equal": "less_equal",
+    "equal": "equal",
+    "not_equal": "not_equal",
+}
+"""Comparisons, and the same ones with their sides exchanged."""
+_OF_INTEGERS = {"minimum": "min", "maximum": "max"}
+"""Python's functions. They differ from NumPy's only where a number may be NaN."""
+_OPPOSITE = {"add": "subtract", "subtract": "add"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +142,10 @@ class _Writer:
         self.depth = 1
         self.seen: set[tuple[str, int]] = set()
         self.reversing = False
+        self.quoted = ""
+        """The line of the user that the last comment of the reverse sweep quotes."""
+        self.unsigned: set[Operation] = set()
+        """Negations that stand in the sign of a sum: `x + -y * z` is written as `x - y * z`."""
         self.arrays = "np"
         """What makes new arrays."""
         self.in_thread = False
@@ -142,6 +157,10 @@ class _Writer:
         """Stacks that other functions see."""
         self.groups = together(function, self.shared)
         """Stacks of numbers that grow and shrink together, by each of them: the first has the count of all."""
+        both = [o for o in walk(function.body) if isinstance(o, Apply) and o.primitive == "logical_and"]
+        self.chained = {self.layout.inlined.get(v) for o in both for v in o.args}
+        """Comparisons that may be parts of one, as in `0 < i and i < n`. They stay as they are."""
+        self.limits = limits_of(function)
         self.own: Span | None = None
         """The place of the statement that is being written; and that of the branch or loop around it."""
         self.around: Span | None = None
@@ -240,19 +259,50 @@ class _Writer:
             self.text.support.add(row.support)
         if operation.primitive == "range_length":
             return f"len({self.range(operation.args)})", ATOM
+        if operation in self.unsigned:
+            return self.strong(operation.args[0])
+        if operation.primitive in _OF_INTEGERS and operation.out in self.limits:
+            arguments = ", ".join(self.expression(a) for a in operation.args)
+            return f"{_OF_INTEGERS[operation.primitive]}({arguments})", ATOM
         if row.strength == ATOM:
             return row.spelling.format(*(self.expression(a) for a in operation.args)), ATOM
-        texts = []
-        for k, argument in enumerate(operation.args):
+        primitive, args = self.turned(operation)
+        row, texts = PRIMITIVES[primitive], []
+        for k, argument in enumerate(args):
             text, strength = self.strong(argument)
-            weak = strength < row.strength or (strength == row.strength and self.needs(operation.primitive, k))
+            weak = strength < row.strength or (strength == row.strength and self.needs(primitive, k))
             texts.append(f"({text})" if weak else text)
         return row.spelling.format(*texts), row.strength
+
+    def turned(self, operation: Apply) -> tuple[str, tuple[Value, ...]]:
+        """The operation as one would write it: `n > 0` for `0 < n`, and `x - y` for `x + -y`."""
+        primitive, args = operation.primitive, operation.args
+        if primitive in _MIRRORED and operation not in self.chained and self.is_constant(args[0]):
+            return (_MIRRORED[primitive], args[::-1]) if not self.is_constant(args[1]) else (primitive, args)
+        if primitive in _OPPOSITE and self.drop_sign(args[1]):
+            return _OPPOSITE[primitive], args
+        return primitive, args
+
+    def is_constant(self, value: Value) -> bool:
+        return isinstance(self.layout.inlined.get(value), Const)
+
+    def drop_sign(self, value: Value) -> bool:
+        """Whether a product starts with a negation; if so, it is written without that.
+
+        A floating-point product or quotient changes its sign, and nothing else, if one of its operands does.
+        """
+        operation = self.layout.inlined.get(value)
+        while isinstance(operation, Apply) and operation.primitive in ("multiply", "divide"):
+            operation = self.layout.inlined.get(operation.args[0])
+        if not isinstance(operation, Apply) or operation.primitive != "negative" or not is_float(operation.out.type):
+            return False
+        self.unsigned.add(operation)
+        return True
 
     @staticmethod
     def needs(primitive: str, position: int) -> bool:
         """Whether an argument that binds equally tightly needs parentheses."""
-        if primitive in _COMPARISONS or primitive == "where":
+        if primitive in _MIRRORED or primitive == "where":
             return True
         if primitive == "power":
             return position == 0
@@ -319,7 +369,8 @@ class _Writer:
         if isinstance(operation, Apply) and operation.primitive in _IN_PLACE:
             first, second = operation.args
             if first not in self.layout.inlined and self.names[first] == name:
-                self.line(f"{name} {_IN_PLACE[operation.primitive]} {self.expression(second)}")
+                sign = _IN_PLACE[self.turned(operation)[0]]
+                self.line(f"{name} {sign} {self.expression(second)}")
                 return
         self.line(f"{name} = {self.formula(operation)[0]}")
 
@@ -339,10 +390,13 @@ class _Writer:
         return () if span is None or self.reversing or (span.file, span.line) in self.seen else tuple(span.comments)
 
     def mirrored(self, operation: Operation) -> str:
-        """What a block of the reverse sweep is the reverse of: the user's line."""
+        """What a block of the reverse sweep is the reverse of: the user's line, if the last comment is not the same."""
         if not self.reversing or operation.span is None or not operation.span.text:
             return ""
-        return f"  # {operation.span.text.strip()}"
+        if isinstance(operation, If) and operation.span.text.split()[0] in ("for", "while"):
+            return ""  # the loop itself quotes it
+        before, self.quoted = self.quoted, operation.span.text.strip()
+        return f"  # {self.quoted}" if self.quoted != before else ""
 
     def statement(self, operation: Operation, keyword: str = "if") -> None:
         outer = self.own, self.around
@@ -449,14 +503,13 @@ class _Writer:
         inner = self.layout.inlined.get(operation.value)
         if not operation.adds:
             if isinstance(inner, Apply) and inner.primitive in _IN_PLACE and self.expression(inner.args[0]) == place:
-                self.line(f"{place} {_IN_PLACE[inner.primitive]} {self.expression(inner.args[1])}")
+                sign = _IN_PLACE[self.turned(inner)[0]]
+                self.line(f"{place} {sign} {self.expression(inner.args[1])}")
             else:
                 self.line(f"{place} = {self.expression(operation.value)}")
             return
-        if isinstance(inner, Apply) and inner.primitive == "negative":
-            self.line(f"{place} -= {self.expression(inner.args[0])}")
-        else:
-            self.line(f"{place} += {self.expression(operation.value)}")
+        sign = "-=" if self.drop_sign(operation.value) else "+="
+        self.line(f"{place} {sign} {self.expression(operation.value)}")
 
     def alloc(self, operation: Alloc) -> str:
         dtype = operation.out.array.dtype
@@ -722,6 +775,37 @@ class _Writer:
         self.move(list(zip(operation.params, operation.args, strict=True)))
         self.block(operation.body)
         self.move(list(zip(operation.outs, operation.body.yields, strict=True)))
+
+
+def limits_of(function: Function) -> set[Value]:
+    """Integers that only say how far loops run. Nobody sees whether NumPy or Python has computed them."""
+    users: dict[Value, list[Operation | None]] = {}
+    pending = [function.body]
+    while pending:
+        block = pending.pop()
+        for operation in block.operations:
+            for value in operation.uses():
+                users.setdefault(value, []).append(operation)
+            pending += operation.blocks()
+        for value in block.yields:
+            users.setdefault(value, []).append(None)
+    found: set[Value] = set()
+
+    def limits(user: Operation | None, value: Value) -> bool:
+        match user:
+            case Loop():
+                return value not in user.inits
+            case Apply():
+                is_part = user.primitive in ("add", "subtract", *_OF_INTEGERS) and user.out in found
+                return user.primitive in _MIRRORED or is_part
+        return False
+
+    for operation in reversed(list(walk(function.body))):
+        if not isinstance(operation, Apply) or any(v.type != INT for v in (operation.out, *operation.args)):
+            continue
+        if all(limits(user, operation.out) for user in users.get(operation.out, ())):
+            found.add(operation.out)
+    return found
 
 
 def _bottom(element: Scalar | Array, *, is_shared: bool) -> str:

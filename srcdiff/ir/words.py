@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from srcdiff.ir.nodes import Apply, Const, Load, Operation, Reshape, Transpose, Value, View
+from srcdiff.ir.nodes import Apply, Const, Library, Load, Operation, Reshape, Transpose, Value, View
 from srcdiff.ir.primitives import ATOM, PRIMITIVES
 from srcdiff.ir.types import BOOL, Array, Stack
 
@@ -29,6 +29,7 @@ _BETWEEN = {
     "power": "to",
     "float_power": "to",
 }
+_PRODUCTS = ("matrix_matrix", "matrix_vector", "vector_matrix", "vector_vector")
 _SHORT = {"absolute": "abs", "fabs": "abs"}
 _THE_SAME = {"float", "float64", "float32", "int", "positive", "stop_gradient"}
 _OWN = {"%return": "result", "%choice": "choice", "%exit": "exit_code"}
@@ -79,7 +80,19 @@ class _Words:
                 return self.element(operation) or (f"{array}_element" if self.places and array else "")
             case View() | Transpose() | Reshape() if own_name(operation.array):
                 return f"{own_name(operation.array)}_view"
+            case Library() if operation.outs == (value,):
+                return self.call(operation)
         return ""
+
+    def call(self, operation: Library) -> str:
+        """`a_times_b` for a product, and `det_a` for a function of one matrix."""
+        operands = [own_name(a) for a in operation.args]
+        is_product = operation.function in _PRODUCTS
+        if not all(operands) or any(name.endswith(_DERIVATIVES) for name in operands):
+            return "product" if is_product else ""
+        if is_product:
+            return "_times_".join(operands)
+        return "_".join([operation.function, *operands]) if len(operands) == 1 else ""
 
     def expression(self, operation: Apply) -> str:
         """The words for one operator, if its operands have names; else, just that of a function like `sin`."""

@@ -57,7 +57,7 @@ from srcdiff.ir.nodes import (
     walk,
 )
 from srcdiff.ir.types import FLOAT, INT, Array, Scalar, element_type, is_float
-from srcdiff.ir.words import own_name
+from srcdiff.ir.words import own_name, words_for
 from srcdiff.library.blas_lapack import LIBRARY
 from srcdiff.passes.call_pairs import Pair, has_shadow
 from srcdiff.passes.custom_adjoints import adjoint_values, named, reads_parameters, require_shape
@@ -183,7 +183,7 @@ class Adjoint:
         owner = isinstance(definition, Alloc | Copy | Library | Call | None)
         owner = owner or (isinstance(definition, If) and bool(self.active.sites[array] & self.handed_back))
         if owner and array not in self.twins and array not in self.top.adjoints and not self.belongs_to_list(array):
-            self.top.adjoints[array] = seed if self.structure.is_apart else self.builder.copy(seed, bar(array))
+            self.top.adjoints[array] = seed if self.structure.is_apart else self.builder.copy(seed, self.bar(array))
         else:
             same_size = not self.belongs_to_list(array)
             self.add_elements(self.shadow(array, self.top), seed, same_size=same_size)
@@ -218,7 +218,7 @@ class Adjoint:
         if self.is_home(mirror, value) or mirror.parent is None:
             return None
         if mirror.loop is not None:
-            param = Value(self.adjoint_type(value), bar(value))
+            param = Value(self.adjoint_type(value), self.bar(value))
             mirror.loop.captured[value] = param
             mirror.adjoints[value] = param
             return param
@@ -240,7 +240,7 @@ class Adjoint:
             total not in self.structure.home and total not in self.had_again and total not in self.builder.constants
         )
         if value.name and not total.name and is_new:
-            total.name = bar(value)
+            total.name = self.bar(value)
         mirror.adjoints[value] = total
 
     # -- values of the forward sweep ---------------------------------------------------------------------------------
@@ -422,7 +422,7 @@ class Adjoint:
                 base = self.shadow(definition.array, at)
                 with self.into(at):
                     items = definition.replaced(lambda v: base if v is definition.array else self.value(v, at))
-                    out = Value(array.type, bar(array))
+                    out = Value(array.type, self.bar(array))
                     self.builder.add(replace(items, out=out))  # type: ignore[call-arg]
                 at.adjoints[key] = out
             return at.adjoints[key]
@@ -441,7 +441,7 @@ class Adjoint:
 
     def zeros(self, array: Value, at: Mirror) -> Value:
         """Adjoints of zero for an array."""
-        out = Value(array.type, bar(array))
+        out = Value(array.type, self.bar(array))
         zero = self.builder.const(0.0)
         definition = self.structure.definition.get(array)
         if self.structure.is_at_hand(array):
@@ -587,7 +587,7 @@ class Adjoint:
             shadow = self.shadow(operation.array, mirror)
             indices = tuple(self.value(i, mirror) for i in operation.indices)
             if operation.value in self.active:
-                element = Value(element_type(shadow.array), bar(operation.value) if operation.value.name else "")
+                element = Value(element_type(shadow.array), self.bar(operation.value) if operation.value.name else "")
                 self.builder.add(Load(element, shadow, indices, span=operation.span))
                 adjoint = self.builder.cast(element, FLOAT)
                 if not operation.adds:
@@ -746,7 +746,7 @@ class Adjoint:
         changed = self.outliving(sides)
         for value in changed:
             before = self.current(mirror, value)
-            joined.append(Value(self.adjoint_type(value), bar(value)))
+            joined.append(Value(self.adjoint_type(value), self.bar(value)))
             for side, into in zip(sides, yields, strict=True):
                 with self.into(side):
                     into.append(self.side_adjoint(value, side, before, mirror))
@@ -823,7 +823,7 @@ class Adjoint:
             self.take_frame(inner)
             for k in slots:
                 source = operation.body.yields[k]
-                carried = Value(self.adjoint_type(source), bar(operation.params[k]))
+                carried = Value(self.adjoint_type(source), self.bar(operation.params[k]))
                 params.append(carried)
                 if isinstance(source.type, Array):
                     self.start_with(source, carried, inner)
@@ -1082,14 +1082,16 @@ class Adjoint:
 
     def new_shadow(self, array: Value, mirror: Mirror) -> Value:
         zero = self.builder.const(0.0)
-        out = Value(array.type, bar(array))
+        out = Value(array.type, self.bar(array))
         self.builder.add(Alloc(out, (), zero, self.value(array, mirror)))
         return out
 
-
-def bar(value: Value) -> str:
-    name = own_name(value) or ("array" if isinstance(value.type, Array) else "")
-    return f"{name}_bar" if name else ""
+    def bar(self, value: Value) -> str:
+        """The name of an adjoint. Arrays always have one, which describes them if the user gave none."""
+        name = own_name(value)
+        if not name and isinstance(value.type, Array):
+            name = words_for(value, self.structure.definition.get) or "array"
+        return f"{name}_bar" if name else ""
 
 
 def iteration_number(builder: Builder, index: Value, bounds: tuple[Value, ...]) -> Value:

@@ -461,13 +461,125 @@ def test_temporary_has_another_name_than_a_variable_of_the_user() -> None:
     def hidden(w: np.ndarray, n: int) -> float:
         total = 0.0
         for t in range(n):
-            total += (w[t] * 0.3 - 0.1) * (w[t] * 0.3 - 0.1)
+            total += (w[t] * 0.3 + 0.1) * (w[t] * 0.3 + 0.1)
         return total
 
     text = adjoint_text(hidden, np.ones(3), 3)
 
     assert "t_1" not in text
-    assert "value = w[t] * 0.3 - 0.1" in text
+    assert "value = w[t] * 0.3 + 0.1" in text
+
+
+def test_temporary_is_called_by_what_it_is_for() -> None:
+    def misfit(w: np.ndarray, x: np.ndarray) -> float:
+        total = 0.0
+        for i in range(len(x)):
+            total += (np.tanh(w[0] * x[i]) - w[1] * x[i]) ** 2
+        return total
+
+    text = adjoint_text(misfit, np.ones(2), np.ones(3))
+
+    assert "difference = tanh - w[1] * x[i]" in text
+    assert "factor = 2 * difference" in text
+    assert "    t = " not in text
+
+
+def test_name_that_the_user_gives_is_not_that_of_a_temporary() -> None:
+    def misfit(difference: np.ndarray, factor: float) -> float:
+        total = 0.0
+        for i in range(len(difference)):
+            total += (np.tanh(difference[i]) - factor * difference[i]) ** 2
+        return total
+
+    text = adjoint_text(misfit, np.ones(2), 3.0)
+
+    assert "difference = " not in text
+    assert "factor = " not in text
+
+
+def test_product_of_matrices_is_called_by_its_factors() -> None:
+    def misfit(w: np.ndarray, x: np.ndarray, y: np.ndarray) -> float:
+        return np.sum(np.tanh(x @ w - y)) + np.sum(w * w)
+
+    text = adjoint_text(misfit, np.ones(2), np.ones((3, 2)), np.ones(3))
+
+    assert "x_times_w = x @ w" in text
+    assert "product = x.T @ x_times_w_bar" in text
+    assert "array" not in text
+
+
+def test_sign_of_a_product_joins_the_sum() -> None:
+    def f(x: float, y: float) -> float:
+        return x + -y * x
+
+    def g(x: float, y: float) -> float:
+        return x - -(x + y) / y
+
+    def of_integers(x: float, n: int) -> float:
+        return x + -n * x
+
+    assert printed(f, 1.0, 2.0) == ["return x - y * x"]
+    assert printed(g, 1.0, 2.0) == ["return x + (x + y) / y"]
+    assert printed(of_integers, -0.0, 0) == ["return x + -n * x"]  # an integer has no minus zero
+
+
+def test_constant_stands_on_the_right_of_a_comparison() -> None:
+    def f(x: float, n: int, m: int) -> float:
+        if 0 < n:
+            x = 2.0 * x
+        if 0 < m and m < 3:
+            x = 3.0 * x
+        return x
+
+    lines = printed(f, 1.0, 2, 3)
+
+    assert "if n > 0:" in lines
+    assert "if 0 < m and m < 3:" in lines
+
+
+def test_limits_of_loops_are_integers_of_python() -> None:
+    def smoothed(u: np.ndarray) -> float:
+        return np.sum((u[2:] - 2.0 * u[1:-1] + u[:-2]) ** 2)
+
+    def chosen(x: np.ndarray, n: int) -> float:
+        return np.minimum(n, 3) * x[np.minimum(n, 3)]
+
+    assert "np.m" not in adjoint_text(smoothed, np.ones(7))
+    assert "np.minimum(n, 3)" in "\n".join(printed(chosen, np.ones(5), 2))
+
+
+def test_loop_for_one_element_of_the_border_is_a_branch() -> None:
+    def energy(x: np.ndarray) -> float:
+        total = 0.0
+        for i in range(1, len(x)):
+            total += (x[i] - x[i - 1]) ** 2
+        return total
+
+    text = adjoint_text(energy, np.ones(5))
+
+    assert "    if x.shape[0] > 1:\n        x_bar[0] -= 2 * (x[1] - x[0])\n" in text
+    assert "min(" not in text
+    for n in range(6):
+        x = np.arange(float(n)) ** 2  # whole numbers, so that sums are exact in any order
+        expected = np.zeros(n)
+        expected[1:] += 2.0 * np.diff(x)
+        expected[:-1] -= 2.0 * np.diff(x)
+        for backend in ("python", "numba"):
+            assert np.array_equal(expected, srcdiff.grad(energy, backend=backend)(x))
+
+
+def test_line_of_the_user_is_quoted_once() -> None:
+    def energy(x: np.ndarray) -> float:
+        return np.sum((x[1:] - x[:-1]) ** 2)
+
+    assert adjoint_text(energy, np.ones(5)).count("# return") == 1
+
+
+def test_module_that_is_not_used_is_not_imported() -> None:
+    def f(x: float) -> float:
+        return x * x
+
+    assert srcdiff.source(f, 1.0).startswith("def f_value_and_grad(x):")
 
 
 def test_kept_value_that_is_used_once_stands_in_place() -> None:

@@ -74,6 +74,7 @@ from srcdiff.passes.scalar_replacement import replace_scalars
 from srcdiff.passes.scatter_to_gather import gather
 from srcdiff.passes.shape_checks import remove_shape_checks
 from srcdiff.passes.simplify import simplify
+from srcdiff.passes.single_iterations import branch_on_single_iterations
 from srcdiff.passes.small_arrays import replace_small_arrays
 from srcdiff.passes.triangular_solves import solve_triangles
 from tests.passes.derivatives import DERIVATIVES, OBJECTS, Options, Run
@@ -145,6 +146,7 @@ PASSES: dict[str, Run] = {
     "shape_checks": each(remove_shape_checks),
     "triangular_solves": each(solve_triangles),
     "simplify": each(simplify),
+    "single_iterations": each(branch_on_single_iterations),
     "small_arrays": each(replace_small_arrays, "alone"),
     **DERIVATIVES,
 }
