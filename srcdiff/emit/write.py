@@ -210,7 +210,7 @@ class _Writer:
             self.inside.append(operation.span)
         for value in (*operation.uses(), *operation.defines()):
             if value in self.kept:
-                self.inside.append(self.kept[value])
+                self.inside.insert(0, self.kept[value])
                 self.keeps = True
 
     # -- expressions -------------------------------------------------------------------------------------------------
@@ -289,10 +289,11 @@ class _Writer:
     def drop_sign(self, value: Value) -> bool:
         """Whether a product starts with a negation; if so, it is written without that.
 
-        A floating-point product or quotient changes its sign, and nothing else, if one of its operands does.
+        A floating-point product changes its sign, and nothing else, if one of its factors does. So does a quotient, but
+        LLVM reorders sums of quotients in another way, and the last bit of the result may differ.
         """
         operation = self.layout.inlined.get(value)
-        while isinstance(operation, Apply) and operation.primitive in ("multiply", "divide"):
+        while isinstance(operation, Apply) and operation.primitive == "multiply":
             operation = self.layout.inlined.get(operation.args[0])
         if not isinstance(operation, Apply) or operation.primitive != "negative" or not is_float(operation.out.type):
             return False

@@ -513,13 +513,13 @@ def test_sign_of_a_product_joins_the_sum() -> None:
         return x + -y * x
 
     def g(x: float, y: float) -> float:
-        return x - -(x + y) / y
+        return x - -(x + y) * y
 
     def of_integers(x: float, n: int) -> float:
         return x + -n * x
 
     assert printed(f, 1.0, 2.0) == ["return x - y * x"]
-    assert printed(g, 1.0, 2.0) == ["return x + (x + y) / y"]
+    assert printed(g, 1.0, 2.0) == ["return x + (x + y) * y"]
     assert printed(of_integers, -0.0, 0) == ["return x + -n * x"]  # an integer has no minus zero
 
 
