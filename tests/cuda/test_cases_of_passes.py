@@ -116,7 +116,7 @@ def hosted(program: Program) -> Callable[..., tuple[Any, ...]]:
     module = write_kernels(main.name, kernels, (), "", CUDA)
     result = f"({''.join([f'{{{k}}}, ' for k in range(len(main.body.yields))])})"
     host = write_function(main, parameters=main.params, result=result, reserved=list(module.kernels), spelling=CUDA)
-    text, objects = "\n".join([module.text, *host.lines]), module.objects | host.objects
+    text, objects = "\n".join(["import numpy as np", module.text, *host.lines]), module.objects | host.objects
     function: Callable[..., tuple[Any, ...]]
     function = numba_cuda.load(text, list(module.kernels), objects, Device(), interpreter.new_file(main.name))[
         main.name
