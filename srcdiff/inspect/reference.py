@@ -22,7 +22,17 @@ from srcdiff.frontend.accepted import REFUSED
 from srcdiff.frontend.calls import HANDLERS
 from srcdiff.frontend.statements import Reader
 from srcdiff.ir.primitives import PRIMITIVES, Primitive
-from srcdiff.library import building, indices, linear_algebra, products, reductions, scans, signals, sorting
+from srcdiff.library import (
+    building,
+    indices,
+    linear_algebra,
+    mathematics,
+    products,
+    reductions,
+    scans,
+    signals,
+    sorting,
+)
 from srcdiff.library.numpy_table import METHODS, STANDARD, UFUNC_METHODS
 from srcdiff.rules import RULES
 from srcdiff.rules.table import Edge, Rule
@@ -153,6 +163,7 @@ def builtin_functions() -> Table:
     """The functions of Python that can be called, beside those of whole arrays."""
     named = {n.partition(".")[2] for row in PRIMITIVES.values() for n in row.names if n.startswith("builtins.")}
     of_math = {n for row in PRIMITIVES.values() for n in _known(row) if n.startswith("math.")}
+    of_math |= {f"math.{name}" for name in mathematics.BY_NAME}  # also those that this Python does not have
     rows = [("Python", sorted({*(f.__name__ for f in _functions_of("builtins")), *named, "print"}))]
     for module, more in (("math", of_math), ("functools", ()), ("itertools", ()), ("operator", ())):
         names = {f"{module}.{f.__name__}" for f in _functions_of(module)}

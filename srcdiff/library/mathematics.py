@@ -137,21 +137,18 @@ def ulp(x: Any) -> Any:
     return 2.0**971 if size >= 2.0**1023 else np.spacing(size)
 
 
-FUNCTIONS: dict[Any, Any] = {
-    getattr(math, name): function
-    for name, function in (
-        ("comb", comb),
-        ("dist", dist),
-        ("factorial", factorial),
-        ("frexp", frexp),
-        ("isclose", isclose),
-        ("isqrt", isqrt),
-        ("modf", modf),
-        ("perm", perm),
-        ("remainder", remainder),
-        ("sumprod", sumprod),
-        ("ulp", ulp),
-    )
-    if hasattr(math, name)
+BY_NAME: dict[str, Any] = {
+    "comb": comb,
+    "dist": dist,
+    "factorial": factorial,
+    "frexp": frexp,
+    "isclose": isclose,
+    "isqrt": isqrt,
+    "modf": modf,
+    "perm": perm,
+    "remainder": remainder,
+    "sumprod": sumprod,  # since Python 3.12
+    "ulp": ulp,
 }
+FUNCTIONS: dict[Any, Any] = {getattr(math, name): BY_NAME[name] for name in BY_NAME if hasattr(math, name)}
 """By the function of `math`, as far as this Python has it."""

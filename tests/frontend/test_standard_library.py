@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -61,6 +62,25 @@ def test_nearest_remainders_are_those_of_math(backend: str) -> None:
     for x in [0.0, -0.0, 1.0, 1.5, 2.5, 3.5, -2.5, 1e300, 7.3]:
         for y in [1.0, -1.0, 3.0, 0.7, math.inf, 1e-3]:
             assert same_numbers(rest(x, y), float(compiled(x, y))), (x, y)
+
+
+def sums_of_products(x, y):
+    return math.sumprod(x, y) ** 2 + math.sumprod([x[0], 2.0], (3, y[1])) + math.sumprod(x[:0], y[:0])
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="`math.sumprod` is new in Python 3.12")
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_sums_of_products_are_those_of_math(backend: str) -> None:
+    derivative = srcdiff.value_and_grad(sums_of_products, wrt=(0, 1), backend=backend)
+    x, y = np.array([0.5, -2.0, 3.0]), np.array([1.5, 0.25, 4.0])
+
+    value, (x_bar, y_bar) = derivative(x, y)
+
+    assert sums_of_products(x, y) == pytest.approx(value, rel=1e-15)
+    np.testing.assert_allclose(x_bar, 2.0 * (x @ y) * y + np.array([3.0, 0.0, 0.0]), rtol=1e-15)
+    np.testing.assert_allclose(y_bar, 2.0 * (x @ y) * x + np.array([0.0, 2.0, 0.0]), rtol=1e-15)
+    with pytest.raises(ValueError, match="same length"):
+        derivative(x, y[:2])
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
