@@ -14,6 +14,11 @@ if importlib.util.find_spec("cuda.bindings.nvjitlink") is None:
 if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
     pytest.skip("the simulator compiles nothing", allow_module_level=True)
 
+from tests.arrays.rows import NUMPY
+
+if NUMPY >= (2, 5):
+    pytest.skip("numba-cuda does not work with NumPy 2.5", allow_module_level=True)
+
 from tests.cuda.machine_code import ARCHITECTURES, resources
 from tests.cuda.programs import PROGRAMS, Program
 

@@ -17,6 +17,7 @@ from srcdiff.backends.cuda import numba_cuda
 from srcdiff.backends.cuda.numba_cuda import device_numpy
 from srcdiff.ir.primitives import PRIMITIVES
 from tests.arrays.programs import PROGRAMS
+from tests.arrays.rows import NUMPY
 from tests.cuda.samples import SAMPLES, Sample
 
 pytest.importorskip("numba_cuda", reason="srcdiff[cuda] is not installed")
@@ -26,9 +27,12 @@ if numba_cuda.is_simulated():
 
 from numba import cuda
 
+compiles = pytest.mark.skipif(NUMPY >= (2, 5), reason="numba-cuda does not work with NumPy 2.5")
+
 _STEP = 1 if "SRCDIFF_TEST_ALL" in os.environ else 4
 
 
+@compiles
 @pytest.mark.parametrize("cc", [(8, 0), (9, 0)])
 @pytest.mark.parametrize("sample", SAMPLES[::_STEP], ids=lambda s: s.name)
 def test_batch_becomes_machine_code_without_spills(sample: Sample, cc: tuple[int, int]) -> None:
@@ -52,6 +56,7 @@ def products_of_pairs(x, y):
         y[i] = pairs[i, 0] * pairs[i, 1]
 
 
+@compiles
 @pytest.mark.parametrize("cc", [(8, 0), (9, 0)])
 def test_what_a_thread_reshapes_becomes_machine_code(cc: tuple[int, int]) -> None:
     sample = next(s for s in SAMPLES if s.name == "in_other_shapes")
@@ -65,6 +70,7 @@ def test_what_a_thread_reshapes_becomes_machine_code(cc: tuple[int, int]) -> Non
     assert products_of_pairs.adjoint.resources(args, bars, cc=cc, launch=(1, 4))["machine_code"] > 0
 
 
+@compiles
 @pytest.mark.parametrize("program", PROGRAMS[5 :: 40 if _STEP > 1 else 1], ids=lambda p: p.name)
 def test_array_program_becomes_machine_code(program: Any) -> None:
     derivative = srcdiff.value_and_grad(program.function, wrt=program.wrt, backend="cuda").compile(*program.at[0])
@@ -75,6 +81,7 @@ def test_array_program_becomes_machine_code(program: Any) -> None:
     assert all(kernel["machine_code"] > 0 for kernel in found.values())
 
 
+@compiles
 def test_code_names_the_architecture() -> None:
     def f(x):
         return np.sum(np.exp(x))
@@ -126,3 +133,21 @@ def test_without_numba_cuda_srcdiff_says_what_to_install(monkeypatch: pytest.Mon
 
     with pytest.raises(ModuleNotFoundError, match=r"install srcdiff\[cuda\]"):
         srcdiff.grad(lambda x: x * x, backend="cuda")
+
+
+def test_numba_cuda_that_does_not_work_with_numpy_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def import_module(name: str) -> None:
+        raise AttributeError("module 'numpy' has no attribute 'row_stack'")
+
+    numba_cuda.cuda()
+    numba_cuda.require_compiler.cache_clear()
+    monkeypatch.setattr(numba_cuda.importlib, "import_module", import_module)
+
+    with pytest.raises(RuntimeError, match=r"numba-cuda .* does not work with NumPy .*: install `numpy<2\.5`"):
+        products_of_pairs.ptx((np.ones(8), np.ones(4)), cc=(8, 0))
+
+
+@pytest.mark.skipif(NUMPY < (2, 5), reason="numba-cuda works with earlier versions of NumPy")
+def test_numba_cuda_does_not_work_with_numpy_2_5() -> None:
+    with pytest.raises(RuntimeError, match=r"install `numpy<2\.5`"):
+        products_of_pairs.ptx((np.ones(8), np.ones(4)), cc=(8, 0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib.metadata
 import importlib.resources
 import importlib.util
 import math
@@ -57,6 +58,23 @@ def require_device() -> None:
             "no CUDA device was found; set NUMBA_ENABLE_CUDASIM=1 in the environment to use the simulator, or compile "
             "without a device by `g.ptx(...)` and `g.resources(...)`"
         )
+    require_compiler()
+
+
+@functools.cache
+def require_compiler() -> None:
+    """Numba CUDA can compile with this NumPy; 0.30 cannot with NumPy 2.5 (github.com/NVIDIA/numba-cuda/issues/907)."""
+    if is_simulated():
+        return
+    cuda()
+    try:
+        importlib.import_module("numba.cuda.np.npyimpl")
+    except AttributeError as error:
+        version = importlib.metadata.version("numba-cuda")
+        raise RuntimeError(
+            f"numba-cuda {version} does not work with NumPy {np.__version__} ({error}): install `numpy<2.5`, or set "
+            "NUMBA_ENABLE_CUDASIM=1 in the environment to use the simulator"
+        ) from error
 
 
 # -- NumPy's functions for a thread --------------------------------------------------------------------------------
@@ -280,6 +298,7 @@ def ptx_of(kernel: Callable[..., Any], params: Sequence[Type], cc: tuple[int, in
     """The code of a kernel for GPUs of the compute capability."""
     if is_simulated():
         raise RuntimeError("the simulator does not compile: unset NUMBA_ENABLE_CUDASIM to compile for a GPU")
+    require_compiler()
     with held_back(), _as_if_there(CAPABILITY.checked("cc", cc)):
         return str(cuda().compile_ptx(kernel, tuple(numba_type(t) for t in params), cc=cc)[0])
 
