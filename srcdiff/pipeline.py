@@ -202,6 +202,7 @@ OPTIMIZE = (
     Pass("loop reversal", each(reverse_loops), "loops with independent iterations run forwards"),
     *FUSION,
     BRANCH_FUSION,
+    Pass("joint calls", derivative.join_calls, "calls of recursive functions join those of their adjoints", REVERSE),
     Pass("array contraction", each(contract), "arrays of which each iteration uses one part shrink to that part"),
     Pass("scatter to gather", each(gather), "each element collects its contributions"),
     *CLEAN_UP,

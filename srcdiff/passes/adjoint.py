@@ -999,7 +999,8 @@ class Adjoint:
             self.put_back(array, before, mirror)
         given = (*args, *seeds, *shadows)
         written = (*operation.writes, *range(len(given) - len(shadows), len(given)))
-        self.builder.add(Call(tuple(outs), callee.name, given, written, span=operation.span))
+        results = [Value(out.type, out.name) for out in operation.outs] if callee.gives_results else []
+        self.builder.add(Call((*results, *outs), callee.name, given, written, span=operation.span))
         for array, before in self.copies.get(operation, ()):
             self.put_back(array, before, mirror)
         for array, shadow in apart:

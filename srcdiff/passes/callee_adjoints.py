@@ -1,4 +1,7 @@
-"""Adjoints of recursive functions: a pair of a forward and a reverse function (`call_pairs.py`).
+"""Adjoints of recursive functions.
+
+A function runs together with its adjoint if that is possible (`joint_calls.py`). Otherwise it becomes a pair of a
+forward and a reverse function (`call_pairs.py`).
 
 The values that the reverse function pops are found by writing it. In derivatives that are differentiated again, and
 where a pair is not possible, a function gets one adjoint function that runs it again and then in reverse. A pair is not
@@ -8,10 +11,12 @@ them, or if it would store a reference to memory that the caller can reach by an
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from srcdiff.analyses.decisions import Decisions
 from srcdiff.analyses.structure import structure_of
 from srcdiff.diagnostics import DifferentiationError, Problem
 from srcdiff.ir.aliasing import points_to, written_sites
@@ -20,9 +25,11 @@ from srcdiff.ir.nodes import (
     Alloc,
     Block,
     Call,
+    Copy,
     Dim,
     Function,
     If,
+    Library,
     Loop,
     Operation,
     Print,
@@ -38,9 +45,11 @@ from srcdiff.ir.nodes import (
 from srcdiff.ir.types import FLOAT, Array, Stack, is_float
 from srcdiff.ir.words import own_name
 from srcdiff.passes.call_pairs import Pair, has_shadow, stack_for
+from srcdiff.passes.cse import eliminate_common_subexpressions
+from srcdiff.passes.joint_calls import Joint, join_calls, joint_functions
 from srcdiff.passes.reverse_mode import Reversal, copied_first, reversed_function
 from srcdiff.passes.shadows import list_storage
-from srcdiff.passes.simplify import remove_dead
+from srcdiff.passes.simplify import remove_dead, simplify
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +57,7 @@ class Callee:
     """The adjoint of a recursive function: takes its arguments, the adjoints of its results and of its arrays."""
 
     name: str
+    gives_results: bool = False
 
     @staticmethod
     def has_shadow(argument: Value) -> bool:
@@ -78,13 +88,15 @@ def _written_parameters(function: Function) -> set[int]:
 class Reversed:
     """The adjoint functions of a program's recursive functions."""
 
-    known: dict[str, Callee]
+    known: dict[str, Callee | Joint]
     """Their adjoints, by the names of the functions."""
     reversals: tuple[Reversal, ...]
     functions: tuple[Function, ...]
     """The functions, and silent copies of those that print, which run again for their adjoints."""
     pairs: dict[str, Pair] = field(default_factory=dict)
     """The functions that become pairs: all of them, or none."""
+    joint: dict[str, str] = field(default_factory=dict)
+    """The functions that run together with their adjoints, and the names of both together: all of them, or none."""
 
     @property
     def stacks(self) -> dict[Stack, Value]:
@@ -93,17 +105,50 @@ class Reversed:
         return {kind: stack_for(kind) for kind in kinds}
 
 
-def reversals_of_callees(main: Function, callees: Sequence[Function], *, inside: bool = False) -> Reversed:
+def reversals_of_callees(main: Reversal, callees: Sequence[Function], *, inside: bool = False) -> Reversed:
+    """Together with the functions, if that pays; a derivative that is differentiated once more does without."""
+    together = jointly(callees) if callees and not inside else None
+    if together is not None and (_keeps_arrays(callees) or _joins(main, together)):
+        return together
+    return separately(main.function, callees, inside=inside)
+
+
+def _keeps_arrays(callees: Sequence[Function]) -> bool:
+    """Whether pairs may have to keep arrays, which takes longer than to run the functions once more."""
+    return any(isinstance(o, Alloc | Copy | Library) for callee in callees for o in walk(callee.body))
+
+
+def _joins(main: Reversal, found: Reversed) -> bool:
+    """Whether the calls of the main program join their adjoints, so that no function runs once more."""
+    trial = copy.copy(main)
+    trial.callees, trial.decisions, trial.finish = dict(found.known), Decisions(), lambda adjoint: adjoint
+    derivative = simplify(eliminate_common_subexpressions(reversed_function(trial), ()))
+    joined = join_calls(derivative, found.joint)
+    return not any(isinstance(o, Call) and o.function in found.joint for o in walk(joined.body))
+
+
+def separately(main: Function, callees: Sequence[Function], *, inside: bool = False) -> Reversed:
     """As pairs, if that is possible; a derivative that is differentiated once more runs them again."""
     pairs = _pairs(main, callees) if callees and not inside else None
     if pairs is not None:
         return Reversed({}, tuple(_halves(fresh(callee), pairs) for callee in callees), tuple(callees), pairs)
     silent = _silent_names(callees)
-    known = {c.name: Callee(f"{c.name}_adjoint") for c in callees}
+    known: dict[str, Callee | Joint] = {c.name: Callee(f"{c.name}_adjoint") for c in callees}
     again = [_again(callee, silent) for callee in callees]
     copies = [replace(f, name=silent[c.name]) for c, f in zip(callees, again, strict=True) if c.name in silent]
     known |= {silent[name]: known[name] for name in silent}
     return Reversed(known, tuple(_reversal(callee, known) for callee in again), (*callees, *map(fresh, copies)))
+
+
+def jointly(callees: Sequence[Function]) -> Reversed | None:
+    """Together with the functions, if that is possible."""
+    names = {c.name for c in callees}
+    joint = {c.name: _free(f"{c.name}_with_adjoint", names) for c in callees}
+    functions = joint_functions(callees, joint)
+    if functions is None:
+        return None
+    known: dict[str, Callee | Joint] = {name: Joint(both) for name, both in joint.items()}
+    return Reversed(known, (), (*callees, *functions), joint=joint)
 
 
 def _silent_names(callees: Sequence[Function]) -> dict[str, str]:

@@ -78,6 +78,8 @@ class Compilation(State):
     """The functions that are being reversed: the main one, and those it calls."""
     reversed_callees: tuple[Function, ...] = ()
     """Those that it calls, as they are."""
+    joint: dict[str, str] = field(default_factory=dict)
+    """Recursive functions that run together with their adjoints, and the names of both together."""
     differentiated: Function | None = None
     """The program that the derivative is of."""
     differentiated_callees: tuple[Function, ...] = ()

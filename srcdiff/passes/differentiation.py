@@ -8,9 +8,10 @@ from dataclasses import replace
 from srcdiff.analyses.reach import zero_gradient
 from srcdiff.ir.aliasing import points_to
 from srcdiff.ir.builder import Builder
-from srcdiff.ir.nodes import Block, Call, Function, Value, walk
+from srcdiff.ir.nodes import Block, Call, Function, Program, Value, called_by, walk
 from srcdiff.ir.primitives import RESERVED
 from srcdiff.ir.types import Array, is_float
+from srcdiff.passes import joint_calls
 from srcdiff.passes.batch_loop import for_each
 from srcdiff.passes.callee_adjoints import refuse_shared_memory, reversals_of_callees
 from srcdiff.passes.compilation import Compilation
@@ -65,11 +66,18 @@ def start_pullback(state: Compilation) -> None:
 
 
 def _start(state: Compilation, reversal: Reversal) -> None:
-    found = reversals_of_callees(reversal.function, state.callees, inside=state.inside)
+    found = reversals_of_callees(reversal, state.callees, inside=state.inside)
     reversal.callees, reversal.decisions = found.known, state.decisions
-    reversal.pairs, reversal.stacks = found.pairs, found.stacks
+    reversal.pairs, reversal.stacks, state.joint = found.pairs, found.stacks, found.joint
     state.reversals, state.reversed_callees = (reversal, *found.reversals), found.functions
     state.main = reversal.function
+
+
+def join_calls(state: Compilation) -> None:
+    """Calls of recursive functions join the calls of their adjoints; functions without a caller are removed."""
+    if state.joint:
+        main = joint_calls.join_calls(state.main, state.joint)
+        state.program = Program(main, called_by(main, state.callees))
 
 
 def forward_mode(state: Compilation) -> None:
@@ -156,7 +164,7 @@ def _with_types_of(main: Function, chosen: Mapping[int, Value]) -> Function:
 
 def free_name(state: Compilation, name: str) -> str:
     """A free name for the main function; a callee may already have its name."""
-    parts = ("", "_adjoint", "_forward", "_reverse", "_tangent")
+    parts = ("", "_adjoint", "_with_adjoint", "_forward", "_reverse", "_tangent")
     called = {f"{callee.name}{part}" for callee in state.callees for part in parts}
     while name in called or name in RESERVED:
         name += "_"

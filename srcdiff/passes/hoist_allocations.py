@@ -79,19 +79,29 @@ class _Scratch:
         return same and apart and isinstance(started, Alloc) and self.seen.is_left_behind(param)
 
     def shape(self, made: Alloc, loop: Loop) -> list[Value | tuple[Value, int] | int] | None:
-        """The lengths in terms of values before the loop, if none can be negative."""
+        """The lengths in terms of values before the loop."""
         found: list[Value | tuple[Value, int] | int] = []
         for axis in range(made.out.array.rank):
             match self.lengths.of(made.out, axis):
                 case int(size) if size >= 0:
                     found.append(size)
-                case Value() as size if self.is_before(size, loop) and self.lengths.is_natural(size):
+                case Value() as size if self.is_before(size, loop):
                     found.append(size)
                 case (Value() as source, int(place)) if self.is_before(source, loop):
                     found.append((source, place))
                 case _:
-                    return None
+                    given = self.length_given(made, axis)
+                    if given is None or not self.is_before(given, loop):
+                        return None
+                    found.append(given)
         return found
+
+    def length_given(self, made: Alloc, axis: int) -> Value | None:
+        """The integer that an array was allocated with, or the one whose shape it has."""
+        if made.shape:
+            return made.shape[axis]
+        source = None if made.like is None else self.structure.definition.get(made.like)
+        return self.length_given(source, axis) if isinstance(source, Alloc) else None
 
     def is_before(self, value: Value, loop: Loop) -> bool:
         definition = self.structure.definition.get(value)
@@ -147,8 +157,8 @@ class _Scratch:
         )
 
     def size(self, size: Value | tuple[Value, int] | int, builder: Builder) -> Value:
-        if isinstance(size, Value):
-            return size
+        if isinstance(size, Value):  # a loop that does not run would not have allocated, so the length may be negative
+            return size if self.lengths.is_natural(size) else builder.apply("maximum", size, builder.const(0))
         return builder.const(size) if isinstance(size, int) else builder.dim(*size)
 
     def filled(self, array: Value, fill: Value) -> list[Operation]:

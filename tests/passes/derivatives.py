@@ -32,8 +32,10 @@ from srcdiff.ir.clone import fresh
 from srcdiff.ir.nodes import Block, Comment, CoordinateKind, Function, Loop, Operation, Program, Value, called_by
 from srcdiff.ir.types import Array
 from srcdiff.passes.batch_loop import for_each
-from srcdiff.passes.callee_adjoints import reversals_of_callees
+from srcdiff.passes.callee_adjoints import Reversed, jointly, separately
+from srcdiff.passes.cse import eliminate_common_subexpressions
 from srcdiff.passes.jacobian import Sweep, jacobian_of
+from srcdiff.passes.joint_calls import join_calls
 from srcdiff.passes.lanes import in_one_lane, with_lanes
 from srcdiff.passes.product_loops import products_as_loops
 from srcdiff.passes.reverse_mode import (
@@ -49,6 +51,7 @@ from srcdiff.passes.reverse_mode import (
     take_snapshots,
     write_forward_sweep,
 )
+from srcdiff.passes.simplify import simplify
 from srcdiff.passes.stacks import stacks_as_arrays
 from srcdiff.passes.tangent import dot_of, tangent_of, tangents_of_callees
 from srcdiff.passes.workspace_parameters import with_workspace
@@ -67,7 +70,10 @@ def with_names(values: Sequence[Value], names: Sequence[str]) -> tuple[Value, ..
 def started(program: Program, options: Options) -> tuple[Reversal, list[Reversal]]:
     """The reversal of the main function, by the parameters of `wrt` from its first result, and of those it calls."""
     main, _ = protect_arguments(program.main)
-    found = reversals_of_callees(main, program.callees)
+    return started_with(separately(main, program.callees), main, options)
+
+
+def started_with(found: Reversed, main: Function, options: Options) -> tuple[Reversal, list[Reversal]]:
     results = main.body.yields
     wrt, seeds = with_names(main.params, options["wrt"]), ((results[0], None),)
     reversal = Reversal(main, wrt, seeds, f"{main.name}_value_and_grad", results, callees=found.known)
@@ -103,6 +109,18 @@ def call_pairs(program: Program, options: Options) -> Program:
             step(reversal)
     made = program_of((main, *callees), program.callees)
     return Program(made.main, called_by(made.main, made.callees))
+
+
+def joint_calls(program: Program, options: Options) -> Program:
+    """The derivative, with functions that run together with their adjoints, if that is possible."""
+    main, _ = protect_arguments(program.main)
+    found = jointly(program.callees)
+    if found is None:
+        return reverse(program, options)
+    reversal, _ = started_with(found, main, options)
+    derivative = simplify(eliminate_common_subexpressions(reversed_function(reversal), ()))
+    joined = join_calls(derivative, found.joint)
+    return Program(joined, called_by(joined, found.functions))
 
 
 def with_plan(reversal: Reversal) -> Function:
@@ -320,6 +338,7 @@ DERIVATIVES: dict[str, Run] = {
     "atomic_adds": kernel(atomic_adds),
     "batch_loop": batch,
     "call_pairs": call_pairs,
+    "joint_calls": joint_calls,
     "callee_adjoints": reverse,
     "conditions": plain(conditions_as_formulas),
     "custom_adjoints": either,

@@ -21,7 +21,7 @@ from srcdiff.ir.types import Array, Scalar, is_float
 from tests.passes import Case, all_cases
 from tests.passes.derivatives import OBJECTS, reverse
 
-DERIVATIVES = ("callee_adjoints", "custom_adjoints", "reverse_mode", "tangent", "transpose")
+DERIVATIVES = ("callee_adjoints", "custom_adjoints", "joint_calls", "reverse_mode", "tangent", "transpose")
 STEPS = (
     "array_expansion",
     "array_renaming",
