@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.backends.numba import blas, lapack, memory_pool
+from srcdiff.backends.numba import blas, lapack, memory_pool, small_products
 from srcdiff.ir.types import NEGATIVE, TOO_LARGE
 
 
@@ -399,8 +399,9 @@ def _generate_product(context: Any, builder: Any, signature: Any, args: Any) -> 
                 cgutils.memset(builder, out.data, builder.mul(out.itemsize, out.nitems), 0)
             with full:
                 if kinds[1].ndim == 1:
-                    turned = kinds[0].layout == "C"  # BLAS counts columns first
-                    linalg.call_xxgemv(context, builder, turned, kinds[0], a_sizes, a.data, b.data, out.data)
+                    with small_products.unless_small(builder, kinds[0], a_sizes, a.data, b.data, out.data):
+                        turned = kinds[0].layout == "C"  # BLAS counts columns first
+                        linalg.call_xxgemv(context, builder, turned, kinds[0], a_sizes, a.data, b.data, out.data)
                 else:
                     left, right = (kinds[0], a_sizes, a.data), (kinds[1], b_sizes, b.data)
                     linalg.call_xxgemm(context, builder, *left, *right, result, sizes, out.data)
