@@ -57,6 +57,7 @@ from srcdiff.passes.reverse_mode import (
     write_forward_sweep,
     write_reverse_sweep,
 )
+from srcdiff.passes.row_gathering import gather_rows
 from srcdiff.passes.scalar_replacement import replace_scalars
 from srcdiff.passes.scatter_to_gather import gather
 from srcdiff.passes.shape_checks import remove_shape_checks
@@ -204,6 +205,7 @@ OPTIMIZE = (
     BRANCH_FUSION,
     Pass("joint calls", derivative.join_calls, "calls of recursive functions join those of their adjoints", REVERSE),
     Pass("array contraction", each(contract), "arrays of which each iteration uses one part shrink to that part"),
+    Pass("row gathering", each(gather_rows), "each row collects its contributions from other rows"),
     Pass("scatter to gather", each(gather), "each element collects its contributions"),
     *CLEAN_UP,
     Pass(

@@ -291,20 +291,7 @@ class _Gather:
         known: dict[Value, Value] = {}
         if loop.index is not None:
             known[loop.index] = counter
-        for operation in share.operations:
-            if isinstance(operation, If):
-                builder.add(cloned(operation, known))
-                continue
-            operation = operation.replaced(lambda v: known.get(v, v))
-            builder.span = operation.span
-            match operation:
-                case Apply():
-                    known[operation.out] = builder.apply(operation.primitive, *operation.args, name=operation.out.name)
-                case Const():
-                    known[operation.out] = builder.const(operation.value, operation.out.scalar)
-                case Load() | Dim():
-                    known[operation.out] = Value(operation.out.type, operation.out.name)
-                    builder.add(replace(operation, out=known[operation.out]))
+        compute_again(share.operations, known, builder)
         builder.span = share.store.span
         return lambda v: known.get(v, v)
 
@@ -317,6 +304,24 @@ class _Gather:
         one = builder.const(1)
         body = Block(tuple(operations))
         builder.add(Loop(counter, (start, stop, one), (), (), None, body, (), span=loop.span))
+
+
+def compute_again(operations: Iterable[Operation], known: dict[Value, Value], builder: Builder) -> None:
+    """Write plain operations once more, for other values; `known` maps old values to new ones and is added to."""
+    for operation in operations:
+        if isinstance(operation, If):
+            builder.add(cloned(operation, known))
+            continue
+        operation = operation.replaced(lambda v: known.get(v, v))
+        builder.span = operation.span
+        match operation:
+            case Apply():
+                known[operation.out] = builder.apply(operation.primitive, *operation.args, name=operation.out.name)
+            case Const():
+                known[operation.out] = builder.const(operation.value, operation.out.scalar)
+            case Load() | Dim():
+                known[operation.out] = Value(operation.out.type, operation.out.name)
+                builder.add(replace(operation, out=known[operation.out]))
 
 
 def _with_inner(operations: Iterable[Operation]) -> list[Operation]:

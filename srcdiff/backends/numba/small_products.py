@@ -40,7 +40,6 @@ def unless_small(builder: Any, matrix: Any, lengths: Any, a: Any, b: Any, out: A
 def _function(module: Any, pointer: Any, length: Any, *, by_rows: bool) -> Any:
     """`out[i] = sum(a[i, k] * b[k])`: row by row, or for all rows one column after the other."""
     from llvmlite import ir
-    from numba.core import cgutils
 
     number = pointer.pointee
     name = f"srcdiff.product_by_{'rows' if by_rows else 'columns'}.{number}"
