@@ -16,7 +16,7 @@ to in a loop each, for the same reason. What is added may be chosen by a branch 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from srcdiff.analyses.dependence import Effects, dependence_of
@@ -228,13 +228,12 @@ class _Gather:
         stop = self.shifted(builder, loop.bounds[1], group.low)
         counter = Value(INT, loop.index.name)
         with builder.block() as operations:
-            total: Value | None = None
-            for share in group.shares:
-                known = self.computed(share, loop, self.shifted(builder, counter, -share.distance), builder)
-                amount = known(share.store.value)
-                total = amount if total is None else builder.apply("add", total, amount)
-            assert total is not None
-            indices = tuple(counter if k == group.axis else known(i) for k, i in enumerate(share.store.indices))
+            total, known = self.total(
+                loop, group.shares, lambda share: self.shifted(builder, counter, -share.distance), builder
+            )
+            indices = tuple(
+                counter if k == group.axis else known(i) for k, i in enumerate(group.shares[-1].store.indices)
+            )
             builder.store(group.array, indices, total, adds=True)
         self.loop(loop, counter, start, stop, operations, builder)
 
@@ -247,24 +246,27 @@ class _Gather:
         late = builder.apply("maximum", start, self.shifted(builder, stop, -width))
         for first, last, is_late in ((start, early, False), (late, stop, True)):
             counter = Value(INT, loop.index.name if loop.index is not None else "")
-            limits: dict[_Share, Value] = {}
+            limits: dict[int, Value] = {}
+            neighbours: dict[int, list[_Share]] = {}
             for share in group.shares:
-                if share.distance not in (group.low, group.high):
-                    limit = self.shifted(builder, start, group.high - share.distance)
+                neighbours.setdefault(share.distance, []).append(share)
+            for distance in neighbours:
+                if distance not in (group.low, group.high):
+                    limit = self.shifted(builder, start, group.high - distance)
                     if is_late:
-                        limit = builder.apply("maximum", limit, self.shifted(builder, stop, group.low - share.distance))
-                    limits[share] = limit
+                        limit = builder.apply("maximum", limit, self.shifted(builder, stop, group.low - distance))
+                    limits[distance] = limit
             with builder.block() as operations:
-                for share in group.shares:
-                    if share.distance != (group.low if is_late else group.high):
-                        self.end(loop, group, share, counter, limits.get(share), is_late, builder)
+                for distance, shares in neighbours.items():
+                    if distance != (group.low if is_late else group.high):
+                        self.end(loop, group, shares, counter, limits.get(distance), is_late, builder)
             self.loop(loop, counter, first, last, operations, builder)
 
     def end(
         self,
         loop: Loop,
         group: _Group,
-        share: _Share,
+        shares: list[_Share],
         counter: Value,
         limit: Value | None,
         is_late: bool,
@@ -273,10 +275,8 @@ class _Gather:
         """What an iteration near the end adds to one neighbour, if the middle has not done so."""
 
         def add() -> None:
-            known = self.computed(share, loop, counter, builder)
-            builder.store(
-                group.array, tuple(known(i) for i in share.store.indices), known(share.store.value), adds=True
-            )
+            total, known = self.total(loop, shares, lambda _: counter, builder)
+            builder.store(group.array, tuple(known(i) for i in shares[-1].store.indices), total, adds=True)
 
         if limit is None:
             add()
@@ -285,6 +285,18 @@ class _Gather:
         with builder.block() as operations:
             add()
         builder.branch(condition, Block(tuple(operations)), Block(), ())
+
+    def total(
+        self, loop: Loop, shares: list[_Share], counter: Callable[[_Share], Value], builder: Builder
+    ) -> tuple[Value, Substitution]:
+        """The sum of what these iterations add; a substitution for the values of the last one."""
+        total: Value | None = None
+        for share in shares:
+            known = self.computed(share, loop, counter(share), builder)
+            amount = known(share.store.value)
+            total = amount if total is None else builder.apply("add", total, amount)
+        assert total is not None
+        return total, known
 
     def computed(self, share: _Share, loop: Loop, counter: Value, builder: Builder) -> Substitution:
         """Compute what an iteration adds, and where, for a counter; gives a substitution for its values."""
