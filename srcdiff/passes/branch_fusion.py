@@ -9,7 +9,7 @@ if c:
         x_bar[k] += y_bar * w[k]
 
 Operations between them move before both. Those that use results of the first branch move into the second, if only that
-uses them. At the border of the sweeps, branches stay apart unless their loops can be fused.
+uses them, or behind both, if the second does not use them. At the border of the sweeps, branches stay apart unless their loops can be fused.
 """
 
 from __future__ import annotations
@@ -75,30 +75,42 @@ class _Branches:
             place -= 1
         first, between = operations[place] if place >= 0 else None, operations[place + 1 :]
         if isinstance(first, If) and first.condition is second.condition:
-            along = self.going_along(first, between, second)
-            if along is not None:
-                operations[place:] = [o for o in between if o not in along]
+            moved = self.going_along(first, between, second)
+            if moved is not None:
+                along, behind = moved
+                operations[place:] = [o for o in between if o not in along and o not in behind]
                 self.add(self.fused(first, along, second), operations)
+                operations += behind
                 return
         operations.append(second)
 
-    def going_along(self, first: If, between: list[Operation], second: If) -> list[Operation] | None:
-        """The operations between two branches that use results of the first; None if they must stay between."""
+    def going_along(
+        self, first: If, between: list[Operation], second: If
+    ) -> tuple[list[Operation], list[Operation]] | None:
+        """The operations between two branches that use results of the first: those that move into the second, and those
+        that move behind it. None if some must stay between."""
         are_fused = self.of_both_sweeps or (_has_loops(first) and _has_loops(second))
         if not are_fused and any(isinstance(o, Comment) for o in between):
             return None
-        given, along = set(first.outs), list[Operation]()
+        given, users = set(first.outs), list[Operation]()
         for operation in between:
             if given.isdisjoint(operation.uses()):
                 if (isinstance(operation, Load) and _writes(first)) or _raises(first):
                     return None
-            elif not _is_cheap(operation):
-                return None
             else:
-                along.append(operation)
+                users.append(operation)
                 given |= set(operation.defines())
+        needed, along, behind = set(use_counts(Block((second,)))), list[Operation](), list[Operation]()
+        for operation in reversed(users):
+            if needed.isdisjoint(operation.defines()):
+                behind.insert(0, operation)
+            else:
+                along.insert(0, operation)
+                needed |= set(operation.uses())
+        if not all(_is_cheap(o) for o in along) or not all(isinstance(o, _PURE) for o in behind):
+            return None
         inside = use_counts(Block((*along, second)))
-        return along if all(inside[v] == self.uses[v] for o in along for v in o.defines()) else None
+        return (along, behind) if all(inside[v] == self.uses[v] for o in along for v in o.defines()) else None
 
     def fused(self, first: If, along: Sequence[Operation], second: If) -> If:
         sides = []
