@@ -228,7 +228,7 @@ def _times(found: Findings, others: Sequence[str]) -> Iterator[str]:
         )
     means = [found.mean_speed_up(s) for s in others]
     rows.append(["geometric mean", "", "", "", "", *(digits(m[0], "x") if m else "-" for m in means)])
-    rows.append(["of programs", "", "", "", "", *(str(m[1]) if m else "0" for m in means)])
+    rows.append(["programs", "", "", "", "", *(str(m[1]) if m else "0" for m in means)])
     yield from table(heads, rows)
     yield ""
 

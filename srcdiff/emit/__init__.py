@@ -1,1 +1,1 @@
-"""Step 5, from IR to Python text. It reads well, and the same program gives the same text."""
+"""Step 5, from IR to Python text. The text is meant to be read, and the same program always gives the same text."""
