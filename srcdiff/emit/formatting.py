@@ -1,4 +1,4 @@
-"""Texts with numbers in them, for exceptions and `print`: generated code calls these, and they format in Python."""
+"""Formatted text for exceptions and `print`. Generated code calls these functions, and Python does the formatting."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PICKLED = "formatted:"
 
 
 def formatted(exception: type[BaseException]) -> type[BaseException]:
-    """A class that is called with a template and values, and makes the exception with the text.
+    """A class that takes a template and values, and creates the exception with the formatted text.
 
     Compiled code cannot format a float, but it can call an exception class with one.
 
@@ -36,7 +36,7 @@ def formatted(exception: type[BaseException]) -> type[BaseException]:
 
 
 def __getattr__(name: str) -> Any:
-    """The class of this name, for pickle, which Numba asks for it whenever one is raised."""
+    """The class of this name. When compiled code raises it, Numba unpickles it, and pickle looks it up here."""
     if not name.startswith(_PICKLED):
         raise AttributeError(name)
     module, path = name.removeprefix(_PICKLED).replace("/", ".").split(":")
@@ -47,7 +47,7 @@ def __getattr__(name: str) -> Any:
 
 
 def is_formatted(kind: type) -> bool:
-    """Whether the class is one of these."""
+    """Whether `formatted` made the class."""
     return _MADE.get(kind.__base__) is kind
 
 
@@ -66,7 +66,7 @@ def fields(template: str) -> int:
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's numbers look like Python's."""
+    """The value as a Python number, because NumPy's numbers print in another way."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -87,4 +87,4 @@ def _print_flushed(template: str, values: tuple[Any, ...]) -> None:
 
 
 PRINTERS: dict[Callable[..., None], Callable[..., None]] = {print_text: _print_text, print_flushed: _print_flushed}
-"""What compiled code calls for each of them: with the values in a tuple."""
+"""For each printing function, the variant that compiled code calls. It takes the values as a tuple."""

@@ -1,6 +1,6 @@
-"""The head of a generated text: it imports or defines every object that the functions below it name.
+"""The head of a generated text: imports and definitions of all objects that the functions below it use.
 
-The text can be copied into a file and runs there, except for classes that no module has: a comment says so.
+The text can be copied into a file and runs there. Classes that cannot be imported are an exception: a comment says so.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from srcdiff.ir.nodes import Formatted, Function, Operation, Print, Raise, walk
 from srcdiff.ir.primitives import RESERVED
 
 Objects = dict[str, Any]
-"""Objects by their names in the text: classes of exceptions and named tuples, and functions that format formatting."""
+"""Objects by their names in the text: exception classes, named tuple classes, and functions that format text."""
 
 
 def name_objects(functions: Iterable[Function], classes: Iterable[type] = (), taken: Iterable[str] = ()) -> Objects:
-    """The objects that the functions name, and these classes; two objects never share a name."""
+    """These classes and the objects that the functions use, each under a name of its own."""
     found: Objects = {kind.__name__: kind for kind in classes}
     names = {*RESERVED, *taken}
     for thing in dict.fromkeys(x for f in functions for o in walk(f.body) for x in _named_by(o)):
@@ -67,7 +67,7 @@ def _is_builtin(name: str, thing: Any) -> bool:
 
 
 def write_head(objects: Mapping[str, Any], named: Collection[str], spelling: Spelling) -> list[str]:
-    """The lines above the functions, which name these modules and objects."""
+    """The lines above the functions. `named` are the modules that the functions use."""
     outside = [line for name, thing in sorted(objects.items()) for line in _imported(name, thing)]
     made = sorted(name for name, thing in objects.items() if _is_made(thing))
     imported, made_here = spelling.array_maker if spelling.array_maker and spelling.arrays in named else ((), ())
@@ -83,7 +83,7 @@ def _is_made(thing: Any) -> bool:
 
 
 def _imported(name: str, thing: Any) -> list[str]:
-    """How the text gets at an object; nothing where Python has it, or where it is made of another."""
+    """The lines that import an object. Builtins, and classes that `formatted` makes, need none."""
     if _is_made(thing) or _is_builtin(name, thing):
         return []
     if not _is_importable(thing):

@@ -1,4 +1,4 @@
-"""Which operations become statements, which stand inside expressions, and where each value is alive."""
+"""Which operations become statements, which become parts of expressions, and where each value is live."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from srcdiff.ir.nodes import (
 )
 from srcdiff.ir.types import INT, Array
 
-_LONGEST = 16  # operations in one expression; longer ones get a name in between
-_LONGEST_SUM = 6  # the same, for a sum that more is added to
-_LONGEST_DERIVATIVE = 2  # the same, for a derivative of what has a name
-_LONGEST_TWICE = 3  # the same, for what is written more than once
+_LONGEST = 16  # operations in one expression; a longer one is split by a variable
+_LONGEST_SUM = 6  # the same, for a sum that is continued in the next statement
+_LONGEST_DERIVATIVE = 2  # the same, for a named derivative
+_LONGEST_TWICE = 3  # the same, for an expression that is written several times
 
 
 _SUMS = ("add", "subtract")
@@ -43,18 +43,18 @@ _DERIVATIVES = ("_bar", "_dot")
 
 @dataclass(slots=True)
 class Layout:
-    """Which values stand inside expressions, and where the others are alive; positions count in order of text."""
+    """The values that are parts of expressions, and the live ranges of the others, as positions in the text."""
 
     inlined: dict[Value, Operation] = field(default_factory=dict)
     segments: dict[Value, list[tuple[float, float]]] = field(default_factory=dict)
-    """Where each value is alive."""
+    """The live range of each value."""
     ranges: dict[Block, tuple[int, int]] = field(default_factory=dict)
     positions: dict[Operation, tuple[int, int]] = field(default_factory=dict)
-    """Where an operation starts and, if it has blocks, ends."""
+    """The start of an operation, and its end, which is later if it has blocks."""
     used: set[Value] = field(default_factory=set)
 
     def is_inlined(self, operation: Operation) -> bool:
-        """Whether the operation is no statement; to pop a value is one, wherever the value stands."""
+        """Whether the operation is part of an expression. A pop is always a statement, because it changes the stack."""
         values = operation.defines()
         return bool(values) and not isinstance(operation, Pop) and all(v in self.inlined for v in values)
 
@@ -67,9 +67,9 @@ def lay_out(function: Function) -> Layout:
 
 
 class _Inline:
-    """Unnamed values stand where they are used, if that is in the same block and their memory does not change before.
+    """Writes an unnamed value where it is used, if that is in the same block and the memory that it reads is unchanged.
 
-    One that is used several times may be written several times if it is an element or a counter plus a constant.
+    An element, or a counter plus a constant, may be written several times if it is used several times.
     """
 
     def __init__(self, function: Function, layout: Layout) -> None:
@@ -81,7 +81,7 @@ class _Inline:
         """The names of arrays and stacks of kept values."""
         self.added_to: set[Value] = set()
         self.operations: tuple[Operation, ...] = ()
-        """Those of the block that is being laid out."""
+        """The operations of the current block."""
         self.definition = {v: o for o in walk(function.body) for v in o.defines()}
 
     def run(self) -> None:
@@ -106,7 +106,7 @@ class _Inline:
         for value in block.yields:
             users.setdefault(value, []).append(len(operations))
         written = [self.writes(o) for o in operations]
-        evaluated = list(range(len(operations) + 1))  # where the text of an operation ends up
+        evaluated = list(range(len(operations) + 1))  # the position of the statement that contains an operation
         chosen: dict[Value, int] = {}
         for k in range(len(operations) - 1, -1, -1):
             operation = operations[k]
@@ -140,14 +140,14 @@ class _Inline:
     def is_same_until(
         self, operation: Operation, between: Sequence[Operation], written: list[set[Value] | None]
     ) -> bool:
-        """Whether the operation means the same where its value is used."""
+        """Whether the operation would give the same value at the place of its use."""
         match operation:
             case Load():
                 return self.unchanged(operation, written)
             case Pop():
                 return self.is_top(operation, between)
             case Apply() if operation.out.name and operation.out not in self.added_to:
-                return all(w == set() for w in written)  # else what it is computed from would be kept in its place
+                return all(w == set() for w in written)  # otherwise its operands would have to live longer
         return True
 
     def unchanged(self, load: Load, written: list[set[Value] | None]) -> bool:
@@ -155,7 +155,7 @@ class _Inline:
         return all(w is not None and not w & memory for w in written)
 
     def writes(self, operation: Operation) -> set[Value] | None:
-        """The memory it may write; None if that is not known."""
+        """The memory that an operation may write; None if it is unknown."""
         if isinstance(operation, Store):
             return set(self.sites.get(operation.array, frozenset((operation.array,))))
         if isinstance(operation, Call | Barrier):
@@ -173,7 +173,7 @@ class _Inline:
         if isinstance(operation, Pop) and isinstance(operation.out.type, Array):
             return False
         if isinstance(operation, Pop) and operation.stack in self.function.params:
-            return False  # functions that are called in between take off theirs
+            return False  # functions that are called in between pop from the same stack
         if not isinstance(operation, Apply | Load | Pop):
             return False
         if self.is_added_to(operation, users):
@@ -186,19 +186,19 @@ class _Inline:
         return here == 1 or (isinstance(operation, Load) and here <= 4)
 
     def is_factor(self, operation: Transpose, users: dict[Value, list[int]]) -> bool:
-        """Whether it is a transposed matrix that one library call of the block takes: `a @ b.T`."""
+        """Whether the only use of a transposed matrix is a library call in the same block: `a @ b.T`."""
         places = users.get(operation.out, [])
         if operation.axes != (1, 0) or len(places) != 1 or self.uses[operation.out] != 1:
             return False
         return places[0] < len(self.operations) and isinstance(self.operations[places[0]], Library)
 
     def is_top(self, pop: Pop, following: Sequence[Operation]) -> bool:
-        """Whether nothing is pushed or popped until the value is used."""
+        """Whether the stack does not change until the popped value is used."""
         inside = [i for o in following for b in o.blocks() for i in walk(b)]
         return not any(isinstance(o, Push | Pop) and o.stack is pop.stack for o in (*following, *inside))
 
     def is_added_to(self, operation: Apply | Load | Pop, users: dict[Value, list[int]]) -> bool:
-        """Whether a derivative is one that more is added to, under the same name: `x_bar = x_bar + s + t`."""
+        """Whether the next statement adds to the derivative, under the same name: `x_bar = x_bar + s + t`."""
         out = operation.out
         if not isinstance(operation, Apply) or operation.primitive not in _SUMS or not out.name.endswith(_DERIVATIVES):
             return False
@@ -209,7 +209,7 @@ class _Inline:
         )
 
     def is_passing(self, operation: Apply | Load | Pop, users: dict[Value, list[int]]) -> bool:
-        """Whether a derivative, or a kept value, is used once, by a statement of the same block."""
+        """Whether a derivative or a kept value is used only once, by a statement of the same block."""
         out = operation.out
         if not (out.name.endswith(_DERIVATIVES) or self.is_kept(operation)) or self.uses.get(out) != 1:
             return False
@@ -219,7 +219,7 @@ class _Inline:
         return k < len(self.operations) and not self.operations[k].blocks()
 
     def is_kept(self, operation: Operation) -> bool:
-        """Whether it reads what the forward sweep has kept, which has a name that says so."""
+        """Whether the operation reads a kept value. The name of the array says so already."""
         match operation:
             case Load():
                 return operation.array.name in self.kept
@@ -228,7 +228,7 @@ class _Inline:
         return False
 
     def is_size(self, operation: Operation) -> bool:
-        """The length of an axis, or a variable plus a constant: as short as a name, and the same everywhere."""
+        """Whether it is the length of an axis, or a variable plus a constant: as short as a name, and constant."""
         if isinstance(operation, Apply) and operation.primitive in ("add", "subtract") and operation.out.type == INT:
             base, amount = (self.definition.get(a) for a in operation.args)
             variable = base is None or bool(operation.args[0].name) or isinstance(base, Dim)
@@ -237,7 +237,7 @@ class _Inline:
 
 
 class _Segments:
-    """Where each value is alive: from its definition to its last use, on each path by itself."""
+    """The live ranges of values: from the definition to the last use, separately on each path."""
 
     def __init__(self, function: Function, layout: Layout) -> None:
         self.function, self.layout = function, layout
@@ -249,7 +249,7 @@ class _Segments:
         for param in self.function.params:
             self.layout.segments.setdefault(param, []).append((0, needed.get(param, 0.5)))
 
-    # Positions first, in order of text; then what is alive, backwards.
+    # First the positions are numbered in the order of text. Then the live ranges are computed backwards.
 
     def tick(self) -> int:
         self.clock += 1
@@ -269,7 +269,7 @@ class _Segments:
         self.layout.ranges[block] = (start, self.tick())
 
     def block(self, block: Block) -> dict[Value, float]:
-        """Record what lives inside the block; gives what must be alive when it starts, and until where in it."""
+        """Record live ranges inside the block. Returns the values that are live at its start, with their last uses."""
         _, end = self.layout.ranges[block]
         last: dict[Value, float] = {}
         for value in block.yields:
@@ -317,7 +317,7 @@ class _Segments:
         if operation.count is not None:
             self.use(operation.count, end, last)
             self.define(operation.count, begin, last)
-        if operation.test is not None:  # what the loop carries stands in its variables while the test is evaluated
+        if operation.test is not None:  # the loop variables are live while the test is evaluated
             for value in operation.params:
                 self.layout.segments.setdefault(value, []).append((begin, self.layout.ranges[operation.test][1]))
         for inner in operation.blocks():

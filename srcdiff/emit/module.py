@@ -1,4 +1,4 @@
-"""The generated module: imports, the functions that are called, and the function asked for."""
+"""The generated module: imports, helper functions, and the requested function."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Module:
     functions: list[str] = field(default_factory=list)
     """The functions that the text defines."""
     workspace: tuple[WorkspaceBuffer, ...] = ()
-    """The memory that the last of them takes from its caller."""
+    """The buffers that the last function takes from its caller."""
     kept_elsewhere: tuple[Span, ...] = ()
-    """The places of values that are kept in other memory."""
+    """The source lines of values that are kept outside the workspace."""
     origins: tuple[Origin, ...] = ()
-    """Where each line of the text comes from; not known of a text that was kept for this process by another."""
+    """The origin of each line of the text. Unknown if the text comes from the disk cache."""
     kernels: dict[str, tuple[Type, ...]] = field(default_factory=dict)
     """The functions that a GPU runs, with the types of their parameters."""
 
@@ -54,9 +54,9 @@ def write_module(
     instead: Mapping[Value, Value] | None = None,
     spelling: Spelling = NUMPY,
 ) -> Module:
-    """The text of the module; `further` are parameters behind its own, `result` is a template of what it returns.
+    """Write the module. `further` are additional parameters, and `result` is a template of the return value.
 
-    `kernels` are functions that the main function launches; `instead` are parameters in place of arguments.
+    `kernels` are functions that the main function launches. `instead` maps parameters to their replacements.
     """
     module = Module(main.name, workspace=workspace, kept_elsewhere=kept_elsewhere((main, *callees)))
     module.kernels = {k.name: tuple(p.type for p in k.params) for k in kernels}
@@ -95,7 +95,7 @@ def write_module(
 def write_kernels(
     name: str, kernels: Sequence[Function], host: Sequence[Function], doc: str, spelling: Spelling
 ) -> Module:
-    """The text of a module with kernels that the user launches, and functions that the host calls for it."""
+    """Write a module with kernels that the user launches, and with functions that the host calls before the launch."""
     module = Module(name)
     module.kernels = {k.name: tuple(p.type for p in k.params) for k in kernels}
     reserved = sorted([f.name for f in (*kernels, *host)])
@@ -132,12 +132,12 @@ def _put_together(module: Module, texts: Sequence[Text], spelling: Spelling) -> 
 
 
 def _names(line: str, module: str) -> bool:
-    """Whether the code of a line takes something of a module."""
+    """Whether the code of a line uses a module."""
     return re.search(rf"\b{module}\.", line.partition("# ")[0]) is not None
 
 
 def nameable(reading: Reading) -> dict[str, Any]:
-    """The objects that a module may name, if it was written for this program."""
+    """All objects that a module for this program may use."""
     functions = (reading.program.main, *reading.program.callees)
     raised = [o.exception for f in functions for o in walk(f.body) if isinstance(o, Raise)]
     found: list[Any] = [*raised, *(formatted(e) for e in raised), *PRINTERS, *_namedtuples(reading)]
@@ -145,7 +145,7 @@ def nameable(reading: Reading) -> dict[str, Any]:
 
 
 def first_line_about(reading: Reading) -> str:
-    """The first line of what the user wrote about the function."""
+    """The first line of the user's docstring."""
     lines = (reading.captured.function.__doc__ or "").strip().splitlines()
     return printable(lines[0]).replace("\\", "/").replace('"', "'") if lines else ""
 
@@ -171,7 +171,7 @@ def _tuple_of(function: Function) -> str:
 
 
 def _parameters(reading: Reading, further: dict[str, Abstract]) -> tuple[list[str | Value], list[tuple[Value, str]]]:
-    """What stands in the `def` line, and how tuples are taken apart."""
+    """The parameters in the `def` line, and the assignments that unpack tuples."""
     parameters, unpack = _taken(reading.arguments, reading)
     more, unpack_more = _taken(further, reading)
     return [*parameters, *(o.value for o in reading.outside), *more], unpack + unpack_more
@@ -204,7 +204,7 @@ def _taken_apart(x: Abstract, text: str, reading: Reading) -> list[tuple[Value, 
 
 
 def _is_passed(x: Abstract, reading: Reading) -> bool:
-    """Whether there is something of it at run time: not of constants, nor of empty lists."""
+    """Whether it exists at run time. Constants and empty lists do not."""
     return x in reading.lists if isinstance(x, List) else not isinstance(x, Static)
 
 

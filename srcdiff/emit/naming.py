@@ -1,4 +1,4 @@
-"""Names for values: the user's own where they fit, one name for all the values that a loop carries in one place."""
+"""Variable names: the user's own where possible, and one name for all values of a loop-carried variable."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _ROLES = {"multiply": ("product",), "divide": ("ratio",), "subtract": ("differen
 
 
 def what_grows(rank: int, axis: int) -> str:
-    """What makes storage larger."""
+    """The function that enlarges an array along an axis."""
     return _GROWN.get((rank, axis), "more_parts")
 
 
 def give_names(function: Function, layout: Layout, reserved: Iterable[str]) -> dict[Value, str]:
-    """A name for every value that is assigned; values that never live at the same time may share one."""
+    """A name for every value that is assigned. Values whose live ranges do not overlap may share a name."""
     classes = _Classes(layout)
     for operation in walk(function.body):
         if isinstance(operation, Loop):
@@ -62,14 +62,14 @@ class _Classes:
         return self.members.setdefault(self.find(value), [self.find(value)])
 
     def merge(self, a: Value, b: Value, *, of_names: bool = False) -> None:
-        """Let the sets of two values be one, if they can; `of_names` says that they may have different names."""
+        """Join the sets of two values if possible. With `of_names`, values with different names may be joined."""
         if a in self.layout.inlined or b in self.layout.inlined or a.type != b.type:
             return
         first, second = self.find(a), self.find(b)
         if first is second:
             return
         if not of_names and len({*map(own_name, (*self.of(first), *self.of(second)))} - {""}) > 1:
-            return  # what the user calls by two names has two
+            return  # the user has two names for them
         if any(self.overlap(x, y) for x in self.of(first) for y in self.of(second)):
             return
         self.members[first] = self.of(first) + self.of(second)
@@ -82,12 +82,12 @@ class _Classes:
 
 @dataclass(slots=True)
 class _Numbers:
-    """The numbers behind a hint, for values of one type: those that may be free, and until when others are not."""
+    """The suffixes of a name, for values of one type: those that may be free, and when the others become free."""
 
     open: list[int] = field(default_factory=lambda: [0])
     busy: list[tuple[float, int]] = field(default_factory=list)
     following: int = 1
-    """The first number that nobody has looked at."""
+    """The smallest suffix that has not been tried."""
 
     def smallest(self) -> int:
         if not self.open:
@@ -97,7 +97,7 @@ class _Numbers:
 
 
 class _Namer:
-    """Values are named in the order in which they start to live, so that a name is taken until a known time."""
+    """Names values in the order in which their live ranges start."""
 
     def __init__(self, function: Function, layout: Layout, classes: _Classes, taken: set[str]) -> None:
         self.function, self.layout, self.classes, self.taken = function, layout, classes, taken
@@ -114,7 +114,7 @@ class _Namer:
         self.names: dict[Value, str] = {}
         self.types: dict[str, Type] = {}
         self.lives: dict[str, list[tuple[float, float]]] = {}
-        """When values of a name live, without what was over when it was last asked for."""
+        """The live ranges of each name. Ranges that have ended are removed when the name is looked up."""
         self.numbers: dict[tuple[str, Type], _Numbers] = {}
 
     def run(self) -> dict[Value, str]:
@@ -139,7 +139,7 @@ class _Namer:
             self.names[member] = name
 
     def first_free(self, hint: str, type_: Type, start: float, segments: list[tuple[float, float]]) -> str:
-        """The name with the smallest number that no value has which lives when one of these does."""
+        """The name with the smallest suffix whose live ranges do not overlap with these segments."""
         numbers = self.numbers.setdefault((hint, type_), _Numbers())
         while numbers.busy and numbers.busy[0][0] <= start:
             heappush(numbers.open, heappop(numbers.busy)[1])
@@ -159,7 +159,7 @@ class _Namer:
         return name
 
     def busy_until(self, name: str, type_: Type, start: float, segments: list[tuple[float, float]]) -> float:
-        """When a value that starts to live now, or later, may have the name; -1 if these may have it."""
+        """The time at which the name may become free; -1 if it is free for these segments."""
         if name in self.taken or self.types.get(name, type_) != type_ or not self.top_is_free(name, type_):
             return math.inf
         lives = self.lives.get(name, [])
@@ -173,7 +173,7 @@ class _Namer:
         return -1
 
     def hint(self, members: list[Value]) -> str:
-        """The name that one of them was given, or what all of them are."""
+        """The name that one of the values has, or a description that fits all of them."""
         given = [own_name(m) for m in members if own_name(m)]
         if given:
             return given[0]
@@ -205,9 +205,9 @@ class _Namer:
         return is_product and user.uses().count(value) == 1
 
     def unused(self, *words: str) -> str:
-        """The first of them that the user gave to nothing, or the last."""
+        """The first of the words that is not a name of the user; if all are, the last one."""
         return next((word for word in words if word not in self.given), words[-1])
 
     def top_is_free(self, name: str, type_: Type) -> bool:
-        """A stack has a second variable, for its top."""
+        """Whether the second variable of a stack, which counts its elements, would be free too."""
         return not isinstance(type_, Stack) or (f"{name}_top" not in self.taken and f"{name}_top" not in self.types)

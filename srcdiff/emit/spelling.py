@@ -1,6 +1,6 @@
-"""How generated text says what only some backends know: threads, their memory, and arrays in the memory of a device.
+"""How the text expresses operations that only some backends have: threads, their memory, and device arrays.
 
-A backend gives a `Spelling`; what it does not spell does not occur in programs that are compiled for it.
+A backend has a `Spelling`. It needs no entry for operations that do not occur in programs for that backend.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from srcdiff.ir.nodes import CoordinateKind
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """Words and templates that the emitter asks for."""
+    """Words and templates of a backend."""
 
     arrays: str = "np"
-    """What makes the arrays of the host's code, and takes views of them."""
+    """The object whose methods create arrays in host code, and views of them."""
     array_maker: tuple[tuple[str, ...], tuple[str, ...]] | None = None
-    """Lines that import what `arrays` is made of, and lines that make it; NumPy is imported in any case."""
+    """The lines that import the class of `arrays`, and the lines that create the object."""
     imports: tuple[str, ...] = ()
-    """Lines below `import numpy as np`."""
+    """Imports below `import numpy as np`."""
     kernel: str = ""
     """The decorator of a function that the host launches."""
     device_function: str = ""
     """The decorator of a function that a thread calls."""
     coordinates: Mapping[CoordinateKind, Sequence[str]] = field(default_factory=dict)
-    """Each kind of coordinate, along each axis."""
+    """The expressions for each kind of coordinate, one for each axis."""
     thread_array: str = ""
     """An array of a thread (`place` is `local`) or of a block (`shared`), with `shape` and `dtype`."""
     barrier: str = ""
     atomic_add: str = ""
-    """Adds `value` to the element of `array` at `index`, whatever other threads do."""
+    """Adds `value` to the element of `array` at `index` atomically."""
     atomic_max: str = ""
     support: tuple[ModuleType, ...] = ()
-    """Modules with functions that are written beside the code that calls them, beside those of all backends."""
+    """Modules with support functions of this backend. Those that the text calls are copied into it."""
 
 
 NUMPY = Spelling()

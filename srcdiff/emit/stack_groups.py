@@ -1,4 +1,4 @@
-"""Which stacks of numbers grow and shrink together, so that they share one count and one test of their capacity."""
+"""Groups of stacks that grow and shrink together. A group shares one counter and one test of the capacity."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from srcdiff.ir.types import Scalar, Stack
 
 @dataclass(eq=False, slots=True)
 class Group:
-    """Stacks that one block makes, one pushes to, and one pops from, each once. Or one of any kind, by itself."""
+    """Stacks that share the block that creates them, the one that pushes and the one that pops; or a single stack."""
 
     is_alone: bool
     made: list[NewStack] = field(default_factory=list)
@@ -19,7 +19,7 @@ class Group:
     pops: list[Pop] = field(default_factory=list)
 
     def comes_first(self, operation: Push | Pop) -> bool:
-        """Whether an operation is where all stacks of the group begin to change."""
+        """Whether the operation is the first push or pop of the group."""
         return self.is_alone or operation is self.pushes[0] or operation is self.pops[0]
 
     def comes_last(self, push: Push) -> bool:
@@ -34,7 +34,7 @@ class _Uses:
 
 
 def together(function: Function, shared: Collection[Value]) -> dict[Value, Group]:
-    """The group of each stack of numbers that the function has to itself."""
+    """The group of each stack of numbers that no other function uses."""
     uses: dict[Value, _Uses] = {}
     _note(function.body, uses)
     groups: dict[Value, Group] = {}

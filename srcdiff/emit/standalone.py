@@ -1,4 +1,4 @@
-"""A generated module as a file that stands alone: with all that it names, and a function that takes what users have.
+"""A generated module as a self-contained file, with a wrapper that takes the arguments of the user's function.
 
 def loss_grad(w, scale=2.0):          what users call, with arrays, dictionaries, ... of the types it was written for
     w = as_array(w, np.float64, 1)
@@ -37,15 +37,15 @@ from srcdiff.signature.structures import Layout, is_plain_tuple, layout_of, made
 from srcdiff.signature.trees import NODES
 
 LARGEST = 10_000
-"""Of an array from outside of the function, as many numbers are written into the file."""
+"""A global array with more elements is refused."""
 
 _LARGEST_DEFAULT = 100
-"""Of an array that is a default, as many."""
+"""A default array with more elements is left out of the signature."""
 
 
 @dataclass(slots=True)
 class Exported:
-    """What there is to write: a generated module, the function it was made of, and how it is to be called."""
+    """The input of an export: a generated module, the user's function, and how the derivative is called."""
 
     module: Module
     reading: Reading
@@ -57,9 +57,9 @@ class Exported:
     with_value: bool
     has_aux: bool
     further: Mapping[str, Abstract]
-    """What it takes behind the arguments: tangents, or adjoints of results."""
+    """Further inputs after the arguments: tangents, or adjoints of results."""
     asked_as: Mapping[str, str]
-    """How the caller gives each of these, as an expression."""
+    """The expression for each of these."""
     parameters: Sequence[str]
     """The parameters for these."""
     written: Sequence[str]
@@ -69,7 +69,7 @@ class Exported:
     header: str
     summary: str
     decorator: str
-    """How functions are compiled; empty if they are not."""
+    """The options of the compiler; empty if nothing is compiled."""
     names: set[str] = field(default_factory=set)
     classes: dict[str, list[str]] = field(default_factory=dict)
     """The definitions of classes that results are instances of."""
@@ -100,7 +100,7 @@ def write_standalone(x: Exported) -> str:
 
 
 def _free(x: Exported, name: str) -> str:
-    """A name that nothing has yet."""
+    """A name that is not used yet."""
     while name in x.names or hasattr(builtins, name):
         name += "_"
     x.names.add(name)
@@ -108,7 +108,7 @@ def _free(x: Exported, name: str) -> str:
 
 
 def _imports(text: str) -> str:
-    """What the text needs of other modules."""
+    """The imports that the text needs."""
     named = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
     own = [f"import {m}" for m in ("collections", "dataclasses", "math", "string") if m in named]
     others = ["import numba"] if "numba" in named else []
@@ -117,7 +117,7 @@ def _imports(text: str) -> str:
 
 
 def _require_complete(text: str) -> None:
-    """Every name in the file is defined in it."""
+    """Raise if the file uses a name that it does not define."""
     module = symtable.symtable(text, "exported", "exec")
     known = {s.get_name() for s in module.get_symbols() if s.is_assigned() or s.is_imported()} | set(dir(builtins))
     known |= {"__name__"}
@@ -139,7 +139,7 @@ def _require_complete(text: str) -> None:
 
 
 def _definition(name: str, thing: Any, x: Exported, body: str) -> list[str]:
-    """The text that makes an object of this name."""
+    """The text that defines an object under this name."""
     if getattr(builtins, name, None) is thing or not re.search(rf"\b{name}\b", body):
         return []
     if isinstance(thing, type) and formatting.is_formatted(thing):
@@ -183,7 +183,7 @@ def compiled_{name}(template, *values):
 
 
 def _shared_by(definitions: Sequence[str]) -> list[str]:
-    """The functions that definitions call, in the order in which they call each other."""
+    """The functions that definitions call, each after the functions that it calls itself."""
     text = "\n".join(definitions)
     needed = [formatting._plain] if "_plain" in text else []
     more: list[Callable[..., Any]] = [formatting.fields, formatting._filled] if "_filled(" in text else []
@@ -191,7 +191,7 @@ def _shared_by(definitions: Sequence[str]) -> list[str]:
 
 
 def _source_of(name: str, thing: Any) -> list[str]:
-    """The text of a class of the user."""
+    """The definition of a class of the user."""
     if thing.__name__ != name:
         raise NotExportedError(f"two classes are called `{thing.__name__}`")
     try:
@@ -202,7 +202,7 @@ def _source_of(name: str, thing: Any) -> list[str]:
 
 
 def _literal(value: Any, name: str) -> str:
-    """A number or an array from outside of the function, as it is now."""
+    """A global number or array with its current value."""
     if isinstance(value, np.ndarray):
         if value.size > LARGEST:
             raise NotExportedError(
@@ -219,7 +219,7 @@ def _literal(value: Any, name: str) -> str:
 
 
 def _wrapper(x: Exported, inner: str, constants: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Its lines, and those of what it needs."""
+    """The lines of the function, and of the functions that it calls."""
     taking = _Taking(x)
     given = [taking.whole(d, n) for n, d in x.descriptions.items() if is_passed(d)]
     further = [taking.beside(x, value, name) for name, value in x.further.items()]
@@ -241,7 +241,7 @@ def _wrapper(x: Exported, inner: str, constants: Sequence[str]) -> tuple[list[st
 def _signature(x: Exported) -> str:
     """The parameters of the user's function that are not constants here, with the defaults that can be written."""
     empty, parameters = inspect.Parameter.empty, list[inspect.Parameter]()
-    needed = bool(x.parameters)  # behind a parameter with a default there is none without
+    needed = bool(x.parameters)  # a parameter after one with a default needs a default too
     for name, parameter in reversed(list(x.signature.parameters.items())):
         if is_passed(x.descriptions[name]):
             text = None if parameter.default is empty or needed else _default(x, parameter.default)
@@ -255,7 +255,7 @@ def _signature(x: Exported) -> str:
 
 
 class _Text(str):
-    """What stands in a signature as it is."""
+    """Constants that a signature can contain."""
 
     __repr__ = str.__str__
 
@@ -275,7 +275,7 @@ def _default(x: Exported, value: Any) -> str | None:
 
 
 class _Taking:
-    """Writes what takes an argument apart, and sees to it that it is of the type that the code was written for."""
+    """Writes code that flattens an argument and checks its type."""
 
     def __init__(self, x: Exported) -> None:
         self.x = x
@@ -306,7 +306,7 @@ class _Taking:
         raise NotExportedError(f"the argument `{name}` is of a kind that cannot be exported")
 
     def group(self, d: Description, layout: Layout, text: str) -> str:
-        """Code takes tuples as they are, with None for constants; others as tuples of what there is at run time."""
+        """A tuple keeps its form, with None for constants. Other structures become tuples of their run-time parts."""
         _require_plain_keys(layout)
         if not layout.is_dataclass:
             keys = f"the keys {', '.join(map(repr, layout.names))}"
@@ -318,7 +318,7 @@ class _Taking:
         return _tuple([part for part in parts if part is not None])
 
     def part(self, d: Description, text: str, name: str) -> str | None:
-        """A part of an argument; None if there is nothing of it at run time: then it is what it was, or is refused."""
+        """A part of an argument. None for a constant part, which must have the value that it had at export."""
         if is_passed(d):
             return self.argument(d, text, name)
         value = [] if d.kind == "items" else d.detail[1]
@@ -341,7 +341,7 @@ class _Taking:
         return f"np.float32({text})" if kind.dtype == "float32" else text
 
     def beside(self, x: Exported, value: Abstract, name: str) -> str | None:
-        """A tangent of an argument, or an adjoint of a result; None if there is nothing of it at run time."""
+        """A tangent of an argument, or an adjoint of a result; None if it does not exist at run time."""
         if name.endswith("_dot"):
             of: Abstract = x.reading.arguments[name.removesuffix("_dot")]
         else:
@@ -403,7 +403,7 @@ def _tuple(parts: Sequence[str]) -> str:
 
 
 def _returned(x: Exported, text: str) -> str:
-    """The result in the form that the user's function has, or its arguments."""
+    """The result in the structure that the user's function returns, or in that of the arguments."""
     shape = x.reading.result
     if x.mode == "primal":
         return _listed(x, shape, text)
@@ -431,7 +431,7 @@ def _returned(x: Exported, text: str) -> str:
 
 
 def _with_written(x: Exported, text: str, arrays: str) -> str:
-    """What the function returns; where it returns nothing, the arrays that it writes into."""
+    """What the function returns. If it returns nothing, the arrays that it writes into."""
     if isinstance(x.reading.result, Static) and x.reading.result.value is None and x.written:
         return "{" + ", ".join(f"{n!r}: {arrays}[{k}]" for k, n in enumerate(x.written)) + "}"
     return _listed(x, x.reading.result, text)
@@ -468,7 +468,7 @@ def _listed(x: Exported, shape: Abstract, text: str) -> str:
 
 
 def _gradient(x: Exported, d: Description, argument: str, text: str) -> str:
-    """The gradient in the form of its argument."""
+    """The gradient in the structure of its argument."""
     if d.kind == "stored":
         return f"{text}[: len({argument})].tolist()"
     if gradient_converter(d) is None:

@@ -1,4 +1,4 @@
-"""Functions that generated code calls; plain Python that Numba compiles."""
+"""Support functions that generated code calls. They are plain Python, and Numba compiles them."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ import numpy as np
 
 
 def copied(array: Any, buffer: Any) -> Any:
-    """A copy of the array: in the other one if that has its shape, else a new one."""
+    """A copy of the array. It is stored in the buffer if the buffer has the same shape."""
     copy = buffer if buffer.shape == array.shape else np.empty(array.shape, buffer.dtype)
     np.copyto(copy, array)
     return copy
 
 
 def fitting(buffer: Any, shape: Any) -> Any:
-    """The array if it has the shape, else a new one."""
+    """The buffer if it has the shape, otherwise a new array."""
     return buffer if buffer.shape == shape else np.empty(shape, buffer.dtype)
 
 
 def as_long(buffer: Any, shape: Any) -> Any:
-    """The array if it has the shape, or more along its first axis, else a new one."""
+    """The buffer if it has the shape, or is longer along its first axis. Otherwise a new array."""
     return buffer if buffer.shape[0] >= shape[0] and buffer.shape[1:] == shape[1:] else np.empty(shape, buffer.dtype)
 
 
 def grown(array: Any, position: Any) -> Any:
-    """The array if it has an element at the position, else one twice as large with the same contents."""
+    """The array if it has an element at the position, otherwise one of twice the length with the same contents."""
     if position < array.shape[0]:
         return array
     larger = np.empty(2 * array.shape[0] + 8, array.dtype)
@@ -35,7 +35,7 @@ def grown(array: Any, position: Any) -> Any:
 
 
 def more_rows(array: Any, position: Any) -> Any:
-    """The array if it has a row at the position, else one with twice as many rows and the same contents."""
+    """The array if it has a row at the position, otherwise one with twice as many rows and the same contents."""
     if position < array.shape[0]:
         return array
     larger = np.empty((2 * array.shape[0] + 8, array.shape[1]), array.dtype)
@@ -46,7 +46,7 @@ def more_rows(array: Any, position: Any) -> Any:
 
 
 def more_planes(array: Any, position: Any) -> Any:
-    """The array if it has a plane at the position, else one with twice as many planes and the same contents."""
+    """The array if it has a plane at the position, otherwise one with twice as many planes and the same contents."""
     if position < array.shape[0]:
         return array
     larger = np.empty((2 * array.shape[0] + 8, array.shape[1], array.shape[2]), array.dtype)
@@ -58,7 +58,7 @@ def more_planes(array: Any, position: Any) -> Any:
 
 
 def more_parts(array: Any, position: Any) -> Any:
-    """The array if it is so long, else one that is twice as long with the same contents, whatever its other axes."""
+    """The array if its first axis has the position, otherwise an array of twice the length with the same contents."""
     if position < array.shape[0]:
         return array
     width = 1
@@ -73,7 +73,7 @@ def more_parts(array: Any, position: Any) -> Any:
 
 
 def wider_rows(array: Any, position: Any) -> Any:
-    """The array if its rows have an element at the position, else one with rows that do and the same contents."""
+    """The array if its rows have an element at the position, otherwise one with longer rows and the same contents."""
     if position < array.shape[1]:
         return array
     larger = np.empty((array.shape[0], max(2 * array.shape[1], position + 1)), array.dtype)
@@ -100,7 +100,7 @@ def real_roots(p: Any) -> Any:
 
 
 def solve_lower(a: Any, b: Any) -> Any:
-    """What a lower triangle has to be multiplied with to give b: forward substitution, by rows within blocks."""
+    """The x with a @ x = b for a lower triangle a: forward substitution, by rows within blocks."""
     x = np.empty((b.shape[0], b.shape[1]), b.dtype)
     for first in range(0, b.shape[0], 32):
         last = min(first + 32, b.shape[0])
@@ -117,7 +117,7 @@ def solve_lower(a: Any, b: Any) -> Any:
 
 
 def solve_lower_transposed(a: Any, b: Any) -> Any:
-    """What the transpose of a lower triangle has to be multiplied with to give b: backward substitution."""
+    """The x with a.T @ x = b for a lower triangle a: backward substitution."""
     x = np.empty((b.shape[0], b.shape[1]), b.dtype)
     for last in range(b.shape[0], 0, -32):
         first = max(last - 32, 0)
@@ -134,7 +134,7 @@ def solve_lower_transposed(a: Any, b: Any) -> Any:
 
 
 def solve_lower_vector(a: Any, b: Any) -> Any:
-    """The vector that a lower triangle has to be multiplied with to give b: forward substitution."""
+    """The vector x with a @ x = b for a lower triangle a: forward substitution."""
     x = np.empty(b.shape[0], b.dtype)
     for i in range(b.shape[0]):
         total = b[i]
@@ -145,7 +145,7 @@ def solve_lower_vector(a: Any, b: Any) -> Any:
 
 
 def solve_lower_transposed_vector(a: Any, b: Any) -> Any:
-    """The vector that the transpose of a lower triangle has to be multiplied with to give b: backward substitution."""
+    """The vector x with a.T @ x = b for a lower triangle a: backward substitution."""
     x = np.empty(b.shape[0], b.dtype)
     for i in range(b.shape[0]):
         x[i] = b[i]

@@ -1,4 +1,4 @@
-"""Prints a program as Python."""
+"""Writes a function of the IR as Python text."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _IN_PLACE = {
     "floor_divide": "//=",
     "remainder": "%=",
 }
-"""Not powers: Numba looks for constant exponents, but not there."""
+"""Powers are missing, because Numba recognises a constant exponent only in `x ** 2`, not in `x **= 2`."""
 _MIRRORED = {
     "less": "greater",
     "less_equal": "greater_equal",
@@ -89,19 +89,19 @@ class Origin:
 
     spans: tuple[Span, ...] = ()
     keeps: bool = False
-    """Whether it has to do with values that are kept for the reverse sweep."""
+    """Whether the line stores or reads a kept value."""
 
 
 @dataclass(slots=True)
 class Text:
-    """The text of a function, with what it needs around it."""
+    """The text of a function, and the functions and objects that it needs."""
 
     lines: list[str] = field(default_factory=list)
     origins: list[Origin] = field(default_factory=list)
     """One for each line."""
     support: set[str] = field(default_factory=set)
     objects: Objects = field(default_factory=dict)
-    """Those that it names."""
+    """The objects that the text uses, by their names."""
 
     def decorate(self, decorator: str) -> None:
         self.lines.insert(0, decorator)
@@ -121,10 +121,10 @@ def write_function(
     in_thread: bool = False,
     objects: Objects | None = None,
 ) -> Text:
-    """`parameters` stand in the `def` line, `unpack` takes them apart, `result` is a template of what is returned.
+    """Write a function with these parameters. `unpack` are its first assignments, `result` is a template of its result.
 
-    `on_host` says that its arrays are made by the host, `in_thread` that a thread of a GPU runs the function. `objects`
-    are those that the function may name, by their names.
+    With `on_host` the host creates the arrays, and with `in_thread` a GPU thread runs the function. `objects` are the
+    objects that the function may use, by their names.
     """
     tuples = [p for p in parameters if isinstance(p, str)]
     objects = name_objects([function], taken=reserved) if objects is None else objects
@@ -147,27 +147,27 @@ class _Writer:
         self.unsigned: set[Operation] = set()
         """Negations that stand in the sign of a sum: `x + -y * z` is written as `x - y * z`."""
         self.arrays = "np"
-        """What makes new arrays."""
+        """The object that creates new arrays."""
         self.in_thread = False
-        """Whether it is code of a GPU, for whose simulator the axes of a transposed array are a tuple."""
+        """Whether a GPU thread runs the code. The simulator needs the axes of a transposition as a tuple."""
         stored = [o for o in walk(function.body) if isinstance(o, Alloc | NewStack)]
         self.kept = {o.out: o.keeps for o in stored if o.keeps is not None}
         passed = [v for o in walk(function.body) if isinstance(o, Call) for v in o.args]
         self.shared = {v for v in (*function.params, *passed) if isinstance(v.type, Stack)}
-        """Stacks that other functions see."""
+        """Stacks that other functions use too."""
         self.groups = together(function, self.shared)
-        """Stacks of numbers that grow and shrink together, by each of them: the first has the count of all."""
+        """The group of each stack of numbers. The first stack of a group has the counter of all."""
         both = [o for o in walk(function.body) if isinstance(o, Apply) and o.primitive == "logical_and"]
         self.chained = {self.layout.inlined.get(v) for o in both for v in o.args}
         """Comparisons that may be parts of one, as in `0 < i and i < n`. They stay as they are."""
         self.limits = limits_of(function)
         self.own: Span | None = None
-        """The place of the statement that is being written; and that of the branch or loop around it."""
+        """The source line of the current statement; `around` is that of the branch or loop around it."""
         self.around: Span | None = None
         self.stacked: Span | None = None
-        """The place of what is kept on the stack that the statement is about."""
+        """The source line of the value on the stack that the current statement changes."""
         self.inside: list[Span] = []
-        """The places of what stands inside the line that is being written."""
+        """The source lines of the parts of the current line."""
         self.keeps = False
 
     def run(
@@ -193,7 +193,7 @@ class _Writer:
 
     def line(self, text: str) -> None:
         code, _, comment = text.partition("  # ")
-        if code == comment:  # the user's line says no more than this one
+        if code == comment:  # the comment would repeat the line
             text = code
         self.text.lines.append("    " * self.depth + text)
         spans = [*self.inside, *(s for s in (self.stacked, self.own) if s is not None)]
@@ -203,7 +203,7 @@ class _Writer:
         self.inside, self.keeps = [], False
 
     def comes_from(self, operation: Operation) -> None:
-        """Note where a part of the line comes from; constants and sizes may come from anywhere."""
+        """Note the origin of a part of the line. Constants and sizes have no particular origin."""
         if isinstance(operation, Const | Dim):
             return
         if operation.span is not None:
@@ -219,7 +219,7 @@ class _Writer:
         return self.strong(value)[0]
 
     def strong(self, value: Value) -> tuple[str, int]:
-        """The text of a value and how tightly it binds."""
+        """The text of a value, and the precedence of its operator."""
         operation = self.layout.inlined.get(value)
         if operation is None:
             return self.names[value], ATOM
@@ -302,7 +302,7 @@ class _Writer:
 
     @staticmethod
     def needs(primitive: str, position: int) -> bool:
-        """Whether an argument that binds equally tightly needs parentheses."""
+        """Whether an argument of the same precedence needs parentheses."""
         if primitive in _MIRRORED or primitive == "where":
             return True
         if primitive == "power":
@@ -318,7 +318,7 @@ class _Writer:
         for k, operation in enumerate(visible):
             if isinstance(operation, Comment) and any(isinstance(o, Comment) for o in visible[k + 1 : k + 2]):
                 self.reversing = self.reversing or operation.text == "reverse sweep"
-                continue  # nothing stands under this heading
+                continue  # the section would be empty
             self.statement(operation)
 
     def nested(self, block: Block, moves: list[tuple[Value, Value]], last: Sequence[str] = ()) -> None:
@@ -333,7 +333,7 @@ class _Writer:
         self.depth -= 1
 
     def move(self, moves: list[tuple[Value, Value]]) -> None:
-        """Assign values to the variables of a branch or a loop, all at once where one reads what another writes."""
+        """Assign values to the variables of a branch or a loop, in one statement if one reads what another writes."""
         own, self.own = self.own, None
         pairs = []
         for target, source in moves:
@@ -358,7 +358,7 @@ class _Writer:
         return set().union(*(self.read(v) for v in operation.uses())) if operation.uses() else set()
 
     def assign_to(self, name: str, source: Value) -> None:
-        """`name = source`, or nothing if that is its name."""
+        """Write `name = source`, or nothing if both are the same variable."""
         operation = self.layout.inlined.get(source)
         if operation is not None:
             self.assign_formula(name, operation)
@@ -366,7 +366,7 @@ class _Writer:
             self.line(f"{name} = {self.names[source]}")
 
     def assign_formula(self, name: str, operation: Operation) -> None:
-        """`x = x + y` as `x += y`."""
+        """Write an assignment, and `x = x + y` as `x += y`."""
         if isinstance(operation, Apply) and operation.primitive in _IN_PLACE:
             first, second = operation.args
             if first not in self.layout.inlined and self.names[first] == name:
@@ -379,19 +379,19 @@ class _Writer:
         self.line(f"{self.names[out]} = {text}")
 
     def user_comments(self, operation: Operation) -> None:
-        """Comments of the user stand above the same statement here."""
+        """Write the user's comments above the statement that they belong to."""
         for comment in self.comments_above(operation):
             self.line(comment)
         if operation.span is not None and not self.reversing:
             self.seen.add((operation.span.file, operation.span.line))
 
     def comments_above(self, operation: Operation) -> tuple[str, ...]:
-        """Those that have not been written yet."""
+        """The comments above a statement that have not been written yet."""
         span = operation.span
         return () if span is None or self.reversing or (span.file, span.line) in self.seen else tuple(span.comments)
 
     def mirrored(self, operation: Operation) -> str:
-        """What a block of the reverse sweep is the reverse of: the user's line, if the last comment is not the same."""
+        """A comment in the reverse sweep that quotes the user's line, unless the last comment is the same."""
         if not self.reversing or operation.span is None or not operation.span.text:
             return ""
         if isinstance(operation, If) and operation.span.text.split()[0] in ("for", "while"):
@@ -567,7 +567,7 @@ class _Writer:
     def library(self, operation: Library) -> None:
         outs = ", ".join(self.names[v] for v in operation.outs)
         args = [self.expression(a) for a in operation.args]
-        if operation.function.startswith("device."):  # of what makes the arrays, whatever the backend calls it
+        if operation.function.startswith("device."):  # a method of the object that creates the arrays
             self.line(f"{outs} = {self.arrays}.{operation.function.removeprefix('device.')}({', '.join(args)})")
             return
         if support := LIBRARY[operation.function].support:
@@ -579,7 +579,7 @@ class _Writer:
         self.line(f"{outs} = {text}")
 
     def on_host(self, operation: Library, args: list[str]) -> str:
-        """A product is computed where the arrays are; all else by NumPy, from copies."""
+        """A product is computed on the device. NumPy computes everything else, from copies on the host."""
         if operation.function in ("matrix_matrix", "matrix_vector", "vector_vector"):
             return f"{self.arrays}.matmul({', '.join(args)})"
         names = [f"a{k}" for k in range(len(args))]
@@ -604,7 +604,7 @@ class _Writer:
             self.line(f"raise {name}")
         elif not any(isinstance(p, Formatted) for p in operation.parts):
             self.line(f"raise {name}({', '.join(self.part(p, plain=True) for p in operation.parts)})")
-        else:  # Numba formats no floats, but it calls the class with them
+        else:  # Numba cannot format floats, but it can pass them to the class
             maker = self.named(formatting.formatted(operation.exception))
             layout = tuple(p.template if isinstance(p, Formatted) else None for p in operation.parts)
             given = [self.part(p) for p in operation.parts for p in (p.values if isinstance(p, Formatted) else (p,))]
@@ -612,13 +612,13 @@ class _Writer:
             self.line(f"raise {maker}({', '.join([first, *given])})")
 
     def named(self, thing: Any) -> str:
-        """The name of an object, which the text needs."""
+        """The name of an object. The text then needs the object."""
         name = name_of(self.objects, thing)
         self.text.objects[name] = thing
         return name
 
     def part(self, part: Any, *, plain: bool = False) -> str:
-        """An argument of `print` or of an exception; `plain` makes NumPy's numbers Python's."""
+        """An argument of `print` or of an exception. With `plain`, NumPy's numbers become Python's."""
         if isinstance(part, Value):
             makers = {"float64": "float", "int64": "int", "bool": "bool"}
             maker = makers.get(part.type.dtype, "") if plain and isinstance(part.type, Scalar) else ""
@@ -636,7 +636,7 @@ class _Writer:
         self.line(f"{name}({', '.join([repr(text.template), *(self.part(v) for v in text.values)])})")
 
     def stack(self, operation: NewStack | Push | Pop) -> None:
-        """References, and what functions share, are kept in a list; numbers in an array, replaced when it is full."""
+        """Stacks of arrays, and stacks that functions share, are lists. Other stacks are arrays that grow."""
         owner = operation.out if isinstance(operation, NewStack) else operation.stack
         assert isinstance(owner.type, Stack)
         element, name = owner.type.element, self.names[owner]
@@ -670,11 +670,11 @@ class _Writer:
                     self.assign(operation.out, f"{name}[{top}]")
 
     def top(self, stack: Value) -> str:
-        """The variable that counts what a stack holds."""
+        """The variable that counts the elements of a stack."""
         return f"{self.names[self.groups[stack].made[0].out]}_top"
 
     def grow_stacks(self, group: Group, top: str) -> None:
-        """Larger arrays for stacks that are full, which a call at every iteration would count references for."""
+        """Enlarge full stacks. The test is inline, because a call in every iteration would count references."""
         self.text.support.add("grown")
         names = [self.names[made.out] for made in group.made]
         self.line(f"if {top} == {names[0]}.shape[0]:")
@@ -700,7 +700,7 @@ class _Writer:
             self.nested(operation.orelse, orelse)
 
     def only_branch(self, block: Block, moves: list[tuple[Value, Value]]) -> If | None:
-        """The branch that is all there is in a block, with no comment above it."""
+        """The branch that is the only statement of a block, if there is no comment above it."""
         visible = [o for o in block.operations if not self.layout.is_inlined(o)]
         if len(visible) != 1 or not isinstance(visible[0], If) or self.comments_above(visible[0]):
             return None
@@ -720,7 +720,7 @@ class _Writer:
             return False
         noted = list(self.inside), self.keeps
         idle = all(self.expression(source) == self.names[target] for target, source in moves)
-        self.inside, self.keeps = noted  # what was only looked at is no part of the line
+        self.inside, self.keeps = noted  # these expressions are not written
         return idle
 
     def loop(self, operation: Loop) -> None:
@@ -729,7 +729,8 @@ class _Writer:
         if operation.count is not None:
             self.line(f"{self.names[operation.count]} = 0")
             last.append(f"{self.names[operation.count]} += 1")
-        moves = list(zip(operation.params, operation.body.yields, strict=False))  # the last may say: leave the loop
+        # the last value of the body may be the condition to leave the loop
+        moves = list(zip(operation.params, operation.body.yields, strict=False))
         if operation.leaves:
             stop = operation.body.yields[-1]
             last += [] if self.is_false(stop) else [f"if {self.expression(stop)}:", "    break"]
@@ -758,7 +759,7 @@ class _Writer:
         return isinstance(operation, Const) and operation.value is False
 
     def counted_down(self, bounds: Sequence[Value]) -> Value | None:
-        """The `n` of `range(n - 1, -1, -1)`."""
+        """The `n` in `range(n - 1, -1, -1)`."""
         first, stop, step = (self.layout.inlined.get(b) for b in bounds)
         if not isinstance(first, Apply) or first.primitive != "subtract" or first.args[1] not in self.layout.inlined:
             return None
@@ -810,9 +811,9 @@ def limits_of(function: Function) -> set[Value]:
 
 
 def _bottom(element: Scalar | Array, *, is_shared: bool) -> str:
-    """What lies at the bottom of a list, so that compilers know its type; nobody takes it.
+    """The first element of a new list. It is never popped, and tells the compiler the type of the elements.
 
-    Functions that share a list of arrays may put there arrays of any layout, which a reversed array stands for.
+    Functions that share a list of arrays may append arrays of any layout. A reversed array has the type of all layouts.
     """
     if isinstance(element, Array):
         shape = "0" if element.rank == 1 else f"({', '.join('0' * element.rank)})"

@@ -34,15 +34,15 @@ class Description(Node):
 
 NONE = Description("static", (type(None), None))
 CONTIGUOUS = Description("contiguous")
-"""Part of the description of an argument: an array whose elements follow each other in memory, the last axis first."""
+"""Part of the description of an argument: a contiguous array in C order."""
 NUMPYS = Description("numpys")
-"""Part of the description of an argument: a number that is NumPy's, not Python's."""
+"""Part of the description of an argument: a number of NumPy, not of Python."""
 INTEGER = Description("integer")
 """Marks the description of an active float that the caller passes as an integer."""
 
 
 def to_differentiate_by(description: Description) -> Description:
-    """The description with active integers as floats, also inside tuples; they are marked."""
+    """The description with active integers as marked floats, also inside tuples."""
     if description.kind == "value" and description.detail == INT:
         return Description("value", FLOAT, (*description.parts, INTEGER))
     if description.kind == "tuple":
@@ -51,7 +51,7 @@ def to_differentiate_by(description: Description) -> Description:
 
 
 def floats_for_integers(description: Description) -> Description:
-    """A number to differentiate by is a float, also where the caller writes `3`."""
+    """An active number is a float, even if the caller passes the integer 3."""
 
     def leaf(d: Description) -> Description:
         match d.kind:
@@ -69,7 +69,7 @@ def floats_for_integers(description: Description) -> Description:
 
 
 def _is_integer(value: Any) -> bool:
-    """Whether a constant is an integer that is a float, too."""
+    """Whether a constant is an integer that a float represents exactly."""
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**1023
 
 
@@ -98,5 +98,5 @@ def type_text(d: Description) -> str:
 
 
 def is_passed(d: Description) -> bool:
-    """Whether there is something of it at run time."""
+    """Whether the argument, or a part of it, exists at run time."""
     return d.kind not in ("static", "items")

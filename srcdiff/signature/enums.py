@@ -13,7 +13,7 @@ _OF_OBJECTS = {n for n in vars(object) if n not in ("__eq__", "__ne__", "__lt__"
 
 
 def plain_number(value: Any) -> bool | int | float | None:
-    """The number that a constant is, as Python's own; None of a class that computes in another way.
+    """A constant as a plain Python number; None if its class has an arithmetic of its own.
 
     >>> import signal
     >>> plain_number(signal.SIGINT), plain_number(2.5)

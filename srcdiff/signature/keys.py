@@ -1,4 +1,4 @@
-"""Keys of arguments: all that the compiler may know about them; and from keys to descriptions of their types."""
+"""Keys of arguments, which contain all that the compiler may know about them, and the descriptions made from keys."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LARGEST = 2**63 - 1
 
 
 class Kept:
-    """An object that is compiled in: it equals itself alone."""
+    """An object that is compiled in. It is equal only to itself."""
 
     __slots__ = ("value",)
 
@@ -70,7 +70,7 @@ def key_of(value: Any, *, exact: bool = False) -> Any:
     if is_on_device(value):
         dtype, shape, order = layout_on_device(value)
         return "device", kind, dtype, len(shape), order, _units(shape) if exact else ()
-    if isinstance(value, int | float):  # of a class of the user's
+    if isinstance(value, int | float):  # of a class that the user defined
         if plain_number(value) is None:
             return "operators", kind
         return key_of(int(value) if isinstance(value, int) else float(value))
@@ -91,7 +91,7 @@ def _key_of_array(value: np.ndarray[Any, Any], exact: bool) -> Any:
 
 
 def _units(shape: Sequence[int]) -> tuple[int, ...]:
-    """The axes of length one, which stretch in broadcasting."""
+    """The axes of length one, which may be broadcast."""
     return tuple([axis for axis, n in enumerate(shape) if n == 1])
 
 
@@ -164,7 +164,7 @@ def _element_of(kinds: frozenset[type]) -> Scalar:
 
 
 def _refused(name: str, span: Span | None, kind: type, dtype: np.dtype[Any] | None = None) -> DifferentiationError:
-    """Of such an argument no derivative is written."""
+    """Refuse an argument of this type."""
     if issubclass(kind, complex | np.complexfloating) or (dtype is not None and dtype.kind == "c"):
         message = f"the argument `{name}` is complex, which is not supported"
         help_ = "pass its real and imaginary parts: `.real`, `.imag`"
@@ -182,12 +182,12 @@ def _refused(name: str, span: Span | None, kind: type, dtype: np.dtype[Any] | No
 
 
 def is_large(value: int) -> bool:
-    """Whether an integer of Python's has no place in 64 bits: then it is compiled in, as a constant is."""
+    """Whether a Python integer has more than 64 bits. Such an integer is compiled in as a constant."""
     return not -_LARGEST - 1 <= value <= _LARGEST
 
 
 def is_stored(values: list[Any]) -> bool:
-    """Whether a list is an array at run time: of numbers, which all have a place there."""
+    """Whether a list becomes an array at run time: all of its elements are numbers that an array can hold."""
     kinds = {type(v) for v in values}
     if not all(issubclass(k, _NUMBERS) and not issubclass(k, enum.Enum) for k in kinds):
         return False
@@ -196,12 +196,12 @@ def is_stored(values: list[Any]) -> bool:
 
 
 def is_on_device(value: Any) -> bool:
-    """Whether it is an array in the memory of a GPU."""
+    """Whether it is an array in GPU memory."""
     return hasattr(value, "__cuda_array_interface__") or getattr(value, "__cuda_ndarray__", False)
 
 
 def layout_on_device(value: Any) -> tuple[np.dtype[Any], tuple[int, ...], bool]:
-    """The dtype and shape of an array in the memory of a GPU, and whether it is contiguous there."""
+    """The dtype and shape of an array in GPU memory, and whether it is contiguous."""
     if hasattr(value, "is_c_contiguous"):
         return np.dtype(value.dtype), tuple(value.shape), bool(value.is_c_contiguous())
     interface = value.__cuda_array_interface__

@@ -34,14 +34,14 @@ class Layout:
         return self.kind not in _MAPPINGS and not issubclass(self.kind, tuple | list)
 
     def part(self, owner: str, k: int) -> str:
-        """How a part is written, where `owner` is the whole."""
+        """The expression for a part of `owner`."""
         name = self.names[k]
         if isinstance(name, enum.Enum):
             return f"{owner}[{spelled(name)}]"
         return f"{owner}.{name}" if self.is_dataclass else f"{owner}[{name!r}]"
 
     def attribute(self, owner: str, k: int) -> str:
-        """The same; a part of a named tuple by the name of its field."""
+        """The same expression, but with the field name for a part of a named tuple."""
         fields: tuple[str, ...] = getattr(self.kind, "_fields", ())
         return f"{owner}.{fields[k]}" if fields else self.part(owner, k)
 
@@ -73,7 +73,7 @@ class Layout:
         return [getattr(value, str(n)) for n in self.names] if self.is_dataclass else list(value)
 
     def made(self, items: Sequence[Any]) -> Any:
-        """Something of this layout; a dataclass as it would be after its `__init__`, which is not called.
+        """An object with this layout. A dataclass is created without a call of its `__init__`.
 
         >>> Layout(dict, ("w", "b")).made([1.0, 2.0])
         {'w': 1.0, 'b': 2.0}
@@ -92,7 +92,7 @@ class Layout:
 
 
 def is_key(value: Any) -> bool:
-    """Whether it can be a key of a dictionary that is taken apart."""
+    """Whether the dictionary key is supported."""
     return type(value) in (str, int) or isinstance(value, enum.Enum)
 
 
@@ -104,7 +104,7 @@ def mapping_layout(kind: type, keys: Iterable[str | int | enum.Enum]) -> Layout:
 
 
 def made_layout(kind: Layout | type | None, count: int) -> Layout:
-    """The layout itself; or that of a list, a tuple, or an instance of a class of named tuples, of so many elements."""
+    """The layout itself, or the layout of a list, tuple or named tuple with this number of elements."""
     return kind if isinstance(kind, Layout) else Layout(kind or tuple, tuple(range(count)))
 
 
@@ -135,7 +135,9 @@ def own_methods(kind: type) -> set[str]:
     found: set[str] = set()
     for c in kind.__mro__:
         if issubclass(c, tuple) and c is not tuple:
-            found |= set(vars(c)) - ({"__new__"} if "_fields" in vars(c) else set())  # which comes with the fields
+            found |= set(vars(c)) - (
+                {"__new__"} if "_fields" in vars(c) else set()
+            )  # `collections.namedtuple` generates it
     return found
 
 

@@ -23,7 +23,7 @@ class Node:
     __slots__ = ()
 
     def opened(self) -> Sequence[Any] | None:
-        """Its parts; None of a leaf."""
+        """Its parts; None for a leaf."""
         raise NotImplementedError
 
     @property
@@ -32,21 +32,21 @@ class Node:
         raise NotImplementedError
 
     def remade(self, parts: Iterable[Any]) -> Any:
-        """The same, of other parts."""
+        """The same structure with other parts."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """How a value is made: the layout of each of its parts that has parts, down to the leaves."""
+    """The structure of a value: the layouts of all inner parts, down to the leaves."""
 
     layout: Layout | None
-    """None of a leaf, and of the value None, which has no leaves."""
+    """None for a leaf, and for the value None, which has no leaves."""
     parts: tuple[Structure, ...] | None
-    """None of a leaf."""
+    """None for a leaf."""
 
     def rebuild(self, leaves: Iterable[Any]) -> Any:
-        """A value that is made like this, of these leaves.
+        """A value with this structure and these leaves.
 
         >>> _, structure = VALUES.flatten({"w": (1.0, None), "b": [2.0]})
         >>> structure.rebuild("xy")
@@ -76,11 +76,11 @@ class Part:
     name: str
     """How users write it: `state['x']`."""
     path: tuple[int, ...]
-    """Which part of the tree, which part of that, and so on."""
+    """The path from the root: the index of a part at each level."""
     value: Any
 
     def subscripted(self, whole: str) -> str:
-        """How generated code has it, to which all trees are tuples."""
+        """The expression in generated code, where all trees are tuples."""
         return whole + "".join(f"[{k}]" for k in self.path)
 
     def of(self, whole: Any) -> Any:
@@ -93,15 +93,15 @@ class Part:
 Tree = TypeVar("Tree")
 Found = TypeVar("Found")
 Called = Callable[[Layout, str, int], str]
-"""How a part is called, by the layout and the name of the whole: `Layout.part` or `Layout.variable`."""
+"""A function that names a part from the layout and the name of the whole: `Layout.part` or `Layout.variable`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trees:
-    """One kind of trees: how a tree is opened, and made again of other parts."""
+    """One kind of tree: how to get its parts, and how to rebuild it from other parts."""
 
     parts: Callable[[Any], Sequence[Any] | None]
-    """The parts of a tree; None of a leaf."""
+    """The parts of a tree; None for a leaf."""
     layout: Callable[[Any], Layout | None]
     remade: Callable[[Any, list[Any]], Any]
 
@@ -111,7 +111,7 @@ class Trees:
         return leaf(tree) if parts is None else node(tree, [self.fold(part, leaf, node) for part in parts])
 
     def map(self, function: Callable[[Any], Any], tree: Tree) -> Tree:
-        """A tree of the same form, of other leaves.
+        """A tree of the same structure with other leaves.
 
         >>> VALUES.map(str, {"w": (1, 2), "b": [3, None]})
         {'w': ('1', '2'), 'b': ['3', None]}
@@ -130,7 +130,7 @@ class Trees:
         return found
 
     def nodes(self, tree: Any) -> Iterator[Any]:
-        """The tree itself, and those in it that have parts; none of a leaf."""
+        """The tree itself and all inner trees with parts; nothing for a leaf."""
         parts = self.parts(tree)
         if parts is not None:
             yield tree
@@ -138,11 +138,11 @@ class Trees:
                 yield from self.nodes(part)
 
     def structure(self, tree: Any) -> Structure:
-        """What puts the leaves together."""
+        """The structure, without the leaves."""
         return self.fold(tree, lambda _: LEAF, lambda x, parts: Structure(self.layout(x), tuple(parts)))
 
     def flatten(self, tree: Any) -> tuple[list[Any], Structure]:
-        """The leaves, and what puts them together again."""
+        """The leaves, and the structure that rebuilds the tree from them."""
         return self.leaves(tree), self.structure(tree)
 
     def named(self, tree: Any, name: str, called: Called = Layout.part) -> Iterator[Part]:
@@ -200,7 +200,7 @@ def parts_of(value: Any) -> Sequence[Any] | None:
 
 
 def remade(value: Any, parts: Sequence[Any]) -> Any:
-    """A structure like the value, of other parts."""
+    """A value with the same layout and other parts."""
     kind = type(value)
     if kind is tuple or kind is list:
         return kind(parts)

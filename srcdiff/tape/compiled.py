@@ -1,12 +1,12 @@
 """The compiled tape: records the function once, and replays the record forwards and backwards in a compiled loop.
 
-This is how ADOL-C works, and other tapes for C++. The function runs on numbers that write every operation into flat
-arrays: its code and the places of its operands. Arrays are NumPy arrays of such numbers, so that views, slices and
-writes are NumPy's own. From then on a call fills in the inputs, runs through the operations, and back.
+ADOL-C and other tapes for C++ work like this. The function runs on numbers that write every operation into flat arrays:
+the code of the operation and the positions of its operands. Arrays are NumPy arrays of such numbers, so that views,
+slices and writes are NumPy's own. Every later call fills in the inputs, and runs the operations forwards and backwards.
 
-A record is the function at one choice of its branches, with everything that is not differentiated as a constant. So it
-also holds every comparison with its outcome: the replay asks them again and stops at the first that comes out
-otherwise. Then, or when a constant has changed, the function is recorded anew.
+A record is valid for one choice of branches, and everything that is not differentiated is a constant in it. So it also
+holds every comparison with its outcome. The replay evaluates the comparisons and stops at the first one with another
+outcome. Then, or if a constant has changed, the function is recorded again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from srcdiff.tape.rebind import rebind
 
 
 class Recording:
-    """The record as it is written. Places count the inputs and then the operations; constants have negative ones."""
+    """The record while it is written. Positions count inputs, then operations. Constants have negative positions."""
 
     def __init__(self) -> None:
         self.codes = array("B")
@@ -44,7 +44,7 @@ class Recording:
         return Number(self, value, len(self.inputs) - 1)
 
     def constant(self, value: float) -> int:
-        """The place of a constant; equal constants share one, but the two zeros are different."""
+        """The position of a constant. Equal constants share one, but 0.0 and -0.0 are different."""
         key = (value, math.copysign(1.0, value))
         if key not in self.places:
             self.constants.append(value)
@@ -155,7 +155,7 @@ class Number:
     def __bool__(self) -> bool:
         return bool(self != 0.0)
 
-    # a number that becomes an integer decides what is done: it must come out the same in the replay
+    # an integer may decide what the function does, so it must be the same in the replay
 
     def settled(self) -> float:
         self.recording.guard("equal", self.place, self.recording.constant(self.value))
@@ -199,7 +199,7 @@ def _operation(
 ) -> Any:
     """Record an operation of two numbers, under another name if one of them is a constant."""
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return NotImplemented  # NumPy then does it for each element
+        return NotImplemented  # NumPy calls the operation for each element
     value = function(value_of(a), value_of(b))
     if type(a) is Number:
         recording = a.recording
@@ -209,7 +209,7 @@ def _operation(
         return recording.operation(with_constant, value, a.place, right)
     recording = b.recording
     constant = recording.constant(float(a))
-    if of_constant == name:  # it takes constants like numbers
+    if of_constant == name:  # this operation has no variant for constants
         return recording.operation(name, value, constant, b.place)
     return recording.operation(of_constant, value, b.place, constant)
 
@@ -231,7 +231,7 @@ def _compared(name: str, a: Any, b: Any) -> Any:
 
 
 def _recorded(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that records recorded numbers, alone and in arrays, and is NumPy's or Python's own for all else."""
+    """A function that records calls with recorded numbers, or arrays of them. Other calls go to the original."""
     function = OF_NUMBERS.get(name)
 
     def of_one(a: Any) -> Any:
@@ -240,7 +240,7 @@ def _recorded(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         if function is not None:
             try:
                 return a.unary(name, float(function(a.value)))
-            except (ArithmeticError, ValueError):  # at the border of the domain
+            except (ArithmeticError, ValueError):  # at the edge of the domain
                 if original is function:
                     raise
         with np.errstate(all="ignore"):
@@ -323,7 +323,7 @@ def _float(x: Any) -> Any:
 
 
 class Replay:
-    """A finished record: flat arrays; `values` has a place for each constant, input and operation, in this order."""
+    """A finished record in flat arrays. `values` has one element for each constant, input and operation."""
 
     def __init__(self, recording: Recording, result: Any) -> None:
         constants, inputs = len(recording.constants), len(recording.inputs)
@@ -347,7 +347,7 @@ class Replay:
         return sum(a.nbytes for a in (self.codes, self.left, self.right, self.values, self.adjoints))
 
     def run(self, inputs: np.ndarray) -> tuple[float, np.ndarray] | None:
-        """Value and gradient; None if a comparison comes out otherwise than it was recorded."""
+        """Value and gradient; None if a comparison has another outcome than in the record."""
         values, adjoints = self.values, self.adjoints
         values[self.inputs] = inputs
         if loops.forward(self.codes, self.left, self.right, values, self.first) >= 0:
@@ -359,13 +359,13 @@ class Replay:
 
 
 def _shifted(places: array[int], constants: int) -> np.ndarray:
-    """Places from the front of `values`; unsigned, so that the compiled loop need not ask whether they are negative."""
+    """Positions in `values`. They are unsigned, so that the compiled loop need not test for negative indices."""
     signed = np.frombuffer(places, dtype=np.int32)
     return np.where(signed < 0, -1 - signed, signed + constants).astype(np.uint32)
 
 
 class CompiledTape:
-    """The value and the gradients of a function, by a record that is made anew when it is no longer valid."""
+    """The value and the gradients of a function, from a record. An invalid record is made again."""
 
     def __init__(self, function: Callable[..., Any], positions: Sequence[int]) -> None:
         self.positions = tuple(positions)
@@ -396,7 +396,7 @@ class CompiledTape:
         return value, tuple(gradients)
 
     def _is_current(self, args: tuple[Any, ...]) -> bool:
-        """Whether all that the record holds as constants is as it was."""
+        """Whether all constants of the record are unchanged."""
         if [_shape(args[k]) for k in self.positions] != self.shapes:
             return False
         given = [a for k, a in enumerate(args) if k not in self.positions]
@@ -415,7 +415,7 @@ class CompiledTape:
 
 
 def _recorded_argument(recording: Recording, a: Any, active: bool) -> Any:
-    """An argument as the function gets it: numbers to differentiate by are recorded, arrays of floats hold objects."""
+    """An argument for the recording call: active numbers are recorded, and arrays of floats hold objects."""
     if isinstance(a, np.ndarray):
         if not active:
             return a.astype(object) if a.dtype.kind == "f" else a.copy()
@@ -445,7 +445,7 @@ def _shape(a: Any) -> Any:
 
 
 def _like(a: Any, numbers: np.ndarray, start: int) -> tuple[Any, int]:
-    """The numbers from `start` on in the form of an argument, and where the next begin."""
+    """The numbers from `start` on in the structure of an argument, and the position after them."""
     if isinstance(a, tuple | list):
         items = []
         for item in a:

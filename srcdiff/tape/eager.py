@@ -1,17 +1,17 @@
-"""The eager tape: every call writes down what it does, and the reverse sweep reads that backwards.
+"""The eager tape: every call records its operations, and the reverse sweep reads the record backwards.
 
-This is how PyTorch, TensorFlow's GradientTape and autograd work, with as little as possible around it. Numbers and
-arrays record differently:
+PyTorch, TensorFlow's GradientTape and autograd work in this way too. This tape has as little overhead as possible.
+Numbers and arrays record differently:
 
 - A `Scalar` is a number with a place on the tape. Its entry has, for each operand, the operand's place and the partial
   derivative; the reverse sweep adds the products.
 - An `Array` is memory: its values, and a second array of the same layout for its adjoints. A view of the values has
   the same view of the adjoints. An operation on whole arrays puts a function on the tape that adds to the adjoints of
   its operands.
-- A write into an array puts what was there on the tape. The reverse sweep puts it back, so that each entry finds the
-  memory as it was when the entry was made; operands need not be copied, and a call leaves its arguments unchanged.
+- A write into an array puts the old elements on the tape. The reverse sweep writes them back, so that each entry finds
+  the memory as it was when the entry was recorded. Operands need no copies, and a call leaves its arguments unchanged.
 
-An array that nothing differentiated was written into yet is inactive: numbers read from it are plain floats.
+An array is inactive until a recorded value is written into it. Numbers read from an inactive array are plain floats.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Scalar:
     """A number that writes down what is done with it."""
 
     __slots__ = ("entries", "place", "value")
-    __array_ufunc__ = None  # NumPy leaves operations with it to the methods below
+    __array_ufunc__ = None  # makes NumPy use the methods below
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, entries: list[Entry], value: float, entry: Entry) -> None:
@@ -167,7 +167,7 @@ class Scalar:
     def __bool__(self) -> bool:
         return self.value != 0.0
 
-    # what is rounded has no derivative: plain numbers
+    # rounded numbers have no derivative, so they are plain numbers
 
     def __int__(self) -> int:
         return int(self.value)
@@ -272,7 +272,7 @@ class Array:
         return self._adjoint_cells
 
     def grow_adjoint(self, by: Any, bar: np.ndarray) -> None:
-        """Add to the adjoint; `by` is kept as it is where it was made for this, and is not `bar` itself."""
+        """Add to the adjoint. A new array `by` becomes the adjoint itself, unless it is `bar`."""
         if self._adjoint is None and self.base is None:
             value = self.value
             is_own = isinstance(by, np.ndarray) and by is not bar and by.base is None
@@ -335,7 +335,7 @@ class Array:
         if type(x) is Array:
             target = self.value[index]
             if x.memory is self.memory and _same_place(target, x.value):
-                return  # what `a[i:j] += b` writes back
+                return  # the write at the end of `a[i:j] += b`
             old = np.array(target)
             self.value[index] = x.value
             source = x if x.memory.active else None
@@ -610,7 +610,7 @@ UFUNCS[np.power] = (
 
 def _ufunc(ufunc: np.ufunc, *inputs: Any) -> Any:
     operands = [_lifted(x) if type(x) is Scalar else x for x in inputs]
-    # writes into arrays that are not of the tape, which are of integers, are not undone: they are copied
+    # writes into integer arrays are not on the tape and are not undone, so these arrays are copied
     values = [x.value if type(x) is Array else np.array(x) if isinstance(x, np.ndarray) else x for x in operands]
     value = ufunc(*values)
     entries = next(x.entries for x in operands if type(x) is Array)
@@ -867,7 +867,7 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
 
 
 def _of_numbers(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that records recorded numbers, and is NumPy's or Python's own for all else."""
+    """A function that records if its arguments are recorded numbers. Otherwise it is the original one."""
     if name in UNARY:
         function, by_a = _UNARY[name]
         by_a_of_arrays = partial(UNARY[name], "a, y", OF_ARRAYS)
@@ -879,7 +879,7 @@ def _of_numbers(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
             try:
                 y = function(value)
                 return Scalar(x.entries, y, (x.place, by_a(value, y)))
-            except (ArithmeticError, ValueError):  # at the border of the domain
+            except (ArithmeticError, ValueError):  # at the edge of the domain
                 if original is function:
                     raise
             with np.errstate(all="ignore"):
@@ -1029,7 +1029,7 @@ def value_and_grad(
 
     def differentiated(*args: Any) -> tuple[float, tuple[Any, ...]]:
         collects = gc.isenabled()
-        gc.disable()  # a tape is many small objects that all stay: looking through them for garbage is lost time
+        gc.disable()  # a tape has many small objects, and all of them stay, so garbage collection would be lost time
         try:
             given = [_tracked(entries, a, k in positions) for k, a in enumerate(args)]
             leaves = len(entries)
@@ -1063,7 +1063,7 @@ def _tracked(entries: list[Entry], x: Any, active: bool) -> Any:
 
 
 def _listed(x: Any) -> Any:
-    """The same with lists of its own."""
+    """A copy of the argument with new lists."""
     if isinstance(x, tuple | list):
         items = [_listed(item) for item in x]
         return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
@@ -1120,7 +1120,7 @@ def _sweep_back(entries: list[Entry], adjoints: list[float], leaves: int) -> Non
 
 
 def _restore(entries: list[Entry]) -> None:
-    """Put back what was overwritten, where the function raised and the tape was not read to its end."""
+    """Write overwritten elements back after an exception, when the tape was not read to its end."""
     while entries:
         entry = entries.pop()
         if len(entry) == 5:

@@ -1,8 +1,8 @@
 """Runs a plain Python function with other modules in the place of `numpy` and `math`.
 
-A tape by operator overloading has to see every array that the function makes and every function that it calls. What
-people do by hand when they write `import autograd.numpy as np`, is done here for them: the function, and the functions
-it calls, are copied with their global names bound to what records.
+A tape by operator overloading must see every array that the function creates and every function that it calls. Users of
+autograd write `import autograd.numpy as np` for this. Here, the function and the functions that it calls are copied,
+and the global names of the copies are bound to recording functions.
 """
 
 from __future__ import annotations
