@@ -80,7 +80,7 @@ def write_standalone(x: Exported) -> str:
     x.names = {*x.module.functions, *x.module.objects, *x.signature.parameters, *x.parameters, "np", "math", "numba"}
     inner = _free(x, f"_{x.name}")
     body = re.sub(rf"\bdef {re.escape(x.module.name)}\(", f"def {inner}(", x.module.text)
-    body = re.sub(r"\A.*?(?=^def |^@)", "", body, flags=re.MULTILINE | re.DOTALL)  # the head of the file is another
+    body = re.sub(r"\A.*?(?=^def |^@)", "", body, count=1, flags=re.M | re.S)  # the file gets another head
     if x.decorator:
         body = re.sub(r"^def ", "@compiled\ndef ", body, flags=re.MULTILINE)
     constants = {o.value: _free(x, o.value.name) for o in x.reading.outside}
