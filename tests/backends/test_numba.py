@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import linecache
 import math
+import re
 import sys
 import traceback
+from typing import Any
 
 import numba
 import numpy as np
@@ -166,3 +168,40 @@ def test_programs_of_many_blocks_are_compiled_whatever_python_allows():
     finally:
         sys.setrecursionlimit(before)
     assert value == 18.0
+
+
+def times_counted(statement: str) -> int:
+    """How often code with a buffer that grows counts a reference, with the statement in its loop."""
+    names: dict[str, Any] = {"np": np, "compiler": compiler({})}
+    text = f"""
+def grown(array, position):
+    larger = np.empty(2 * array.shape[0] + 8)
+    for k in range(array.shape[0]):
+        larger[k] = array[k]
+    return larger
+grown = compiler(grown)
+
+def steps(x):
+    kept = np.empty(4)
+    top = 0
+    while x > 1.0:
+        {statement}
+        kept[top % 4] = x
+        top += 1
+        x = x * 0.5
+    total = 0.0
+    for k in range(top):
+        total += kept[k % 4]
+    return total
+steps = compiler(steps)
+"""
+    exec(text, names)
+    assert names["steps"](10.0) == 18.75
+    (text,) = names["steps"].inspect_llvm().values()
+    return len(re.findall(r"call .*@NRT_incref", text))
+
+
+def test_buffer_that_is_not_full_costs_no_references():
+    plain = times_counted("pass")
+
+    assert times_counted("if top == kept.shape[0]: kept = grown(kept, top)") == plain

@@ -11,7 +11,7 @@ from collections import defaultdict
 from copy import copy
 from typing import Any
 
-from numba.core import ssa, typed_passes, untyped_passes
+from numba.core import ir, ssa, typed_passes, untyped_passes
 from numba.core.analysis import compute_cfg_from_blocks
 from numba.core.compiler_machinery import register_pass
 from numba.core.ir_utils import build_definitions
@@ -59,7 +59,9 @@ def single_assignments(blocks: dict[int, Any]) -> dict[int, Any]:
     """As `numba.core.ssa.reconstruct_ssa` has it (Choi, Cytron and Ferrante 1991)."""
     tools: Any = ssa
     graph = compute_cfg_from_blocks(blocks)
-    frontiers, names = tools._iterated_domfronts(graph), tools._find_defs_violators(blocks, graph)
+    growing = _growing(blocks)
+    names = [name for name in tools._find_defs_violators(blocks, graph) if name not in growing]
+    frontiers = tools._iterated_domfronts(graph)
     known, blocks, mentioned = tools._CacheListVars(), dict(blocks), _mentioned(blocks, names)
     for name in names:
         touched = {label: blocks[label] for label in mentioned[name]}
@@ -77,6 +79,25 @@ def single_assignments(blocks: dict[int, Any]) -> dict[int, Any]:
             blocks[label] = copy(blocks[label])
             blocks[label].body = chosen + blocks[label].body
     return blocks
+
+
+def _growing(blocks: dict[int, Any]) -> set[str]:
+    """Buffers that a larger one replaces when they are full.
+
+    They remain one variable. If every iteration chose between the buffer and a larger one, it would count a reference to
+    the buffer, and then count it down again.
+    """
+    assigned = [s for block in blocks.values() for s in block.find_insts(ir.Assign)]
+    known = {s.target.name: s.value for s in assigned}
+    found: set[str] = set()
+    for statement in assigned:
+        call = statement.value
+        call = known.get(call.name) if isinstance(call, ir.Var) else call
+        if isinstance(call, ir.Expr) and call.op == "call":
+            function = known.get(call.func.name)
+            if isinstance(function, ir.Global | ir.FreeVar) and function.name == "grown":
+                found.add(statement.target.name)
+    return found
 
 
 def _mentioned(blocks: dict[int, Any], names: Any) -> dict[str, dict[int, None]]:
