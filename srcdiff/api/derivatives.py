@@ -1189,11 +1189,11 @@ def source(f: Callable[..., Any], *args: Any, wrt: Wrt = 0, mode: str = "reverse
 
     >>> def square(x):
     ...     return x * x
-    >>> print(source(square, 1.5, with_value=False))
-    import numpy as np
-    ...
+    >>> print(source(square, 1.5, with_value=False).rstrip())
     def square_grad(x):
-    ...
+        # reverse sweep
+        x_bar = 2.0 * x
+        return x_bar
 
     Args:
         f: A Python function.

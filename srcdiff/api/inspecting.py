@@ -61,7 +61,6 @@ def show(
     ...     return 2.0 * x
     >>> print(show(twice, 1.0).text())  # doctest: +ELLIPSIS
     twice                    twice_value_and_grad
-    ...
     1   def twice(x):      | def twice_value_and_grad(x):
     ...
     2       return 2.0 * x |     return 2.0 * x, 2.0

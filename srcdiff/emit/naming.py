@@ -70,7 +70,8 @@ class _Classes:
             return
         if not of_names and len({*map(own_name, (*self.of(first), *self.of(second)))} - {""}) > 1:
             return  # the user has two names for them
-        if any(self.overlap(x, y) for x in self.of(first) for y in self.of(second)):
+        same = (a, b) if of_names else None  # an argument and its parameter are one value
+        if any((x, y) != same and self.overlap(x, y) for x in self.of(first) for y in self.of(second)):
             return
         self.members[first] = self.of(first) + self.of(second)
         self.parent[second] = first
