@@ -45,7 +45,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def derivatives_made_anew() -> None:
     """No test gets a derivative that another one has made."""
-    from srcdiff.frontend.capture import forget_made
+    from srcdiff.frontend.source.capture import forget_made
 
     forget_made()
 

@@ -97,3 +97,21 @@ def test_every_package_has_an_init_file():
 def test_every_module_has_a_name_of_its_own():
     names = [module.stem for module in MODULES if module.stem not in ("__init__", "__main__")]
     assert [] == sorted({name for name in names if names.count(name) > 1})
+
+
+def test_no_two_modules_of_the_front_end_import_each_other():
+    """Neither directly nor through others: each module can be read with only those below it in mind."""
+    modules = [m for m in MODULES if layer_of(m) == "frontend" and m.stem != "__init__"]
+    names = {".".join(m.relative_to(PROJECT).with_suffix("").parts): m for m in modules}
+
+    def imported(module: Path) -> set[str]:
+        tree = ast.parse(module.read_text(encoding="utf-8"))
+        at_import = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+        found = {n for node in at_import for a in node.names for n in (node.module, f"{node.module}.{a.name}")}
+        return found & names.keys()
+
+    left = {name: imported(module) for name, module in names.items()}
+    while free := [name for name, below in left.items() if not below & left.keys()]:
+        for name in free:
+            del left[name]
+    assert [] == sorted(left)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from srcdiff.analyses.activity import activity, differentiable_arguments, influential_values, varied_values
 from srcdiff.diagnostics import Span
-from srcdiff.frontend.nested_derivatives import Reading
+from srcdiff.frontend.reading import Reading
 from srcdiff.ir.aliasing import Sites, points_to
 from srcdiff.ir.nodes import (
     Alloc,

@@ -18,7 +18,7 @@ from srcdiff.backends.numba import memory_pool
 from srcdiff.backends.numba.numba_cpu import compiler
 from srcdiff.diagnostics import DifferentiationError
 from srcdiff.diagnostics.options import SECONDS, Wrt
-from srcdiff.frontend.capture import plain_function
+from srcdiff.frontend.source.capture import plain_function
 from srcdiff.signature.trees import VALUES
 
 #: Rounds further apart than this: the machine is busy with something else.

@@ -40,11 +40,11 @@ from srcdiff.diagnostics.options import (
     is_one,
     require_inside,
 )
-from srcdiff.frontend.abstract_values import Static, Tuple
 from srcdiff.frontend.boundary import parts_of_arguments, result_converter
-from srcdiff.frontend.capture import Captured, capture, findable, made_once, plain_function, standing_for
-from srcdiff.frontend.declared_rules import CustomRule
-from srcdiff.frontend.guards import Attribute, ChangedError, Constant, Guard, Watch
+from srcdiff.frontend.domain.abstract_values import Static, Tuple
+from srcdiff.frontend.source.capture import Captured, capture, findable, made_once, plain_function, standing_for
+from srcdiff.frontend.source.declared_rules import CustomRule
+from srcdiff.frontend.source.guards import Attribute, ChangedError, Constant, Guard, Watch
 from srcdiff.inspect.report import MemoryReport, memory_report
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array, Scalar
@@ -58,7 +58,7 @@ from srcdiff.signature.trees import NODES, TUPLES, VALUES, Part
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
     from srcdiff.backends.cuda.on_device import OnDevice
     from srcdiff.driver.compiling import Compiled, Derivation
-    from srcdiff.frontend.nested_derivatives import Reading
+    from srcdiff.frontend.reading import Reading
     from srcdiff.passes.compilation import Request
 
 _OURS = str(Path(__file__).parent.parent)
@@ -553,7 +553,7 @@ class Derivative:
         Before the first call, the types are guessed from annotations, defaults and the code of the function.
         """
         if self.latest is None:
-            from srcdiff.frontend.guess import guessed_arguments
+            from srcdiff.frontend.source.guess import guessed_arguments
 
             with ONE_AT_A_TIME:
                 self.latest = self._specialised(tuple(guessed_arguments(self.captured, self.signature).values()))
@@ -579,7 +579,7 @@ class Derivative:
     def _repr_html_(self) -> str | None:
         """The function and its derivative side by side, for notebooks; None if the argument types are not known yet."""
         from srcdiff.driver.compiling import follow
-        from srcdiff.frontend.guess import guessed_arguments
+        from srcdiff.frontend.source.guess import guessed_arguments
         from srcdiff.inspect.sides import sides_of
 
         try:

@@ -13,7 +13,7 @@ from srcdiff.backends.numba import numba_cpu
 from srcdiff.backends.numba.interrupts import ONE_AT_A_TIME
 from srcdiff.diagnostics import NotExportedError, printable
 from srcdiff.diagnostics.options import SWITCH, Wrt
-from srcdiff.frontend.abstract_values import Static
+from srcdiff.frontend.domain.abstract_values import Static
 from srcdiff.signature.descriptions import is_passed, type_text
 from srcdiff.signature.trees import VALUES
 from srcdiff.version import __version__
@@ -101,7 +101,7 @@ def _arguments(derivative: Derivative, arguments: tuple[Any, ...], keywords: dic
         )
     if derivative.latest is not None:
         return tuple(derivative.latest.compiled.request.arguments.values())
-    from srcdiff.frontend.guess import guessed_arguments
+    from srcdiff.frontend.source.guess import guessed_arguments
 
     return tuple(guessed_arguments(derivative.captured, derivative.signature).values())
 

@@ -110,7 +110,7 @@ def _asked(
     elif derivative.latest is not None:
         arguments = tuple(derivative.latest.compiled.request.arguments.values())
     else:
-        from srcdiff.frontend.guess import guesses
+        from srcdiff.frontend.source.guess import guesses
 
         found = guesses(derivative.captured, derivative.signature)
         arguments = tuple(guess.value for guess in found.values())

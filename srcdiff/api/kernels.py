@@ -40,7 +40,7 @@ from srcdiff.backends.numba.interrupts import ONE_AT_A_TIME
 from srcdiff.backends.python.interpreter import new_file
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
 from srcdiff.diagnostics.options import EXTENT, Wrt
-from srcdiff.frontend.capture import Captured, capture, plain_function
+from srcdiff.frontend.source.capture import Captured, capture, plain_function
 from srcdiff.ir.nodes import CoordinateKind
 from srcdiff.ir.types import FLOAT, Array, Scalar, is_float, is_supported_dtype
 from srcdiff.signature.descriptions import Description
@@ -119,7 +119,7 @@ class Kernel:
     def described(self, args: Sequence[Any] | None) -> dict[str, Description]:
         """The types of these arguments, or types that are guessed from the code."""
         if args is None:
-            from srcdiff.frontend.guess import guessed_arguments
+            from srcdiff.frontend.source.guess import guessed_arguments
 
             args = tuple(guessed_arguments(self.captured, self.signature).values())
         if len(args) != len(self.names):
@@ -377,7 +377,7 @@ def _dtype(kind: type | str) -> np.dtype[Any]:
 
 def _device_function(derivative: Derivative, types: Sequence[Any] | None) -> Any:
     from srcdiff.driver.compiling import for_threads
-    from srcdiff.frontend.guess import guessed_arguments
+    from srcdiff.frontend.source.guess import guessed_arguments
     from srcdiff.passes.compilation import Request
 
     names, captured, wrt = derivative.names, derivative.captured, derivative.wrt

@@ -32,8 +32,8 @@ from srcdiff.diagnostics.options import (
     is_one,
     require_inside,
 )
-from srcdiff.frontend.abstract_values import Abstract, List, Static, Stored, Tuple
-from srcdiff.frontend.capture import findable, made_once
+from srcdiff.frontend.domain.abstract_values import Abstract, List, Static, Stored, Tuple
+from srcdiff.frontend.source.capture import findable, made_once
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array, Stack, is_float
 from srcdiff.library import composed
@@ -42,7 +42,7 @@ from srcdiff.signature.trees import NODES, VALUES, Part, parts_of
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
     from srcdiff.driver.compiling import Compiled, Derivation
-    from srcdiff.frontend.nested_derivatives import Reading
+    from srcdiff.frontend.reading import Reading
 
 Function = Callable[..., Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from srcdiff.backends import cuda, numba, python
 from srcdiff.backends.backend import Backend
 from srcdiff.diagnostics.options import BACKEND_OPTIONS
-from srcdiff.frontend.capture import forget_made
+from srcdiff.frontend.source.capture import forget_made
 
 BACKENDS: dict[str, Backend] = {}
 

@@ -23,7 +23,7 @@ import numba
 import numpy as np
 
 from srcdiff.diagnostics import Span
-from srcdiff.frontend.abstract_values import List
+from srcdiff.frontend.domain.abstract_values import List
 from srcdiff.ir.nodes import Value
 
 _PACKAGE = Path(__file__).parent.parent

@@ -235,8 +235,8 @@ def _bound(
 
 def _guesses(function: Callable[..., Any], signature: inspect.Signature) -> dict[str, Any]:
     from srcdiff.diagnostics import DifferentiationError, Refusal
-    from srcdiff.frontend.capture import capture
-    from srcdiff.frontend.guess import guesses
+    from srcdiff.frontend.source.capture import capture
+    from srcdiff.frontend.source.guess import guesses
 
     try:
         return guesses(capture(_user_function(function)), signature)
@@ -255,7 +255,7 @@ def types_in(text: str) -> list[Any]:
     >>> [type_text(t) for t in types_in("float64[:], float, (int64, float32[:, :])")]
     ['float64[:]', 'float64', '(int64, float32[:, :])']
     """
-    from srcdiff.frontend.guess import described_type
+    from srcdiff.frontend.source.guess import described_type
 
     try:
         tree = ast.parse(f"({text.strip()},)" if text.strip() else "()", mode="eval").body

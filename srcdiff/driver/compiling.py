@@ -20,11 +20,12 @@ from srcdiff.diagnostics.garbage import seldom_collected
 from srcdiff.diagnostics.timings import timed
 from srcdiff.driver import source_cache
 from srcdiff.emit.module import Module
-from srcdiff.frontend.abstract_values import Abstract, Static
 from srcdiff.frontend.boundary import parts_of_arguments
-from srcdiff.frontend.guards import Guard, collected, names_in
-from srcdiff.frontend.nested_derivatives import Reading
-from srcdiff.frontend.statements import mark_writing_calls, read
+from srcdiff.frontend.callees import mark_writing_calls
+from srcdiff.frontend.domain.abstract_values import Abstract, Static
+from srcdiff.frontend.read import read
+from srcdiff.frontend.reading import Reading
+from srcdiff.frontend.source.guards import Guard, collected, names_in
 from srcdiff.ir.clone import without_comments
 from srcdiff.ir.nodes import Function, Value, free_values
 from srcdiff.ir.types import INT, Array

@@ -16,9 +16,9 @@ from srcdiff.backends.cuda.thread_memory import CAPACITY, Scratch
 from srcdiff.backends.python import interpreter
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.diagnostics.timings import timed
-from srcdiff.frontend.capture import Captured
-from srcdiff.frontend.guards import ChangedError, Watch
-from srcdiff.frontend.statements import read
+from srcdiff.frontend.read import read
+from srcdiff.frontend.source.capture import Captured
+from srcdiff.frontend.source.guards import ChangedError, Watch
 from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.nodes import Coordinate, Formatted, Function, Program, Value, walk
 from srcdiff.ir.types import FLOAT, Array, bytes_of

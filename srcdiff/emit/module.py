@@ -15,8 +15,8 @@ from srcdiff.emit.formatting import PRINTERS, formatted
 from srcdiff.emit.head import name_objects, write_head
 from srcdiff.emit.spelling import NUMPY, Spelling
 from srcdiff.emit.write import Origin, Text, write_function
-from srcdiff.frontend.abstract_values import Abstract, List, Record, Static, Tuple
-from srcdiff.frontend.nested_derivatives import Reading
+from srcdiff.frontend.domain.abstract_values import Abstract, List, Record, Static, Tuple
+from srcdiff.frontend.reading import Reading
 from srcdiff.ir.nodes import Function, Raise, Value, walk
 from srcdiff.ir.primitives import RESERVED
 from srcdiff.ir.types import Type

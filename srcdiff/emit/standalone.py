@@ -26,9 +26,9 @@ from srcdiff.diagnostics import NotExportedError
 from srcdiff.emit import formatting
 from srcdiff.emit.head import name_of
 from srcdiff.emit.module import Module, plain_source
-from srcdiff.frontend.abstract_values import Abstract, List, Parts, Static, Stored, Tuple
 from srcdiff.frontend.boundary import result_converter
-from srcdiff.frontend.nested_derivatives import Reading
+from srcdiff.frontend.domain.abstract_values import Abstract, List, Parts, Static, Stored, Tuple
+from srcdiff.frontend.reading import Reading
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import FLOAT, Array, Scalar
 from srcdiff.signature.conversion import gradient_converter

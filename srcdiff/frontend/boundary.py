@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.frontend.abstract_values import Abstract, Parts, Static, Stored, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Parts, Static, Stored, Tuple
 from srcdiff.signature.conversion import Converter, part_by_part
 from srcdiff.signature.descriptions import Description
 from srcdiff.signature.trees import LEAF, NODES, Part, Structure

@@ -15,8 +15,8 @@ from srcdiff.analyses.kept_sizes import Sizes
 from srcdiff.analyses.reach import Cut, reach, reaches, reason
 from srcdiff.analyses.structure import structure_of
 from srcdiff.diagnostics import Span, printable
-from srcdiff.frontend.abstract_values import Abstract
-from srcdiff.frontend.nested_derivatives import Reading
+from srcdiff.frontend.domain.abstract_values import Abstract
+from srcdiff.frontend.reading import Reading
 from srcdiff.inspect.terminal import amount, painted, wants_colour
 from srcdiff.ir.nodes import Alloc, Call, NewStack, Value, walk
 from srcdiff.ir.types import Array, Stack, bytes_of, is_float

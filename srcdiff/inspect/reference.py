@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from srcdiff.diagnostics.catalogue import CATALOGUE
-from srcdiff.frontend.accepted import REFUSED
-from srcdiff.frontend.calls import HANDLERS
-from srcdiff.frontend.statements import Reader
+from srcdiff.frontend.interpreter.tables import HANDLERS, METHODS
+from srcdiff.frontend.rows import ROWS
+from srcdiff.frontend.source.accepted import REFUSED
 from srcdiff.ir.primitives import PRIMITIVES, Primitive
 from srcdiff.library import (
     building,
@@ -33,9 +33,12 @@ from srcdiff.library import (
     signals,
     sorting,
 )
-from srcdiff.library.numpy_table import METHODS, STANDARD, UFUNC_METHODS
+from srcdiff.library.numpy_table import METHODS as ARRAY_METHODS
+from srcdiff.library.numpy_table import STANDARD, UFUNC_METHODS
 from srcdiff.rules import RULES
 from srcdiff.rules.table import Edge, Rule
+
+assert ROWS  # the tables have all their rows
 
 _MODULES = {"math": math, "np": np, "builtins": builtins}
 
@@ -115,11 +118,11 @@ def functions() -> Iterator[Table]:
         rows = [(f"`{_called(numpy)}`", _parameters(ours)) for numpy, ours in chapter.FUNCTIONS.items()]
         yield Table(title, ("function", "arguments"), tuple(rows))
     rows = [
-        (f"`{_called(numpy)}`", _parameters(getattr(Reader, f"call_{name}"), skipped=2))
-        for numpy, name in HANDLERS.items()
+        (f"`{_called(numpy)}`", _parameters(handler.run, skipped=2))
+        for numpy, handler in HANDLERS.items()
         if getattr(numpy, "__module__", "") == "numpy" and isinstance(numpy, Callable)  # type: ignore[arg-type]
     ]
-    yield Table("New arrays, views and types", ("function", "arguments"), tuple(rows))
+    yield Table("New arrays, views and types", ("function", "arguments"), tuple(sorted(rows)))
 
 
 def _called(function: Any) -> str:
@@ -137,7 +140,7 @@ def _parameters(function: Any, skipped: int = 0) -> str:
 
 def methods() -> Table:
     """The methods that arrays, lists, dictionaries, and elementwise functions have."""
-    arrays = sorted({*METHODS, *_read("array", np.ndarray)})
+    arrays = sorted({*ARRAY_METHODS, *_read("array", np.ndarray)})
     rows = (
         ("arrays", arrays),
         ("lists", _read("list", list)),
@@ -153,7 +156,7 @@ def _listed(rows: Iterable[tuple[str, Sequence[str]]]) -> tuple[tuple[str, ...],
 
 def _read(prefix: str, kind: type) -> list[str]:
     """The methods of a type that the reader has a way to read."""
-    return sorted(name for name in dir(kind) if hasattr(Reader, f"{prefix}_{name}"))
+    return sorted(name for name in dir(kind) if (prefix, name) in METHODS)
 
 
 # -- the language ----------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from srcdiff.diagnostics import Span
-from srcdiff.frontend.capture import Captured
+from srcdiff.frontend.source.capture import Captured
 from srcdiff.inspect.explanation import Kept, kept_values
 from srcdiff.inspect.syntax import Line, styled
 from srcdiff.inspect.terminal import painted, wants_colour

@@ -9,7 +9,8 @@ if c:
         x_bar[k] += y_bar * w[k]
 
 Operations between them move before both. Those that use results of the first branch move into the second, if only that
-uses them, or behind both, if the second does not use them. At the border of the sweeps, branches stay apart unless their loops can be fused.
+uses them, or behind both, if the second does not use them. At the border of the sweeps, branches stay apart unless
+their loops can be fused.
 """
 
 from __future__ import annotations

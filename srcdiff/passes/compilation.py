@@ -7,9 +7,9 @@ from typing import Any
 
 from srcdiff.analyses.decisions import Decisions
 from srcdiff.diagnostics import Span
-from srcdiff.frontend.abstract_values import Abstract
-from srcdiff.frontend.capture import Captured
-from srcdiff.frontend.nested_derivatives import Reading
+from srcdiff.frontend.domain.abstract_values import Abstract
+from srcdiff.frontend.reading import Reading
+from srcdiff.frontend.source.capture import Captured
 from srcdiff.ir.nodes import Function, Loop, Program, Value
 from srcdiff.passes.manager import State
 from srcdiff.passes.reverse_mode import Reversal

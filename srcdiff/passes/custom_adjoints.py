@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
-from srcdiff.frontend.abstract_values import Static, Tuple
-from srcdiff.frontend.capture import capture
-from srcdiff.frontend.statements import read
+from srcdiff.frontend.domain.abstract_values import Static, Tuple
+from srcdiff.frontend.read import read
+from srcdiff.frontend.source.capture import capture
 from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.clone import inline

@@ -11,9 +11,10 @@ from srcdiff.analyses.symbolic_shapes import lengths_of
 from srcdiff.diagnostics import DifferentiationError, ListsInJacobianError, Problem
 from srcdiff.diagnostics.naming_objects import named
 from srcdiff.diagnostics.options import FEW_DIRECTIONS
-from srcdiff.frontend.abstract_values import Abstract, Items, List, Parts, Record, Static, Stored, Tuple, is_computed
 from srcdiff.frontend.boundary import is_written, parts_of_arguments
-from srcdiff.frontend.nested_derivatives import Reading
+from srcdiff.frontend.domain.abstract_values import Abstract, Items, List, Parts, Record, Static, Stored, Tuple
+from srcdiff.frontend.domain.lattice import is_computed
+from srcdiff.frontend.reading import Reading
 from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Block, Function, Slice, Value

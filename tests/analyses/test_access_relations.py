@@ -12,8 +12,8 @@ import pytest
 from srcdiff.analyses.access_relations import Affine, affine, never_overwrites
 from srcdiff.analyses.saved_values import StillThere
 from srcdiff.analyses.structure import structure_of
-from srcdiff.frontend.capture import capture
-from srcdiff.frontend.statements import read
+from srcdiff.frontend.read import read
+from srcdiff.frontend.source.capture import capture
 from srcdiff.ir.aliasing import points_to
 from srcdiff.ir.nodes import Function, Load, Loop, Store, walk
 from srcdiff.passes.cse import eliminate_common_subexpressions

@@ -8,8 +8,8 @@ from numba import cuda
 
 from srcdiff.analyses.structure import structure_of
 from srcdiff.backends.cuda.cuda_spelling import CUDA
-from srcdiff.frontend.capture import capture
-from srcdiff.frontend.statements import read
+from srcdiff.frontend.read import read
+from srcdiff.frontend.source.capture import capture
 from srcdiff.ir.nodes import Apply, Coordinate, CoordinateKind, walk
 from srcdiff.ir.print import show
 from srcdiff.signature.keys import describe_argument

@@ -29,7 +29,7 @@ from srcdiff.caching.fingerprint import UnknownError, fingerprint
 from srcdiff.cli import main
 from srcdiff.diagnostics import Span
 from srcdiff.driver import compiling
-from srcdiff.frontend.capture import forget_made
+from srcdiff.frontend.source.capture import forget_made
 
 PROJECT = Path(__file__).parent.parent.parent
 

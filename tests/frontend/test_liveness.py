@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from srcdiff.frontend.liveness import read_after_iterations
+from srcdiff.frontend.source.liveness import read_after_iterations
 
 
 def handed_on(text: str) -> list[set[str]]:

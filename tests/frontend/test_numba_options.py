@@ -13,7 +13,7 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.extending import overload, register_jitable
 
 import srcdiff
-from srcdiff.frontend.numba_options import told
+from srcdiff.frontend.source.numba_options import told
 
 BACKENDS = ["python", pytest.param("numba", marks=pytest.mark.numba)]
 ZERO = pytest.mark.filterwarnings("ignore::srcdiff.ZeroGradientWarning")

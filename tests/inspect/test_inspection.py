@@ -214,7 +214,7 @@ def test_data_goes_through_json():
 
 
 def test_importing_srcdiff_does_not_import_the_compiler_nor_what_looks_at_it():
-    lazy = "srcdiff.pipeline", "srcdiff.frontend.statements", "srcdiff.inspect.sides", "srcdiff.inspect.explanation"
+    lazy = "srcdiff.pipeline", "srcdiff.frontend.read", "srcdiff.inspect.sides", "srcdiff.inspect.explanation"
     program = f"import sys, srcdiff; print([m for m in {lazy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

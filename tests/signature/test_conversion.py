@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from srcdiff.frontend.abstract_values import Items, Record, Static, Stored, Tuple, list_of
 from srcdiff.frontend.boundary import result_converter
+from srcdiff.frontend.domain.abstract_values import Items, Record, Static, Stored, Tuple
+from srcdiff.frontend.domain.lattice import list_of
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import FLOAT, INT, Array
 from srcdiff.signature.conversion import converter, gradient_converter, lists_in

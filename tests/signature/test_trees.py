@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from srcdiff.frontend.abstract_values import Items, Record, Static, Tuple
+from srcdiff.frontend.domain.abstract_values import Items, Record, Static, Tuple
 from srcdiff.signature.descriptions import Description
 from srcdiff.signature.keys import describe_argument
 from srcdiff.signature.structures import Layout, layout_of

@@ -18,9 +18,9 @@ from srcdiff.backends.cuda.kernel_extraction import to_kernels
 from srcdiff.backends.cuda.races import Spread, problems_of_threads
 from srcdiff.backends.cuda.thread_memory import Private, Scratch, private_memory, refuse_in_threads
 from srcdiff.diagnostics import DifferentiationError, Problem, Span
-from srcdiff.frontend.abstract_values import Static
-from srcdiff.frontend.capture import Captured
-from srcdiff.frontend.nested_derivatives import Reading
+from srcdiff.frontend.domain.abstract_values import Static
+from srcdiff.frontend.reading import Reading
+from srcdiff.frontend.source.capture import Captured
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Barrier, Block, CoordinateKind, Function, Operation, Program, Store, Value, walk
 from srcdiff.passes.compilation import Compilation

@@ -1,0 +1,1 @@
+"""The abstract domain: abstract values, their lattice, and the state."""

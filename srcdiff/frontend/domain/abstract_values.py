@@ -1,0 +1,321 @@
+"""Abstract values: what names refer to while a function is read, run-time values and compile-time constants.
+
+Tuples, lists, ranges, functions and strings exist only here; the IR has scalars and arrays.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from srcdiff.diagnostics import Problem
+from srcdiff.ir.nodes import Slice, Value
+from srcdiff.signature.descriptions import Description
+from srcdiff.signature.structures import Layout, made_layout
+from srcdiff.signature.trees import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Static:
+    """A constant known when the function is compiled."""
+
+    value: Any
+    numpys: bool = field(default=False, compare=False)
+    """Whether it is a number of NumPy's."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceName:
+    """A name of `numba.cuda` that means something in kernels: `grid`, `threadIdx.x`, `atomic.add`."""
+
+    name: str
+
+
+def is_device_module(module: Any) -> bool:
+    return getattr(module, "__name__", "") in ("numba.cuda", "numba_cuda.numba.cuda")
+
+
+@dataclass(frozen=True, slots=True)
+class Parts(Node):
+    """What is made of parts that are known when the function is compiled."""
+
+    items: tuple[Abstract, ...]
+
+    def opened(self) -> tuple[Abstract, ...]:
+        return self.items
+
+    @property
+    def layout(self) -> Layout:
+        return made_layout(getattr(self, "kind", list), len(self.items))
+
+    def remade(self, parts: Iterable[Abstract]) -> Self:
+        return replace(self, items=tuple(parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Tuple(Parts):
+    kind: type | None = None
+    """The namedtuple class, if it is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record(Parts):
+    """A dictionary, or an instance of a dataclass: read by its keys or fields, and not changed.
+
+    A list of other things than numbers is one where it comes from the caller or goes there.
+    """
+
+    kind: Layout
+
+
+Group = Tuple | Record
+"""What is made of parts, and not changed."""
+
+
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class List:
+    """The identity of a list; what it holds is in the environment, so that all its names see a change."""
+
+    number: int = field(default_factory=lambda: next(_numbers))
+
+
+@dataclass(frozen=True, slots=True)
+class Items(Parts):
+    """What a list holds while that is known element by element."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What a list holds at run time: an array for each part of its elements, and its length.
+
+    Lists in it are rows of arrays with one axis more, as wide as the longest needs, and an array of their lengths.
+    """
+
+    element: Description
+    arrays: tuple[Value, ...]
+    length: Value
+    at: tuple[Value, ...] = ()
+    """Which row of the arrays it is, if it is itself an element of a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What a list holds that is an element of another one, or part of such an element: what is there."""
+
+    outer: List
+    position: Value
+    path: tuple[int, ...]
+    """Which part of the element."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    start: Abstract
+    stop: Abstract
+    step: Abstract
+
+
+@dataclass(frozen=True, slots=True)
+class Enumerate:
+    of: Abstract
+    start: Abstract
+
+
+@dataclass(frozen=True, slots=True)
+class Zip:
+    of: tuple[Abstract, ...]
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reversed:
+    of: Abstract
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Through:
+    """`map(function, of)`, `starmap` or `filter`: nothing is computed before somebody goes through it."""
+
+    how: str
+    function: Abstract
+    of: Abstract
+    node: ast.AST
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Drawn:
+    """What an iterator gives, as a list; of one that reads as it goes, what it reads must not change meanwhile."""
+
+    name: str
+    items: List
+    reads: tuple[Abstract, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Partial:
+    """`functools.partial`: a function with its first arguments."""
+
+    function: Abstract
+    args: tuple[Abstract, ...]
+    keywords: dict[str, Abstract]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Closure:
+    """A function defined inside a function that is being read."""
+
+    node: ast.FunctionDef | ast.Lambda
+    frame: Any
+    defaults: dict[str, Abstract]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Transformed:
+    """A derivative of a function; `derivation` says which."""
+
+    derivation: Any
+    function: Abstract
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Choice:
+    """One of several functions, by a number known at run time."""
+
+    number: Value
+    options: tuple[Abstract, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    of: Abstract
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text with numbers in it, `template.format(*values)`; only `print`, `assert` and `raise` take it."""
+
+    template: str
+    values: tuple[Value, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Not assigned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Maybe:
+    """Assigned on some paths: `flag` says whether."""
+
+    flag: Abstract
+    value: Abstract
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """A value on some paths and `None` on others: `flag` says whether it is a value."""
+
+    flag: Abstract
+    value: Abstract
+
+
+@dataclass(frozen=True, slots=True)
+class Poison:
+    """Cannot be used; the problem is reported if somebody does."""
+
+    problem: Problem | None
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """The length of an axis: its key (equal keys are equal sizes), and how to have it as a value."""
+
+    key: tuple[Any, ...]
+    value: Callable[[], Value] = field(compare=False)
+
+
+@dataclass(eq=False, slots=True, weakref_slot=True)
+class Lazy:
+    """An array that is not computed yet: `at` writes the computation of one element.
+
+    What takes an array apart element by element takes it as it is; for everything else it is computed first, and so it
+    is before anything may write into the arrays it reads.
+    """
+
+    dtype: str
+    sizes: tuple[Size, ...]
+    at: Callable[[tuple[Value, ...]], Value]
+    reads: tuple[tuple[Value, bool], ...] = ()
+    """The arrays it reads, and whether from each only the element at the same place."""
+    plain: bool = False
+    """Whether an element costs no more than a load."""
+    array: Value | None = None
+    """The array, once it is computed."""
+    home: object = None
+    """The block in which it came up: once computed there, it need not be computed again."""
+    view_of: Value | None = None
+    """The array that NumPy would return a view of; the copy must not differ observably from it."""
+    ordered: bool = True
+    """Whether NumPy lays it out in memory as what it reads."""
+    number: int = field(default_factory=lambda: next(_numbers))
+    """The order in which they came up, which is that in which they are computed."""
+
+    @property
+    def rank(self) -> int:
+        return len(self.sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """All places of an array of this shape, in order; with what is there, if the array is given."""
+
+    shape: tuple[Abstract, ...]
+    of: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """How to go through something: how many elements, and the one at a position."""
+
+    length: Abstract
+    element: Callable[[Abstract], Abstract]
+
+
+Abstract = (
+    Value
+    | Static
+    | Tuple
+    | Record
+    | List
+    | Items
+    | Stored
+    | Slot
+    | Range
+    | Enumerate
+    | Zip
+    | Reversed
+    | Through
+    | Drawn
+    | Partial
+    | Closure
+    | Transformed
+    | Choice
+    | Method
+    | Text
+    | Missing
+    | Maybe
+    | Optional
+    | Poison
+    | Lazy
+    | Each
+    | Slice
+)
+
+MISSING = Missing()

@@ -1,0 +1,332 @@
+"""The lattice of descriptions: the part of an abstract value that is not a run-time value.
+
+Two descriptions can be compared and joined. The join holds what either holds; `POISON` is the top of the lattice, and
+nobody can use it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any, TypeGuard
+
+from srcdiff.frontend.domain.abstract_values import (
+    Abstract,
+    Choice,
+    Closure,
+    Drawn,
+    Enumerate,
+    Group,
+    Items,
+    Lazy,
+    List,
+    Maybe,
+    Method,
+    Missing,
+    Optional,
+    Partial,
+    Parts,
+    Poison,
+    Record,
+    Reversed,
+    Static,
+    Stored,
+    Through,
+    Tuple,
+    Zip,
+)
+from srcdiff.ir.nodes import Value
+from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, Type, element_type, join_scalars
+from srcdiff.library.language import ComplexArray
+from srcdiff.signature.descriptions import NONE, Description
+from srcdiff.signature.structures import Layout
+from srcdiff.signature.trees import NODES
+
+POISON = Description("poison")
+NOTHING = Description("nothing")
+"""The elements of a list that has had none yet: of any type."""
+
+
+def describe(x: Abstract) -> Description:
+    match x:
+        case Value():
+            return Description("value", x.type)
+        case Static():
+            try:
+                hash(x.value)
+                return Description("static", (type(x.value), x.value))
+            except TypeError:
+                return Description("static", (type(x.value), id(x.value)))
+        case Parts():
+            kind = "tuple" if isinstance(x, Tuple) else "items" if isinstance(x, Items) else "record"
+            return Description(kind, getattr(x, "kind", None), tuple(map(describe, x.items)))
+        case List():
+            return Description("list", x)
+        case Stored():
+            return Description("stored", None, (x.element,))
+        case Closure():
+            parts = tuple(describe(d) for d in x.defaults.values())
+            return Description("closure", (x.node, x.frame, tuple(x.defaults)), parts)
+        case Choice():
+            return Description("choice", x.options, (Description("value", INT),))
+        case Missing():
+            return Description("missing")
+        case Maybe():
+            return Description("maybe", None, (describe(x.value),))
+        case Optional():
+            return Description("optional", None, (describe(x.value),))
+        case Poison():
+            return POISON
+        case _:
+            return Description("other", x)
+
+
+def is_computed(x: Abstract) -> bool:
+    """Whether a part of a result is a value of the function's: numbers are, other constants are not."""
+    return not isinstance(x, Static) or isinstance(x.value, bool | int | float)
+
+
+def of_parts(d: Description, items: Iterable[Abstract]) -> Group | Items:
+    """What has this description and these parts."""
+    if d.kind == "items":
+        return Items(tuple(items))
+    return (Tuple if d.kind == "tuple" else Record)(tuple(items), d.detail)
+
+
+def scalar_of(d: Description) -> Scalar | None:
+    """The scalar type that a described number has at run time."""
+    if d.kind == "value" and isinstance(d.detail, Scalar):
+        return d.detail
+    if d.kind == "static":
+        type_ = d.detail[0]
+        if type_ is bool:
+            return BOOL
+        if type_ is int or issubclass(type_, enum.IntEnum | enum.IntFlag):
+            return INT
+        if type_ is float:
+            return FLOAT
+    return None
+
+
+def loosened(d: Description) -> Description:
+    """The same with numbers at run time: what a name that changes in a loop becomes."""
+    scalar = scalar_of(d)
+    if scalar is not None:
+        return Description("value", scalar)
+    if d.kind in ("tuple", "record", "maybe", "optional", "items", "closure", "owned"):
+        return d.remade(map(loosened, d.parts))
+    return d
+
+
+def number_of(d: Description) -> Scalar | None:
+    """The type of a number, or of the element of an array without axes."""
+    return element_type(d.detail) if d.kind == "value" and is_without_axes(d.detail) else scalar_of(d)
+
+
+def is_without_axes(type_: object) -> bool:
+    return isinstance(type_, Array) and type_.rank == 0
+
+
+def join(a: Description, b: Description, *, flags: bool = True) -> Description:
+    """What holds either; without `flags`, a missing value is any value."""
+    if a == b or b == NOTHING:
+        return a
+    if a == NOTHING:
+        return b
+    if a.kind == "poison" or b.kind == "poison":
+        return POISON
+    if a.kind == "missing" or b.kind == "missing":
+        other = b if a.kind == "missing" else a
+        return other if other.kind == "maybe" or not flags else Description("maybe", None, (other,))
+    if a.kind == "maybe" or b.kind == "maybe":
+        inner = join(a.parts[0] if a.kind == "maybe" else a, b.parts[0] if b.kind == "maybe" else b)
+        return POISON if inner.kind == "poison" else Description("maybe", None, (inner,))
+    if NONE in (a, b) or "optional" in (a.kind, b.kind):
+        return join_with_none(a, b)
+    if options(a) and options(b):
+        different = [o for o in options(b) if not any(same_function(o, p) for p in options(a))]
+        return Description("choice", (*options(a), *different), (Description("value", INT),))
+    left, right = number_of(a), number_of(b)
+    if left is not None and right is not None:
+        return Description("value", join_scalars(left, right))
+    alike = a.kind == b.kind and len(a.parts) == len(b.parts) and a.detail == b.detail
+    if alike and a.kind in ("tuple", "record", "items", "closure", "owned"):
+        parts = tuple(join(p, q) for p, q in zip(a.parts, b.parts, strict=True))
+        return POISON if POISON in parts else a.remade(parts)
+    if a.kind in ("items", "stored") and b.kind in ("items", "stored"):
+        parts = a.parts + b.parts
+        element = loosened(parts[0])
+        for part in parts[1:]:
+            element = join(element, loosened(part))
+        return POISON if leaf_types(element) is None else list_of(element)
+    return POISON
+
+
+def list_of(element: Description) -> Description:
+    """A list whose length is known at run time."""
+    return Description("stored", None, (element,))
+
+
+def join_with_none(a: Description, b: Description) -> Description:
+    """What holds a value or `None`: numbers, arrays and tuples of those."""
+    values = [d.parts[0] if d.kind == "optional" else d for d in (a, b) if d != NONE]
+    inner = loosened(values[0] if len(values) == 1 else join(values[0], values[1]))
+    return Description("optional", None, (inner,)) if is_plain(inner) else POISON
+
+
+def is_plain(d: Description) -> bool:
+    """Whether it is made of numbers and arrays."""
+    return all(leaf.kind == "value" for leaf in NODES.leaves(d))
+
+
+def options(d: Description) -> tuple[Abstract, ...]:
+    """The functions that a description stands for."""
+    if d.kind == "choice":
+        functions: tuple[Abstract, ...] = d.detail
+        return functions
+    if d.kind == "closure" and not d.parts:
+        return (Closure(d.detail[0], d.detail[1], {}),)
+    if d.kind == "static" and callable(d.detail[1]):
+        return (Static(d.detail[1]),)
+    return ()
+
+
+def same_function(a: Abstract, b: Abstract) -> bool:
+    if isinstance(a, Closure) and isinstance(b, Closure):
+        return a.node is b.node and a.frame is b.frame
+    return isinstance(a, Static) and isinstance(b, Static) and a.value is b.value
+
+
+def is_of_numbers(d: Description) -> bool:
+    """Whether elements are made of numbers alone: no arrays and no lists."""
+    types = stored_types(d)
+    return types is not None and all(isinstance(t, Array) for t in types) and not holds_lists(d)
+
+
+def holds_lists(d: Description) -> bool:
+    """Whether elements are lists, or have some in them."""
+    return any(leaf.kind == "stored" for leaf in NODES.leaves(d))
+
+
+def is_complex(x: Abstract) -> TypeGuard[Record]:
+    """Whether it is an array of complex numbers."""
+    return isinstance(x, Record) and x.kind.kind is ComplexArray
+
+
+def holds_complex(d: Description) -> bool:
+    """Whether it is, or contains, an array of complex numbers."""
+    return (d.kind == "record" and d.detail.kind is ComplexArray) or any(map(holds_complex, d.parts))
+
+
+def part_of(d: Description, path: tuple[int, ...]) -> tuple[Description, int]:
+    """A part of a described element, and how many arrays the parts before it have."""
+    before = 0
+    for k in path:
+        before += sum(len(stored_types(p) or ()) for p in d.parts[:k])
+        d = d.parts[k]
+    return d, before
+
+
+def with_part(d: Description, path: tuple[int, ...], part: Description) -> Description:
+    """The element with another part."""
+    if not path:
+        return part
+    return d.remade(with_part(p, path[1:], part) if k == path[0] else p for k, p in enumerate(d.parts))
+
+
+def stored_types(d: Description) -> tuple[Type, ...] | None:
+    """The types of the arrays in which lists of such elements are stored; None if they cannot be."""
+    match d.kind:
+        case "value":
+            return (Array(d.detail.dtype, 1) if isinstance(d.detail, Scalar) else Stack(d.detail),)
+        case "static" | "nothing":
+            return ()
+        case "tuple" | "record":
+            parts = [stored_types(p) for p in d.parts]
+            return None if None in parts else tuple(t for part in parts for t in part or ())
+        case "stored":
+            rows = stored_types(d.parts[0])
+            if rows is None or not all(isinstance(t, Array) and t.rank < _MOST_AXES for t in rows):
+                return None
+            return (*(Array(t.dtype, t.rank + 1) for t in rows if isinstance(t, Array)), Array("int64", 1))
+    return None
+
+
+_MOST_AXES = 2  # a list of lists of lists would need three
+
+
+def arrays_in(x: Any) -> Iterator[Value]:
+    """The arrays that can be reached from what a name stands for."""
+    if isinstance(x, Value):
+        if isinstance(x.type.element if isinstance(x.type, Stack) else x.type, Array):
+            yield x
+    elif isinstance(x, Lazy):
+        yield from (array for array, _ in x.reads)
+        yield from (array for array in (x.array, x.view_of) if array is not None)
+    elif isinstance(x, tuple):
+        for item in x:
+            yield from arrays_in(item)
+    elif isinstance(x, Closure):
+        yield from arrays_in(tuple(x.defaults.values()))
+    elif isinstance(x, Partial):
+        yield from arrays_in((x.function, x.args, tuple(x.keywords.values())))
+    elif is_dataclass(x) and not isinstance(x, Static | Poison | Description | Layout):
+        yield from arrays_in(tuple(getattr(x, f.name) for f in fields(x)))
+
+
+def leaf_types(d: Description) -> tuple[Type, ...] | None:
+    """The types of the run-time values a described value is made of; None if it cannot be stored."""
+    if d.kind == "value":
+        return (d.detail,)
+    if d.kind in ("static", "nothing"):
+        return ()
+    if d.kind in ("tuple", "record", "items", "closure", "owned", "choice"):
+        parts = [leaf_types(p) for p in d.parts]
+        return None if None in parts else tuple(t for part in parts for t in part or ())
+    if d.kind in ("maybe", "optional"):
+        inner = leaf_types(d.parts[0])
+        return None if inner is None else (BOOL, *inner)
+    if d.kind == "stored":
+        arrays = stored_types(d.parts[0])
+        return None if arrays is None else (*arrays, INT)
+    return () if d.kind in ("list", "missing") else None
+
+
+def is_number(x: Abstract) -> bool:
+    return isinstance(x, Static) and isinstance(x.value, bool | int | float)
+
+
+def is_owned(d: Description) -> bool:
+    """Whether a list is described by what it holds."""
+    return d.kind == "owned" or (d.kind == "maybe" and d.parts[0].kind == "owned")
+
+
+def mentioned(d: Description) -> set[List]:
+    """The lists that a description names by their identity."""
+    found = {d.detail} if d.kind == "list" else set()
+    return found.union(*(mentioned(p) for p in d.parts)) if d.parts else found
+
+
+def handles(x: Abstract) -> set[List]:
+    """The lists that something holds on to."""
+    match x:
+        case List():
+            return {x}
+        case Parts():
+            return set().union(*map(handles, x.items))
+        case Maybe() | Optional():
+            return handles(x.value)
+        case Enumerate() | Reversed() | Method():
+            return handles(x.of)
+        case Zip():
+            return set().union(*(handles(i) for i in x.of))
+        case Closure():
+            return set().union(*(handles(i) for i in x.defaults.values()))
+        case Through():
+            return handles(x.of)
+        case Drawn():
+            return {x.items}
+        case Partial():
+            return set().union(*(handles(i) for i in (x.function, *x.args, *x.keywords.values())))
+    return set()

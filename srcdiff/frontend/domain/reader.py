@@ -1,0 +1,318 @@
+"""What reads a program: the state and the place it has got to, the operations written so far, and what was learned.
+
+The reader writes operations (ir/builder.py, shapes.py). All that it does with syntax stands in functions that take it
+as their first argument, in `interpreter/` and `handlers/`, and is found there by tables (interpreter/tables.py).
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import weakref
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from srcdiff.diagnostics import Problem, Refusal, Span
+from srcdiff.frontend.domain.abstract_values import Abstract, Lazy, List, Static
+from srcdiff.frontend.domain.shapes import Doubt, Shapes, may_meet
+from srcdiff.frontend.domain.shapes import Key as SizeKey
+from srcdiff.frontend.domain.state import (
+    DEAD,
+    GOES_ON,
+    RAISES,
+    CellsOf,
+    Context,
+    Frame,
+    Key,
+    Mark,
+    NeverReturns,
+    State,
+)
+from srcdiff.frontend.reading import Named, Outside, Passed
+from srcdiff.frontend.source.guards import Guards, Place
+from srcdiff.ir.nodes import Block, CoordinateKind, Function, If, Index, Operation, Raise, Value
+from srcdiff.ir.types import INT
+from srcdiff.signature.descriptions import Description
+
+if TYPE_CHECKING:
+    from srcdiff.frontend.interpreter.growth import Called
+    from srcdiff.frontend.interpreter.recursive_results import Unit
+
+_MAY_BE_A_COPY = (
+    "this writes to an array that may be a view or a copy of another array (a reshaped array, a diagonal, or the "
+    "result of a recursive function)"
+)
+
+
+class Reader(Shapes):
+    """Reads a function into IR."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.state = State()
+        self.cells = CellsOf(self)
+        self.context = Context(frame)
+        super().__init__()
+        self.main_number = frame.number
+
+        # -- how to read
+        self.exact = False
+        """Whether sizes that are one only at run time are broadcast."""
+        self.trusted = False
+        """Whether sizes that must be equal are: in adjoints of library calls, whose arguments have been checked."""
+        self.is_kernel = False
+        """Whether it is what a thread of a GPU runs."""
+        self.error_model = ""
+        """The requested error model, which overrides the Numba options."""
+        self.split: set[ast.AST] = set()
+        """Branches and loops after which the paths do not meet again, because a name would have two types."""
+
+        # -- problems
+        self.problems: list[Problem] = []
+        self.reported: dict[ast.AST, Problem] = {}
+        """Syntax outside the language that has been reported already."""
+        self.culprits: dict[Problem, ast.AST] = {}
+        """The branch or loop after which a name has two types."""
+        self.early: list[Problem] = []
+        """What was read where no iteration had made it."""
+        self.poisoned: dict[Any, Abstract] = {}
+        """Names that a loop's body leaves unusable, with the reason."""
+        self.shared: dict[ast.AST, Problem] = {}
+        """Statements that change what others may see, found in some reading of them."""
+        self.unknown_calls: list[Problem] = []
+        """Calls of unknown functions, as problems for a backend that does not know them either."""
+        self.differences: dict[tuple[str, int], str] = {}
+        """Lines in which functions that Numba compiles give other numbers, and why."""
+
+        # -- what the program is, beside its operations
+        self.guards = Guards()
+        self.outside: list[Outside] = []
+        self.first: list[Operation] = []
+        """What stands at the start of a kernel, wherever it was asked for: coordinates, and arrays of constant size."""
+        self.coordinates: dict[tuple[CoordinateKind, int], Value] = {}
+        self.device_arrays: dict[Any, Value] = {}
+        self.units: dict[Any, Unit] = {}
+        """Recursive functions at certain argument types."""
+        self.derived: dict[str, Function] = {}
+        """Derivatives of recursive functions, by name."""
+        self.told_options: dict[str, Any] = {}
+        """What the functions that are read ask of the code that is generated."""
+        self.handed_over: list[Passed] = []
+        self.named: list[Named] = []
+        self.assigned: dict[str, list[Value]] = {}
+        """What the function that is differentiated assigns to its names."""
+        self.outcomes: dict[ast.If, set[bool]] = {}
+        """How the branches of the function that is differentiated may go."""
+        self.changed: set[List] = set()
+        """Lists that the program changes, and those that they are elements of."""
+
+        # -- what was assumed, so that the program must be read anew where it does not hold
+        self.assumes = False
+        """Whether sizes were taken to be equal where one of them might be one."""
+        self.assumes_pythons = False
+        """Whether something else would come of arguments that are numbers of NumPy's."""
+
+        # -- calls
+        self.chain: list[Called] = []
+        """The calls that are being read, also those around recursive functions."""
+        self.deepest: Span | None = None
+        """Where calls were nested more deeply than Python allows."""
+        self.led_to: dict[str, Span] = {}
+        """For each other file that has been read, the call that led there."""
+        self.recursive: set[Any] = set()
+        """Functions, with their arguments, that have turned out to call themselves."""
+        self.units_in_progress: list[Unit] = []
+        self.unknown: set[str] = set()
+        """Recursive functions that were called before the type of their result was known."""
+        self.stand_ins: set[Any] = set()
+        """Sizes that stand for those of the arguments of the derivative that is being read."""
+
+        # -- loops
+        self.learned: dict[Any, dict[Any, Description]] = {}
+        """What a loop has turned out to carry, for the next time it is read."""
+        self.sure: set[ast.AST] = set()
+        """Loops of which it is known that they run."""
+        self.levels: dict[tuple[ast.AST, int], ast.AST] = {}
+        """Loops that stand for one over all places of an array."""
+        self.conditions: set[ast.AST] = set()
+        """`and` and `or` of which only the truth is asked."""
+
+        # -- facts about values, which hold wherever the value is
+        self.pending: weakref.WeakSet[Lazy] = weakref.WeakSet()
+        """Arrays that are not computed yet."""
+        self.storage: set[Value] = set()
+        """The arrays that lists are stored in, which nothing else refers to."""
+        self.stands_for_list: dict[Value, frozenset[Value]] = {}
+        """Storage of lists that a recursive function gave, with that of the lists they may be in Python."""
+        self.given_for: dict[Doubt, Value] = {}
+        """What was passed to a recursive function that may have returned it."""
+        self.boxes: dict[Value, bool] = {}
+        """Numbers that are arrays without axes in NumPy, and whether of others' memory."""
+        self.boxed: set[Key] = set()
+        """Names that are given such."""
+        self.mixed: set[Any] = set()
+        """Names that are numbers on some paths, and arrays without axes on others."""
+        self.numpys: set[Value] = set()
+        """Constants that are NumPy's."""
+        self.held: dict[Value, str] = {}
+        """Integers that are elements of arrays, and the type that NumPy has for them."""
+        self.became_floats = 0
+        """How many integers have become floats where paths meet."""
+        self.powers: set[Value] = set()
+        """Floats that are integers in Python, unless an exponent is below zero: powers of integers, and their sums."""
+        self.whole: set[Value] = set()
+        """Floats to differentiate by that the caller gives as integers."""
+
+    # -- the state ---------------------------------------------------------------------------------------------------
+
+    def update(self, **changes: Any) -> None:
+        """Make another state the current one, with other fields."""
+        self.state = replace(self.state, **changes)
+
+    @property
+    def same(self) -> Mapping[SizeKey, SizeKey]:
+        return self.state.same
+
+    @same.setter
+    def same(self, same: Mapping[SizeKey, SizeKey]) -> None:
+        self.update(same=same)
+
+    @property
+    def dead(self) -> bool:
+        """Whether this place cannot be reached: something was raised."""
+        return self.state.dead
+
+    @property
+    def exit_key(self) -> Key:
+        return (self.frame.number, "%exit")
+
+    @property
+    def exit(self) -> Abstract:
+        """How the statements of this call were left, so far."""
+        return self.cells.get(self.exit_key, Static(GOES_ON))
+
+    def leave(self, how: int) -> None:
+        self.cells[self.exit_key] = Static(how)
+
+    def die(self) -> None:
+        self.cells[DEAD] = Static(True)
+        self.leave(RAISES)
+
+    def forget_frame(self, frame: Frame) -> None:
+        """A call has returned, and no function inside it keeps its names."""
+        cells = self.state.cells.items()
+        self.update(cells={k: x for k, x in cells if not isinstance(k, tuple) or k[0] != frame.number})
+
+    def mark(self) -> Mark:
+        """Where reading has got to, to go back to."""
+        pending = tuple((lazy, lazy.array) for lazy in self.pending)
+        return Mark(self.state, len(self.operations), len(self.problems), tuple(self.early), pending)
+
+    def go_back(self, mark: Mark) -> None:
+        """Forget what has been read since, and what was learned from it."""
+        self.state, self.early = mark.state, list(mark.early)
+        del self.operations[mark.operations :], self.problems[mark.problems :]
+        self.pending.clear()
+        for lazy, array in mark.pending:
+            lazy.array = array
+            self.pending.add(lazy)
+
+    # -- the context -------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def within(self, **changes: Any) -> Iterator[None]:
+        """Read something in another context, and then go on in this one."""
+        before, self.context = self.context, replace(self.context, **changes)
+        try:
+            yield
+        finally:
+            self.context = before
+
+    @contextlib.contextmanager
+    def at(self, span: Span | None) -> Iterator[None]:
+        """Write operations for another place of the source, and then for this one again."""
+        before, self.span = self.span, span
+        try:
+            yield
+        finally:
+            self.span = before
+
+    @property
+    def frame(self) -> Frame:
+        return self.context.frame
+
+    @property
+    def path(self) -> tuple[int, ...]:
+        return self.context.path
+
+    @property
+    def has_numpys(self) -> bool:
+        """Whether there are numbers of NumPy with types of their own: not in our functions, nor in what a GPU runs."""
+        return not self.frame.library and not self.is_kernel
+
+    # -- problems ----------------------------------------------------------------------------------------------------
+
+    def span_of(self, node: ast.AST) -> Span:
+        line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+        same_line = getattr(node, "end_lineno", line) == line
+        end = getattr(node, "end_col_offset", column) if same_line else 10_000
+        return Span(self.frame.file, line, column, end, self.frame.name)
+
+    def refuse(self, code: str, node: ast.AST | None, message: str, label: str = "", help_: str = "") -> NoReturn:
+        span = self.span if node is None or self.frame.library else self.span_of(node)
+        raise Refusal(Problem(code, message, span, label, help=help_))
+
+    def too_early(self, problem: Problem, exception: type[BaseException], text: str) -> NoReturn:
+        """What only an earlier iteration of a loop can have made is needed: in the first iteration, that raises."""
+        self.early.append(problem)
+        self.raise_always(exception, text)
+
+    def raise_always(self, exception: type[BaseException], text: str) -> NoReturn:
+        """What the program does here raises."""
+        self.add(Raise(exception, (text,), span=self.span))
+        raise NeverReturns
+
+    def raise_if(self, condition: Value, exception: type[BaseException], text: str) -> None:
+        self.add(If(condition, Block((Raise(exception, (text,), span=self.span),)), Block(), span=self.span))
+
+    def guard(self, place: Place, value: Any) -> None:
+        """Note what was found outside; what our own functions see does not change."""
+        if not self.frame.library:
+            self.guards.add(place, value)
+
+    # -- operations --------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def into(self, operations: list[Operation]) -> Iterator[None]:
+        """Write at the end of a block that is not finished."""
+        self.stack.append(self.operations)
+        self.operations = operations
+        try:
+            yield
+        finally:
+            self.operations = self.stack.pop()
+
+    def load(self, array: Value, indices: tuple[Value, ...], name: str = "") -> Value:
+        value = super().load(*self.seen_element(array, indices), name)
+        if value.type == INT and array not in self.storage:
+            self.held[value] = array.array.dtype
+        return value
+
+    def store(self, array: Value, indices: tuple[Value, ...], value: Value, adds: bool = False) -> None:
+        array, indices = self.seen_element(array, indices)
+        if array not in self.storage:  # that nothing else refers to
+            self.may_write(array)
+        super().store(array, indices, value, adds)
+
+    def seen_element(self, array: Value, indices: tuple[Value, ...]) -> tuple[Value, tuple[Value, ...]]:
+        """The element that an array without axes is a view of."""
+        whole, items = self.parts.get(array, (array, ()))
+        place = tuple(i.value for i in items if isinstance(i, Index))
+        return (whole, place) if array.array.rank == 0 and place and len(place) == len(items) else (array, indices)
+
+    def may_write(self, array: Value) -> None:
+        """Refuse to write into an array of which it is not known what else it is."""
+        base, origins = self.base(array), self.origins_of(array)
+        made = self.born[base] if base in self.new else 0  # what was made later has nothing to do with it
+        if any(may_meet(origins, d.array | d.copied) for d in self.state.doubts if made <= d.born):
+            self.refuse("SD303", None, _MAY_BE_A_COPY, help_="copy the array before writing to it: `.copy()`")

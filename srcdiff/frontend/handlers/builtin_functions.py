@@ -1,0 +1,402 @@
+"""The builtin functions of Python."""
+
+from __future__ import annotations
+
+import ast
+import enum
+import functools
+import math
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from srcdiff.frontend.domain.abstract_values import (
+    MISSING,
+    Abstract,
+    Drawn,
+    Enumerate,
+    Group,
+    Items,
+    Iteration,
+    Lazy,
+    List,
+    Range,
+    Record,
+    Reversed,
+    Static,
+    Through,
+    Tuple,
+    Zip,
+)
+from srcdiff.frontend.domain.lattice import is_complex
+from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.interpreter.arithmetic import binary
+from srcdiff.frontend.interpreter.array_conversion import call_astype
+from srcdiff.frontend.interpreter.calls import run_handler
+from srcdiff.frontend.interpreter.conditions import compare
+from srcdiff.frontend.interpreter.evaluation import call_named, call_value
+from srcdiff.frontend.interpreter.iteration import (
+    drained,
+    fold_elements,
+    for_each,
+    iteration_over,
+    of_its_own,
+    unpacked,
+)
+from srcdiff.frontend.interpreter.joins import branch_on, left_by_branches
+from srcdiff.frontend.interpreter.kind_in_words import in_words
+from srcdiff.frontend.interpreter.lazy_arrays import elementwise, lengths_of
+from srcdiff.frontend.interpreter.list_storage import append, contents_of_list, new_list
+from srcdiff.frontend.interpreter.lists import list_extend
+from srcdiff.frontend.interpreter.materialization import forced
+from srcdiff.frontend.interpreter.names import new_dictionary
+from srcdiff.frontend.interpreter.number_kinds import numpys_own, unheld, wrapped
+from srcdiff.frontend.interpreter.numbers import as_integer, as_number, is_array, truth_of
+from srcdiff.frontend.interpreter.presence import checked
+from srcdiff.frontend.interpreter.representation import as_value
+from srcdiff.frontend.interpreter.tables import handles, marked
+from srcdiff.ir.nodes import Slice, Value
+from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar
+from srcdiff.library import operators
+
+_WRITE_OUT = "write the dictionary out: `{key: value}`"
+
+
+def call_stop_gradient(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
+    if isinstance(x, Static):
+        return x
+    if isinstance(x, Group):
+        return x.remade(call_stop_gradient(reader, node, i) for i in x.items)
+    if isinstance(x, List):
+        handle = new_list(reader, ())
+        list_extend(reader, node, handle, x)
+        found = contents_of_list(reader, handle)
+        if isinstance(found, Items):
+            return new_list(reader, tuple(call_stop_gradient(reader, node, i) for i in found.items))
+        return list_without_gradient(reader, handle, node)
+    if is_array(x):
+        dtype = x.dtype if isinstance(x, Lazy) else as_value(reader, x).array.dtype
+        made = elementwise(reader, (x,), lambda v: call_stop_gradient(reader, node, v[0]), dtype, node)
+        if isinstance(made, Lazy) and isinstance(x, Value):
+            made.view_of = x
+        return made
+    return reader.apply("stop_gradient", as_number(reader, x, node))
+
+
+@marked("__srcdiff_stop_gradient__")
+def stop_gradient_row(
+    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    return run_handler(reader, call_stop_gradient, "stop_gradient", node, *args, **keywords)
+
+
+def list_without_gradient(reader: Reader, handle: List, node: ast.AST) -> Abstract:
+    """A copy of a list of numbers, taken for constants."""
+    found = iteration_over(reader, handle, node)
+    assert isinstance(found, Iteration)
+    fresh = new_list(reader, ())
+    for_each(reader, node, found, lambda item: append(reader, fresh, call_stop_gradient(reader, node, item), node))
+    return fresh
+
+
+@handles(range)
+def call_range(reader: Reader, node: ast.AST, *args: Abstract) -> Abstract:
+    if not 1 <= len(args) <= 3:
+        reader.refuse("SD304", node, "`range` takes one to three arguments")
+    needs = "`range` needs integers"
+    if any(isinstance(a, Static) and not isinstance(a.value, int) for a in args):
+        reader.refuse("SD203", node, needs, help_="convert with `int(...)`")
+    args = tuple(a if isinstance(a, Static) else as_integer(reader, a, node, needs) for a in args)
+    start, stop, step = (Static(0), args[0], Static(1)) if len(args) == 1 else (*args, Static(1))[:3]
+    if isinstance(step, Static) and step.value == 0:
+        reader.refuse("SD203", node, "the step of `range` is zero")
+    return Range(start, stop, step)
+
+
+@handles(len, lazy=True)
+def call_len(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
+    x = forced(reader, x) if isinstance(x, Through | Drawn) else x
+    match x:
+        case Value(type=Array()):
+            return reader.dim(x, 0)
+        case Lazy():
+            return lengths_of(reader, x)[0]
+        case Static():
+            return Static(len(x.value))
+    found = iteration_over(reader, x, node)
+    if not isinstance(found, Iteration):
+        return Static(len(found))
+    if isinstance(found.length, Value):
+        reader.naturals.add(found.length)
+        if not isinstance(x, Range):  # which takes no memory for its elements
+            reader.a_length(found.length)
+    return found.length
+
+
+@handles(enumerate, consumes=True)
+def call_enumerate(reader: Reader, node: ast.AST, of: Abstract, start: Abstract = Static(0)) -> Abstract:
+    return Enumerate(of_its_own(reader, of), start)
+
+
+@handles(zip, consumes=True)
+def call_zip(reader: Reader, node: ast.AST, *of: Abstract, strict: Abstract = Static(False)) -> Abstract:
+    if not isinstance(strict, Static):
+        reader.refuse("SD205", node, "`strict` must be known at compile time")
+    return Zip(tuple(map(functools.partial(of_its_own, reader), of)), bool(strict.value))
+
+
+@handles(reversed)
+def call_reversed(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
+    return Reversed(of)
+
+
+@handles(tuple, consumes=True)
+def call_tuple(reader: Reader, node: ast.AST, of: Abstract = Tuple(())) -> Abstract:
+    return Tuple(unpacked(reader, of, node))
+
+
+@handles(list, consumes=True)
+def call_list(reader: Reader, node: ast.AST, of: Abstract = Tuple(())) -> Abstract:
+    found = iteration_over(reader, of, node)
+    if not isinstance(found, Iteration):
+        return new_list(reader, found)
+    if isinstance(found.length, Static) and found.length.value <= 16:
+        return new_list(reader, tuple(found.element(Static(k)) for k in range(found.length.value)))
+    handle = new_list(reader, ())
+    for_each(reader, node, found, lambda item: append(reader, handle, item, node))
+    return handle
+
+
+@handles(dict)
+def call_dict(reader: Reader, node: ast.AST, /, *of: Abstract, **items: Abstract) -> Abstract:
+    """`dict(other, name=value)`."""
+    if of and not (len(of) == 1 and isinstance(of[0], Record) and of[0].kind.is_mapping):
+        reader.refuse("SD102", node, f"a dictionary of {in_words(reader, of[0])} is not supported", help_=_WRITE_OUT)
+    found: dict[str | int | enum.Enum, Abstract] = {}
+    for other in of:
+        assert isinstance(other, Record)
+        found |= dict(zip(other.kind.names, other.items, strict=True))
+    found.update(items)
+    return new_dictionary(found)
+
+
+@handles(slice)
+def call_slice(reader: Reader, node: ast.AST, *parts: Abstract) -> Abstract:
+    start, stop, step = (Static(None), *parts, Static(None))[:3] if len(parts) == 1 else (*parts, Static(None))[:3]
+
+    def part(x: Abstract) -> Value | None:
+        return None if isinstance(x, Static) and x.value is None else as_integer(reader, x, node)
+
+    return Slice(part(start), part(stop), part(step))
+
+
+@handles(sum, consumes=True)
+def call_sum(reader: Reader, node: ast.AST, of: Abstract, start: Abstract = Static(0)) -> Abstract:
+    if isinstance(of, Value) and isinstance(of.type, Array) and of.type.rank > 1:
+        return binary(reader, ast.Add, start, call_named(reader, "sum", node, of, Static(0)), node)
+    return fold_elements(reader, node, of, start, lambda a, b: binary(reader, ast.Add, a, b, node))
+
+
+@handles(math.prod, consumes=True)
+def call_prod(reader: Reader, node: ast.AST, of: Abstract, *, start: Abstract = Static(1)) -> Abstract:
+    return fold_elements(reader, node, of, start, lambda a, b: binary(reader, ast.Mult, a, b, node))
+
+
+@handles(math.fsum, consumes=True)
+def call_fsum(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
+    return call_sum(reader, node, of, Static(0.0))
+
+
+def smallest(
+    reader: Reader, node: ast.AST, args: tuple[Abstract, ...], op: ast.cmpop, key: Abstract, default: Abstract
+) -> Abstract:
+    """`min` or `max`: the first of the best, each of which is measured by the key once."""
+    if not (isinstance(key, Static) and isinstance(key.value, types.BuiltinFunctionType | types.NoneType)):
+        args = tuple(forced(reader, x) for x in args)  # calls of an iterator's function and of the key would alternate
+    of = drained(reader, args[0], node) if len(args) == 1 else Tuple(args)
+    found = iteration_over(reader, of, node)
+    length = found.length if isinstance(found, Iteration) else Static(len(found))
+    if default is not MISSING and len(args) > 1:
+        reader.refuse("SD304", node, "`default` is allowed with a single sequence only, not with several arguments")
+    if default is MISSING or (isinstance(length, Static) and length.value > 0):
+        return best_of(reader, node, of, op, key)
+    if isinstance(length, Static):
+        return default
+    choice = (reader.frame.number, "%choice")
+
+    def side(result: Callable[[], Abstract]) -> None:
+        reader.cells[choice] = result()
+
+    some = reader.apply("greater", as_value(reader, length), reader.const(0))
+    branch_on(reader, some, lambda: side(lambda: best_of(reader, node, of, op, key)), lambda: side(lambda: default))
+    return checked(reader, left_by_branches(reader, choice), "the result", node)
+
+
+def best_of(reader: Reader, node: ast.AST, of: Abstract, op: ast.cmpop, key: Abstract) -> Abstract:
+    if isinstance(key, Static) and key.value is None:
+        return fold_elements(
+            reader, node, of, None, lambda a, b: one_of(reader, compare(reader, op, b, a, node), b, a, node)
+        )
+
+    def measured(x: Abstract) -> Tuple:
+        return Tuple((forced(reader, call_value(reader, key, [x], node)), x))
+
+    def better(a: Abstract, b: Abstract) -> Abstract:
+        assert isinstance(a, Tuple)
+        other = measured(b)
+        return one_of(reader, compare(reader, op, other.items[0], a.items[0], node), other, a, node)
+
+    result = fold_elements(reader, node, of, None, better, measured)
+    assert isinstance(result, Tuple)
+    return result.items[1]
+
+
+def one_of(reader: Reader, test: Abstract, a: Abstract, b: Abstract, node: ast.AST) -> Abstract:
+    """`a if test else b`, both of which are there."""
+    if isinstance(test, Static):
+        return a if test.value else b
+    if isinstance(a, Tuple) and isinstance(b, Tuple) and len(a.items) == len(b.items) and a.kind is b.kind:
+        return Tuple(tuple(one_of(reader, test, x, y, node) for x, y in zip(a.items, b.items, strict=True)), a.kind)
+    if a is b:
+        return a
+    if is_single_number(a) and is_single_number(b):
+        return reader.apply("where", as_value(reader, test), as_number(reader, a, node), as_number(reader, b, node))
+    choice = (reader.frame.number, "%choice")
+
+    def side(x: Abstract) -> None:
+        reader.cells[choice] = x
+
+    branch_on(reader, as_value(reader, test), lambda: side(a), lambda: side(b))
+    return checked(reader, left_by_branches(reader, choice), "the result", node)
+
+
+def is_single_number(x: Abstract) -> bool:
+    if isinstance(x, Value):
+        return isinstance(x.type, Scalar)
+    return isinstance(x, Static) and isinstance(x.value, bool | int | float)
+
+
+@handles(max, consumes=True)
+def call_max(
+    reader: Reader,
+    node: ast.AST,
+    *args: Abstract,
+    key: Abstract = Static(None),
+    default: Abstract = MISSING,
+) -> Abstract:
+    return smallest(reader, node, args, ast.Gt(), key, default)
+
+
+@handles(min, consumes=True)
+def call_min(
+    reader: Reader,
+    node: ast.AST,
+    *args: Abstract,
+    key: Abstract = Static(None),
+    default: Abstract = MISSING,
+) -> Abstract:
+    return smallest(reader, node, args, ast.Lt(), key, default)
+
+
+@handles(any, consumes=True)
+def call_any(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
+    if isinstance(of, Through):
+        return call_value(reader, Static(operators.any_of), [of], node)
+    return fold_elements(reader, node, of, Static(False), lambda a, b: logical_of(reader, "logical_or", a, b, node))
+
+
+@handles(all, consumes=True)
+def call_all(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
+    if isinstance(of, Through):
+        return call_value(reader, Static(operators.all_of), [of], node)
+    return fold_elements(reader, node, of, Static(True), lambda a, b: logical_of(reader, "logical_and", a, b, node))
+
+
+def logical_of(reader: Reader, primitive: str, a: Abstract, b: Abstract, node: ast.AST) -> Abstract:
+    return reader.apply(
+        primitive, as_value(reader, truth_of(reader, a, node)), as_value(reader, truth_of(reader, b, node))
+    )
+
+
+@handles(round)
+def call_round(reader: Reader, node: ast.AST, x: Abstract, ndigits: Abstract = Static(None)) -> Abstract:
+    if isinstance(ndigits, Static) and ndigits.value is None:
+        return reader.cast(reader.apply("rint", reader.cast(as_number(reader, x, node), FLOAT)), INT)
+    return reader.apply("round", reader.cast(as_number(reader, x, node), FLOAT), as_integer(reader, ndigits, node))
+
+
+@handles(math.floor)
+def call_floor(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
+    return reader.cast(reader.apply("floor", reader.cast(as_number(reader, x, node), FLOAT)), INT)
+
+
+@handles(math.ceil)
+def call_ceil(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
+    return reader.cast(reader.apply("ceil", reader.cast(as_number(reader, x, node), FLOAT)), INT)
+
+
+def converted_to(reader: Reader, x: Abstract, to: Scalar, node: ast.AST) -> Abstract:
+    """A number, or an array, of another type."""
+    if is_array(x):
+        return call_astype(reader, node, x, Static(to.dtype))
+    return numpys_own(reader, unheld(reader, reader.cast(as_number(reader, x, node), to)))
+
+
+@handles(np.float32)
+def call_float32(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
+    return converted_to(reader, x, Scalar("float32"), node)
+
+
+@handles(np.float64)
+def call_float64(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
+    return converted_to(reader, x, FLOAT, node)
+
+
+@handles(np.int64)
+def call_int64(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
+    return converted_to(reader, x, INT, node)
+
+
+@handles(np.int32)
+def call_int32(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
+    """A number as 32 bits hold it; those that threads count with are short."""
+    if is_array(x):
+        return call_astype(reader, node, x, Static("int32"))
+    value = as_number(reader, call_int64(reader, node, x), node)
+    return value if reader.is_kernel else numpys_own(reader, wrapped(reader, value, "int32"))
+
+
+@handles(np.bool_)
+def call_bool_(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
+    return converted_to(reader, x, BOOL, node)
+
+
+@handles(isinstance)
+def call_isinstance(reader: Reader, node: ast.AST, x: Abstract, kinds: Abstract) -> Abstract:
+    kinds_ = (
+        tuple(k.value for k in kinds.items if isinstance(k, Static))
+        if isinstance(kinds, Tuple)
+        else ((kinds.value,) if isinstance(kinds, Static) else ())
+    )
+    if isinstance(x, Static):
+        return Static(isinstance(x.value, kinds_))
+    is_kind: dict[str, type] = {"float64": float, "float32": np.float32, "int64": int, "bool": bool}
+    if isinstance(x, Tuple):
+        return Static(any(issubclass(x.kind or tuple, k) for k in kinds_))
+    if isinstance(x, Record):
+        return Static(issubclass(np.ndarray if is_complex(x) else x.kind.kind, kinds_))
+    if isinstance(x, List | Slice):
+        return Static((list if isinstance(x, List) else slice) in kinds_)
+    if isinstance(x, Value):
+        if not isinstance(x.type, Array) and any(k.__module__ == "numpy" for k in kinds_):
+            reader.refuse("SD205", node, "it is not known here whether this is a number of Python or of NumPy")
+        mine = np.ndarray if isinstance(x.type, Array) else is_kind[x.scalar.dtype]
+        return Static(issubclass(mine, kinds_))
+    reader.refuse("SD102", node, "this use of `isinstance` is not supported")
+
+
+@handles(divmod)
+def call_divmod(reader: Reader, node: ast.AST, a: Abstract, b: Abstract) -> Abstract:
+    return Tuple((binary(reader, ast.FloorDiv, a, b, node), binary(reader, ast.Mod, a, b, node)))

@@ -1,0 +1,145 @@
+"""The arguments of a derivative that is taken inside a function, separated from the values around it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+
+from srcdiff.frontend.domain.abstract_values import Abstract, Group, Items, List, Record, Stored
+from srcdiff.frontend.domain.lattice import describe, holds_lists, loosened
+from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.interpreter.list_storage import (
+    as_stored,
+    contents_of_list,
+    flat_contents,
+    new_list,
+    of_numbers,
+    restored,
+    store_items,
+)
+from srcdiff.frontend.interpreter.number_kinds import is_pythons
+from srcdiff.frontend.interpreter.presence import present
+from srcdiff.frontend.interpreter.representation import as_value
+from srcdiff.ir.nodes import Value
+from srcdiff.ir.types import FLOAT, Array, Stack
+from srcdiff.signature.descriptions import Description, floats_for_integers
+from srcdiff.signature.structures import Layout
+from srcdiff.signature.trees import NODES
+
+
+def separated_arguments(
+    reader: Reader, given: dict[str, Abstract], wrt: tuple[str, ...]
+) -> tuple[dict[str, Abstract], list[tuple[Value, Value]], dict[List, Stored]]:
+    """The arguments with new values for those to differentiate by, and each new value with what it stands for."""
+    pairs: list[tuple[Value, Value]] = []
+    lists: dict[List, Stored] = {}
+    inner = dict(given)
+    for name in wrt:
+        inner[name] = new_arguments(reader, given[name], name, pairs, lists)
+    return inner, pairs, lists
+
+
+def new_arguments(
+    reader: Reader, x: Abstract, name: str, pairs: list[tuple[Value, Value]], lists: dict[List, Stored]
+) -> Abstract:
+    names = NODES.named(x, name, Layout.variable)
+    return NODES.map(lambda leaf: new_argument(reader, leaf, next(names).name, pairs, lists), x)
+
+
+def new_argument(
+    reader: Reader, x: Abstract, name: str, pairs: list[tuple[Value, Value]], lists: dict[List, Stored]
+) -> Abstract:
+    match x:
+        case List() if is_of_structures(reader, x):
+            return new_arguments(reader, as_record(reader, x), name, pairs, lists)
+        case List():
+            contents = stored_floats(reader, own_contents(reader, x))
+            if isinstance(contents, Stored) and not any(isinstance(a.type, Stack) for a in contents.arrays):
+                arrays = [new_argument(reader, a, name, pairs, lists) for a in contents.arrays]
+                handle = List()
+                own = tuple(a for a in arrays if isinstance(a, Value))
+                lists[handle] = Stored(contents.element, own, contents.length)
+                reader.cells[handle] = lists[handle]
+                return handle
+            return x
+    d = floats_for_integers(loosened(describe(x)))
+    if d.kind != "value":
+        return x
+    value = reader.cast(as_value(reader, x), d.detail)
+    fresh = reader.register(Value(value.type, value.name or name))
+    pairs.append((fresh, value))
+    if is_pythons(reader, x):
+        reader.pythons.add(fresh)
+    if loosened(describe(x)) != d:
+        reader.whole.add(fresh)
+    if isinstance(value.type, Array):
+        stands_for(reader, fresh, value)
+    return fresh
+
+
+def is_of_structures(reader: Reader, x: List) -> bool:
+    """Whether it is a list whose elements are not numbers, all of them known."""
+    contents = contents_of_list(reader, x)
+    return isinstance(contents, Items) and bool(contents.items) and not of_numbers(reader, contents)
+
+
+def as_record(reader: Reader, x: List) -> Record:
+    """What such a list holds now."""
+    contents = contents_of_list(reader, x)
+    assert isinstance(contents, Items)
+    return Record(contents.items, contents.layout)
+
+
+def with_lists(reader: Reader, x: Abstract) -> Abstract:
+    """An argument as the function sees it: with lists that it may change."""
+    found: Abstract = NODES.fold(x, lambda leaf: leaf, functools.partial(with_new_list, reader))
+    return found
+
+
+def with_new_list(reader: Reader, x: Group | Items, items: Iterable[Abstract]) -> Abstract:
+    """The same of these parts; a list is one that may be changed."""
+    return new_list(reader, tuple(items)) if x.layout.kind is list else x.remade(items)
+
+
+def stored_floats(reader: Reader, contents: Abstract) -> Abstract:
+    """What a list holds as arrays; whole numbers to differentiate by are floats."""
+    if isinstance(contents, Items):
+        element = as_stored(contents).parts[0] if contents.items else Description("value", FLOAT)
+        contents = store_items(reader, contents, floats_for_integers(loosened(element)))
+    if isinstance(contents, Stored) and contents.element != floats_for_integers(contents.element):
+        contents = restored(reader, contents, floats_for_integers(contents.element), reader.frame.node)
+    return contents
+
+
+def stands_for(reader: Reader, fresh: Value, array: Value) -> None:
+    """What is known of an array is known of the parameter that stands for it, and sizes are asked of that."""
+    for axis, key in enumerate(reader.keys(array)):
+        if key[0] not in ("n", "v") and key not in reader.stand_ins:
+            reader.stand_ins.add(("d", fresh, axis))
+            reader.same = {**reader.same, key: ("d", fresh, axis)}
+    reader.sizes[fresh], reader.origins[fresh] = reader.keys(array), reader.origins_of(array)
+    if array in reader.contiguous:
+        reader.contiguous.add(fresh)
+
+
+def own_contents(reader: Reader, x: List) -> Abstract:
+    """What a list holds, in arrays of its own if in any; lists of lists in arrays are not passed on."""
+    contents = contents_of_list(reader, x)
+    if isinstance(contents, Stored) and holds_lists(contents.element):
+        message = "a list of lists with lengths known only at run time cannot be passed to a derivative"
+        reader.refuse("SD203", None, message, help_="pass an array: `np.array(...)`")
+    return flat_contents(reader, x) if isinstance(contents, Stored) else contents
+
+
+def contents_of(reader: Reader, x: Abstract) -> Abstract:
+    """A result with its lists as what they hold."""
+
+    def visit(leaf: Abstract) -> Abstract:
+        match leaf:
+            case List():
+                return contents_of(reader, own_contents(reader, leaf))
+            case Value(type=Array(rank=0)):
+                return reader.load(leaf, ())
+        return present(reader, leaf)
+
+    return NODES.map(visit, x)

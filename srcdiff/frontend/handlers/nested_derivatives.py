@@ -1,0 +1,400 @@
+"""Derivatives inside a differentiated function: the inner function is read, differentiated and inlined.
+
+    def f(x):                                   what stands for the call is a program like any other, in which `x` is
+        return x * srcdiff.grad(g)(x)           a value: whoever differentiates `f` knows nothing of the derivative
+
+The program fixes which values belong to which derivative, so perturbations cannot be confused.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from typing import Any
+
+from srcdiff.diagnostics import DifferentiationError, Refusal
+from srcdiff.diagnostics.options import require_inside
+from srcdiff.frontend.domain.abstract_values import (
+    Abstract,
+    Closure,
+    Group,
+    List,
+    Parts,
+    Record,
+    Static,
+    Stored,
+    Transformed,
+    Tuple,
+)
+from srcdiff.frontend.domain.lattice import describe, is_computed, loosened
+from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.domain.state import Cells
+from srcdiff.frontend.handlers.derivative_arguments import (
+    as_record,
+    contents_of,
+    is_of_structures,
+    separated_arguments,
+    with_lists,
+    with_new_list,
+)
+from srcdiff.frontend.interpreter.array_conversion import the_array
+from srcdiff.frontend.interpreter.evaluation import call_with
+from srcdiff.frontend.interpreter.inlining import bind_arguments
+from srcdiff.frontend.interpreter.kind_in_words import in_words
+from srcdiff.frontend.interpreter.lazy_arrays import holds_floats
+from srcdiff.frontend.interpreter.list_storage import new_list
+from srcdiff.frontend.interpreter.lists import list_copy
+from srcdiff.frontend.interpreter.materialization import forced, settle
+from srcdiff.frontend.interpreter.numba_functions import call_plain
+from srcdiff.frontend.interpreter.numbers import as_number
+from srcdiff.frontend.interpreter.outside import lift_defaults
+from srcdiff.frontend.interpreter.representation import leaves_of
+from srcdiff.frontend.interpreter.tables import callee, handles, marked
+from srcdiff.frontend.reading import Reading
+from srcdiff.frontend.source.capture import Captured, capture, plain_function
+from srcdiff.ir.clone import inline, renamed
+from srcdiff.ir.nodes import Block, Const, Function, Operation, Program, Value, walk
+from srcdiff.ir.types import Array, is_float
+from srcdiff.library import language
+from srcdiff.signature.trees import NODES
+
+
+def _names(node: ast.FunctionDef | ast.Lambda) -> tuple[str, ...]:
+    arguments = node.args
+    return tuple(a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
+
+
+def _stars(node: ast.FunctionDef | ast.Lambda) -> dict[str, str]:
+    """The parameters that take any number of arguments, as they are written."""
+    given = (("*", node.args.vararg), ("**", node.args.kwarg))
+    return {a.arg: f"{star}{a.arg}" for star, a in given if a is not None}
+
+
+def as_passed(
+    node: ast.FunctionDef | ast.Lambda, given: dict[str, Abstract]
+) -> tuple[list[Abstract], dict[str, Abstract]]:
+    """Arguments by name as they are passed: those that can be by position, the others by keyword."""
+    arguments = node.args
+    first = [given[a.arg] for a in (*arguments.posonlyargs, *arguments.args)]
+    if arguments.vararg is not None:
+        rest = given[arguments.vararg.arg]
+        assert isinstance(rest, Tuple)
+        first += rest.items
+    return first, {a.arg: given[a.arg] for a in arguments.kwonlyargs}
+
+
+def _free_values(block: Block, defined: set[Value]) -> dict[Value, None]:
+    """The values that a block takes from around it."""
+    operations = list(walk(block))
+    defined = defined | {v for o in operations for v in (*o.defines(), *o.inner())}
+    blocks = [block, *(b for o in operations for b in o.blocks())]
+    used = [v for o in operations for v in o.uses()] + [v for b in blocks for v in b.yields]
+    return {v: None for v in used if v not in defined}
+
+
+@marked("__srcdiff_maker__")
+def make_derivative(
+    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    """`srcdiff.grad(g, ...)` and its like: what is differentiated may be a function of the program itself."""
+    if not args:
+        reader.refuse("SD304", node, "the first argument of a derivative must be a function")
+    options = [plain_option(reader, x, node) for x in args[1:]]
+    named = {name: plain_option(reader, x, node) for name, x in keywords.items()}
+    captured, names = parameters_of(reader, args[0], node)
+    try:
+        return Transformed(
+            target.__srcdiff_maker__(captured.name, names, _stars(captured.node), *options, **named), args[0]
+        )
+    except (TypeError, ValueError) as error:
+        reader.refuse("SD304", node, str(error))
+
+
+@marked("__srcdiff_tangents__")
+def call_tangent(
+    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    """`srcdiff.jvp(f, primals, tangents)`."""
+    require_options(reader, keywords, node)
+    groups = [x.items for x in args[1:] if isinstance(x, Tuple)]
+    if len(args) != 3 or len(groups) != 2:
+        reader.refuse("SD304", node, "`jvp` takes a function, a tuple of arguments and a tuple of their tangents")
+    function, (primals, tangents) = args[0], groups
+    if len(primals) != len(tangents):
+        reader.refuse("SD304", node, f"{len(primals)} primals but {len(tangents)} tangents are given")
+    chosen = tuple(k for k, t in enumerate(tangents) if t != Static(None))
+    if not chosen and not reader.frame.library:
+        reader.refuse("SD304", node, "at least one tangent of `jvp` must not be None")
+    _, names = parameters_of(reader, function, node)
+    derivative = Transformed(target.__srcdiff_tangents__(names, chosen), function)
+    return call_derivative(reader, derivative, [*primals, *(tangents[k] for k in chosen)], {}, node)
+
+
+@marked("__srcdiff_inside__")
+def call_inside(
+    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    """A derivative that is made of others: a function of the library, with what it is given first."""
+    function, *given = target.__srcdiff_inside__
+    known = inspect.signature(function).parameters
+    if "backend" in known:
+        require_options(reader, {n: x for n, x in keywords.items() if n != "wrt"}, node, known)
+    return call_plain(reader, function, [*map(Static, given), *args], keywords, node)
+
+
+def require_options(
+    reader: Reader, keywords: dict[str, Abstract], node: ast.AST, known: Collection[str] = ("backend",)
+) -> None:
+    """Options for how code is compiled are those of the function around it."""
+    try:
+        require_inside({name: plain_option(reader, x, node) for name, x in keywords.items()}, known)
+    except (TypeError, ValueError) as error:
+        reader.refuse("SD304", node, str(error))
+
+
+@handles(language.positions_of)
+def call_positions_of(reader: Reader, node: ast.AST, function: Abstract, wrt: Abstract) -> Abstract:
+    _, names = parameters_of(reader, function, node)
+    chosen = plain_option(reader, wrt, node)
+    try:
+        each = chosen if isinstance(chosen, tuple) else (chosen,)
+        found = [k if isinstance(k, int) else names.index(k) for k in each]
+    except ValueError:
+        reader.refuse("SD304", node, f"{chosen!r} is not an argument of the function")
+    return Tuple(tuple(map(Static, found))) if isinstance(chosen, tuple) else Static(found[0])
+
+
+@handles(language.float_positions)
+def call_float_positions(reader: Reader, node: ast.AST, items: Abstract) -> Abstract:
+    assert isinstance(items, Tuple)
+    found = [k for k, x in enumerate(items.items) if has_floats(reader, x)]
+    return Tuple(tuple(map(Static, found)))
+
+
+@handles(language.copied)
+def call_copied(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
+    def copied(leaf: Abstract) -> Abstract:
+        if isinstance(leaf, List):
+            return list_copy(reader, node, leaf)
+        return reader.copy(leaf) if isinstance(leaf, Value) and isinstance(leaf.type, Array) else leaf
+
+    return NODES.map(copied, x)
+
+
+def has_floats(reader: Reader, x: Abstract) -> bool:
+    """Whether it is, or holds, something to differentiate by."""
+    return any(map(functools.partial(holds_floats, reader), NODES.leaves(x)))
+
+
+def plain_option(reader: Reader, x: Abstract, node: ast.AST) -> Any:
+    if isinstance(x, Tuple):
+        return tuple(plain_option(reader, i, node) for i in x.items)
+    if not isinstance(x, Static):
+        reader.refuse("SD304", node, "the derivative must be known at compile time")
+    return x.value
+
+
+def parameters_of(reader: Reader, function: Abstract, node: ast.AST) -> tuple[Captured, tuple[str, ...]]:
+    """The function that is differentiated, through all derivatives, and the names of its parameters."""
+    while isinstance(function, Transformed):
+        function = function.function
+    if isinstance(function, Closure):
+        outer = function.frame
+        while outer.captured is None:
+            outer = outer.parent
+        around = outer.captured
+        return Captured(around.function, around.code, function.node, outer.file), _names(function.node)
+    target = function.value if isinstance(function, Static) else None
+    inner = getattr(target, "__srcdiff_derivative__", None)
+    plain = plain_function(target if inner is None else inner.function)
+    if plain is None:
+        reader.refuse("SD302", node, f"{in_words(reader, function)} cannot be differentiated")
+    try:
+        return capture(plain), tuple(inspect.signature(plain, follow_wrapped=False).parameters)
+    except Refusal as refusal:
+        assert refusal.problem is not None
+        reader.refuse("SD302", node, refusal.problem.message)
+
+
+def bound_arguments(
+    reader: Reader, function: Abstract, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> dict[str, Abstract]:
+    """All arguments of the function that is differentiated, by name."""
+    while isinstance(function, Transformed):
+        function = function.function
+    captured, _ = parameters_of(reader, function, node)
+    if isinstance(function, Closure):
+        defaults = function.defaults
+    else:
+        reader.guards.add_function(captured.function, captured.code)
+        defaults = lift_defaults(reader, captured.function, node)
+    return bind_arguments(reader, captured.node, args, keywords, defaults, captured.name, node)
+
+
+@callee(Transformed)
+def call_derivative(
+    reader: Reader, derivative: Transformed, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    args = [forced(reader, a) for a in args]
+    keywords = {name: forced(reader, a) for name, a in keywords.items()}
+    derivation = derivative.derivation
+    if any(u.function is None for u in reader.units.values()):
+        reader.refuse("SD404", node, "a derivative is taken inside a recursive function")
+    count = len(args) - derivation.takes
+    args, further = args[:count], args[count:]
+    captured, _ = parameters_of(reader, derivative.function, node)
+    given = bound_arguments(reader, derivative.function, args, keywords, node)
+    if any(n not in given for n in derivation.wrt):
+        message = "a derivative inside another one cannot be taken with respect to an intermediate variable"
+        reader.refuse("SD404", node, message)
+    settle(reader)
+    before, reader.stand_ins = reader.state, set()
+    inner, pairs, lists = separated_arguments(reader, given, derivation.wrt)
+    with reader.block() as operations:
+        settle(reader)
+        by_position, by_name = as_passed(captured.node, {n: with_lists(reader, x) for n, x in inner.items()})
+        result = forced(reader, call_with(reader, derivative.function, by_position, by_name, node))
+        settle(reader)
+        result = contents_of(reader, result)
+        yields = leaves_of(reader, result, loosened(describe(result)))
+    only_reads_around(reader, before.cells, node)
+    reader.state = replace(before, doubts=reader.state.doubts, same_lists=reader.state.same_lists)
+    body = Block(tuple(operations), tuple(yields))
+    main = closed_function(reader, captured.name, [fresh for fresh, _ in pairs], body)
+    callees = (*(u.function for u in reader.units.values() if u.function is not None), *reader.derived.values())
+    reading = Reading(Program(main, callees), inner, result, (), (), captured, lists, {})
+    try:
+        derived = derivation.derive(reading)
+    except DifferentiationError as error:
+        reader.problems += error.problems
+        raise Refusal(None) from None
+    known = {**dict(pairs), **further_values(reader, derived.further, further, node)}
+    keep_apart(reader, main, derived.written, dict(pairs), node)
+    there = {u.name for u in reader.units.values()} | reader.derived.keys()
+    # the derivative around this one may have to write functions of the same names, which take more
+    names = {c.name: f"{c.name}_inside" for c in derived.callees if c.name not in there}
+    reader.derived |= {names[c.name]: renamed(c, names) for c in derived.callees if c.name in names}
+    values = inline(renamed(derived.main, names), [known.get(p, p) for p in derived.main.params], reader)
+    if derived.form is not None:
+        return like_result(reader, derived.form, iter(values))
+    return assembled_result(reader, derivation, reading, given, iter(values))
+
+
+@marked("__srcdiff_derivative__")
+def call_derivative_object(
+    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    """A derivative that was made outside."""
+    derivative = target.__srcdiff_derivative__
+    return call_derivative(reader, Transformed(derivative.derivation, Static(derivative.of)), args, keywords, node)
+
+
+def only_reads_around(reader: Reader, before: Cells, node: ast.AST) -> None:
+    """A derivative changes nothing: an inner function that assigns names of the outer one is refused."""
+    for key, x in before.items():
+        if isinstance(key, tuple) and key[1][:1] != "%" and reader.cells.get(key, x) is not x:
+            reader.refuse("SD404", node, f"the inner function assigns `{key[1]}` of the enclosing function")
+
+
+def closed_function(reader: Reader, name: str, params: list[Value], body: Block) -> Function:
+    """The function whose further parameters are the values that the body takes from around it."""
+    constants: list[Operation] = []
+    free: dict[Value, None] = {}
+    for value in _free_values(body, set(params)):
+        if value in reader.constants:
+            constants.append(Const(value, reader.constants[value]))
+        else:
+            free[value] = None
+    return Function(name, (*params, *free), Block((*constants, *body.operations), body.yields))
+
+
+def keep_apart(reader: Reader, main: Function, written: set[Value], pairs: dict[Value, Value], node: ast.AST) -> None:
+    """Where the inner function writes into an array it is given, no other may share its memory."""
+    arrays = [p for p in main.params if isinstance(p.type, Array)]
+    for a in (p for p in arrays if p in written):
+        for b in arrays:
+            if a is not b and not reader.disjoint(pairs.get(a, a), pairs.get(b, b)):
+                message = "the function that is differentiated here writes to an array that may share memory"
+                reader.refuse("SD403", node, f"{message} with another array that it reads")
+
+
+def further_values(
+    reader: Reader, taken: dict[str, Abstract], given: list[Abstract], node: ast.AST
+) -> dict[Value, Value]:
+    """What the derivative takes beside the arguments of the function: tangents."""
+    known: dict[Value, Value] = {}
+
+    def opened(x: Parts, y: Abstract, _: str) -> tuple[Abstract, ...]:
+        y = as_record(reader, y) if isinstance(y, List) and is_of_structures(reader, y) else y
+        parts = y.items if isinstance(y, Group) else ()
+        if len(parts) != len(x.items):
+            reader.refuse("SD203", node, "a tangent does not have the structure of its argument")
+        return parts
+
+    pairs = [NODES.beside(x, y, "", opened) for x, y in zip(taken.values(), given, strict=True)]
+    for x, y in ((part.value, y) for each in pairs for part, y in each):
+        if isinstance(x, Value):
+            value = (
+                the_array(reader, y, node)
+                if isinstance(x.type, Array)
+                else reader.cast(as_number(reader, y, node), x.type)
+            )
+            if value.type != x.type:
+                reader.refuse(
+                    "SD203", node, f"a tangent is {in_words(reader, y)}, but its argument is {in_words(reader, x)}"
+                )
+            known[x] = reader.copy(value) if isinstance(value.type, Array) else value  # it may be given back
+    return known
+
+
+def assembled_result(
+    reader: Reader, derivation: Any, reading: Reading, given: dict[str, Abstract], values: Iterator[Value]
+) -> Abstract:
+    """The result of the derivative, as the user's code sees it."""
+    if derivation.mode == "forward":
+        count = derivation.with_value + 1
+        parts = [like_result(reader, reading.result, values) for _ in range(count)]
+        return Tuple(tuple(parts)) if count > 1 else parts[0]
+    kept = derivation.with_value or derivation.has_aux
+    result = like_result(reader, reading.result, values) if kept else None
+    bars = [like_argument(reader, given[n], reading.arguments[n], reading.lists, values) for n in derivation.wrt]
+    gradient = bars[0] if derivation.single else Tuple(tuple(bars))
+    if result is None:
+        return gradient
+    if derivation.with_value:
+        return Tuple((result, gradient))
+    assert isinstance(result, Tuple)
+    return Tuple((gradient, result.items[1]))
+
+
+def like_result(reader: Reader, x: Abstract, values: Iterator[Value]) -> Abstract:
+    def leaf(x: Abstract) -> Abstract:
+        if isinstance(x, Stored):
+            arrays = tuple(next(values) for _ in x.arrays)
+            return new_list(reader, Stored(x.element, arrays, next(values)))
+        return next(values) if is_computed(x) else x
+
+    found: Abstract = NODES.fold(x, leaf, functools.partial(with_new_list, reader))
+    return found
+
+
+def like_argument(
+    reader: Reader, x: Abstract, inner: Abstract, lists: dict[List, Stored], values: Iterator[Value]
+) -> Abstract:
+    x = as_record(reader, x) if isinstance(x, List) and isinstance(inner, Record) else x
+    if isinstance(inner, Group) and isinstance(x, Group):
+        items = [like_argument(reader, a, b, lists, values) for a, b in zip(x.items, inner.items, strict=True)]
+        return with_lists(reader, inner.remade(items))
+    if not isinstance(inner, List | Value) or (isinstance(inner, Value) and not is_float(inner.type)):
+        return Static(None)  # it holds no floats
+    if isinstance(inner, List):
+        stored = lists[inner]
+        return new_list(reader, Stored(stored.element, tuple(next(values) for _ in stored.arrays), stored.length))
+    found = next(values)
+    if isinstance(found.type, Array) and isinstance(x, Value):
+        reader.made(found, reader.keys(x))
+        reader.contiguous.discard(found)
+    return found

@@ -1,0 +1,1 @@
+"""The interpreter: what each piece of syntax means, over an abstract state."""

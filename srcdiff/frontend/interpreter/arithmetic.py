@@ -1,0 +1,212 @@
+"""Operators: arithmetic on numbers, tuples, lists and arrays."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from srcdiff.frontend.domain.abstract_values import Abstract, Lazy, List, Static, Text, Tuple
+from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.interpreter.device_names import require_values
+from srcdiff.frontend.interpreter.evaluation import call_named, evaluate_lazily
+from srcdiff.frontend.interpreter.kind_in_words import in_words
+from srcdiff.frontend.interpreter.lazy_arrays import elementwise, lengths_of, promoted_dtype
+from srcdiff.frontend.interpreter.number_kinds import (
+    as_plain_number,
+    is_pythons,
+    is_whole,
+    pythons_own,
+    refuse_truth_values,
+    require_exact,
+    require_long,
+)
+from srcdiff.frontend.interpreter.numbers import as_number, as_numbers, is_array
+from srcdiff.frontend.interpreter.presence import needed
+from srcdiff.frontend.interpreter.tables import OPERATIONS, expression
+from srcdiff.ir.nodes import Value
+from srcdiff.ir.types import BOOL, FLOAT, INT, is_float
+from srcdiff.signature.structures import own_methods
+
+BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
+    ast.Add: ("add", operator.add),
+    ast.Sub: ("subtract", operator.sub),
+    ast.Mult: ("multiply", operator.mul),
+    ast.Div: ("divide", operator.truediv),
+    ast.FloorDiv: ("floor_divide", operator.floordiv),
+    ast.Mod: ("remainder", operator.mod),
+    ast.Pow: ("power", operator.pow),
+    ast.BitAnd: ("bitwise_and", operator.and_),
+    ast.BitOr: ("bitwise_or", operator.or_),
+    ast.BitXor: ("bitwise_xor", operator.xor),
+    ast.LShift: ("left_shift", operator.lshift),
+    ast.RShift: ("right_shift", operator.rshift),
+}
+
+
+@expression(ast.BinOp)
+def binary_operation(reader: Reader, node: ast.BinOp) -> Abstract:
+    left = evaluate_lazily(reader, node.left)
+    right = evaluate_lazily(reader, node.right)
+    return binary(reader, type(node.op), left, right, node)
+
+
+def is_text(x: Abstract) -> bool:
+    return isinstance(x, Text) or (isinstance(x, Static) and isinstance(x.value, str))
+
+
+def binary(reader: Reader, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
+    left, right = needed(reader, left, node), needed(reader, right, node)
+    require_repeatable(reader, op, left, right, node)
+    if is_text(left) or is_text(right):
+        text = OPERATIONS[Text](reader, op, left, right, node)
+        if text is not None:
+            return text
+    if op not in BINARY:
+        return matrix_product(reader, left, right, node)
+    primitive, fold = BINARY[op]
+    require_values(reader, node, left, right)
+    if is_array(left) or is_array(right):
+        dtype = promoted_dtype(reader, getattr(np, primitive), (left, right), node)
+        if op is ast.Pow:
+            return elementwise(
+                reader, (left, right), lambda v: power_of_elements(reader, v[0], v[1], node), dtype, node
+            )
+        return elementwise(reader, (left, right), lambda v: arithmetic(reader, op, v[0], v[1], node), dtype, node)
+    if isinstance(left, Static) and isinstance(right, Static):
+        if (left.numpys or right.numpys) and type(left.value) is type(right.value) is bool and op in (ast.Add, ast.Sub):
+            refuse_truth_values(reader, primitive, node)
+        try:
+            result = fold(left.value, right.value)
+        except ArithmeticError:
+            pass
+        except TypeError as error:
+            reader.refuse("SD203", node, str(error))
+        else:
+            if isinstance(result, complex):
+                reader.refuse("SD201", node, "the result is complex", help_="use two floats")
+            return Static(result, left.numpys or right.numpys)
+    for group in (left, right):
+        if isinstance(group, Tuple) and group.kind is not None:
+            require_no_operator(reader, group.kind, fold.__name__, node)
+    if isinstance(left, Tuple) and isinstance(right, Tuple) and op is ast.Add:
+        return Tuple(left.items + right.items)
+    if isinstance(left, Tuple) and isinstance(right, Static) and op is ast.Mult:
+        return Tuple(left.items * right.value)
+    if isinstance(left, List) or isinstance(right, List):
+        found = OPERATIONS[List](reader, op, left, right, node)
+        assert found is not None
+        return found
+    a, b = as_numbers(reader, left, right, node)
+    if op in (ast.Div, ast.FloorDiv, ast.Mod):
+        before_division(reader, b)
+    if is_pythons(reader, left) and is_pythons(reader, right):
+        reader.assumes_pythons |= a.type == b.type == BOOL
+        return pythons_own(reader, arithmetic(reader, op, a, b, node))
+    require_long(reader, primitive, (a, b), node)
+    if a.type == BOOL and b.type == BOOL and reader.has_numpys:
+        if op is ast.Mult:
+            return reader.apply("logical_and", a, b)
+        if op in (ast.Add, ast.Sub):
+            refuse_truth_values(reader, primitive, node)
+    return arithmetic(reader, op, a, b, node)
+
+
+def require_repeatable(reader: Reader, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST) -> None:
+    """Refuse to repeat a tuple or a list by something that is not a whole number."""
+    for group, times in ((left, right), (right, left)):
+        repeats = op is ast.Mult and isinstance(group, Tuple | List)
+        if repeats and isinstance(times, Static) and not isinstance(times.value, int):
+            reader.refuse("SD203", node, f"{in_words(reader, group)} cannot be multiplied by {in_words(reader, times)}")
+
+
+def require_no_operator(reader: Reader, kind: type, name: str, node: ast.AST) -> None:
+    """Refuse a named tuple whose class says itself what the operator does."""
+    if own_methods(kind) & {f"__{side}{name}__" for side in ("", "r", "i")}:
+        message = f"`{kind.__name__}` defines `__{name}__`, which is not supported"
+        reader.refuse("SD102", node, message, help_="write an ordinary function for it and call that")
+
+
+def arithmetic(reader: Reader, op: type[ast.operator], a: Value, b: Value, node: ast.AST) -> Value:
+    """Of two numbers, among which truth values are 0 and 1."""
+    primitive, _ = BINARY[op]
+    bitwise = op in (ast.BitAnd, ast.BitOr, ast.BitXor)
+    if not (bitwise and a.type == BOOL and b.type == BOOL):
+        a, b = as_plain_number(reader, a), as_plain_number(reader, b)
+    if primitive == "power" and a.type in (INT, BOOL) and b.type in (INT, BOOL):
+        exponent = reader.constants.get(b)
+        if exponent is None or exponent < 0:
+            power = reader.apply(primitive, reader.cast(a, FLOAT), b)  # Python's int ** negative int is a float
+            base = abs(reader.constants.get(a, 3))
+            if exponent is None and base & (base - 1):  # powers of two are exact
+                reader.powers.add(power)
+            return power
+    if op in (ast.FloorDiv, ast.Mod):
+        require_exact(reader, a)
+        require_exact(reader, b)
+    if (bitwise or op in (ast.LShift, ast.RShift)) and (is_float(a.type) or is_float(b.type)):
+        reader.refuse("SD203", node, "this operator needs integers", help_="convert with `int(...)`")
+    result = reader.apply(primitive, a, b)
+    if op in (ast.Add, ast.Sub, ast.Mult) and reader.powers & {a, b} and all(is_whole(reader, v) for v in (a, b)):
+        reader.powers.add(result)
+    return result
+
+
+def power_of_elements(reader: Reader, base: Value, exponent: Value, node: ast.AST) -> Abstract:
+    """A power in an array: NumPy has no negative powers of integers there."""
+    if is_float(base.type) or is_float(exponent.type):
+        return arithmetic(reader, ast.Pow, base, exponent, node)
+    base, exponent = as_plain_number(reader, base), as_plain_number(reader, exponent)
+    known = reader.constants.get(exponent)
+    if known is None or known < 0:
+        negative = reader.apply("less", exponent, reader.const(0))
+        reader.raise_if(negative, ValueError, "Integers to negative integer powers are not allowed.")
+    return reader.apply("power", base, exponent)
+
+
+def unary(reader: Reader, primitive: str, operand: Abstract, node: ast.AST) -> Abstract:
+    if is_array(operand):
+        dtype = promoted_dtype(reader, getattr(np, primitive), (operand,), node)
+        return elementwise(reader, (operand,), lambda v: signed(reader, primitive, v[0], dtype, node), dtype, node)
+    value = as_number(reader, operand, node)
+    if is_pythons(reader, operand):
+        reader.assumes_pythons |= value.type == BOOL
+        return pythons_own(reader, signed(reader, primitive, value, "int64", node))
+    if value.type == BOOL and reader.has_numpys:
+        refuse_truth_values(reader, primitive, node)
+    require_long(reader, primitive, (value,), node)
+    return signed(reader, primitive, value, "int64", node)
+
+
+def signed(reader: Reader, primitive: str, value: Value, dtype: str, node: ast.AST) -> Value:
+    """`-`, `+` or `~` of a number; the opposite of a truth value where the result is to be one."""
+    if primitive == "invert" and dtype == "bool":
+        return reader.apply("logical_not", value)
+    value = as_plain_number(reader, value)
+    if primitive == "invert" and is_float(value.type):
+        reader.refuse("SD203", node, "this operator needs integers", help_="convert with `int(...)`")
+    return reader.apply(primitive, value)
+
+
+def matrix_product(reader: Reader, left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
+    return call_named(reader, "matmul", node, left, right)
+
+
+def before_division(reader: Reader, divisor: Value) -> None:
+    """Raise if the divisor is zero, in a function with `error_model='python'`."""
+    told = reader.frame.told
+    if told is None or told.error_model != "python" or reader.error_model or reader.frame.library:
+        return
+    if reader.constants.get(divisor, 0) == 0:
+        zero = reader.const(0.0 if is_float(divisor.type) else 0, divisor.scalar)
+        reader.raise_if(reader.apply("equal", divisor, zero), ZeroDivisionError, "division by zero")
+
+
+def number_of_elements(reader: Reader, array: Value | Lazy) -> Abstract:
+    total: Abstract = Static(1)
+    for length in lengths_of(reader, array):
+        total = binary(reader, ast.Mult, total, length, array)  # type: ignore[arg-type]
+    return total

@@ -1,0 +1,269 @@
+"""Assignment to names, elements and several targets."""
+
+from __future__ import annotations
+
+import ast
+
+from srcdiff.frontend.domain.abstract_values import (
+    Abstract,
+    Items,
+    Iteration,
+    List,
+    Method,
+    Record,
+    Static,
+    Stored,
+    Tuple,
+)
+from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
+from srcdiff.frontend.interpreter.index_arrays import assign_part, require_apart
+from srcdiff.frontend.interpreter.indexing import array_items
+from srcdiff.frontend.interpreter.iteration import drained, for_each, iteration_over, unpacked
+from srcdiff.frontend.interpreter.kind_in_words import in_words
+from srcdiff.frontend.interpreter.list_storage import (
+    append,
+    changing,
+    contents_of_list,
+    detached,
+    forget_slots,
+    list_position,
+    new_list,
+    put_element,
+    set_items,
+    stored_contents,
+    wide_enough,
+)
+from srcdiff.frontend.interpreter.lists import assign_slice
+from srcdiff.frontend.interpreter.materialization import forced
+from srcdiff.frontend.interpreter.numba_types import as_declared
+from srcdiff.frontend.interpreter.numbers import as_integer, as_number
+from srcdiff.frontend.interpreter.presence import needed
+from srcdiff.frontend.interpreter.representation import as_value, write_element
+from srcdiff.frontend.interpreter.statements import note_name
+from srcdiff.frontend.interpreter.tables import expression, statement
+from srcdiff.ir.nodes import Index, Item, Value
+from srcdiff.ir.types import Array, Stack
+from srcdiff.signature.structures import Layout
+from srcdiff.signature.trees import NODES
+
+CHANGED = "changing a dictionary is not supported"
+
+
+INSTEAD = "make a new dictionary, `{**old, key: value}`, or use separate variables"
+
+
+ATTRIBUTE = "assignment to an attribute is not supported"
+
+
+ANOTHER = "use a dataclass, and make a new instance: `m = dataclasses.replace(m, name=...)`"
+
+
+def element_place(items: list[Abstract | Item], array: Value) -> tuple[Value, ...] | None:
+    """The indices of a single element, if that is what a subscript means."""
+    indices = tuple(i.value for i in items if isinstance(i, Index))
+    return indices if len(indices) == len(items) == array.array.rank else None
+
+
+def _permutes(node: ast.Assign) -> bool:
+    """Whether two elements change their places: `a[i], a[k] = a[k], a[i]`."""
+    target = node.targets[0]
+    if len(node.targets) != 1 or not (isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)):
+        return False
+    if len(target.elts) != 2 or not all(isinstance(t, ast.Subscript) for t in target.elts):
+        return False  # of three, two may be one place, and then a list is at two
+    if any(isinstance(n, ast.Call | ast.NamedExpr) for n in ast.walk(target)):
+        return False
+    return [ast.unparse(t) for t in target.elts] == [ast.unparse(v) for v in reversed(node.value.elts)]
+
+
+@statement(ast.Assign)
+def assignment_statement(reader: Reader, node: ast.Assign) -> None:
+    alone = len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript)
+    value = evaluate_lazily(reader, node.value) if alone or reader.frame.library else unpacking(reader, node)
+    if _permutes(node):
+        value = detached(reader, value)  # each of them is the element of a list again, once
+    for target in node.targets:
+        assign_target(reader, target, value)
+
+
+def unpacking(reader: Reader, node: ast.Assign) -> Abstract:
+    """What is assigned; an iterator is used up where names take its elements."""
+    value = evaluate_lazily(reader, node.value)
+    if all(isinstance(t, ast.Tuple | ast.List) for t in node.targets) and len(node.targets) == 1:
+        value = drained(reader, value, node.value)
+    return forced(reader, value)
+
+
+@statement(ast.AnnAssign)
+def annotated_assignment(reader: Reader, node: ast.AnnAssign) -> None:
+    if node.value is not None:
+        assign_target(reader, node.target, evaluate(reader, node.value))
+
+
+def assign_target(reader: Reader, target: ast.expr, value: Abstract) -> None:
+    match target:
+        case ast.Name():
+            assign_name(reader, target, value)
+        case ast.Tuple() | ast.List():
+            assign_several(reader, target, value)
+        case ast.Subscript():
+            assign_element(reader, target, value)
+        case ast.Starred():
+            assign_target(reader, target.value, value)
+        case _:
+            reader.refuse("SD101", target, ATTRIBUTE, help_=ANOTHER)
+
+
+def assign_name(reader: Reader, target: ast.Name, value: Abstract) -> None:
+    frame = reader.frame
+    while target.id in frame.nonlocals and frame.parent is not None:
+        frame = frame.parent
+    if target.id in reader.frame.nonlocals and target.id not in frame.locals:
+        reader.refuse(
+            "SD101", target, f"`{target.id}` is defined outside the differentiated function and cannot be changed"
+        )
+    if isinstance(value, Method):
+        reader.refuse("SD102", target, "a method that is not called is not supported")
+    value = as_declared(reader, frame, target.id, value)
+    name_value(reader, value, target.id)
+    note_name(reader, target.id, value)
+    if frame.number == reader.main_number and isinstance(value, Value):
+        reader.assigned.setdefault(target.id, []).append(value)
+    reader.cells[(frame.number, target.id)] = value
+    if isinstance(value, Value) and value in reader.boxes:
+        reader.boxed.add((frame.number, target.id))
+
+
+def name_value(reader: Reader, value: Abstract, name: str) -> None:
+    """Give the run-time values the user's name for them, if they have none."""
+    for part in NODES.named(value, name, Layout.variable):
+        leaf = part.value
+        contents = reader.cells.get(leaf) if isinstance(leaf, List) else None
+        if isinstance(leaf, Value) and not leaf.name:
+            leaf.name = part.name
+        elif isinstance(contents, Stored):
+            for array in contents.arrays:
+                array.name = array.name if array.name not in ("", "items") else part.name
+
+
+def assign_several(reader: Reader, target: ast.Tuple | ast.List, value: Abstract) -> None:
+    stars = [k for k, t in enumerate(target.elts) if isinstance(t, ast.Starred)]
+    if stars and has_length_at_run_time(reader, value):
+        assign_around(reader, target, value, stars[0])
+        return
+    items = (
+        list(unpacked(reader, value, target))
+        if not unpackable(reader, value, target)
+        else read_all(reader, value, target)
+    )
+    if not stars:
+        if len(items) != len(target.elts):
+            text = f"{len(items)} values are unpacked into {len(target.elts)} names"
+            reader.refuse("SD203", target, text)
+        for part, item in zip(target.elts, items, strict=True):
+            assign_target(reader, part, item)
+        return
+    star = stars[0]
+    behind = len(target.elts) - star - 1
+    if len(items) < len(target.elts) - 1:
+        reader.refuse("SD203", target, f"{len(items)} values are too few for the names")
+    middle = items[star : len(items) - behind]
+    for part, item in zip(target.elts[:star], items[:star], strict=True):
+        assign_target(reader, part, item)
+    assign_target(reader, target.elts[star], new_list(reader, tuple(middle)))
+    for part, item in zip(target.elts[star + 1 :], items[len(items) - behind :], strict=True):
+        assign_target(reader, part, item)
+
+
+def unpackable(reader: Reader, value: Abstract, target: ast.Tuple | ast.List) -> bool:
+    """Whether the number of elements is known only at run time, and the names say how many there must be."""
+    if any(isinstance(t, ast.Starred) for t in target.elts):
+        return False
+    return has_length_at_run_time(reader, value)
+
+
+def has_length_at_run_time(reader: Reader, value: Abstract) -> bool:
+    is_array = isinstance(value, Value) and isinstance(value.type, Array)
+    return is_array or (isinstance(value, List) and isinstance(contents_of_list(reader, value), Stored))
+
+
+def assign_around(reader: Reader, target: ast.Tuple | ast.List, value: Abstract, star: int) -> None:
+    """`a, *b, c = values`, however many there are."""
+    found = iteration_over(reader, value, target)
+    assert isinstance(found, Iteration)
+    length, count = as_value(reader, found.length), len(target.elts) - 1
+    too_few = reader.apply("less", length, reader.const(count))
+    reader.raise_if(too_few, ValueError, f"not enough values to unpack (expected at least {count})")
+    middle = new_list(reader, ())
+    between = Iteration(
+        reader.apply("subtract", length, reader.const(count)),
+        lambda k: found.element(reader.apply("add", as_value(reader, k), reader.const(star))),
+    )
+    for_each(reader, target, between, lambda item: append(reader, middle, item, target))
+    first = [found.element(Static(k)) for k in range(star)]
+    last = [found.element(reader.apply("subtract", length, reader.const(k))) for k in range(count - star, 0, -1)]
+    for part, item in zip(target.elts, [*first, middle, *last], strict=True):
+        assign_target(reader, part, item)
+
+
+def read_all(reader: Reader, value: Abstract, target: ast.Tuple | ast.List) -> list[Abstract]:
+    found = iteration_over(reader, value, target)
+    assert isinstance(found, Iteration)
+    count = len(target.elts)
+    wrong = reader.apply("not_equal", as_value(reader, found.length), reader.const(count))
+    reader.raise_if(wrong, ValueError, f"expected {count} values to unpack")
+    return [found.element(Static(k)) for k in range(count)]
+
+
+def assign_element(reader: Reader, target: ast.Subscript, value: Abstract) -> None:
+    base = needed(reader, evaluate(reader, target.value), target)
+    if isinstance(base, List):
+        assign_list_element(reader, base, target, value)
+        return
+    if isinstance(base, Record) and base.kind.is_mapping:
+        reader.refuse("SD102", target, CHANGED, help_=INSTEAD)
+    if not (isinstance(base, Value) and isinstance(base.type, Array)):
+        help_ = "convert it to a list first: `list(...)`" if isinstance(base, Tuple) else ""
+        reader.refuse("SD203", target, f"the elements of {in_words(reader, base)} cannot be assigned", help_=help_)
+    items = array_items(reader, base, target.slice, target)
+    place = element_place(items, base)
+    if isinstance(target.value, ast.Attribute) and target.value.attr == "flat":
+        require_apart(reader, base, value, target)
+    if place is not None:
+        write_element(reader, base, place, as_number(reader, value, target))
+    else:
+        assign_part(reader, base, items, value, target)
+
+
+def assign_list_element(reader: Reader, base: List, target: ast.Subscript, value: Abstract) -> None:
+    if isinstance(target.slice, ast.Slice):
+        assign_slice(reader, base, target.slice, value, target)
+        return
+    write_position(reader, base, evaluate(reader, target.slice), value, target)
+
+
+def write_position(reader: Reader, base: List, position: Abstract, value: Abstract, target: ast.AST) -> None:
+    changing(reader, base, target)
+    contents, value = contents_of_list(reader, base), forced(reader, value)
+    if isinstance(contents, Items) and isinstance(position, Static):
+        items = list(contents.items)
+        if not -len(items) <= position.value < len(items):
+            reader.raise_always(IndexError, "list assignment index out of range")
+        items[position.value] = value
+        set_items(reader, base, items, target)
+        return
+    stored = stored_contents(reader, base)
+    where = list_position(reader, stored, as_integer(reader, position, target))
+    stored = wide_enough(reader, base, value, target)
+    if any(isinstance(a.type, Stack) for a in stored.arrays):
+        reader.refuse("SD102", target, "replacing an array in a list is not supported")
+    forget_slots(reader, base)
+    put_element(reader, base, stored, where, value, target)
+
+
+@expression(ast.NamedExpr)
+def named_expression(reader: Reader, node: ast.NamedExpr) -> Abstract:
+    value = evaluate(reader, node.value)
+    assign_target(reader, node.target, value)
+    return value

@@ -1,0 +1,192 @@
+"""Attributes of modules, arrays, numbers, records and enums."""
+
+from __future__ import annotations
+
+import ast
+import enum
+import types
+
+import numpy as np
+
+from srcdiff.diagnostics.naming_objects import instead_of_attribute
+from srcdiff.frontend.domain.abstract_values import (
+    Abstract,
+    DeviceName,
+    Lazy,
+    Method,
+    Optional,
+    Record,
+    Static,
+    Tuple,
+    is_device_module,
+)
+from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.interpreter.arithmetic import binary, number_of_elements
+from srcdiff.frontend.interpreter.device_names import device_name
+from srcdiff.frontend.interpreter.evaluation import call_value, evaluate_lazily
+from srcdiff.frontend.interpreter.kind_in_words import in_words
+from srcdiff.frontend.interpreter.lazy_arrays import lengths_of
+from srcdiff.frontend.interpreter.materialization import forced
+from srcdiff.frontend.interpreter.number_kinds import numpys_own
+from srcdiff.frontend.interpreter.outside import lift, look_up
+from srcdiff.frontend.interpreter.presence import key_of, present
+from srcdiff.frontend.interpreter.tables import expression
+from srcdiff.frontend.source.guards import Attribute, Constant, Summary, class_entry, original
+from srcdiff.ir.nodes import Value
+from srcdiff.ir.types import Array, Scalar
+from srcdiff.signature.enums import attribute_of
+
+_OF_UFUNCS = {"reduce", "reduceat", "accumulate", "outer", "at"}
+
+
+_TAKEN_LAZILY = {"sum", "mean", "prod", "max", "min", "var", "std", "any", "all", "argmax", "argmin", "dot", "cumsum"}
+"""Methods of arrays that take the array element by element."""
+
+
+@expression(ast.Attribute)
+def attribute_expression(reader: Reader, node: ast.Attribute) -> Abstract:
+    if isinstance(node.value, ast.Name):
+        key = key_of(reader, node.value.id)
+        if key is not None and isinstance(reader.cells.get(key), Optional):
+            reader.cells[key] = present(reader, reader.cells[key])
+    base = evaluate_lazily(reader, node.value)
+    match base:
+        case Lazy() if node.attr in ("shape", "ndim", "size", "dtype"):
+            return array_attribute(reader, base, node)
+        case Lazy() if node.attr not in _TAKEN_LAZILY:
+            base = forced(reader, base)
+    match base:
+        case Static(value=DeviceName() as device):
+            return device_name(reader, f"{device.name}.{node.attr}", node)
+        case Static(value=types.ModuleType() as module) if is_device_module(module):
+            return device_name(reader, node.attr, node)
+        case Static(value=types.ModuleType() as module):
+            if not hasattr(module, node.attr):
+                reader.refuse(
+                    "SD204",
+                    node,
+                    f"module `{module.__name__}` has no `{node.attr}`",
+                    help_="check the spelling",
+                )
+            if reader.frame.library:
+                return Static(original(module, node.attr))
+            return look_up(reader, module, node.attr, node)
+        case Static(value=np.dtype() as dtype) if node.attr in ("kind", "char", "name", "itemsize", "type"):
+            return Static(getattr(dtype, node.attr))
+        case Static(value=np.finfo() | np.iinfo() as limits) if hasattr(limits, node.attr):
+            found = getattr(limits, node.attr)
+            if isinstance(found, np.floating):
+                return numpys_own(reader, reader.const(found.item(), Scalar(found.dtype.name)))
+            return Static(found.item() if isinstance(found, np.generic) else found)
+        case Static(value=np.ufunc()) if node.attr in _OF_UFUNCS:
+            return Method(base, node.attr)
+        case Static(value=enum.EnumType() as owner) if node.attr in owner.__members__:
+            return Static(owner.__members__[node.attr])
+        case Static(value=enum.Enum() as member):
+            return member_attribute(reader, member, node)
+        case Static(value=type() as owner) if node.attr in vars(owner):
+            return class_attribute(reader, owner, node.attr, node)
+        case Static() if not isinstance(base.value, str):
+            reader.refuse(
+                "SD203",
+                node,
+                f"attributes of {in_words(reader, base)} are not supported",
+                help_=instead_of_attribute(base.value),
+            )
+        case Record(kind=layout) if layout.is_dataclass:
+            return dataclass_attribute(reader, base, node)
+        case Tuple(kind=kind) if kind is not None and node.attr in kind._fields:  # type: ignore[attr-defined]
+            return base.items[kind._fields.index(node.attr)]  # type: ignore[attr-defined]
+        case Value(type=Array()):
+            return array_attribute(reader, base, node)
+        case Value(type=Scalar()):
+            return number_attribute(base, node)
+    return Method(base, node.attr)
+
+
+def member_attribute(reader: Reader, member: enum.Enum, node: ast.Attribute) -> Abstract:
+    """The name of a member of an enum, or its value, which are constants."""
+    try:
+        value = attribute_of(member, node.attr)
+    except LookupError:
+        message = f"`{type(member).__name__}` computes `{node.attr}` itself, which is not supported"
+        reader.refuse("SD102", node, message, help_="write an ordinary function for it and call that")
+    place = Attribute(Constant(member), f"_{node.attr}_")
+    reader.guard(place, value)
+    return lift(reader, value, place, node.attr, (), node, "fixed")
+
+
+def number_attribute(number: Value, node: ast.Attribute) -> Abstract:
+    """NumPy's numbers have what arrays have."""
+    found: dict[str, Abstract] = {
+        "shape": Tuple(()),
+        "ndim": Static(0),
+        "size": Static(1),
+        "dtype": Static(np.dtype(number.scalar.dtype)),
+        "T": number,
+        "real": number,
+    }
+    return found.get(node.attr, Method(number, node.attr))
+
+
+def dataclass_attribute(reader: Reader, owner: Record, node: ast.Attribute) -> Abstract:
+    """A field; or what its class has, of which a property is computed here."""
+    if node.attr in owner.kind.names:
+        return owner.items[owner.kind.names.index(node.attr)]
+    found = attribute_of_class(reader, owner, node.attr, node)
+    if isinstance(class_entry(owner.kind.kind, node.attr), staticmethod):
+        return found
+    if isinstance(found, Static) and isinstance(found.value, property):
+        return call_value(reader, Static(found.value.fget), [owner], node)
+    return Method(owner, node.attr) if isinstance(found, Static) and callable(found.value) else found
+
+
+def attribute_of_class(reader: Reader, owner: Record, name: str, node: ast.AST) -> Abstract:
+    """What the class of a dataclass has under a name."""
+    kind = owner.kind.kind
+    if name in owner.kind.shadowed:
+        message = f"this instance of `{kind.__name__}` overrides the attribute `{name}` of its class"
+        reader.refuse("SD203", node, message, help_=f"make `{name}` a field of `{kind.__name__}`")
+    if not any(name in vars(base) for base in kind.__mro__):
+        message = f"`{kind.__name__}` has no `{name}`; it has {', '.join(map(str, owner.kind.names))}"
+        reader.refuse("SD203", node, message)
+    return class_attribute(reader, kind, name, node)
+
+
+def class_attribute(reader: Reader, kind: type, name: str, node: ast.AST) -> Abstract:
+    """What a class, or one above it, has under a name."""
+    place = Summary(class_entry, Constant(kind), (name,))
+    found = place.read()
+    if isinstance(found, staticmethod):
+        reader.guard(place, found)
+        return Static(found.__func__)
+    return lift(reader, found, place, name, (), node)
+
+
+def array_attribute(reader: Reader, array: Value | Lazy, node: ast.Attribute) -> Abstract:
+    match node.attr:
+        case "shape":
+            return Tuple(lengths_of(reader, array))
+        case "ndim":
+            return Static(array.rank if isinstance(array, Lazy) else array.array.rank)
+        case "size":
+            return number_of_elements(reader, array)
+        case "dtype":
+            return Static(np.dtype(array.dtype if isinstance(array, Lazy) else array.array.dtype))
+    assert isinstance(array, Value)
+    match node.attr:
+        case "T":
+            return reader.transposed(array, tuple(reversed(range(array.array.rank))))
+        case "mT" if array.array.rank > 1:
+            rank = array.array.rank
+            return reader.transposed(array, (*range(rank - 2), rank - 1, rank - 2))
+        case "real":
+            return array
+        case "flat":
+            return call_value(reader, Static(np.ravel), [array], node)
+        case "itemsize":
+            return Static(np.dtype(array.array.dtype).itemsize)
+        case "nbytes":
+            itemsize = Static(np.dtype(array.array.dtype).itemsize)
+            return binary(reader, ast.Mult, number_of_elements(reader, array), itemsize, node)
+    return Method(array, node.attr)

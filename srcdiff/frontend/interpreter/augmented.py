@@ -1,0 +1,185 @@
+"""Augmented assignment: `x += ...` changes arrays and lists in place."""
+
+from __future__ import annotations
+
+import ast
+
+from srcdiff.diagnostics import Problem, Refusal
+from srcdiff.frontend.domain.abstract_values import Abstract, List, Record, Tuple
+from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.domain.state import Mark, name_at
+from srcdiff.frontend.interpreter.aliases import forget_doubts
+from srcdiff.frontend.interpreter.arithmetic import arithmetic, binary, matrix_product
+from srcdiff.frontend.interpreter.array_assignment import assign_array, require_cast
+from srcdiff.frontend.interpreter.assignments import (
+    ANOTHER,
+    ATTRIBUTE,
+    CHANGED,
+    INSTEAD,
+    assign_target,
+    element_place,
+    write_position,
+)
+from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
+from srcdiff.frontend.interpreter.index_arrays import assign_part, read_picked
+from srcdiff.frontend.interpreter.indexing import array_items, read_position, subscript
+from srcdiff.frontend.interpreter.kind_in_words import in_words
+from srcdiff.frontend.interpreter.lazy_arrays import as_lazy
+from srcdiff.frontend.interpreter.list_storage import changing, is_row, stored_contents, write_row
+from srcdiff.frontend.interpreter.lists import list_extend
+from srcdiff.frontend.interpreter.materialization import forced
+from srcdiff.frontend.interpreter.numbers import as_number, is_array
+from srcdiff.frontend.interpreter.presence import needed
+from srcdiff.frontend.interpreter.representation import write_element
+from srcdiff.frontend.interpreter.tables import statement
+from srcdiff.ir.nodes import Block, Call, Index, Item, NewAxis, Slice, Store, Value, walk
+from srcdiff.ir.types import BOOL, FLOAT, Array, Scalar, is_float
+from srcdiff.signature.trees import NODES
+
+
+def _holds(x: Abstract, value: Value) -> bool:
+    return any(leaf is value for leaf in NODES.leaves(x))
+
+
+@statement(ast.AugAssign)
+def augmented_assignment(reader: Reader, node: ast.AugAssign) -> None:
+    target = node.target
+    if isinstance(target, ast.Subscript):
+        augment_element(reader, node, target)
+        return
+    if not isinstance(target, ast.Name):
+        reader.refuse("SD101", node, ATTRIBUTE, help_=ANOTHER)
+    load = ast.copy_location(ast.Name(target.id, ast.Load()), target)
+    old = evaluate(reader, load)
+    changes_no_other(reader, old, node)
+    if isinstance(old, List) and augment_in_place(reader, node, old):
+        return
+    if isinstance(old, Value) and is_array(old) and isinstance(node.op, ast.MatMult):
+        product = matrix_product(reader, old, evaluate(reader, node.value), node)
+        require_cast(reader, as_lazy(reader, product, node).dtype, old, node)
+        assign_array(reader, old, product, node)
+        return
+    if isinstance(old, Value) and isinstance(old.type, Array):
+        assign_array(reader, old, evaluate_operand(reader, node.value), node, type(node.op))
+        return
+    assign_target(
+        reader, target, forced(reader, binary(reader, type(node.op), old, evaluate(reader, node.value), node))
+    )
+
+
+def changes_no_other(reader: Reader, old: Abstract, node: ast.AST) -> None:
+    """`x += ...` of an array without axes is seen under all its names; of a number it is not."""
+    if node not in reader.shared and isinstance(old, Value) and isinstance(old.type, Scalar):
+        is_possible = old in reader.boxes or reader.boxed  # of most programs, no name is looked at
+        names = reader.cells.items() if is_possible else ()
+        holders = {k for k, x in names if name_at(k)[:1] != "%" and _holds(x, old)}
+        is_box = old in reader.boxes or bool(reader.boxed & holders)
+        if is_box and (reader.boxes.get(old) or len(holders) > 1):
+            message = "a zero-dimensional array is changed in place, and other names may refer to the same array"
+            instead = "convert it to a number: `float(...)`"
+            reader.shared[node] = Problem("SD303", message, reader.span_of(node), help=instead)
+    if node in reader.shared:
+        raise Refusal(reader.shared[node])
+
+
+def augment_in_dictionary(reader: Reader, node: ast.AugAssign, base: Record) -> None:
+    """`params["w"] += ...` changes an array where it is; a number would be another in its place."""
+    assert isinstance(node.target, ast.Subscript)
+    old = subscript(reader, base, node.target.slice, node)
+    if not (isinstance(old, Value) and is_array(old)):
+        reader.refuse("SD102", node, CHANGED, help_=INSTEAD)
+    assign_array(reader, old, evaluate_operand(reader, node.value), node, type(node.op))
+
+
+def evaluate_operand(reader: Reader, node: ast.expr) -> Abstract:
+    """An operand that is read before anything is written, and then gone."""
+    before = reader.state
+    value = evaluate_lazily(reader, node)
+    forget_doubts(reader, before)
+    return value
+
+
+def augment_element(reader: Reader, node: ast.AugAssign, target: ast.Subscript) -> None:
+    base = needed(reader, evaluate(reader, target.value), target)
+    if isinstance(base, List):
+        augment_list(reader, node, target, base)
+        return
+    if isinstance(base, Record) and base.kind.is_mapping:
+        augment_in_dictionary(reader, node, base)
+        return
+    if not (isinstance(base, Value) and isinstance(base.type, Array)):
+        help_ = "convert it to a list first: `list(...)`" if isinstance(base, Tuple) else ""
+        reader.refuse("SD203", target, f"the elements of {in_words(reader, base)} cannot be assigned", help_=help_)
+    items = array_items(reader, base, target.slice, target)
+    place = element_place(items, base)
+    if place is None:
+        augment_part(reader, node, base, items)
+        return
+    if isinstance(node.op, ast.Add | ast.Sub) and is_float(base.type):
+        mark = reader.mark()
+        amount = as_number(reader, evaluate(reader, node.value), node)
+        if not any(o.blocks() or not o.defines() for o in reader.operations[mark.operations :]):
+            amount = amount if is_float(amount.type) else reader.cast(amount, FLOAT)
+            if isinstance(node.op, ast.Sub):
+                amount = reader.apply("negative", amount)
+            write_element(reader, base, place, amount, adds=True)
+            return
+        reader.go_back(mark)  # the right side may change the element: read it first, as Python does
+    old = reader.load(base, place)
+    value = evaluate(reader, node.value)
+    if old.type == BOOL and isinstance(node.op, ast.Add):  # NumPy's, and so is what comes of it
+        new: Abstract = arithmetic(reader, ast.Add, old, as_number(reader, value, node), node)
+    else:
+        new = binary(reader, type(node.op), old, value, node)
+    write_element(reader, base, place, as_number(reader, new, node))
+
+
+def augment_part(reader: Reader, node: ast.AugAssign, base: Value, items: list[Abstract | Item]) -> None:
+    if isinstance(node.op, ast.MatMult):
+        reader.refuse("SD101", node, "`@=` on a part of an array is not supported", help_="write `a = a @ b`")
+    mark = reader.mark()
+    amount = evaluate_operand(reader, node.value)
+    basic = all(isinstance(i, Slice | Index | NewAxis) for i in items)
+    if basic or not writes_since(reader, mark, base):
+        assign_part(reader, base, items, amount, node, type(node.op))
+        return
+    reader.go_back(mark)  # what index arrays choose is taken before the right side changes it, as NumPy does
+    old = forced(reader, read_picked(reader, base, items, node))
+    new = binary(reader, type(node.op), old, evaluate(reader, node.value), node)
+    require_cast(reader, as_lazy(reader, new, node).dtype, base, node)
+    assign_part(reader, base, items, new, node)
+
+
+def writes_since(reader: Reader, mark: Mark, array: Value) -> bool:
+    """Whether what has been read since may write into an array."""
+    read = walk(Block(tuple(reader.operations[mark.operations :])))
+    return any(isinstance(o, Call) or (isinstance(o, Store) and not reader.disjoint(o.array, array)) for o in read)
+
+
+def augment_list(reader: Reader, node: ast.AugAssign, target: ast.Subscript, base: List) -> None:
+    position = evaluate(reader, target.slice)
+    old = read_position(reader, base, position, target)
+    if isinstance(old, Value) and is_array(old):
+        assign_array(reader, old, evaluate_operand(reader, node.value), node, type(node.op))
+        return
+    if isinstance(old, List) and augment_in_place(reader, node, old):
+        return
+    new = binary(reader, type(node.op), old, evaluate(reader, node.value), node)
+    write_position(reader, base, position, new, target)
+
+
+def augment_in_place(reader: Reader, node: ast.AugAssign, old: List) -> bool:
+    """`+=` and `*=` of a list change it, for all its names; whether it is one of these."""
+    if isinstance(node.op, ast.Add):
+        list_extend(reader, node, old, evaluate(reader, node.value))
+        return True
+    if not isinstance(node.op, ast.Mult):
+        return False
+    new = binary(reader, ast.Mult, old, evaluate(reader, node.value), node)
+    assert isinstance(new, List)
+    changing(reader, old, node)
+    if is_row(reader, old):
+        write_row(reader, old, stored_contents(reader, new))
+    else:
+        reader.cells[old] = reader.cells[new]
+    return True

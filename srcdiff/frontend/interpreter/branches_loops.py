@@ -1,0 +1,380 @@
+"""`if`, `while` and `for`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from srcdiff.frontend.domain.abstract_values import (
+    Abstract,
+    Drawn,
+    Each,
+    Iteration,
+    Maybe,
+    Range,
+    Static,
+    Through,
+    Tuple,
+)
+from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.domain.state import BREAKS, CONTINUES, ENDS, GOES_ON, RETURNS, Mark
+from srcdiff.frontend.interpreter.aliases import forget_doubts
+from srcdiff.frontend.interpreter.assignments import assign_target
+from srcdiff.frontend.interpreter.conditions import condition
+from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
+from srcdiff.frontend.interpreter.fixed_point import awaiting, read_loop
+from srcdiff.frontend.interpreter.iteration import (
+    iteration_over,
+    nothing_changed,
+    peeled,
+    watching_items,
+    watching_lengths,
+)
+from srcdiff.frontend.interpreter.joins import branch_on
+from srcdiff.frontend.interpreter.materialization import forced
+from srcdiff.frontend.interpreter.presence import knowing
+from srcdiff.frontend.interpreter.representation import as_value
+from srcdiff.frontend.interpreter.statements import after_exit, go_on, read_statements
+from srcdiff.frontend.interpreter.tables import compound, statement
+from srcdiff.ir.nodes import Block, Call, Grow, Pop, Push, Store, Value, walk
+from srcdiff.ir.primitives import length_of_range
+from srcdiff.ir.types import INT
+
+_EITHER = {False, True}
+
+
+def _always_leaves(body: list[ast.stmt]) -> bool:
+    """Whether the statements never fall through to what follows."""
+    if not body:
+        return False
+    last = body[-1]
+    if isinstance(last, ast.Return | ast.Break | ast.Continue | ast.Raise):
+        return True
+    if isinstance(last, ast.With):
+        return _always_leaves(last.body)
+    return isinstance(last, ast.If) and _always_leaves(last.body) and _always_leaves(last.orelse)
+
+
+def _breaks(body: list[ast.stmt]) -> bool:
+    """Whether a `break` in the statements ends the loop they are the body of."""
+    for one in body:
+        if isinstance(one, ast.Break):
+            return True
+        if isinstance(one, ast.With) and _breaks(one.body):
+            return True
+        if isinstance(one, ast.If) and (_breaks(one.body) or _breaks(one.orelse)):
+            return True
+        if isinstance(one, ast.For | ast.While) and _breaks(one.orelse):
+            return True
+    return False
+
+
+def _returns(body: list[ast.stmt]) -> bool:
+    for one in body:
+        if isinstance(one, ast.Return) or (isinstance(one, ast.With) and _returns(one.body)):
+            return True
+        if isinstance(one, ast.If | ast.For | ast.While) and (_returns(one.body) or _returns(one.orelse)):
+            return True
+    return False
+
+
+def _raises(body: list[ast.stmt]) -> bool:
+    return any(isinstance(n, ast.Raise | ast.Assert) for statement in body for n in ast.walk(statement))
+
+
+@compound(ast.If)
+def if_statement(reader: Reader, node: ast.If, rest: list[ast.stmt]) -> bool:
+    """Read an `if`; true if the statements after it have been read as well, in the branch that reaches them."""
+    before = reader.state
+    truth = condition(reader, node.test)
+    forget_doubts(reader, before)
+    if reader.frame.number == reader.main_number:
+        reader.outcomes.setdefault(node, set()).update({bool(truth.value)} if isinstance(truth, Static) else _EITHER)
+    if isinstance(truth, Static):
+        read_statements(reader, node.body if truth.value else node.orelse)
+        return False
+    taken = False
+
+    def side(body: list[ast.stmt], truth: bool) -> None:
+        with knowing(reader, node.test, truth):
+            read_statements(reader, body)
+
+    leaves_then, leaves_else = _always_leaves(node.body), _always_leaves(node.orelse)
+    if (leaves_then != leaves_else or node in reader.split) and rest:
+        taken = True
+        first = node.body if leaves_then else [*node.body, *rest]
+        second = node.orelse if leaves_else else [*node.orelse, *rest]
+        branch_on(reader, truth, lambda: side(first, True), lambda: side(second, False))
+    else:
+        branch_on(reader, truth, lambda: side(node.body, True), lambda: side(node.orelse, False))
+    return taken
+
+
+@statement(ast.While)
+def while_statement(reader: Reader, node: ast.While) -> None:
+    forever = isinstance(node.test, ast.Constant) and bool(node.test.value)
+    if not forever:
+        mark = reader.mark()
+        names = mark.state.cells
+        with awaiting(reader, node):
+            truth = condition(reader, node.test)
+        changed = any(isinstance(n, ast.NamedExpr) for n in ast.walk(node.test)) or any(
+            x is not names.get(k) and not isinstance(names.get(k), Maybe) for k, x in reader.cells.items()
+        )
+        written = Block(tuple(reader.operations[mark.operations :]))
+        changed = changed or any(isinstance(o, Store | Push | Pop | Grow | Call) for o in walk(written))
+        reader.go_back(mark)
+        if isinstance(truth, Static) and not truth.value and not changed:
+            read_statements(reader, node.orelse)
+            return
+        if changed:
+            while_with_assignments(reader, node)
+            return
+
+    def test() -> Value:
+        return as_value(reader, condition(reader, node.test))
+
+    code = read_loop(reader, node, node, None, None if forever else test, lambda _: loop_body(reader, node.body))
+    if forever and not _breaks(node.body):
+        if _returns(node.body):
+            reader.leave(RETURNS)
+        else:
+            reader.die()
+        return
+    after_loop(reader, code, node)
+
+
+def while_with_assignments(reader: Reader, node: ast.While) -> None:
+    """A condition that assigns (`:=`, or a call that changes something) is part of the body."""
+
+    def iteration(_: Value | None) -> None:
+        truth = condition(reader, node.test)
+        if isinstance(truth, Static):
+            loop_body(reader, node.body) if truth.value else reader.leave(ENDS)
+            return
+        branch_on(reader, truth, lambda: loop_body(reader, node.body), lambda: reader.leave(ENDS))
+
+    after_loop(reader, read_loop(reader, node, node, None, None, iteration), node)
+
+
+def loop_body(reader: Reader, body: list[ast.stmt]) -> None:
+    with reader.within(loop_depth=reader.context.loop_depth + 1):
+        read_statements(reader, body)
+
+
+@compound(ast.For)
+def for_statement(reader: Reader, node: ast.For, rest: list[ast.stmt]) -> bool:
+    if node in reader.split and rest:
+        return for_that_may_not_run(reader, node, rest)
+    for_over(reader, node, iterated(reader, node.iter))
+    return False
+
+
+def iterated(reader: Reader, node: ast.expr) -> Abstract:
+    """What a `for` goes through: also an iterator that computes its elements meanwhile."""
+    found = evaluate_lazily(reader, node)
+    return found if isinstance(found, Through | Drawn) else forced(reader, found)
+
+
+def gone_through(reader: Reader, source: Abstract, node: ast.For) -> Iteration | tuple[Abstract, ...]:
+    """The elements that a loop goes through, if nothing ends it before."""
+    with reader.within(ends_early=_breaks(node.body) or _returns(node.body) or _raises(node.body)):
+        return iteration_over(reader, source, node.iter)
+
+
+def for_that_may_not_run(reader: Reader, node: ast.For, rest: list[ast.stmt]) -> bool:
+    """A loop after which a name has another type if it ran: what follows is read once for each case."""
+    source = evaluate(reader, node.iter)
+    found = gone_through(reader, source, node)
+    length = Static(len(found)) if not isinstance(found, Iteration) else found.length
+    if isinstance(length, Static):
+        for_over(reader, node, source)
+        return False
+
+    def runs() -> None:
+        mark = reader.mark()
+        reader.sure.add(node)
+        for_over(reader, node, source)
+        reader.sure.discard(node)
+        if len(reader.problems) > mark.problems and not (node.orelse or _breaks(node.body) or _returns(node.body)):
+            reader.go_back(mark)
+            first_iteration_apart(reader, node, source)
+        code = reader.exit
+        if not isinstance(code, Static):
+            go_on(reader, code, rest)
+        elif code.value == GOES_ON:
+            read_statements(reader, rest)
+
+    some = reader.apply("greater", as_value(reader, length), reader.const(0))
+    branch_on(reader, some, runs, lambda: read_statements(reader, [*node.orelse, *rest]))
+    return True
+
+
+def first_iteration_apart(reader: Reader, node: ast.For, source: Abstract) -> None:
+    """A loop that runs, and gives a name its type in the first iteration: `total = 0`, `total = total + a[i]`."""
+    found = iteration_over(reader, source, node.iter)
+    assert isinstance(found, Iteration)
+    with reader.within(path=(*reader.path, 0)):
+        assign_target(reader, node.target, found.element(Static(0)))
+        loop_body(reader, node.body)
+        reader.cells[reader.exit_key] = Static(GOES_ON)
+
+    def iteration(index: Value | None) -> None:
+        assert index is not None
+        assign_target(reader, node.target, found.element(index))
+        loop_body(reader, node.body)
+
+    bounds = (reader.const(1), as_value(reader, found.length), reader.const(1))
+    with reader.within(path=(*reader.path, 1)):  # what was learned of all iterations does not hold for the others
+        read_loop(reader, node, node, bounds, None, iteration)
+    reader.cells[reader.exit_key] = Static(GOES_ON)
+
+
+def for_over(reader: Reader, node: ast.For, source: Abstract) -> None:
+    if isinstance(source, Drawn):
+        before, start = reader.state.cells, len(reader.operations)
+        for_over(reader, node, source.items)
+        nothing_changed(reader, source, before, reader.operations[start:])
+        return
+
+    def iteration_of(item: Abstract) -> None:
+        assign_target(reader, node.target, item)
+        loop_body(reader, node.body)
+
+    source, body = peeled(reader, source, iteration_of)
+    if isinstance(source, Range):
+        for_range(reader, node, source, body)
+        return
+    if isinstance(source, Each):
+        for_each_place(reader, node, source, body)
+        return
+    found = gone_through(reader, source, node)
+    if not isinstance(found, Iteration):
+        read_unrolled(reader, node, found, watching_items(reader, source, found, body, node))
+        return
+    body = watching_lengths(reader, source, found, body, node)
+
+    def iteration(index: Value | None) -> None:
+        assert index is not None
+        body(found.element(index))
+
+    bounds = (reader.const(0), as_value(reader, found.length), reader.const(1))
+    code = read_loop(reader, node, node, bounds, None, iteration)
+    after_loop(reader, code, node)
+
+
+def for_range(reader: Reader, node: ast.For, source: Range, body: Callable[[Abstract], None]) -> None:
+    known = [x.value for x in (source.start, source.stop, source.step) if isinstance(x, Static)]
+    mark = reader.mark()
+    bounds = tuple(reader.cast(as_value(reader, x), INT) for x in (source.start, source.stop, source.step))
+    if not isinstance(source.step, Static):
+        zero = reader.apply("equal", bounds[2], reader.const(0))
+        reader.raise_if(zero, ValueError, "range() arg 3 must not be zero")
+
+    def iteration(index: Value | None) -> None:
+        assert index is not None
+        index.name = ""
+        body(index)
+
+    code = read_loop(reader, node, node, (bounds[0], bounds[1], bounds[2]), None, iteration)
+    # Something in the body must know the counter, or a name has one type in one iteration and another in the next.
+    unknown = any(p.code in ("SD202", "SD203", "SD205") for p in reader.problems[mark.problems :])
+    short = len(known) == 3 and length_of_range(*known) <= 32
+    if short and (unknown or node in reader.split) and read_written_out(reader, node, range(*known), mark, body):
+        return
+    after_loop(reader, code, node)
+
+
+def read_written_out(
+    reader: Reader, node: ast.For, iterations: range, mark: Mark, body: Callable[[Abstract], None]
+) -> bool:
+    """Read the iterations of a loop one by one, instead of once for all; false if that does not help."""
+    state, operations = reader.state, reader.operations[mark.operations :]
+    problems = reader.problems[mark.problems :]
+    reader.go_back(mark)
+    read_unrolled(reader, node, tuple(Static(k) for k in iterations), body)
+    found = reader.problems[mark.problems :]
+    if len(found) < len(problems) or not found:
+        return True
+    reader.go_back(mark)
+    reader.state = state
+    reader.operations += operations
+    reader.problems += problems
+    return False
+
+
+def for_each_place(reader: Reader, node: ast.For, source: Each, body: Callable[[Abstract], None]) -> None:
+    """Nested loops over all places of an array."""
+    if node.orelse or _breaks(node.body) or _returns(node.body):
+        reader.refuse("SD101", node, "a loop over all indices of an array cannot have `break` or `return`")
+    lengths = [reader.cast(as_value(reader, s), INT) for s in source.shape]
+    nodes: list[ast.AST] = [reader.levels.setdefault((node, axis), ast.Pass()) for axis in range(len(lengths))]
+
+    def level(axis: int, places: tuple[Abstract, ...]) -> None:
+        if axis == len(lengths):
+            place = Tuple(places)
+            body(place if source.of is None else with_element(reader, source.of, place))
+            if reader.exit == Static(CONTINUES):
+                reader.cells[reader.exit_key] = Static(GOES_ON)
+            return
+
+        def iteration(index: Value | None) -> None:
+            assert index is not None
+            index.name = "ijklmn"[axis % 6]
+            level(axis + 1, (*places, index))
+
+        bounds = (reader.const(0), lengths[axis], reader.const(1))
+        read_loop(reader, nodes[axis], node, bounds, None, iteration)
+
+    level(0, ())
+    reader.cells[reader.exit_key] = Static(GOES_ON)
+
+
+def with_element(reader: Reader, array: Value, place: Tuple) -> Tuple:
+    return Tuple((place, reader.load(array, tuple(as_value(reader, k) for k in place.items))))
+
+
+def read_unrolled(reader: Reader, node: ast.For, items: tuple[Abstract, ...], body: Callable[[Abstract], None]) -> None:
+    """A loop over things known one by one is written out."""
+
+    def iterations(k: int) -> None:
+        if k == len(items):
+            return
+        reader.cells[reader.exit_key] = Static(GOES_ON)
+        with reader.within(path=(*reader.path, k)):
+            body(items[k])
+        code = reader.exit
+        if isinstance(code, Static):
+            if code.value in (GOES_ON, CONTINUES):
+                iterations(k + 1)
+            return
+        goes_on = reader.apply("less_equal", as_value(reader, code), reader.const(GOES_ON))
+        branch_on(reader, goes_on, lambda: iterations(k + 1), lambda: None)
+
+    iterations(0)
+    if not reader.dead:
+        after_loop(reader, reader.exit, node)
+
+
+def after_loop(reader: Reader, code: Abstract, node: ast.For | ast.While) -> None:
+    """What follows a loop: its `else`, and a `return` from inside it."""
+    reader.cells[reader.exit_key] = Static(GOES_ON)
+    if isinstance(code, Static):
+        if code.value == RETURNS:
+            reader.leave(RETURNS)
+        elif code.value != BREAKS:
+            read_statements(reader, node.orelse)
+        return
+    if _returns(node.body):
+        returned = reader.apply("equal", as_value(reader, code), reader.const(RETURNS))
+        reader.cells[reader.exit_key] = reader.apply("where", returned, reader.const(RETURNS), reader.const(GOES_ON))
+    if not node.orelse:
+        return
+    if not _breaks(node.body):
+        returned = reader.apply("equal", as_value(reader, code), reader.const(RETURNS))
+        branch_on(reader, returned, lambda: reader.leave(RETURNS), lambda: after_exit(reader, node.orelse))
+        return
+    left = reader.apply("equal", as_value(reader, code), reader.const(BREAKS))
+    if _returns(node.body):
+        left = reader.apply("logical_or", left, reader.apply("equal", as_value(reader, code), reader.const(RETURNS)))
+    branch_on(reader, left, lambda: None, lambda: after_exit(reader, node.orelse))

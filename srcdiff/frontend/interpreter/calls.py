@@ -1,0 +1,479 @@
+"""Calls, by the tables of what is called."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+import functools
+import inspect
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from srcdiff.diagnostics.naming_objects import instead_of_call
+from srcdiff.frontend.domain.abstract_values import (
+    Abstract,
+    Choice,
+    Closure,
+    Drawn,
+    List,
+    Method,
+    Optional,
+    Partial,
+    Record,
+    Static,
+    Through,
+    Tuple,
+)
+from srcdiff.frontend.domain.lattice import is_complex
+from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.interpreter.assignments import CHANGED, INSTEAD
+from srcdiff.frontend.interpreter.attributes import attribute_of_class
+from srcdiff.frontend.interpreter.comprehensions import generator_call
+from srcdiff.frontend.interpreter.elementwise_functions import call_primitive
+from srcdiff.frontend.interpreter.evaluation import call_with, evaluate, evaluate_lazily, hashable, is_library
+from srcdiff.frontend.interpreter.inlining import call_closure
+from srcdiff.frontend.interpreter.iteration import evaluate_elements, read_keywords
+from srcdiff.frontend.interpreter.joins import branch_on, left_by_branches
+from srcdiff.frontend.interpreter.kind_in_words import in_words
+from srcdiff.frontend.interpreter.lazy_arrays import example_of
+from srcdiff.frontend.interpreter.library_calls import call_unknown, library_call, run_structural
+from srcdiff.frontend.interpreter.materialization import forced, settle
+from srcdiff.frontend.interpreter.numba_functions import call_custom, call_plain
+from srcdiff.frontend.interpreter.numbers import is_array
+from srcdiff.frontend.interpreter.outside import lift_partial
+from srcdiff.frontend.interpreter.presence import checked, present
+from srcdiff.frontend.interpreter.strings import TEXT_METHODS, text_method
+from srcdiff.frontend.interpreter.tables import (
+    HANDLERS,
+    MARKERS,
+    METHODS,
+    SYNTAX,
+    callee,
+    expression,
+    handles_kind,
+    marked,
+    row_of_kind,
+)
+from srcdiff.frontend.source.capture import capture, plain_function
+from srcdiff.frontend.source.guards import Attribute, Constant
+from srcdiff.ir.nodes import Apply, Value
+from srcdiff.ir.primitives import PRIMITIVES
+from srcdiff.ir.types import FLOAT, Array, Scalar, is_float
+from srcdiff.library.blas_lapack import LibraryCall
+from srcdiff.library.numpy_table import FUNCTIONS, STANDARD, UFUNC_METHODS
+from srcdiff.library.numpy_table import METHODS as ARRAY_METHODS
+from srcdiff.signature.trees import NODES
+
+
+@functools.cache
+def _signature(method: Any) -> inspect.Signature:
+    return inspect.signature(method)
+
+
+_WITHOUT_AXES = frozenset(("select", "squeeze", "where"))
+"""What gives arrays without axes, where it gives numbers here."""
+
+
+_MODULES: dict[str, Any] = {"math": math, "np": np, "builtins": builtins}
+
+
+@functools.cache
+def _primitive_objects() -> dict[Any, str]:
+    """The functions users call, by object: `math.sin` and `np.sin` are both `sin`."""
+    found: dict[Any, str] = {}
+    for primitive in PRIMITIVES.values():
+        for name in primitive.names:
+            module, _, attribute = name.partition(".")
+            function = getattr(_MODULES[module], attribute, None)
+            if function is not None:
+                found.setdefault(function, primitive.name)
+    return found
+
+
+_ABOUT_TYPES = frozenset(
+    (
+        *(np.dtype, np.finfo, np.iinfo, np.issubdtype, np.result_type, np.promote_types, np.can_cast, np.isscalar),
+        *(np.iscomplexobj, np.isrealobj),
+    )
+)
+"""What NumPy says about types is known when the function is compiled."""
+
+
+@functools.cache
+def writes_parameters(function: Any) -> bool:
+    """Whether a function of the library assigns elements of what it is given."""
+    node = capture(function).node
+    given = {a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
+    targets = [t for n in ast.walk(node) for t in (*getattr(n, "targets", ()), getattr(n, "target", None))]
+    return any(isinstance(t, ast.Subscript) and isinstance(t.value, ast.Name) and t.value.id in given for t in targets)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What a call of an object means."""
+
+    run: Callable[[Reader, Any, list[Abstract], dict[str, Abstract], ast.AST], Abstract | None]
+    """Takes the reader, the object, the arguments, and the place of the call. It may decline."""
+    lazy: bool = False
+    """Whether it takes arrays that are not computed yet."""
+    consumes: bool = False
+    """Whether it goes through iterators itself."""
+    needs_arrays: bool = False
+    """Whether an argument that may be None and is an array must be there; an axis may be None."""
+
+
+@functools.cache
+def rows_by_object() -> dict[Any, Row]:
+    """The functions that users call, by object."""
+    found: dict[Any, Row] = {function: Row(_handled, h.lazy, h.consumes) for function, h in HANDLERS.items()}
+    for function in _ABOUT_TYPES:
+        found.setdefault(function, Row(_about_types))
+    for function in _primitive_objects():
+        found.setdefault(function, Row(_primitive, lazy=True, needs_arrays=True))
+    for function in FUNCTIONS:
+        found.setdefault(function, Row(_library_function, lazy=True, needs_arrays=True))
+    for function in STANDARD:
+        found.setdefault(function, Row(_standard))
+    return found
+
+
+def rows_for(target: Any) -> Iterator[Row]:
+    """What a call of an object may mean, in the order in which they are asked."""
+    by_object = rows_by_object().get(target) if hashable(target) else None
+    if by_object is not None:
+        yield by_object
+    by_kind = row_of_kind(target)
+    if by_kind is not None:
+        yield Row(by_kind)
+    for marker, run in MARKERS.items():
+        if getattr(target, marker, None) is not None:
+            yield Row(run, lazy=marker == "__srcdiff_stop_gradient__")
+    yield Row(call_unknown)
+    yield Row(_with_source)
+
+
+@expression(ast.Call)
+def call_expression(reader: Reader, node: ast.Call) -> Abstract:
+    function = evaluate(reader, node.func)
+    target = function.value if isinstance(function, Static) and hashable(function.value) else None
+    if target in SYNTAX:
+        found = SYNTAX[target](reader, node)
+        if found is not None:
+            return found
+    generator = generator_call(reader, function, node)
+    if generator is not None:
+        return generator
+    takes_apart = isinstance(function, Static) and target in FUNCTIONS
+    read = functools.partial(_argument_in_parts if takes_apart else evaluate_lazily, reader)
+    args = list(evaluate_elements(reader, node.args, read))
+    result = call_with(reader, function, args, read_keywords(reader, node, read), node)
+    return result if reader.frame.library else without_axes(reader, function, args, result)
+
+
+def _argument_in_parts(reader: Reader, node: ast.expr) -> Abstract:
+    """An argument whose arrays may not be computed yet, also those in a list that is written here."""
+    if isinstance(node, ast.Tuple | ast.List):
+        return Tuple(evaluate_elements(reader, node.elts, functools.partial(_argument_in_parts, reader)))
+    return evaluate_lazily(reader, node)
+
+
+def without_axes(reader: Reader, function: Abstract, args: list[Abstract], found: Abstract) -> Abstract:
+    """A number that is an array without axes in NumPy, which others may hold on to."""
+    target = function.value if isinstance(function, Static) else None
+    of = function.of if isinstance(function, Method) else args[0] if args else None
+    name = function.name if isinstance(function, Method) else getattr(target, "__name__", "")
+    if name not in _WITHOUT_AXES or not (isinstance(found, Value) and isinstance(found.type, Scalar)):
+        return found
+    if not isinstance(function, Method) and getattr(np, name) is not target:
+        return found
+    box = Value(found.type)
+    reader.add(Apply(box, "positive", (found,), span=reader.span))
+    reader.boxes[box] = name == "squeeze" and of is not None and is_array(of)
+    return box
+
+
+# -- what is called --------------------------------------------------------------------------------------------------
+
+
+@callee(Static)
+def call_object(
+    reader: Reader, function: Static, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    """A call of something that is known when the function is compiled."""
+    target = function.value
+    if target is not np.real and str(getattr(target, "__module__", "")).partition(".")[0] == "numpy":
+        refuse_complex(reader, (*args, *keywords.values()), node)
+    for row in rows_for(target):
+        taken, named = _prepared(reader, row, target, args, keywords)
+        found = row.run(reader, target, taken, named, node)
+        if found is not None:
+            return found
+    return no_source(reader, target, args, node)
+
+
+def refuse_complex(reader: Reader, args: Iterable[Abstract], node: ast.AST) -> None:
+    if any(is_complex(part) for a in args for part in NODES.nodes(a)):
+        reader.refuse("SD201", node, "the argument is complex, which is not supported", help_="take its `.real`")
+
+
+def _prepared(
+    reader: Reader, row: Row, target: Any, args: list[Abstract], keywords: dict[str, Abstract]
+) -> tuple[list[Abstract], dict[str, Abstract]]:
+    """The arguments as a row takes them: arrays are computed, iterators consumed, unless it does that itself."""
+    ours = is_library(target)
+    if not ours and not row.consumes:
+        args = [forced(reader, a) if isinstance(a, Through | Drawn) else a for a in args]
+    if not row.lazy and not ours:
+        args = [a if isinstance(a, Through | Drawn) else forced(reader, a) for a in args]
+        keywords = {n: forced(reader, a) for n, a in keywords.items()}
+    if row.needs_arrays:
+        args = [present(reader, a) if isinstance(a, Optional) and is_array(a.value) else a for a in args]
+    return args, keywords
+
+
+@callee(Partial)
+def call_partial_application(
+    reader: Reader, function: Partial, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    args, keywords = _computed(reader, args, keywords)
+    return call_with(reader, function.function, [*function.args, *args], {**function.keywords, **keywords}, node)
+
+
+@handles_kind(functools.partial)
+def call_partial_object(
+    reader: Reader, target: functools.partial[Any], args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    lifted, named = lift_partial(reader, target, node)
+    return call_with(reader, Static(target.func), [*lifted, *args], {**named, **keywords}, node)
+
+
+@callee(Record)
+def call_record(
+    reader: Reader, function: Record, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    args, keywords = _computed(reader, args, keywords)
+    return call_method(reader, Method(function, "__call__"), args, keywords, node)
+
+
+@callee(Choice)
+def call_choice(
+    reader: Reader, function: Choice, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    args, keywords = _computed(reader, args, keywords)
+    key = (reader.frame.number, "%choice")
+
+    def side(chosen: Abstract) -> None:
+        reader.cells[key] = call_with(reader, chosen, args, keywords, node)
+
+    def among(k: int) -> None:
+        if k + 1 == len(function.options):
+            side(function.options[k])
+            return
+        is_it = reader.apply("equal", function.number, reader.const(k))
+        branch_on(reader, is_it, lambda: side(function.options[k]), lambda: among(k + 1))
+
+    among(0)
+    return checked(reader, left_by_branches(reader, key), "the result", node)
+
+
+@callee(Closure)
+def call_nested_function(
+    reader: Reader, function: Closure, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    args, keywords = _computed(reader, args, keywords)
+    return call_closure(reader, function, args, keywords, node)
+
+
+def _computed(
+    reader: Reader, args: list[Abstract], keywords: dict[str, Abstract]
+) -> tuple[list[Abstract], dict[str, Abstract]]:
+    """Arguments of a function of the user's: their arrays are computed."""
+    return [forced(reader, a) for a in args], {n: forced(reader, a) for n, a in keywords.items()}
+
+
+# -- rows ------------------------------------------------------------------------------------------------------------
+
+
+def _handled(
+    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    return run_handler(reader, HANDLERS[target].run, getattr(target, "__name__", str(target)), node, *args, **keywords)
+
+
+def _about_types(
+    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract | None:
+    if keywords:
+        return None
+    return Static(target(*(a.value if isinstance(a, Static) else example_of(reader, a, node) for a in args)))
+
+
+def _primitive(
+    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    return call_primitive(reader, _primitive_objects()[target], args, keywords, node, target)
+
+
+def _library_function(
+    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    library = FUNCTIONS[target]
+    if "out" in keywords or writes_parameters(library):
+        args = [forced(reader, a) for a in args]
+        keywords = {n: forced(reader, a) for n, a in keywords.items()}
+        settle(reader)
+    return call_plain(reader, library, args, keywords, node)
+
+
+def _standard(
+    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    """A function of Python's own library; of constants it is a constant."""
+    if not keywords and all(isinstance(a, Static) for a in args):
+        with contextlib.suppress(TypeError, ValueError, ArithmeticError):
+            result = target(*(a.value for a in args if isinstance(a, Static)))
+            if isinstance(result, bool | int | float):
+                return Static(result)
+    return call_plain(reader, STANDARD[target], args, keywords, node)
+
+
+def _with_source(
+    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract | None:
+    if plain_function(target) is None:
+        return None
+    if hasattr(target, "py_func"):
+        reader.guard(Attribute(Constant(target), "py_func"), getattr(target, "py_func", None))
+    return call_plain(reader, target, args, keywords, node)
+
+
+@handles_kind(LibraryCall)
+def _library_call(
+    reader: Reader, target: LibraryCall, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    return library_call(reader, target, args, node)
+
+
+@marked("__srcdiff_structural__")
+def _structural(
+    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    return run_structural(reader, target.__srcdiff_structural__, args, node)
+
+
+@marked("__srcdiff_outside__")
+def _not_inside(
+    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    reader.refuse("SD102", node, target.__srcdiff_outside__)
+
+
+@marked("__srcdiff_rule__")
+def _declared_rule(
+    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    return call_custom(reader, target.__srcdiff_rule__, args, keywords, node)
+
+
+# -- methods
+
+
+@callee(Method)
+def call_method(
+    reader: Reader, method: Method, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    owner = method.of
+    named = ARRAY_METHODS.get(method.name)
+    if isinstance(owner, Static) and isinstance(owner.value, np.ufunc):
+        return call_with(reader, Static(UFUNC_METHODS[method.name]), [owner, *args], keywords, node)
+    if method.name in ("conj", "conjugate") and is_array(owner) and not args and not keywords:
+        return forced(reader, owner)  # of real numbers it is the array itself; `np.conj` makes a new one
+    if named is not None and is_array(owner):
+        return call_with(reader, Static(named), [owner, *args], keywords, node)
+    owner = forced(reader, owner)
+    args = [forced(reader, a) for a in args]
+    if isinstance(owner, Value) and not isinstance(owner.type, Array):
+        return call_method_of_number(reader, owner, method.name, args, keywords, node)
+    if isinstance(owner, List):
+        kind = "list"
+    elif isinstance(owner, Value) and isinstance(owner.type, Array):
+        kind = "array"
+    elif isinstance(owner, Tuple):
+        kind = "tuple"
+    elif isinstance(owner, Record) and owner.kind.is_mapping:
+        kind = "dictionary"
+    elif isinstance(owner, Record):
+        found = attribute_of_class(reader, owner, method.name, node)
+        return call_with(reader, found, [owner, *args], keywords, node)
+    elif isinstance(owner, Static) and isinstance(owner.value, str):
+        kind = "text"
+    elif isinstance(owner, Value) and method.name == "item" and not args and not keywords:
+        return reader.cast(owner, FLOAT) if is_float(owner.type) else owner  # it was NumPy's, and is Python's now
+    else:
+        reader.refuse("SD203", node, f"{in_words(reader, owner)} has no supported method `{method.name}`")
+    function = METHODS.get((kind, method.name))
+    if function is None and kind == "text" and method.name in TEXT_METHODS:
+        return text_method(reader, method.name, owner, args, keywords, node)
+    if function is None:
+        code = "SD303" if kind == "array" else "SD102"
+        if kind == "dictionary" and hasattr(dict, method.name):
+            reader.refuse(code, node, CHANGED, help_=INSTEAD)
+        if kind == "tuple" and hasattr(list, method.name):
+            message = "a tuple, or a list from outside the function, cannot be changed"
+            reader.refuse(code, node, message, help_="convert it to a list first: `list(...)`")
+        reader.refuse(code, node, f"the {kind} method `{method.name}` is not supported")
+    return run_handler(reader, function, method.name, node, owner, *args, **keywords)
+
+
+def run_handler(
+    reader: Reader, handler: Callable[..., Abstract], name: str, node: ast.AST, /, *args: Abstract, **keywords: Abstract
+) -> Abstract:
+    """What a row makes of a call of what the user knows as `name`."""
+    try:
+        _signature(handler).bind(reader, node, *args, **keywords)
+    except TypeError as error:
+        reader.refuse("SD304", node, f"`{name}` does not take these arguments: {error}")
+    return handler(reader, node, *args, **keywords)
+
+
+def no_source(reader: Reader, target: Any, args: list[Abstract], node: ast.AST) -> Abstract:
+    name = getattr(target, "__qualname__", None) or getattr(target, "__name__", None) or repr(target)
+    module = getattr(target, "__module__", "") or ""
+    inner = module.removeprefix("numpy").lstrip(".")
+    name = f"{inner}.{name}" if inner and "." not in name and not inner.startswith(("_", "lib")) else name
+    if module.startswith("numpy.random") or "numpy.random" in str(type(getattr(target, "__self__", None))):
+        short = name.rpartition(".")[2]
+        if getattr(np.random, short, None) == target:  # a method of NumPy's hidden generator
+            name = f"np.random.{short}"
+        reader.refuse(
+            "SD302",
+            node,
+            f"`{name}` draws random numbers",
+            help_="draw the numbers outside the function and pass them in",
+        )
+    if module.startswith("numpy") or getattr(np, name, None) is target:
+        if any(isinstance(a, Value) and isinstance(a.type, Array) for a in args):
+            reader.refuse("SD303", node, f"`np.{name}` is not supported for arrays")
+        reader.refuse("SD301", node, f"`np.{name}` has no derivative rule")
+    name = name.removeprefix("builtins.")
+    reason, instead = instead_of_call(target)
+    if type(target).__module__.startswith("numba."):
+        reason, instead = "", "call the Python function that Numba compiled, with arrays or in a loop"
+        name = getattr(target, "__name__", type(target).__name__)
+    reader.refuse("SD302", node, reason or f"`{name}` has no Python source and no derivative rule", help_=instead)
+
+
+def call_method_of_number(
+    reader: Reader, owner: Value, name: str, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    """NumPy's numbers have the methods of arrays."""
+    if name in ("item", "copy", "tolist") and not args and not keywords:
+        return owner
+    if name not in ARRAY_METHODS:
+        reader.refuse("SD203", node, f"{in_words(reader, owner)} has no supported method `{name}`")
+    return call_with(reader, Static(ARRAY_METHODS[name]), [owner, *args], keywords, node)

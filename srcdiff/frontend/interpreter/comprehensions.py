@@ -1,0 +1,126 @@
+"""Comprehensions and generator expressions."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import types
+from collections.abc import Callable
+
+from srcdiff.frontend.domain.abstract_values import Abstract, List, Static
+from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.domain.state import Frame
+from srcdiff.frontend.interpreter.assignments import assign_target, assignment_statement
+from srcdiff.frontend.interpreter.branches_loops import for_over, iterated
+from srcdiff.frontend.interpreter.conditions import condition
+from srcdiff.frontend.interpreter.evaluation import call_with, evaluate
+from srcdiff.frontend.interpreter.iteration import evaluate_elements, go_through, read_keywords
+from srcdiff.frontend.interpreter.joins import branch_on
+from srcdiff.frontend.interpreter.list_storage import append, new_list
+from srcdiff.frontend.interpreter.tables import expression
+from srcdiff.frontend.source.scopes import assigned_names
+
+
+def _uses_up(function: Abstract) -> bool:
+    """Whether a function goes through what it is given at once: other iterators, and users' functions, may not."""
+    if not isinstance(function, Static) or not isinstance(function.value, types.BuiltinFunctionType | type):
+        return False
+    return function.value not in (enumerate, zip, reversed, map, filter, iter)
+
+
+_NO_ARGUMENTS = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+
+
+def comprehension(reader: Reader, node: ast.ListComp | ast.GeneratorExp) -> Abstract:
+    handle = new_list(reader, ())
+    names = frozenset().union(*(assigned_names(g.target) for g in node.generators))
+    outer = reader.frame
+    first = iterated(reader, node.generators[0].iter)
+    lambda_node = ast.Lambda(args=_NO_ARGUMENTS, body=node.elt)
+    walrus = assigned_names(node)
+    frame = Frame(None, lambda_node, outer.file, outer.name, outer, names, walrus, outer.library, outer.told)
+    with reader.within(frame=frame):
+        read_generator(reader, node, 0, handle, first)
+    return handle
+
+
+def first_that(reader: Reader, node: ast.GeneratorExp, wanted: bool) -> Abstract:
+    """`any` or `all` of a generator: a loop that is left at the first element that decides."""
+    if len(node.generators) != 1:
+        reader.refuse("SD102", node, "`any` and `all` support a single `for` here", help_="write the loops")
+    generator = node.generators[0]
+    found = ast.Name("%found", ast.Store())
+    decides = node.elt if wanted else ast.UnaryOp(ast.Not(), node.elt)
+    leave = ast.If(decides, [ast.Assign([found], ast.Constant(wanted)), ast.Break()], [])
+    body: list[ast.stmt] = [leave]
+    for test in generator.ifs:
+        body = [ast.If(test, body, [])]
+    start = ast.Assign([found], ast.Constant(not wanted))
+    loop = ast.For(generator.target, generator.iter, body, [])
+    statements = [ast.fix_missing_locations(ast.copy_location(s, node)) for s in (start, loop)]
+    outer = reader.frame
+    names = assigned_names(generator.target) | {"%found"}
+    lambda_node = ast.Lambda(args=_NO_ARGUMENTS, body=node.elt)
+    walrus = assigned_names(node)
+    frame = Frame(None, lambda_node, outer.file, outer.name, outer, names, walrus, outer.library, outer.told)
+    with reader.within(frame=frame):
+        assignment_statement(reader, statements[0])  # type: ignore[arg-type]
+        for_over(reader, loop, iterated(reader, loop.iter))
+        return evaluate(reader, ast.copy_location(ast.Name("%found", ast.Load()), node))
+
+
+def read_generator(
+    reader: Reader, node: ast.ListComp | ast.GeneratorExp, level: int, handle: List, source: Abstract | None
+) -> None:
+    if level == len(node.generators):
+        append(reader, handle, evaluate(reader, node.elt), node)
+        return
+    generator = node.generators[level]
+    source = iterated(reader, generator.iter) if source is None else source
+
+    def iteration(item: Abstract) -> None:
+        assign_target(reader, generator.target, item)
+        filtered(reader, generator.ifs, lambda: read_generator(reader, node, level + 1, handle, None), node)
+
+    go_through(reader, generator, source, iteration, written_out=4)
+
+
+def filtered(reader: Reader, conditions: list[ast.expr], then: Callable[[], None], node: ast.AST) -> None:
+    if not conditions:
+        then()
+        return
+    truth = condition(reader, conditions[0])
+    if isinstance(truth, Static):
+        if truth.value:
+            filtered(reader, conditions[1:], then, node)
+        return
+    branch_on(reader, truth, lambda: filtered(reader, conditions[1:], then, node), lambda: None)
+
+
+def generator_call(reader: Reader, function: Abstract, node: ast.Call) -> Abstract | None:
+    """`sum(... for ...)` and its like become a list first; `any` and `all` stop where they are decided."""
+    if isinstance(function, Static) and function.value in (any, all) and len(node.args) == 1:
+        generator = node.args[0]
+        if isinstance(generator, ast.GeneratorExp):
+            return first_that(reader, generator, function.value is any)
+    if len(node.args) >= 1 and isinstance(node.args[0], ast.GeneratorExp) and _uses_up(function):
+        rest, keywords = (
+            list(evaluate_elements(reader, node.args[1:])),
+            read_keywords(reader, node, functools.partial(evaluate, reader)),
+        )
+        return call_with(reader, function, [comprehension(reader, node.args[0]), *rest], keywords, node)
+    return None
+
+
+@expression(ast.ListComp)
+def list_comprehension(reader: Reader, node: ast.ListComp) -> Abstract:
+    return comprehension(reader, node)
+
+
+@expression(ast.GeneratorExp)
+def generator_expression(reader: Reader, node: ast.GeneratorExp) -> Abstract:
+    """One that a builtin function goes through at once is a list; any other computes its elements later."""
+    if reader.frame.library:
+        return comprehension(reader, node)
+    message = "a generator expression must be consumed where it is written"
+    reader.refuse("SD102", node, message, help_="write a list comprehension: `[... for ...]`")

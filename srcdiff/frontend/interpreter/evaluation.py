@@ -1,0 +1,85 @@
+"""Expressions, by the table of their syntax; and what is asked of their values: a number, an integer, a constant."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+
+from srcdiff.diagnostics import Refusal
+from srcdiff.frontend.domain.abstract_values import (
+    Abstract,
+    Static,
+)
+from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.interpreter.kind_in_words import in_words
+from srcdiff.frontend.interpreter.materialization import forced
+from srcdiff.frontend.interpreter.presence import present
+from srcdiff.frontend.interpreter.tables import CALLEES, EXPRESSIONS
+from srcdiff.ir.nodes import Value
+
+
+def hashable(x: Any) -> bool:
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True
+
+
+def is_library(function: Any) -> bool:
+    return str(getattr(function, "__module__", "")).startswith("srcdiff.library")
+
+
+def evaluate(reader: Reader, node: ast.expr) -> Abstract:
+    """The value of an expression; an array is computed."""
+    return forced(reader, evaluate_lazily(reader, node))
+
+
+def evaluate_lazily(reader: Reader, node: ast.expr) -> Abstract:
+    """The value of an expression; an array may not be computed yet."""
+    if node in reader.reported:
+        raise Refusal(None)
+    read = EXPRESSIONS.get(type(node))
+    if read is None:
+        words = type(node).__name__
+        reader.refuse("SD102", node, f"this kind of expression ({words}) is not supported")
+    return read(reader, node)
+
+
+def constant_value(reader: Reader, node: ast.expr) -> Any:
+    found = evaluate(reader, node)
+    if not isinstance(found, Static):
+        reader.refuse("SD205", node, "this must be known at compile time")
+    return found.value
+
+
+def call_value(reader: Reader, function: Abstract, args: list[Abstract], node: ast.AST) -> Abstract:
+    return call_with(reader, function, args, {}, node)
+
+
+def call_with(
+    reader: Reader, function: Abstract, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    """The value of a call, by the kind of what is called."""
+    function = present(reader, function)
+    call = CALLEES.get(type(function))
+    if call is None:
+        reader.refuse("SD203", node, f"{in_words(reader, function)} cannot be called")
+    return call(reader, function, args, keywords, node)
+
+
+def call_named(reader: Reader, name: str, node: ast.AST, *args: Abstract, **keywords: Abstract) -> Abstract:
+    """A function of the library, by the name NumPy has for it."""
+    function: Any = np
+    for part in name.split("."):
+        function = getattr(function, part)
+    return call_with(reader, Static(function), list(args), keywords, node)
+
+
+def as_array(reader: Reader, x: Abstract, node: ast.AST) -> Value:
+    """A list or a tuple as a new array."""
+    array = call_value(reader, Static(np.array), [x], node)
+    assert isinstance(array, Value)
+    return array

@@ -1,0 +1,377 @@
+"""Loops: the body is read until the types of what it carries reach a fixed point."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import itertools
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
+
+from srcdiff.diagnostics import InternalError, Refusal
+from srcdiff.frontend.domain.abstract_values import MISSING, Abstract, List, Poison, Slot, Static
+from srcdiff.frontend.domain.lattice import describe, handles, is_owned, join, leaf_types, loosened, mentioned
+from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.domain.state import CONTINUES, GOES_ON, RAISES, Cells, Key, Location, State, is_variable, name_at
+from srcdiff.frontend.interpreter.joins import (
+    conflict_at,
+    forget_elements,
+    joined_description,
+    note_mixed,
+    or_die,
+    owned_description,
+)
+from srcdiff.frontend.interpreter.list_storage import contents_described
+from srcdiff.frontend.interpreter.materialization import settle
+from srcdiff.frontend.interpreter.representation import as_value, fresh_values, leaves_of, nothing_of
+from srcdiff.frontend.source.liveness import read_after_iterations
+from srcdiff.frontend.source.scopes import assigned_names
+from srcdiff.ir.nodes import Block, Loop, Operation, Value
+from srcdiff.ir.primitives import length_of_range
+from srcdiff.ir.types import INT, Array
+from srcdiff.signature.descriptions import Description
+
+_MOST_READINGS = 25  # of one loop: types only widen, so that a handful is enough
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """One reading of a loop's body under assumed types."""
+
+    problems: int
+    carried: dict[Location, Description]
+    params: list[Value]
+    after: State
+    operations: list[Operation]
+    index: Value | None
+    test: tuple[list[Operation], Value] | None
+    place: Any
+    again: bool
+    """Whether something that was assumed about arrays does not hold."""
+
+
+def read_loop(
+    reader: Reader,
+    node: ast.AST,
+    statement: ast.For | ast.While | None,
+    bounds: tuple[Value, Value, Value] | None,
+    test: Callable[[], Value] | None,
+    body: Callable[[Value | None], None],
+) -> Abstract:
+    """Read a loop, one that the user wrote if there is a statement, until what it carries reaches a fixed point.
+
+    Gives how it was left.
+    """
+    settle(reader)  # first: to compute what is pending calls functions, and their names are not the loop's
+    before, span = reader.state, reader.span
+    place = (id(node), reader.path)
+    assigned, passing = assigned_by(reader, statement)
+    carried = first_guess(reader, place, before.cells, assigned)
+    made_here, early = reader.made_here, tuple(reader.early)
+    for iteration in itertools.count():
+        reader.made_here = made_here  # what is made has the same origin at each reading
+        reader.early = list(early)
+        with awaiting(reader, statement):
+            attempt = one_pass(reader, place, before, carried, passing, bounds, test, body)
+        # doubts are about the memory of places in the program, which the next iteration shares
+        before = replace(before, doubts=attempt.after.doubts, same_lists=attempt.after.same_lists)
+        if attempt.carried == carried and not attempt.again:
+            break
+        if iteration > _MOST_READINGS:
+            refuse_unsettled(reader, node, before.cells, carried, attempt)
+        carried = next_guess(reader, before.cells, carried, attempt, statement)
+    reader.learned[place] = carried
+    reader.span, reader.state = span, before
+    if reader.early and not reader.context.awaited:
+        (problem, *others), reader.early = reader.early, []
+        reader.problems += [p for p in others if p not in reader.problems]
+        raise Refusal(problem)  # no iteration makes it
+    return finish_loop(reader, attempt, bounds, node in reader.sure)
+
+
+def first_guess(reader: Reader, place: Any, before: Cells, assigned: list[Key]) -> dict[Location, Description]:
+    """What the loop carries: what it carried when it was read before, and the names that it assigns."""
+    carried = {
+        k: d
+        for k, d in reader.learned.get(place, {}).items()
+        if all(h in before for h in mentioned(d)) and (is_variable(k) or k in before)
+    }
+    for key in assigned:
+        if key not in carried and key in before:
+            carried[key] = loosened(describe(before[key]))
+    return {k: join(d, head_description(reader, k, d, before)) for k, d in carried.items()}
+
+
+def next_guess(
+    reader: Reader,
+    before: Cells,
+    carried: dict[Location, Description],
+    attempt: _Attempt,
+    statement: ast.For | ast.While | None,
+) -> dict[Location, Description]:
+    """What the loop carries according to an attempt; names that cannot be carried keep the reason."""
+    after = attempt.after.cells
+    poisoned = [k for k, x in after.items() if isinstance(x, Poison) and k in attempt.carried]
+    if not any(attempt.carried[k] != carried.get(k) for k in poisoned):
+        del reader.problems[attempt.problems :]  # the next reading finds them again
+    reader.poisoned |= {k: after[k] for k in poisoned}
+    for key in attempt.carried.keys() - set(poisoned):
+        if leaf_types(attempt.carried[key]) is None and key in after:
+            changes_its_type(reader, key, before.get(key, MISSING), after[key], statement)
+    return attempt.carried
+
+
+def refuse_unsettled(
+    reader: Reader, node: ast.AST, before: Cells, carried: dict[Location, Description], attempt: _Attempt
+) -> NoReturn:
+    """Refuse a loop whose types do not reach a fixed point."""
+    if any(isinstance(x, Slot) for x in before.values()):
+        message = "a loop replaces a list of lists while another name refers to one of its elements"
+        reader.refuse("SD206", node, message, help_="copy the element first: `list(...)`")
+    unsettled = {k: d for k, d in {**carried, **attempt.carried}.items() if is_variable(k)}
+    named = [name_at(k) for k in unsettled if carried.get(k) != attempt.carried.get(k)]
+    for name in named or [name_at(k) for k, d in unsettled.items() if d.kind == "poison"]:
+        message = f"`{name}` has different types in different iterations of the loop"
+        reader.refuse("SD202", node, message, help_="use different names")
+    raise InternalError("the types that a loop carries do not settle")
+
+
+@contextlib.contextmanager
+def awaiting(reader: Reader, loop: ast.For | ast.While | None) -> Iterator[None]:
+    """Read what a loop repeats: names that it assigns may be there from the second iteration on."""
+    assigned, passing = assigned_by(reader, loop)
+    with reader.within(awaited=reader.context.awaited | (set(assigned) - passing)):
+        yield
+
+
+def changes_its_type(
+    reader: Reader, key: Location, first: Abstract, then: Abstract, loop: ast.For | ast.While | None
+) -> None:
+    """A name has one type before a loop and another after an iteration."""
+    problem = conflict_at(reader, key, first, then)
+    reader.poisoned[key] = Poison(problem)
+    if problem is not None and loop is not None:
+        reader.culprits.setdefault(problem, loop)
+
+
+def assigned_by(reader: Reader, loop: ast.For | ast.While | None) -> tuple[list[Key], set[Key]]:
+    """The names that a loop assigns, and those of them that are not carried."""
+    if loop is None:
+        return [], set()
+    names = assigned_names(loop)
+    read = read_after_iterations(reader.frame.node).get(loop, names)
+    return [(reader.frame.number, n) for n in sorted(names)], {(reader.frame.number, n) for n in names - read}
+
+
+def head_description(reader: Reader, key: Location, d: Description, before: Cells) -> Description:
+    """What a carried name is before the loop."""
+    x = before.get(key, MISSING)
+    if handles(x) and is_owned(d):
+        there = owned_description(reader, key, x, before, before)
+    else:
+        there = contents_described(reader, x, before) if handles(x) and d.kind == "stored" else describe(x)
+    return d if name_at(key) == "%return" and there.kind == "missing" else loosened(there)
+
+
+def one_pass(
+    reader: Reader,
+    place: Any,
+    before: State,
+    carried: dict[Location, Description],
+    passing: set[Key],
+    bounds: tuple[Value, Value, Value] | None,
+    test: Callable[[], Value] | None,
+    body: Callable[[Value | None], None],
+) -> _Attempt:
+    """Read the body from a state in which all that is carried has the types of the guess."""
+    problems = len(reader.problems)
+    reader.state = before
+    params = carry(reader, before.cells, carried)
+    assumed = reader.assume(place, carried_arrays(before.cells, carried), carried_arrays(reader.cells, carried))
+    reader.cells[reader.exit_key] = Static(GOES_ON)
+    head = reader.state
+    test_block = None
+    if test is not None:
+        with reader.block() as test_operations:
+            condition = test()
+        test_block = (test_operations, condition)
+        reader.state = reader.state.with_cells(head.cells)  # what the test assigns is not seen by the body
+    index = None if bounds is None else counter(reader, bounds)
+    with reader.block() as operations:
+        or_die(reader, lambda: body(index))
+        settle(reader)
+    after = reader.state
+    if after.dead:
+        after = after.with_cells({**head.cells, reader.exit_key: Static(RAISES)})
+    found = carried_after(reader, before.cells, head.cells, after.cells, carried, passing)
+    again = not reader.dead and reader.learn(place, assumed, carried_arrays(after.cells, carried))
+    return _Attempt(problems, found, params, after, operations, index, test_block, place, again)
+
+
+def carry(reader: Reader, before: Cells, carried: dict[Location, Description]) -> list[Value]:
+    """Give what is carried new values, those of any iteration; names that cannot be carried are poisoned."""
+    params: list[Value] = []
+    for key, description in carried.items():
+        if leaf_types(description) is None:
+            default = Poison(conflict_at(reader, key, before.get(key, MISSING), MISSING))
+            reader.cells[key] = reader.poisoned.get(key, default)
+            continue
+        fresh, values = fresh_values(reader, description, name_at(key))
+        reader.cells[key] = fresh
+        note_mixed(reader, key, values)
+        params += values
+    for key, description in carried.items():
+        forget_elements(reader, reader.cells, description, before.get(key, MISSING), before)
+    return params
+
+
+def counter(reader: Reader, bounds: tuple[Value, Value, Value]) -> Value:
+    """What counts the iterations of a `for`."""
+    index = Value(INT, "i")
+    reader.counters[index] = bounds
+    start, stop, step = bounds
+    ends_at_zero = reader.is_natural(stop) or reader.constants.get(stop) == -1
+    if reader.is_natural(start) if reader.constants.get(step, 0) > 0 else step in reader.constants and ends_at_zero:
+        reader.a_length(index)
+    return index
+
+
+def carried_after(
+    reader: Reader,
+    before: Cells,
+    head: Cells,
+    after: Cells,
+    carried: dict[Location, Description],
+    passing: set[Key],
+) -> dict[Location, Description]:
+    """What is carried, joined with what the body leaves."""
+    found = dict(carried)
+    for key, x in after.items():
+        first = key not in before and key not in carried
+        if key == reader.exit_key or head.get(key) is x or (first and (key in passing or is_inner(reader, key))):
+            continue
+        old = carried.get(key)
+        if old is None:
+            new = joined_description(reader, key, before.get(key, MISSING), before, x, after, before)
+        elif is_owned(old) and handles(x):
+            new = join(old, owned_description(reader, key, x, after, before))
+        elif handles(x):
+            new = joined_description(reader, key, before.get(key, MISSING), before, x, after, before)
+        else:
+            new = join(old, describe(x), flags=name_at(key) != "%return")
+        if old is None or new != old:
+            found[key] = loosened(new)
+    return found
+
+
+def carried_arrays(cells: Cells, carried: dict[Location, Description]) -> dict[Hashable, Value]:
+    """The arrays among what a loop carries."""
+    found = {key: cells.get(key) for key in carried}
+    return {key: x for key, x in found.items() if isinstance(x, Value) and isinstance(x.type, Array)}
+
+
+def is_inner(reader: Reader, key: Location) -> bool:
+    """Whether the name belongs to a call, or to a list made, inside the loop's body: no iteration sees it again."""
+    return not isinstance(key, tuple) or key[0] > reader.frame.number
+
+
+def finish_loop(
+    reader: Reader, attempt: _Attempt, bounds: tuple[Value, Value, Value] | None, sure: bool = False
+) -> Abstract:
+    """Write the loop, from the state before it to the state behind it."""
+    before, after, behind = reader.state, attempt.after, reader.state
+    inits: list[Value] = []
+    outs: list[Value] = []
+    yields: list[Value] = []
+    code = after.cells.get(reader.exit_key, Static(GOES_ON))
+    for key, description in attempt.carried.items():
+        if leaf_types(description) is None:
+            a, b = before.cells.get(key, MISSING), after.cells.get(key, MISSING)
+            poison = b if isinstance(b, Poison) else Poison(conflict_at(reader, key, a, b))
+            behind = behind.with_cells({**behind.cells, key: poison})
+            continue
+        reader.state = before
+        inits += leaves_of(reader, before.cells.get(key, MISSING), description)
+        before, reader.state = reader.state, after
+        with reader.into(attempt.operations):
+            yields += leaves_of(reader, after.cells.get(key, MISSING), description)
+        after, reader.state = reader.state, behind
+        fresh, values = fresh_values(reader, description, name_at(key))
+        reader.cells[key] = fresh
+        behind = reader.state
+        note_mixed(reader, key, values)
+        outs += values
+    reader.assume(
+        attempt.place, carried_arrays(before.cells, attempt.carried), carried_arrays(behind.cells, attempt.carried)
+    )
+    reader.state = behind
+    for key, description in attempt.carried.items():
+        for end in (before, after):
+            forget_elements(reader, reader.cells, description, end.cells.get(key, MISSING), end.cells)
+    params = list(attempt.params)
+    if sure or runs_at_least_once(reader, bounds, attempt):
+        last_values(reader, after, attempt, params, inits, yields, outs)
+    leaves = not (isinstance(code, Static) and code.value in (GOES_ON, CONTINUES))
+    out_code: Abstract = Static(GOES_ON)
+    if leaves:
+        with reader.into(attempt.operations):
+            number = as_value(reader, code)
+            stops = reader.apply("greater", number, reader.const(0))
+            yields += [number, stops]
+        inits.append(reader.const(GOES_ON))
+        params.append(Value(INT, "exit_code"))
+        out_code = Value(INT, "exit_code")
+        outs.append(out_code)
+    test_block = None if attempt.test is None else Block(tuple(attempt.test[0]), (attempt.test[1],))
+    reader.add(
+        Loop(
+            attempt.index,
+            bounds,
+            tuple(params),
+            tuple(inits),
+            test_block,
+            Block(tuple(attempt.operations), tuple(yields)),
+            tuple(outs),
+            Value(INT, "iterations"),
+            leaves,
+            span=reader.span,
+        )
+    )
+    return out_code
+
+
+def runs_at_least_once(reader: Reader, bounds: tuple[Value, Value, Value] | None, attempt: _Attempt) -> bool:
+    if bounds is None or attempt.test is not None:
+        return False
+    known = [reader.constants.get(b) for b in bounds]
+    return all(isinstance(k, int) for k in known) and length_of_range(*known) > 0  # type: ignore[arg-type]
+
+
+def last_values(
+    reader: Reader,
+    after: State,
+    attempt: _Attempt,
+    params: list[Value],
+    inits: list[Value],
+    yields: list[Value],
+    outs: list[Value],
+) -> None:
+    """A name that the last iteration certainly assigned has that value, whatever it was before the loop."""
+    for key, description in attempt.carried.items():
+        x = after.cells.get(key, MISSING)
+        if isinstance(x, List) and handles(after.cells[x]):
+            continue  # the lists in it may have names
+        last = loosened(owned_description(reader, key, x, after.cells) if isinstance(x, List) else describe(x))
+        types = leaf_types(last) if last.kind in ("value", "tuple", "owned", "optional") else None
+        if types is None or last == description or mentioned(last):
+            continue
+        inits += [nothing_of(reader, t) for t in types]
+        params += [Value(t, name_at(key)) for t in types]
+        behind, reader.state = reader.state, after
+        with reader.into(attempt.operations):
+            yields += leaves_of(reader, x, last)
+        after, reader.state = reader.state, behind
+        fresh, values = fresh_values(reader, last, name_at(key))
+        reader.cells[key] = fresh
+        outs += values

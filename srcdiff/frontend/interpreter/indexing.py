@@ -1,0 +1,241 @@
+"""Subscripts: elements, slices and views."""
+
+from __future__ import annotations
+
+import ast
+import enum
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from srcdiff.diagnostics.naming_objects import instead_of, is_plain
+from srcdiff.frontend.domain.abstract_values import Abstract, Items, Lazy, List, Record, Static, Stored, Tuple
+from srcdiff.frontend.domain.lattice import describe, loosened
+from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.interpreter.evaluation import as_array, call_value, constant_value, evaluate, evaluate_lazily
+from srcdiff.frontend.interpreter.index_arrays import picks, read_picked
+from srcdiff.frontend.interpreter.iteration import evaluate_elements
+from srcdiff.frontend.interpreter.kind_in_words import in_words
+from srcdiff.frontend.interpreter.list_storage import (
+    contents_of_list,
+    element_at,
+    list_position,
+    read_list,
+    store_items,
+)
+from srcdiff.frontend.interpreter.materialization import Places, forced
+from srcdiff.frontend.interpreter.numbers import as_integer
+from srcdiff.frontend.interpreter.presence import needed
+from srcdiff.frontend.interpreter.tables import SUBSCRIPTS, expression
+from srcdiff.ir.nodes import Dim, Index, Item, NewAxis, Slice, Value
+from srcdiff.ir.types import BOOL, INT, Array
+from srcdiff.library import building
+
+_INDEX_TRICKS = (np.r_, np.c_, np.mgrid, np.ogrid)
+
+
+_TRICKS: dict[type, Any] = {
+    type(np.r_): building.rows_joined,
+    type(np.c_): building.columns_joined,
+    type(np.mgrid): building.dense_grid,
+    type(np.ogrid): building.open_grid,
+}
+
+
+@expression(ast.Subscript)
+def subscript_expression(reader: Reader, node: ast.Subscript) -> Abstract:
+    base = evaluate_lazily(reader, node.value)
+    return subscript(reader, base, node.slice, node)
+
+
+def subscript(reader: Reader, base: Abstract, where: ast.expr, node: ast.AST) -> Abstract:
+    base = needed(reader, base, node)
+    if isinstance(base, Lazy):
+        parts = where.elts if isinstance(where, ast.Tuple) else [where]
+        if reader.frame.library and not any(isinstance(p, ast.Slice | ast.Starred) for p in parts):
+            place = evaluate_lazily(reader, where)
+            places = place.items if isinstance(place, Tuple) else (place,)
+            if len(places) == base.rank and all(counts_from_start(p) for p in places):
+                return base.at(tuple(as_integer(reader, p, node) for p in places))
+        base = forced(reader, base)
+    match base:
+        case Value(type=Array()):
+            items = array_items(reader, base, where, node)
+            if all(isinstance(i, Index) for i in items) and len(items) == base.array.rank:
+                parts = where.elts if isinstance(where, ast.Tuple) else [where]
+                if any(isinstance(p, ast.Constant) and p.value is ... for p in parts):
+                    return view_of_element(reader, base, tuple(i.value for i in items if isinstance(i, Index)))
+                return reader.load(base, tuple(i.value for i in items if isinstance(i, Index)))
+            basic = [i for i in items if isinstance(i, Slice | Index | NewAxis)]
+            if len(basic) < len(items):
+                return read_picked(reader, base, items, node)
+            return reader.view(base, tuple(basic))
+        case Tuple():
+            return tuple_item(reader, base, where, node)
+        case Record() if base.kind.is_mapping:
+            place_of_key = key_position(reader, base, evaluate(reader, where), node)
+            if place_of_key is None:
+                has = f"it has {', '.join(map(repr, base.kind.names))}" if base.kind.names else "it is empty"
+                message = f"the dictionary has no key {ast.unparse(where)}; {has}"
+                reader.refuse("SD203", node, message, help_="define all keys where the dictionary is created")
+            return base.items[place_of_key]
+        case List():
+            return SUBSCRIPTS[List](reader, base, where, node)
+        case Static(value=str()):
+            position = evaluate(reader, where)
+            if isinstance(position, Static):
+                return Static(base.value[position.value])
+        case Static(value=enum.EnumType() as kind):
+            name = evaluate(reader, where)
+            if isinstance(name, Static) and name.value in kind.__members__:
+                return Static(kind.__members__[name.value])
+            reader.refuse("SD203", node, f"`{kind.__name__}` has no member {ast.unparse(where)}")
+        case Static() if any(base.value is trick for trick in _INDEX_TRICKS):
+            return index_trick(reader, base.value, where, node)
+    is_object = isinstance(base, Static) and not is_plain(base.value)
+    help_ = instead_of(type(base.value)) if is_object and isinstance(base, Static) else ""
+    reader.refuse("SD203", node, f"{in_words(reader, base)} cannot be indexed", help_=help_)
+
+
+def key_position(reader: Reader, owner: Record, key: Abstract, node: ast.AST) -> int | None:
+    """Where in a dictionary a key is, if it is there."""
+    if not isinstance(key, Static):
+        message = "the key of a dictionary must be known at compile time"
+        reader.refuse("SD205", node, message, help_="use a list or an array, which can be indexed at run time")
+    return owner.kind.names.index(key.value) if key.value in owner.kind.names else None
+
+
+def counts_from_start(place: Abstract) -> bool:
+    """Whether it is an index that the library counts from the start: it has no others but constants."""
+    if isinstance(place, Static):
+        return isinstance(place.value, int) and place.value >= 0
+    return isinstance(place, Value) and place.type == INT
+
+
+def tuple_item(reader: Reader, base: Tuple, where: ast.expr, node: ast.AST) -> Abstract:
+    if isinstance(where, ast.Slice):
+        parts = [None if p is None else constant_value(reader, p) for p in (where.lower, where.upper, where.step)]
+        return Tuple(base.items[slice(*parts)])
+    position = evaluate(reader, where)
+    if isinstance(position, Static) and isinstance(position.value, int):
+        if not -len(base.items) <= position.value < len(base.items):
+            reader.refuse(
+                "SD203", node, f"index {position.value} is out of range for a tuple of {len(base.items)} elements"
+            )
+        return base.items[position.value]
+    contents = stored_copy(reader, base, node)
+    return element_at(reader, contents, list_position(reader, contents, as_integer(reader, position, node)))
+
+
+def stored_copy(reader: Reader, base: Tuple, node: ast.AST) -> Stored:
+    """A tuple of like numbers as an array, to be indexed at run time."""
+    kinds = {loosened(describe(i)) for i in base.items}
+    if len(kinds) != 1:
+        message = "the index of a tuple with elements of different types must be known at compile time"
+        reader.refuse("SD205", node, message, help_="write a literal, or give all elements the same number type")
+    return store_items(reader, Items(base.items), kinds.pop())
+
+
+def read_position(reader: Reader, base: List, position: Abstract, node: ast.AST) -> Abstract:
+    contents = contents_of_list(reader, base)
+    if isinstance(contents, Items) and isinstance(position, Static):
+        if not -len(contents.items) <= position.value < len(contents.items):
+            reader.raise_always(IndexError, "list index out of range")
+        item: Abstract = contents.items[position.value]
+        return item
+    return read_list(reader, base, as_integer(reader, position, node))
+
+
+def array_items(reader: Reader, array: Value, where: ast.expr, node: ast.AST) -> list[Abstract | Item]:
+    """The parts of a subscript: for each axis it speaks of a position, a range, or an array of positions."""
+    parts = where.elts if isinstance(where, ast.Tuple) else [where]
+    found: list[Abstract | ast.Slice] = []
+    for part in parts:
+        if isinstance(part, ast.Slice):
+            found.append(part)
+            continue
+        for one in evaluate_elements(reader, [part], functools.partial(evaluate_lazily, reader)):
+            found += one.items if isinstance(one, Tuple) and part is where else (one,)
+    return items_of(reader, array, found, node)
+
+
+def items_of(
+    reader: Reader, array: Value, found: Sequence[Abstract | ast.Slice], node: ast.AST
+) -> list[Abstract | Item]:
+    found = [as_array(reader, i, node) if isinstance(i, Tuple) else i for i in found]
+    axes = sum(axes_of(i) for i in found)
+    if axes > array.array.rank:
+        reader.refuse("SD203", node, f"{axes} indices are given for an array with {array.array.rank} axes")
+    items: list[Abstract | Item] = []
+    for item in found:
+        if isinstance(item, ast.Slice):
+            items.append(Slice(*(slice_part(reader, p, node) for p in (item.lower, item.upper, item.step))))
+        elif isinstance(item, Static) and item.value is None:
+            items.append(NewAxis())
+        elif isinstance(item, Static) and item.value is ...:
+            items += [Slice(None, None, None)] * (array.array.rank - axes)
+        elif isinstance(item, Slice) or picks(item):
+            items.append(item)
+        elif (isinstance(item, Value) and item.type == BOOL) or (
+            isinstance(item, Static) and isinstance(item.value, bool)
+        ):
+            reader.refuse("SD203", node, "a boolean is used where an index is needed")
+        else:
+            items.append(Index(as_integer(reader, item, node)))
+    while items and isinstance(items[-1], Slice) and not items[-1].parts():
+        items.pop()
+    return items if items or array.array.rank == 0 else [Slice(None, None, None)]
+
+
+def axes_of(item: Abstract | ast.Slice) -> int:
+    """How many axes a part of a subscript speaks of."""
+    if isinstance(item, Static) and (item.value is None or item.value is ...):
+        return 0
+    is_mask = isinstance(item, Lazy) and item.dtype == "bool"
+    if isinstance(item, Value) and isinstance(item.type, Array) and item.type.dtype == "bool":
+        return item.type.rank
+    return item.rank if is_mask and isinstance(item, Lazy) else 1
+
+
+def slice_part(reader: Reader, part: ast.expr | None, node: ast.AST) -> Value | None:
+    if part is None:
+        return None
+    found = evaluate(reader, part)
+    if isinstance(found, Static) and found.value is None:
+        return None
+    return as_integer(reader, found, node)
+
+
+def dimension(reader: Reader, array: Value, axis: int) -> Value:
+    out = Value(INT)
+    reader.add(Dim(out, array, axis, span=reader.span))
+    return out
+
+
+def view_of_element(reader: Reader, array: Value, place: Places) -> Value:
+    """An array without axes that is an element of another."""
+    return reader.view(array, tuple(map(Index, place))) if place else array
+
+
+def index_trick(reader: Reader, trick: Any, where: ast.expr, node: ast.AST) -> Abstract:
+    """`np.r_[...]`, `np.c_[...]`, `np.mgrid[...]` and `np.ogrid[...]`: arrays, numbers and ranges."""
+    parts = where.elts if isinstance(where, ast.Tuple) else [where]
+    found = [range_in(reader, p, node) if isinstance(p, ast.Slice) else evaluate_lazily(reader, p) for p in parts]
+    text = any(isinstance(x, Static) and isinstance(x.value, str) for x in found)
+    if text or (trick in (np.mgrid, np.ogrid) and not all(isinstance(p, ast.Slice) for p in parts)):
+        reader.refuse("SD203", node, "only arrays, numbers and ranges are supported here")
+    return call_value(reader, Static(_TRICKS[type(trick)]), found, node)
+
+
+def range_in(reader: Reader, part: ast.Slice, node: ast.AST) -> Abstract:
+    """`start:stop:step`, or with an imaginary number for the step so many numbers, the stop included."""
+    start = Static(0) if part.lower is None else evaluate(reader, part.lower)
+    if part.upper is None:
+        reader.refuse("SD203", node, "a range needs an end here")
+    stop = evaluate(reader, part.upper)
+    if isinstance(part.step, ast.Constant) and isinstance(part.step.value, complex):
+        return call_value(reader, Static(np.linspace), [start, stop, Static(int(abs(part.step.value)))], node)
+    step = Static(1) if part.step is None else evaluate(reader, part.step)
+    return call_value(reader, Static(np.arange), [start, stop, step], node)

@@ -1,0 +1,208 @@
+"""Calls of functions with source: they are inlined."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+from srcdiff.diagnostics import Problem, Span
+from srcdiff.frontend.domain.abstract_values import Abstract, Closure, Group, List, Poison, Stored, Tuple
+from srcdiff.frontend.domain.lattice import arrays_in, describe, loosened
+from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.domain.state import Frame, Hopeless, RecursionFound
+from srcdiff.frontend.interpreter.growth import (
+    Argument,
+    Called,
+    Growing,
+    how_it_grows,
+    size,
+    steps_without_end,
+    too_large,
+    without_end,
+)
+from srcdiff.frontend.interpreter.list_storage import contents_of_list
+from srcdiff.frontend.interpreter.materialization import forced, settle
+from srcdiff.frontend.interpreter.presence import checked
+from srcdiff.frontend.interpreter.recursion import call_recursive, kind_of
+from srcdiff.frontend.interpreter.statements import run_body, values_in
+from srcdiff.frontend.reading import Passed
+from srcdiff.frontend.source.scopes import inner_scopes, scopes_of
+from srcdiff.ir.nodes import Value
+from srcdiff.ir.types import Array
+from srcdiff.signature.trees import NODES
+
+_MOST_NESTED = 60
+"""How deeply calls may be nested."""
+
+
+_MOST_INLINED = 12
+"""How often a function may call itself with lists of known length, which get shorter or longer each time."""
+
+
+def call_closure(
+    reader: Reader, closure: Closure, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    name = getattr(closure.node, "name", "lambda")
+    bound = bind_arguments(reader, closure.node, args, keywords, closure.defaults, name, node)
+    outer = closure.frame
+    told = None if outer.told is None else outer.told.inside()
+    frame = Frame(None, closure.node, outer.file, name, outer, *scopes_of(closure.node), outer.library, told)
+    return enter_call(reader, (closure.node, outer), frame, bound, node)
+
+
+def enter_call(reader: Reader, function: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
+    """Read the function's body in its own frame; what it returns is the value of the call."""
+    with one_deeper(reader, frame, bound, node):
+        # a list of unknown length is like any other with such elements; one of known length gets shorter each time
+        contents = {n: contents_of_list(reader, x) if isinstance(x, List) else x for n, x in bound.items()}
+        given = [c if isinstance(c, Stored) else bound[n] for n, c in contents.items()]
+        identity = (function, tuple(loosened(describe(x)) for x in given))
+        if not frame.library:
+            settle(reader)
+        kind = (function, tuple(kind_of(reader, x) for x in given))
+        if identity in reader.recursive or kind in reader.recursive:
+            return call_recursive(reader, function, frame, bound, node)
+        if any(identity == active for active, _ in reader.context.active_calls):
+            raise RecursionFound(identity)
+        if sum(kind == active for _, active in reader.context.active_calls) > _MOST_INLINED:
+            raise RecursionFound(kind)
+        if len(reader.context.active_calls) > _MOST_NESTED:
+            raise too_deep(reader.span_of(node))
+        mark = reader.mark()
+        try:
+            return read_inline(reader, (identity, kind), frame, bound, node)
+        except RecursionFound as found:
+            outermost = found.identity == kind and all(kind != active for _, active in reader.context.active_calls)
+            if found.identity != identity and not outermost:
+                raise
+            recursive = found.identity
+        reader.go_back(mark)
+        reader.recursive.add(recursive)
+        return call_recursive(reader, function, frame, bound, node)
+
+
+@contextlib.contextmanager
+def one_deeper(reader: Reader, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Iterator[None]:
+    """Read a call inside of others: refuse one that has no end."""
+    depth = len(reader.chain)
+    if not frame.library:
+        reader.chain.append(call_record(reader, frame, bound, node))
+    try:
+        yield
+    except RecursionError:
+        reader.deepest = reader.deepest or reader.span
+        if depth:
+            raise  # there is no stack left to say it
+        raise too_deep(reader.deepest) from None
+    finally:
+        del reader.chain[depth:]
+
+
+def call_record(reader: Reader, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Called:
+    """The call as one of those that are being read."""
+    before = next((c for c in reversed(reader.chain) if c.node is frame.node), None)
+    sizes = {n: size(x, reader.cells) for n, x in bound.items()}
+    if before is not None:
+        refuse_growing(reader, frame.name, too_large(before, sizes), bound, node)
+    arguments = {n: Argument(x, kind_of(reader, x), describe(x), sizes[n]) for n, x in bound.items()}
+    if before is None:
+        return Called(frame.node, arguments)
+    steps = steps_without_end(before, arguments)
+    refuse_growing(reader, frame.name, without_end(before, arguments, steps), bound, node)
+    return Called(frame.node, arguments, steps)
+
+
+def refuse_growing(
+    reader: Reader, function: str, grown: Growing | None, bound: dict[str, Abstract], node: ast.AST
+) -> None:
+    """Refuse a call that brings a new type, as all before it have."""
+    if grown is None:
+        return
+    message = f"`{function}` calls itself with a new type of `{grown.name}` each time, so compilation would never end"
+    label, help_ = how_it_grows(bound[grown.name], grown.is_larger)
+    span = reader.span if reader.frame.library else reader.span_of(node)
+    problem = Problem("SD308", message, span, f"`{grown.name}` {label}", help=help_.format(function=function))
+    raise Hopeless(problem)
+
+
+def too_deep(span: Span | None) -> Hopeless:
+    return Hopeless(Problem("SD308", "the calls are nested too deeply", span))
+
+
+def read_inline(
+    reader: Reader, identity: tuple[Any, Any], frame: Frame, bound: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    if not frame.library:
+        settle(reader)
+    outer, span, calls = reader.frame, reader.span, reader.context.active_calls
+    if frame is not outer and not frame.library:
+        reader.handed_over += [Passed(frame.name, n, v, span) for n, x in bound.items() for v in values_in(x)]
+    reader.cells.update({(frame.number, name): x for name, x in bound.items()})
+    if frame.file != outer.file and span is not None:
+        reader.led_to.setdefault(frame.file, span)
+    try:
+        with (
+            reader.at(span),
+            reader.within(frame=frame, path=(*reader.path, id(node)), active_calls=(*calls, identity)),
+        ):
+            result = run_body(reader, frame.node)
+    finally:
+        if not inner_scopes(frame.node) & {ast.Lambda, ast.FunctionDef}:
+            reader.forget_frame(frame)
+    if frame.library and not outer.library:
+        laid_out_somehow(reader, result, bound)
+    if isinstance(result, Group) and (frame is outer or not outer.library):  # nobody takes these as they are
+        result = result.remade(map(functools.partial(forced, reader), result.items))
+    return checked(reader, result, f"the result of {frame.name}", node) if isinstance(result, Poison) else result
+
+
+def laid_out_somehow(reader: Reader, result: Abstract, bound: dict[str, Abstract]) -> None:
+    """NumPy's own functions lay out what they give as what they were given, mostly."""
+    sources = [v for x in bound.values() for v in arrays_of(reader, x)]
+    for array in arrays_of(reader, result):
+        reader.laid_out_like(array, sources)
+
+
+def arrays_of(reader: Reader, x: Abstract) -> list[Value]:
+    """The arrays that something is, holds, or is computed from."""
+    found = [
+        array for y in NODES.leaves(x) for array in arrays_in(contents_of_list(reader, y) if isinstance(y, List) else y)
+    ]
+    return [array for array in found if isinstance(array.type, Array)]
+
+
+def bind_arguments(
+    reader: Reader,
+    function: ast.FunctionDef | ast.Lambda,
+    args: list[Abstract],
+    keywords: dict[str, Abstract],
+    defaults: dict[str, Abstract],
+    name: str,
+    node: ast.AST,
+) -> dict[str, Abstract]:
+    """Arguments to parameters, as Python does it."""
+    arguments = function.args
+    positional = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+    bound: dict[str, Abstract] = dict(zip(positional, args, strict=False))
+    extra = args[len(positional) :]
+    if arguments.vararg is not None:
+        bound[arguments.vararg.arg] = Tuple(tuple(extra))
+    elif extra:
+        reader.refuse("SD304", node, f"`{name}` takes {len(positional)} arguments, but {len(args)} are given")
+    names = {*positional, *(a.arg for a in arguments.kwonlyargs)} - {a.arg for a in arguments.posonlyargs}
+    if arguments.kwarg is not None:
+        message = f"`{name}` takes `**{arguments.kwarg.arg}`, which is not supported"
+        reader.refuse("SD102", node, message, help_=f"give each parameter of `{name}` a name")
+    for keyword, x in keywords.items():
+        if keyword not in names or keyword in bound:
+            reader.refuse("SD304", node, f"`{name}` does not take the keyword `{keyword}` here")
+        bound[keyword] = x
+    for parameter in (*positional, *(a.arg for a in arguments.kwonlyargs)):
+        if parameter not in bound:
+            if parameter not in defaults:
+                reader.refuse("SD304", node, f"`{name}` needs an argument for `{parameter}`")
+            bound[parameter] = defaults[parameter]
+    return bound

@@ -1,0 +1,451 @@
+"""What a loop goes through: how many elements there are, and the one at a position."""
+
+from __future__ import annotations
+
+import ast
+import enum
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+
+from srcdiff.frontend.domain.abstract_values import (
+    Abstract,
+    Drawn,
+    Enumerate,
+    Items,
+    Iteration,
+    List,
+    Range,
+    Record,
+    Reversed,
+    Static,
+    Stored,
+    Through,
+    Tuple,
+    Zip,
+)
+from srcdiff.frontend.domain.lattice import NOTHING, arrays_in, handles
+from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.domain.state import Cells
+from srcdiff.frontend.interpreter.arithmetic import binary
+from srcdiff.frontend.interpreter.evaluation import call_value, evaluate, evaluate_lazily
+from srcdiff.frontend.interpreter.fixed_point import read_loop
+from srcdiff.frontend.interpreter.joins import branch_on, left_by_branches
+from srcdiff.frontend.interpreter.kind_in_words import in_words
+from srcdiff.frontend.interpreter.list_storage import (
+    append,
+    as_iteration,
+    contents_of_list,
+    is_row,
+    new_list,
+    of_numbers,
+    stored_contents,
+    top_of,
+)
+from srcdiff.frontend.interpreter.materialization import AS_LIST, forced
+from srcdiff.frontend.interpreter.numbers import is_array, truth_of
+from srcdiff.frontend.interpreter.presence import checked, needed
+from srcdiff.frontend.interpreter.representation import as_value
+from srcdiff.ir.nodes import Block, Call, If, Index, Loop, Operation, Store, Value, walk
+from srcdiff.ir.primitives import length_of_range
+from srcdiff.ir.types import Array
+
+_OVER_A_COPY = "iterate over a copy: `list(...)`"
+
+
+def is_still(value: Value, before: Value, operations: Sequence[Operation]) -> bool:
+    """Whether a value equals another one that branches and loops only carry."""
+    if value is before:
+        return True
+    for operation in reversed(operations):
+        if isinstance(operation, If) and value in operation.outs:
+            k, sides = operation.outs.index(value), (operation.then, operation.orelse)
+            return all(is_still(side.yields[k], before, (*operations, *side.operations)) for side in sides)
+        if isinstance(operation, Loop) and value in operation.outs:
+            k, body = operation.outs.index(value), operation.body
+            stays = is_still(body.yields[k], operation.params[k], body.operations)
+            return stays and is_still(operation.inits[k], before, operations)
+    return False
+
+
+def _arguments(count: int) -> str:
+    return "argument 1" if count == 1 else f"arguments 1-{count}"
+
+
+NONE = Static(None)
+
+
+def iteration_over(reader: Reader, x: Abstract, node: ast.AST) -> Iteration | tuple[Abstract, ...]:
+    """How to go through it: element by element at run time, or one by one if the elements are known."""
+    x = needed(reader, x, node)
+    x = forced(reader, drained(reader, x, node))
+    match x:
+        case Tuple():
+            return x.items
+        case Record() if x.kind.is_mapping:
+            return tuple(Static(name) for name in x.kind.names)
+        case Static(value=str()):
+            return tuple(Static(c) for c in x.value)
+        case Static(value=enum.EnumType() | enum.Flag()):
+            return tuple(Static(member) for member in x.value)
+        case Range():
+            return range_iteration(reader, x)
+        case List():
+            contents = contents_of_list(reader, x)
+            if isinstance(contents, Items) and (not contents.items or not of_numbers(reader, contents)):
+                return contents.items
+            if isinstance(contents, Stored) and contents.element == NOTHING:
+                return ()
+            return as_iteration(reader, x)
+        case Value(type=Array()):
+            return Iteration(reader.dim(x, 0), lambda k: elements_of_array(reader, x, k))
+        case Enumerate():
+            inner = iteration_over(reader, x.of, node)
+            if not isinstance(inner, Iteration):
+                numbers = [binary(reader, ast.Add, Static(k), x.start, node) for k in range(len(inner))]
+                return tuple(Tuple((n, i)) for n, i in zip(numbers, inner, strict=True))
+            found = inner
+            return Iteration(
+                found.length, lambda k: Tuple((binary(reader, ast.Add, k, x.start, node), found.element(k)))
+            )
+        case Zip():
+            return zip_iteration(reader, x, node)
+        case Reversed():
+            inner = iteration_over(reader, x.of, node)
+            if not isinstance(inner, Iteration):
+                return tuple(reversed(inner))
+            forward = inner
+            last = binary(reader, ast.Sub, forward.length, Static(1), node)
+            return Iteration(forward.length, lambda k: forward.element(binary(reader, ast.Sub, last, k, node)))
+    reader.refuse("SD203", node, f"{in_words(reader, x)} cannot be iterated")
+
+
+def elements_of_array(reader: Reader, array: Value, k: Abstract) -> Abstract:
+    position = as_value(reader, k)
+    if array.array.rank == 1:
+        return reader.load(array, (position,))
+    return reader.view(array, (Index(position),))
+
+
+def range_iteration(reader: Reader, x: Range) -> Iteration:
+    if isinstance(x.start, Static) and isinstance(x.stop, Static) and isinstance(x.step, Static):
+        length: Abstract = Static(length_of_range(x.start.value, x.stop.value, x.step.value))
+    elif isinstance(x.start, Static) and x.start.value == 0 and isinstance(x.step, Static) and x.step.value == 1:
+        stop = as_value(reader, x.stop)
+        length = reader.apply("where", reader.apply("greater", stop, reader.const(0)), stop, reader.const(0))
+    else:
+        length = reader.apply(
+            "range_length", as_value(reader, x.start), as_value(reader, x.stop), as_value(reader, x.step)
+        )
+
+    def element(k: Abstract) -> Abstract:
+        if isinstance(k, Static) and isinstance(x.start, Static) and isinstance(x.step, Static):
+            return Static(x.start.value + k.value * x.step.value)
+        scaled = reader.apply("multiply", as_value(reader, k), as_value(reader, x.step))
+        return reader.apply("add", as_value(reader, x.start), scaled)
+
+    return Iteration(length, element)
+
+
+def stored_iteration(reader: Reader, items: tuple[Abstract, ...], node: ast.AST) -> Iteration:
+    """Elements that are all known, to be gone through beside something whose length is not."""
+    if not items or not of_numbers(reader, Items(items)):
+        reader.refuse("SD205", node, "`zip` of a tuple with a sequence of unknown length is not supported")
+    return as_iteration(reader, new_list(reader, items))
+
+
+def zip_iteration(reader: Reader, x: Zip, node: ast.AST) -> Iteration | tuple[Abstract, ...]:
+    with reader.within(ends_early=reader.context.ends_early or not x.strict):  # the others may be shorter
+        inner = [iteration_over(reader, i, node) for i in x.of]
+    limits = [known_length(reader, i) for i in inner]
+    if x.strict:
+        require_same_lengths(reader, [length_of(reader, i) for i in inner], node)
+    if any(not isinstance(i, Iteration) for i in inner) and None not in limits:
+        limit = min(k for k in limits if k is not None)
+        columns = [
+            tuple(i.element(Static(k)) for k in range(limit)) if isinstance(i, Iteration) else i[:limit] for i in inner
+        ]
+        return tuple(Tuple(row) for row in zip(*columns, strict=True))
+    parts = [i if isinstance(i, Iteration) else stored_iteration(reader, i, node) for i in inner]
+    if not parts:
+        return ()
+    length, *lengths = [i.length for i in parts]
+    for other in () if x.strict else lengths:
+        if isinstance(length, Static) and isinstance(other, Static):
+            length = Static(min(length.value, other.value))
+        elif length is not other:
+            a, b = as_value(reader, length), as_value(reader, other)
+            length = reader.apply("where", reader.apply("less", b, a), b, a)
+    return Iteration(length, lambda k: Tuple(tuple(i.element(k) for i in parts)))
+
+
+def length_of(reader: Reader, x: Iteration | tuple[Abstract, ...]) -> Abstract:
+    known = known_length(reader, x)
+    return x.length if known is None and isinstance(x, Iteration) else Static(known)
+
+
+def require_same_lengths(reader: Reader, lengths: list[Abstract], node: ast.AST) -> None:
+    """Raise `ValueError` as `zip(..., strict=True)` does; here before the first iteration, there after the last."""
+    values = [as_value(reader, n) for n in lengths]
+    if len({reader.size_key(n) for n in values}) < 2:
+        return
+    if reader.context.ends_early and not reader.frame.library:
+        message = "`strict=True` in a loop that may end before the lengths are compared is not supported"
+        reader.refuse("SD102", node, message, help_="compare the lengths before the loop")
+    shortest = values[0]
+    for value in values[1:]:
+        shortest = reader.apply("where", reader.apply("less", value, shortest), value, shortest)
+    for k, value in enumerate(values[1:], 1):
+        is_it = reader.apply("equal", value, shortest)
+        is_shorter = reader.apply("logical_and", is_it, reader.apply("less", value, values[0]))
+        reader.raise_if(is_shorter, ValueError, f"zip() argument {k + 1} is shorter than {_arguments(k)}")
+    for k, value in enumerate(values[1:], 1):
+        is_longer = reader.apply("greater", value, values[0])
+        reader.raise_if(is_longer, ValueError, f"zip() argument {k + 1} is longer than {_arguments(k)}")
+
+
+def for_each(reader: Reader, node: ast.AST, found: Iteration, body: Callable[[Abstract], None], first: int = 0) -> None:
+    """A loop over all elements, from the first or from another."""
+
+    def iteration(index: Value | None) -> None:
+        assert index is not None
+        body(found.element(index))
+
+    bounds = (reader.const(first), as_value(reader, found.length), reader.const(1))
+    read_loop(reader, node, None, bounds, None, iteration)
+
+
+def fold_elements(
+    reader: Reader,
+    node: ast.AST,
+    of: Abstract,
+    start: Abstract | None,
+    step: Callable[[Abstract, Abstract], Abstract],
+    begin: Callable[[Abstract], Abstract] = lambda x: x,
+    when_empty: tuple[type[Exception], str] = (ValueError, "the sequence is empty"),
+) -> Abstract:
+    """`step(...step(step(start, x0), x1)..., xn)` over the elements; without a start, it is `begin(x0)`."""
+    found = iteration_over(reader, of, node)
+    if isinstance(found, Iteration) and isinstance(found.length, Static) and found.length.value <= 8:
+        found = tuple(found.element(Static(k)) for k in range(found.length.value))
+    if not isinstance(found, Iteration):
+        if start is None and not found:
+            reader.refuse("SD203", node, "the sequence is empty")
+        result, items = (begin(found[0]), found[1:]) if start is None else (start, found)
+        for item in items:
+            result = step(result, item)
+        return result
+    keys = ((reader.frame.number, f"%fold{number or ''}") for number in itertools.count())
+    key = next(k for k in keys if k not in reader.cells)
+    first, done = start, 0 if start is not None else 1
+    if first is None:
+        empty = reader.apply("less_equal", as_value(reader, found.length), reader.const(0))
+        reader.raise_if(empty, *when_empty)
+        first = begin(found.element(Static(0)))
+    elif starts_arrays(reader, first, found):
+        empty = reader.apply("less_equal", as_value(reader, found.length), reader.const(0))
+        reader.raise_if(empty, ValueError, "the sequence is empty, and is one of arrays otherwise")
+        first, done = step(first, found.element(Static(0))), 1
+    reader.cells[key] = forced(reader, first)
+
+    def iteration(item: Abstract) -> None:
+        reader.cells[key] = forced(reader, step(reader.cells[key], item))
+
+    for_each(reader, node, found, iteration, done)
+    return checked(reader, left_by_branches(reader, key), "the result", node)
+
+
+def starts_arrays(reader: Reader, start: Abstract, found: Iteration) -> bool:
+    """Whether something begins with a number that arrays are added to."""
+    mark = reader.mark()
+    first = found.element(Static(0))
+    reader.go_back(mark)
+    return is_array(first) and not is_array(start)
+
+
+def peeled(
+    reader: Reader, x: Abstract, body: Callable[[Abstract], None]
+) -> tuple[Abstract, Callable[[Abstract], None]]:
+    """What `map` and `filter` go through, and what then happens to its elements."""
+    while isinstance(x, Through):
+        body = after_filter(reader, x, body)
+        x = x.of
+    return x, body
+
+
+def after_filter(reader: Reader, x: Through, body: Callable[[Abstract], None]) -> Callable[[Abstract], None]:
+    return lambda item: let_through(reader, x, item, body)
+
+
+def let_through(reader: Reader, x: Through, item: Abstract, body: Callable[[Abstract], None]) -> None:
+    """What comes of an element: the function's value of it, or the element itself if it stays."""
+    if x.how != "filter":
+        args = unpacked(reader, item, x.node) if x.how == "starmap" else (item,)
+        body(forced(reader, call_value(reader, x.function, list(args), x.node)))
+        return
+    answer = item if x.function == NONE else forced(reader, call_value(reader, x.function, [item], x.node))
+    truth = truth_of(reader, answer, x.node)
+    if isinstance(truth, Value):
+        branch_on(reader, truth, lambda: body(item), lambda: None)
+    elif truth.value:
+        body(item)
+
+
+def go_through(
+    reader: Reader, node: ast.AST, x: Abstract, body: Callable[[Abstract], None], written_out: int = 0
+) -> None:
+    """All elements, one after the other; what is known to be as short as that is written out."""
+    x, body = peeled(reader, x, body)
+    with_reads = x if isinstance(x, Drawn) else None
+    found = iteration_over(reader, x, node)
+    if isinstance(found, Iteration) and isinstance(found.length, Static) and found.length.value <= written_out:
+        found = tuple(found.element(Static(k)) for k in range(found.length.value))
+    before, start = reader.state.cells, len(reader.operations)
+    if isinstance(found, Iteration):
+        for_each(reader, node, found, watching_lengths(reader, x, found, body, node))
+    else:
+        body = watching_items(reader, x, found, body, node)
+        for k, item in enumerate(found):
+            with reader.within(path=(*reader.path, k)):
+                body(item)
+    if with_reads is not None:
+        nothing_changed(reader, with_reads, before, reader.operations[start:])
+
+
+def nothing_changed(reader: Reader, x: Drawn, before: Cells, operations: list[Operation]) -> None:
+    """An iterator that reads as it goes must find what was there at the start."""
+    lists = [y for y in x.reads if isinstance(y, List)]
+    changed = any(reader.cells.get(y) is not before.get(y) for y in lists)
+    arrays = [a for y in x.reads for a in arrays_in(before[y] if isinstance(y, List) else y)]
+    for operation in walk(Block(tuple(operations))):
+        written = isinstance(operation, Store) and not all(is_apart(reader, operation.array, a) for a in arrays)
+        changed = changed or written or (bool(arrays) and isinstance(operation, Call))
+    if changed:
+        reader.refuse("SD206", None, f"the argument of `{x.name}` changes while it is iterated", help_=AS_LIST)
+
+
+def is_apart(reader: Reader, written: Value, array: Value) -> bool:
+    """Whether no element is both; nothing but one list is in what a list is stored in."""
+    if written in reader.storage or array in reader.storage:
+        return written is not array
+    return reader.disjoint(written, array)
+
+
+def of_its_own(reader: Reader, x: Abstract) -> Abstract:
+    """What an iterator gives that reads nothing as it goes."""
+    return x.items if isinstance(x, Drawn) and not x.reads else forced(reader, x)
+
+
+def watching_lengths(
+    reader: Reader, of: Abstract, found: Iteration, body: Callable[[Abstract], None], node: ast.AST
+) -> Callable[[Abstract], None]:
+    """What an iteration does, with a look at whether the lists that are gone through have got longer or shorter."""
+    lengths = {h: as_value(reader, found.length) for h in handles(of)}
+
+    def watched(item: Abstract) -> None:
+        before = {h: reader.cells[top_of(reader, h)] for h in lengths}
+        body(item)
+        for handle, contents in before.items():
+            same_length(reader, handle, contents, lengths[handle], node)
+
+    return watched
+
+
+def watching_items(
+    reader: Reader, of: Abstract, items: tuple[Abstract, ...], body: Callable[[Abstract], None], node: ast.AST
+) -> Callable[[Abstract], None]:
+    """The same for a loop that is written out: what it has not come to yet must stay."""
+    before = {h: reader.cells[h] for h in handles(of)}
+    iterations = itertools.count(1)
+
+    def watched(item: Abstract) -> None:
+        ahead = 0 if isinstance(of, Reversed) else next(iterations)
+        body(item)
+        for handle, contents in before.items():
+            if not stays_same(reader, contents, reader.cells.get(handle, contents), ahead):
+                reader.refuse("SD206", node, "the list changes while it is iterated", help_=_OVER_A_COPY)
+
+    return watched
+
+
+def stays_same(reader: Reader, before: Abstract, now: Abstract, ahead: int) -> bool:
+    """Whether a list has the same elements from a place on, and as many."""
+    if now is before or not isinstance(before, Items):
+        return now is before
+    if isinstance(now, Items):
+        pairs = zip(before.items[ahead:], now.items[ahead:], strict=False)
+        return len(before.items) == len(now.items) and all(a is b for a, b in pairs)
+    is_as_long = isinstance(now, Stored) and reader.constants.get(now.length) == len(before.items)
+    return is_as_long and all(isinstance(i, List) for i in before.items)  # these have become rows
+
+
+def same_length(reader: Reader, handle: List, before: Abstract, length: Value, node: ast.AST) -> None:
+    """A list must not change its length while it is iterated; of a list in a list that is seen at run time."""
+    after = reader.cells.get(top_of(reader, handle), before)
+    if after is before or not (isinstance(after, Stored) and isinstance(before, Stored)):
+        return
+    if is_row(reader, handle):
+        other = reader.apply("not_equal", stored_contents(reader, handle).length, length)
+        reader.raise_if(other, RuntimeError, "the list changes its length while it is iterated")
+        return
+    if not is_still(after.length, before.length, reader.operations):
+        reader.refuse("SD206", node, "the list changes its length while it is iterated", help_=_OVER_A_COPY)
+
+
+def known_length(reader: Reader, x: Iteration | tuple[Abstract, ...]) -> int | None:
+    if not isinstance(x, Iteration):
+        return len(x)
+    found = x.length.value if isinstance(x.length, Static) else reader.constants.get(as_value(reader, x.length))
+    return found if isinstance(found, int) else None
+
+
+def drained(reader: Reader, x: Abstract, node: ast.AST) -> Abstract:
+    """An iterator as the list of what it gives; anything else as it is."""
+    if isinstance(x, Drawn):
+        return x.items
+    if not isinstance(x, Through):
+        return x
+    handle = new_list(reader, ())
+    go_through(reader, x.node, x, lambda item: append(reader, handle, item, x.node))
+    return handle
+
+
+def evaluate_elements(
+    reader: Reader, nodes: list[ast.expr], read: Callable[[ast.expr], Abstract] | None = None
+) -> tuple[Abstract, ...]:
+    items: list[Abstract] = []
+    for node in nodes:
+        if isinstance(node, ast.Starred):
+            items += unpacked(reader, evaluate_lazily(reader, node.value), node)
+        else:
+            items.append((read or functools.partial(evaluate, reader))(node))
+    return tuple(items)
+
+
+def unpacked(reader: Reader, x: Abstract, node: ast.AST) -> tuple[Abstract, ...]:
+    """The elements of something whose length is known."""
+    x = drained(reader, x, node)
+    if isinstance(x, List):
+        held = contents_of_list(reader, x)
+        if isinstance(held, Items):
+            return held.items
+    found = iteration_over(reader, x, node)
+    if isinstance(found, Iteration):
+        known = known_length(reader, found)
+        if known is None:
+            reader.refuse("SD205", node, "the number of elements is not known at compile time")
+        return tuple(found.element(Static(k)) for k in range(known))
+    return found
+
+
+def read_keywords(reader: Reader, node: ast.Call, read: Callable[[ast.expr], Abstract]) -> dict[str, Abstract]:
+    found: dict[str, Abstract] = {}
+    for keyword in node.keywords:
+        if keyword.arg is not None:
+            found[keyword.arg] = read(keyword.value)
+            continue
+        more = evaluate(reader, keyword.value)
+        if not (isinstance(more, Record) and more.kind.is_mapping):
+            reader.refuse("SD102", node, f"`**` of {in_words(reader, more)} is not supported")
+        found |= {str(name): x for name, x in zip(more.kind.names, more.items, strict=True)}
+    return found

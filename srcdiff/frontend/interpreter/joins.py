@@ -1,0 +1,256 @@
+"""Branches: the state is forked, both sides are read, and the two states are joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, MutableMapping
+from dataclasses import dataclass, replace
+
+from srcdiff.diagnostics import Problem
+from srcdiff.frontend.domain.abstract_values import MISSING, Abstract, Items, List, Maybe, Missing, Poison, Slot, Static
+from srcdiff.frontend.domain.lattice import (
+    POISON,
+    describe,
+    handles,
+    is_owned,
+    is_without_axes,
+    join,
+    leaf_types,
+    mentioned,
+    scalar_of,
+)
+from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.domain.state import (
+    GOES_ON,
+    RETURNS,
+    Cells,
+    Key,
+    Location,
+    NeverReturns,
+    State,
+    UnknownResult,
+    is_variable,
+    name_at,
+)
+from srcdiff.frontend.interpreter.kind_in_words import in_words
+from srcdiff.frontend.interpreter.list_storage import SAME_ELEMENTS, contents_described, element_gone, perhaps
+from srcdiff.frontend.interpreter.materialization import settle
+from srcdiff.frontend.interpreter.representation import fresh_values, leaves_of
+from srcdiff.frontend.source.scopes import inner_scopes
+from srcdiff.ir.nodes import Block, If, Operation, Value
+from srcdiff.signature.descriptions import Description
+
+
+def branch_on(reader: Reader, condition: Value, then: Callable[[], None], orelse: Callable[[], None]) -> None:
+    """Fork the state, read both sides, and join their states."""
+    settle(reader)
+    before, span = reader.state, reader.span
+    sides: list[Side] = []
+    for read in (then, orelse):
+        reader.state = before
+        reader.same = reader.with_order(condition, read is then)
+        with reader.block() as operations:
+            or_die(reader, read)
+            settle(reader)
+        sides.append(Side(reader.state, operations))
+    reader.span, reader.state = span, before
+    first, second = sides
+    if first.state.dead or second.state.dead:
+        known = reader.with_order(condition, second.state.dead and not first.state.dead)
+        # What follows is reached by the other side alone, so that side need not be nested.
+        if not first.state.dead:
+            condition = reader.apply("logical_not", condition)
+            first, second = second, first
+        reader.add(If(condition, Block(tuple(first.operations)), Block(), span=reader.span))
+        reader.operations.extend(second.operations)
+        reader.state = replace(second.state, same=known)
+        return
+    join_states(reader, condition, first, second)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A side of a branch: the state at its end, and what it does."""
+
+    state: State
+    operations: list[Operation]
+
+
+def or_die(reader: Reader, read: Callable[[], None]) -> None:
+    """Read something that may raise on every path: then this path ends here, and only this one."""
+    try:
+        read()
+    except NeverReturns:
+        reader.die()
+    except UnknownResult:
+        if not reader.units_in_progress:
+            raise
+        reader.die()
+
+
+def left_by_branches(reader: Reader, key: Key) -> Abstract:
+    """What the sides of a branch have left under a name; if none of them got there, neither do we."""
+    if reader.dead:
+        raise NeverReturns
+    return reader.cells.pop(key)
+
+
+def join_states(reader: Reader, condition: Value, first: Side, second: Side) -> None:
+    """The state where two sides meet: what differs between them is a result of the branch."""
+    before, cells_then, cells_else = reader.state, first.state.cells, second.state.cells
+    changed = [k for k in {**cells_then, **cells_else} if cells_then.get(k) is not cells_else.get(k)]
+    merged = {k: v for k, v in cells_then.items() if cells_else.get(k) is v}
+    outs: list[Value] = []
+    yields: tuple[list[Value], list[Value]] = ([], [])
+    left_then, left_else = (has_left(reader, cells) for cells in (cells_then, cells_else))
+    met: dict[Location, Description] = {}
+    ends = [first.state, second.state]
+    for key in changed:
+        name = name_at(key)
+        absent = Static(GOES_ON) if name == "%exit" else MISSING
+        a, b = (end.cells.get(key, absent) for end in ends)
+        flags = name != "%return"
+        if left_then != left_else and is_local(reader, key):
+            a, b = (MISSING, b) if left_then else (a, MISSING)  # once it has returned, nobody sees its names
+            flags = False
+        joined = joined_description(reader, key, a, ends[0].cells, b, ends[1].cells, flags=flags)
+        if joined.kind == "poison":
+            merged[key] = Poison(conflict_at(reader, key, a, b))
+            continue
+        if joined.kind == "missing":
+            continue
+        met[key] = joined
+        reader.state = before.with_cells(merged)
+        merged_value, values = fresh_values(reader, joined, name)
+        merged = {**reader.state.cells, key: merged_value}
+        note_mixed(reader, key, values)
+        outs += values
+        for k, (x, side) in enumerate(((a, first), (b, second))):
+            reader.state = ends[k]
+            with reader.into(side.operations):
+                yields[k].extend(leaves_of(reader, x, joined))
+            ends[k] = reader.state
+    for out, a_value, b_value in zip(outs, *yields, strict=True):
+        reader.joins(out, a_value, b_value)
+    for key, joined in met.items():
+        for end in ends:
+            forget_elements(reader, merged, joined, end.cells.get(key, MISSING), end.cells)
+    reader.state = replace(
+        before,
+        cells=merged,
+        doubts=ends[0].doubts | ends[1].doubts,
+        same_lists=ends[0].same_lists | ends[1].same_lists,
+    )
+    then, orelse = Block(tuple(first.operations), tuple(yields[0])), Block(tuple(second.operations), tuple(yields[1]))
+    reader.add(If(condition, then, orelse, tuple(outs), span=reader.span))
+
+
+def note_mixed(reader: Reader, key: Location, values: list[Value]) -> None:
+    """What is an array without axes on some path is not changed in place: others may see it, or not."""
+    if key in reader.mixed:
+        reader.boxes |= dict.fromkeys(values, True)
+    if name_at(key)[:1] == "%":  # names of ours come up again
+        reader.mixed.discard(key)
+
+
+def forget_elements(
+    reader: Reader, names: MutableMapping[Location, Abstract], d: Description, x: Abstract, before: Cells
+) -> None:
+    """Where lists of lists meet, those in them are elsewhere than before: other names for them are no longer."""
+    owner = x.value if isinstance(x, Maybe) else x
+    contents = before.get(owner) if isinstance(owner, List) else owner
+    if d.kind != "stored" and not is_owned(d):
+        return
+    inside = handles(contents) if isinstance(contents, Items) else set()
+    for key, y in list(names.items()):
+        if key in inside or (isinstance(y, Slot) and y.outer is owner):
+            names[key] = Poison(element_gone(reader))
+
+
+def has_left(reader: Reader, names: Cells) -> bool:
+    """Whether a side of a branch has returned."""
+    return names.get(reader.exit_key) == Static(RETURNS)
+
+
+def is_local(reader: Reader, key: Location) -> bool:
+    """Whether a name is gone once the function has returned: no function inside it keeps it."""
+    if not isinstance(key, tuple) or key[0] != reader.frame.number or key[1].startswith("%"):
+        return False
+    return not inner_scopes(reader.frame.node)
+
+
+def joined_description(
+    reader: Reader,
+    key: Location,
+    a: Abstract,
+    names_a: Cells,
+    b: Abstract,
+    names_b: Cells,
+    earlier: Container[Location] = (),
+    flags: bool | None = None,
+) -> Description:
+    """What the name is where two paths meet; two lists become one, if neither has another name."""
+    first, second = describe(a), describe(b)
+    lists = [x.value if isinstance(x, Maybe) else x for x in (a, b)]
+    one_missing = isinstance(a, Missing) or isinstance(b, Missing)
+    known = all(x in names_a and x in names_b for x in lists if isinstance(x, List))
+    if lists[0] is not lists[1] and any(isinstance(x, List) for x in lists) and not (one_missing and known):
+        first = owned_description(reader, key, a, names_a, earlier) if not isinstance(a, Missing) else first
+        second = owned_description(reader, key, b, names_b, earlier) if not isinstance(b, Missing) else second
+    joined = join(first, second, flags=name_at(key) != "%return" if flags is None else flags)
+    if scalar_of(joined) is not None and any(isinstance(x, Value) and is_without_axes(x.type) for x in (a, b)):
+        reader.mixed.add(key)
+    known = all(h in names_a and h in names_b for h in mentioned(joined))
+    if known and leaf_types(joined) is not None:
+        return joined
+    if is_variable(key) or not handles(a) | handles(b):
+        return POISON
+    joined = join(contents_described(reader, a, names_a), contents_described(reader, b, names_b))
+    return joined if leaf_types(joined) is not None else POISON
+
+
+def owned_description(
+    reader: Reader, key: Location, x: Abstract, names: Cells, earlier: Container[Location] = ()
+) -> Description:
+    """A list by what it holds, if this name is the only one for it; names from `earlier` go before new ones."""
+    handle = x.value if isinstance(x, Maybe) else x
+    same = perhaps(reader, handle) if isinstance(handle, List) else set()
+    others = [k for k, v in names.items() if k != key and same & handles(v)]
+    if isinstance(key, tuple) and key[1] == "%return":  # once it has returned, nobody sees its names
+        others = [k for k in others if not isinstance(k, tuple) or k[0] != key[0]]
+    if not isinstance(handle, List) or (others and (key not in earlier or any(k in earlier for k in others))):
+        return POISON
+    contents = names[handle]
+    inside = contents_described(reader, contents, names) if handles(contents) else describe(contents)
+    found = Description("owned", None, (inside,))
+    return Description("maybe", None, (found,)) if isinstance(x, Maybe) else found
+
+
+def conflict_at(reader: Reader, key: Location, a: Abstract, b: Abstract) -> Problem | None:
+    """Why the name cannot be used where two paths meet; what was wrong with it before comes first."""
+    for x in (a, b):
+        if isinstance(x, Poison):
+            return x.problem
+    if not is_variable(key):
+        if isinstance(a, Slot) or isinstance(b, Slot):
+            message = "a list is an element of another list on some paths or in some iterations only"
+            return Problem("SD206", message, reader.span, help="insert a copy: `list(...)`")
+        message = "the list holds elements of different types on different paths"
+        return Problem("SD202", message, reader.span, help=SAME_ELEMENTS)
+    what = f"`{name_at(key)}`"
+    if name_at(key) == "%return":
+        what = "the result"
+    if name_at(key) == "%choice":
+        what = "this"
+    if isinstance(a, List) and isinstance(b, List):
+        return Problem("SD206", f"{what} may refer to either of two lists that have other names too", reader.span)
+    if isinstance(a, Static) and isinstance(b, Static) and type(a.value) is type(b.value):
+        message = f"{what} is {a.value!r} on one path and {b.value!r} on another, but only numbers can vary"
+        return Problem("SD202", message, reader.span, help="represent the choices by numbers or booleans")
+    return Problem(
+        "SD202", f"{what} is {in_words(reader, a)} on one path and {in_words(reader, b)} on another", reader.span
+    )
+
+
+def take_side(reader: Reader, key: tuple[int, str], side: Callable[[], None], result: list[Abstract]) -> None:
+    side()
+    reader.cells[key] = result.pop()

@@ -1,0 +1,85 @@
+"""The kind of a value, in words for messages."""
+
+from __future__ import annotations
+
+import enum
+
+from srcdiff.diagnostics.naming_objects import named
+from srcdiff.frontend.domain.abstract_values import (
+    Abstract,
+    Choice,
+    Closure,
+    DeviceName,
+    Drawn,
+    Enumerate,
+    Items,
+    List,
+    Maybe,
+    Method,
+    Missing,
+    Optional,
+    Partial,
+    Range,
+    Record,
+    Reversed,
+    Static,
+    Stored,
+    Text,
+    Through,
+    Transformed,
+    Tuple,
+    Zip,
+)
+from srcdiff.frontend.domain.lattice import is_complex
+from srcdiff.frontend.domain.reader import Reader
+from srcdiff.ir.nodes import Value
+from srcdiff.ir.types import Array
+from srcdiff.signature.enums import spelled
+
+
+def in_words(reader: Reader, x: Abstract) -> str:
+    """The kind of a value, for messages."""
+    match x:
+        case Value(type=Array()):
+            return f"an array ({x.type})"
+        case Value():
+            return {"int64": "an integer", "bool": "a boolean"}.get(x.scalar.dtype, "a float")
+        case Static(value=None):
+            return "`None`"
+        case Static(value=enum.Enum()):
+            return f"`{spelled(x.value)}`"
+        case Static(value=DeviceName()):
+            return f"`cuda.{x.value.name}`"
+        case Static():
+            return named(x.value)
+        case Tuple():
+            return "a tuple"
+        case Record() if is_complex(x):
+            return "a complex array, of which only `.real` is supported,"
+        case Record():
+            return "a dictionary" if x.kind.is_mapping else f"an instance of `{x.kind.kind.__name__}`"
+        case List():
+            return "a list"
+        case Items() | Stored():
+            return "a list"
+        case Optional():
+            return f"{in_words(reader, x.value)} or `None`"
+        case Maybe():
+            return f"{in_words(reader, x.value)} that may not be assigned"
+        case Missing():
+            return "not assigned"
+        case Closure() | Choice() | Transformed() | Partial():
+            return "a function"
+        case Through():
+            return f"`{x.how}(...)`"
+        case Drawn():
+            return f"`{x.name}(...)`"
+        case Text():
+            return "a string"
+        case Range():
+            return "a range"
+        case Enumerate() | Zip() | Reversed():
+            return f"`{type(x).__name__.lower()}(...)`"
+        case Method():
+            return f"the method `{x.name}`"
+    return "of unknown type"

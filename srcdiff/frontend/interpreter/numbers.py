@@ -1,0 +1,99 @@
+"""What is asked of a value: a number, an integer, its truth."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from srcdiff.diagnostics.naming_objects import instead_of, is_plain
+from srcdiff.frontend.domain.abstract_values import Abstract, Items, Lazy, List, Optional, Record, Static, Stored, Tuple
+from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.interpreter.device_names import require_values
+from srcdiff.frontend.interpreter.kind_in_words import in_words
+from srcdiff.frontend.interpreter.list_storage import contents_of_list
+from srcdiff.frontend.interpreter.materialization import forced
+from srcdiff.frontend.interpreter.number_kinds import is_large
+from srcdiff.frontend.interpreter.presence import needed
+from srcdiff.frontend.interpreter.representation import as_value
+from srcdiff.ir.nodes import Value
+from srcdiff.ir.types import BOOL, INT, Array, Scalar, is_float
+
+NUMBERS = (bool, int, float)
+
+
+def truth_of(reader: Reader, x: Abstract, node: ast.AST) -> Static | Value:
+    """Whether Python takes it for true."""
+    if isinstance(x, Optional):
+        inner = truth_of(reader, x.value, node)
+        if isinstance(inner, Static):
+            return as_value(reader, x.flag) if inner.value else inner
+        return reader.apply("logical_and", as_value(reader, x.flag), inner)
+    require_values(reader, node, x)
+    match x:
+        case Static():
+            return Static(bool(x.value))
+        case Tuple():
+            return Static(bool(x.items))
+        case Record() if x.kind.is_mapping or not any(hasattr(x.kind.kind, n) for n in ("__bool__", "__len__")):
+            return Static(bool(x.items) or not x.kind.is_mapping)
+        case List():
+            contents = contents_of_list(reader, x)
+            if isinstance(contents, Items):
+                return Static(bool(contents.items))
+            assert isinstance(contents, Stored)
+            return reader.apply("greater", contents.length, reader.const(0))
+        case Value(type=Scalar(dtype="bool")):
+            return x
+    if is_array(x):
+        reader.refuse(
+            "SD203", node, "the truth value of an array is ambiguous", help_="use `np.any(...)` or `np.all(...)`"
+        )
+    value = as_number(reader, x, node)
+    if value.type == BOOL:
+        return value
+    return reader.apply("not_equal", value, reader.const(0 if value.type == INT else 0.0))
+
+
+def as_number(reader: Reader, x: Abstract, node: ast.AST) -> Value:
+    """A scalar; arrays here mean whole-array code."""
+    x = needed(reader, x, node)
+    if isinstance(x, Value) and isinstance(x.type, Array):
+        if x.type.rank == 0:
+            return reader.load(x, ())
+        reader.refuse("SD203", node, f"{in_words(reader, x)} is used where a number is needed")
+    if isinstance(x, Lazy):
+        return as_number(reader, forced(reader, x), node)
+    if isinstance(x, Static) and not isinstance(x.value, NUMBERS):
+        help_ = "" if is_plain(x.value) else instead_of(type(x.value))
+        reader.refuse("SD203", node, f"{in_words(reader, x)} is used where a number is needed", help_=help_)
+    return as_value(reader, x, node)
+
+
+def as_numbers(reader: Reader, left: Abstract, right: Abstract, node: ast.AST) -> tuple[Value, Value]:
+    """Two scalars; an integer constant of more than 64 bits is a float beside a float, as Python takes it."""
+    for large, other in ((left, right), (right, left)):
+        if is_large(large):
+            beside = as_number(reader, other, node)
+            if is_float(beside.type):
+                as_float = as_number(reader, of_large(reader, float, large, node), node)
+                return (as_float, beside) if large is left else (beside, as_float)
+    return as_number(reader, left, node), as_number(reader, right, node)
+
+
+def of_large(reader: Reader, target: Any, large: Static, node: ast.AST) -> Abstract:
+    """A builtin function of an integer that has no place in 64 bits."""
+    try:
+        return Static(target(large.value))
+    except OverflowError as error:
+        reader.raise_always(OverflowError, str(error))
+
+
+def as_integer(reader: Reader, x: Abstract, node: ast.AST, what: str = "an index must be an integer") -> Value:
+    value = as_number(reader, x, node)
+    if is_float(value.type):
+        reader.refuse("SD203", node, what, help_="convert it with `int(...)`")
+    return reader.cast(value, INT)
+
+
+def is_array(x: Abstract) -> bool:
+    return isinstance(x, Lazy) or (isinstance(x, Value) and isinstance(x.type, Array) and x.type.rank > 0)

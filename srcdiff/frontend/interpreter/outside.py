@@ -1,0 +1,180 @@
+"""What a function reads from outside: numbers and arrays become inputs, the rest is compiled in and guarded."""
+
+from __future__ import annotations
+
+import ast
+import enum
+import functools
+import importlib
+import re
+import sys
+import types
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+
+from srcdiff.diagnostics.naming_objects import array_of, instead_of, named
+from srcdiff.frontend.domain.abstract_values import Abstract, Record, Static, Tuple
+from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.reading import Outside
+from srcdiff.frontend.source.guards import Attribute, Constant, Element, Place, Summary, Variable, contents, made
+from srcdiff.ir.nodes import Value
+from srcdiff.ir.types import FLOAT, Array, Scalar, is_supported_dtype
+from srcdiff.signature.enums import spelled
+from srcdiff.signature.structures import Layout, is_plain_tuple, layout_of
+
+_MANY = 100  # elements of what is read from outside
+
+
+_KEYS = "use strings or integers as keys, or read the values that you need outside the function and pass them in"
+
+
+def outside_name(reader: Reader, function: types.FunctionType, node: ast.Name) -> Abstract:
+    place = Variable(function, node.id)
+    try:
+        value = place.read()
+    except NameError as error:
+        reader.refuse("SD204", node, str(error))
+    return lift(reader, value, place, node.id, (), node)
+
+
+def look_up(reader: Reader, owner: Any, name: str, node: ast.AST) -> Abstract:
+    """An attribute of a module; numbers that have a name in mathematics are constants."""
+    place = Attribute(Constant(owner), name)
+    found = place.read()
+    if type(found) is float and owner.__name__.partition(".")[0] in ("math", "numpy"):
+        reader.guard(place, found)
+        return Static(found)
+    return lift(reader, found, place, name, (), node)
+
+
+def lift(
+    reader: Reader,
+    value: Any,
+    place: Place,
+    name: str,
+    path: tuple[Any, ...],
+    node: ast.AST,
+    held: str | None = None,
+) -> Abstract:
+    """Something that stands outside: numbers and arrays become inputs, the rest is compiled in and guarded.
+
+    What holds others is taken as it is made at this call, and cannot be changed. A part of something else may be
+    `held` by it: where that is guarded by how it is `made`, no guard is needed; where it is `fixed`, it cannot
+    change while the guard holds, so that also its numbers are compiled in.
+    """
+    if isinstance(value, enum.Enum):
+        if held is None:
+            reader.guard(place, value)
+        return Static(value)
+    is_opened = is_plain_tuple(type(value)) if isinstance(value, tuple) else not reader.frame.library
+    layout = layout_of(value) if is_opened else None
+    if layout is not None:
+        return lift_parts(reader, value, layout, place, name, path, node, held)
+    is_number = isinstance(value, np.floating) or type(value) is float
+    if type(value) in (np.ndarray, np.memmap) or (is_number and held != "fixed"):
+        return input_from_outside(reader, value, place, name, path, node)
+    numpys = isinstance(value, np.integer | np.bool_)
+    is_other = isinstance(value, float | complex | tuple | list | dict | set | np.generic | np.ndarray)
+    if is_other and not numpys and not is_number:
+        what = "a dictionary with keys other than strings and integers" if type(value) is dict else named(value)
+        help_ = _KEYS if type(value) is dict else instead_of(type(value))
+        reader.refuse("SD201", node, f"`{name}` from outside the function is {what}", help_=help_)
+    if held is None:
+        reader.guard(place, value)
+    return Static(value.item() if isinstance(value, np.generic) else value, numpys)
+
+
+def lift_parts(
+    reader: Reader,
+    value: Any,
+    layout: Layout,
+    place: Place,
+    name: str,
+    path: tuple[Any, ...],
+    node: ast.AST,
+    held: str | None,
+) -> Abstract:
+    names = layout.names
+    if len(names) > _MANY:
+        message = f"`{name}` from outside the function has {len(names)} elements, too many separate inputs"
+        instead = "read the values that you need outside the function, and pass them in"
+        help_ = instead if layout.is_mapping else "convert it to an array: `np.array(...)`"
+        reader.refuse("SD201", node, message, help_=help_)
+    held = None if held == "fixed" and not isinstance(value, tuple) else held  # only a tuple stays as it is
+    if held is None:
+        reader.guard(Summary(made, place), made(value))
+    look_at_class(reader, type(value))
+    inner = [Attribute(place, str(n)) if layout.is_dataclass else Element(place, n) for n in names]
+    each = zip(layout.taken_apart(value), inner, names, strict=True)
+    items = tuple(lift(reader, v, at, name, (*path, n), node, held or "made") for v, at, n in each)
+    if issubclass(layout.kind, tuple | list):
+        return Tuple(items, layout.kind if hasattr(value, "_fields") else None)
+    return Record(items, layout)
+
+
+def look_at_class(reader: Reader, kind: type) -> None:
+    """Guard what the class of a named tuple or a dataclass does."""
+    if kind not in (tuple, list, dict, OrderedDict):
+        reader.guards.add_class(kind)
+
+
+def input_from_outside(
+    reader: Reader, value: Any, place: Place, name: str, path: tuple[Any, ...], node: ast.AST
+) -> Value:
+    for known in reader.outside:
+        if known.place.key == place.key:
+            return known.value
+    if isinstance(value, np.ndarray):
+        if not is_supported_dtype(value.dtype):
+            message, help_ = array_of(value.dtype)
+            reader.refuse("SD201", node, f"`{name}` is {message}", help_=help_)
+        type_: Array | Scalar = Array(value.dtype.name, value.ndim)
+    else:
+        type_ = Scalar(value.dtype.name) if isinstance(value, np.floating) else FLOAT
+    parts = [spelled(p) if isinstance(p, enum.Enum) else str(p) for p in path]
+    new = Outside(place, name, path, Value(type_, re.sub(r"\W", "_", "_".join([name, *parts]))))
+    reader.outside.append(new)
+    reader.given.add(new.value)
+    if type(value) is float:
+        reader.pythons.add(new.value)
+    return new.value
+
+
+def imported_module(reader: Reader, name: str) -> Any:
+    """The module that an `import` gives."""
+    module = importlib.import_module(name)
+    reader.guard(Element(Constant(sys.modules), name), module)
+    return module
+
+
+def lift_defaults(reader: Reader, function: types.FunctionType, node: ast.AST) -> dict[str, Abstract]:
+    """The parameters that have a default now, with it."""
+    code, whole = function.__code__, Constant(function)
+    defaults, by_name = function.__defaults__ or (), function.__kwdefaults__ or {}
+    names = code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]
+    positional, named = Attribute(whole, "__defaults__"), Attribute(whole, "__kwdefaults__")
+    found = {
+        n: lift_fixed(reader, d, Element(positional, k), n, node)
+        for k, (n, d) in enumerate(zip(names, defaults, strict=True))
+    }
+    return {**found, **{n: lift_fixed(reader, d, Element(named, n), n, node) for n, d in by_name.items()}}
+
+
+def lift_partial(
+    reader: Reader, function: functools.partial[Any], node: ast.AST
+) -> tuple[list[Abstract], dict[str, Abstract]]:
+    """The arguments that a `functools.partial` holds."""
+    whole = Constant(function)
+    args, keywords = Attribute(whole, "args"), Attribute(whole, "keywords")
+    reader.guard(Attribute(whole, "func"), function.func)
+    reader.guard(args, function.args)
+    reader.guard(Summary(contents, keywords), contents(function.keywords))
+    lifted = [lift_fixed(reader, a, Element(args, k), "argument", node) for k, a in enumerate(function.args)]
+    return lifted, {n: lift_fixed(reader, a, Element(keywords, n), n, node) for n, a in function.keywords.items()}
+
+
+def lift_fixed(reader: Reader, value: Any, place: Place, name: str, node: ast.AST) -> Abstract:
+    """A default, or what else cannot change while a guard holds."""
+    return lift(reader, value, place, name, (), node, "fixed")

@@ -1,0 +1,246 @@
+"""What a recursive function gives: its result, the names it has assigned, and the lists it has changed."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field, replace
+
+from srcdiff.diagnostics import Problem
+from srcdiff.frontend.callees import holds_array
+from srcdiff.frontend.domain.abstract_values import Abstract, Group, Items, List, Maybe, Stored
+from srcdiff.frontend.domain.lattice import describe, handles, holds_lists, join, leaf_types, loosened, mentioned
+from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.domain.shapes import ANYTHING, may_meet
+from srcdiff.frontend.domain.state import Cells, Location, name_at
+from srcdiff.frontend.interpreter.aliases import all_origins
+from srcdiff.frontend.interpreter.kind_in_words import in_words
+from srcdiff.frontend.interpreter.materialization import forced
+from srcdiff.ir.aliasing import Sites, points_to, written_sites
+from srcdiff.ir.nodes import Block, Call, Function, Grow, Operation, Store, Value, walk
+from srcdiff.ir.types import Stack
+from srcdiff.signature.descriptions import Description
+
+
+def owned_in(d: Description) -> int:
+    """How many lists something of this description is or holds."""
+    return 1 if d.kind == "owned" else sum(map(owned_in, d.parts))
+
+
+def storage_in(d: Description) -> Iterator[int]:
+    """For each value that something of this description is made of, the number of the list it belongs to, or -1."""
+    lists = 0
+
+    def visit(d: Description) -> Iterator[int]:
+        nonlocal lists
+        types = leaf_types(d) or ()
+        if d.kind == "owned":
+            lists += 1
+            yield from (lists - 1 for _ in types)
+        elif d.kind in ("tuple", "record", "maybe", "optional"):
+            own = sum(len(leaf_types(p) or ()) for p in d.parts)
+            yield from (-1 for _ in range(len(types) - own))
+            for part in d.parts:
+                yield from visit(part)
+        else:
+            yield from (-1 for _ in types)
+
+    yield from visit(d)
+
+
+Place = str | Location
+"""Where a recursive function has a list from: an argument, or a name or a list of the functions around it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a recursive function gives and does."""
+
+    result: Description
+    changed: dict[Location, Description] = field(default_factory=dict)
+    """Names of enclosing functions that it assigns."""
+    lists: dict[Place, Description] = field(default_factory=dict)
+    """Lists that it is given and changes, as it leaves them."""
+    written: frozenset[int] = frozenset()
+    """The parameters that are arrays it writes into."""
+    shares: tuple[frozenset[Hashable], ...] = ()
+    """For each array it gives, what that may be in Python: parameters and earlier results, by number, and others."""
+    same: tuple[frozenset[Place | int], ...] = ()
+    """For each list it gives, which of the given ones that may be in Python, or which of the earlier results."""
+
+    @property
+    def gives(self) -> Description:
+        """All that comes back."""
+        lists = (Description("owned", None, (d,)) for d in self.lists.values())
+        return Description("tuple", None, (self.result, *self.changed.values(), *lists))
+
+    @property
+    def new_lists(self) -> int:
+        """How many lists it gives beside those that it is given."""
+        return sum(owned_in(d) for d in (self.result, *self.changed.values()))
+
+
+@dataclass(slots=True)
+class Unit:
+    """A recursive function at certain argument types."""
+
+    name: str
+    params: tuple[Value, ...] = ()
+    outcome: Outcome | None = None
+    function: Function | None = None
+    problems: tuple[Problem, ...] = ()
+    """What is wrong with it: to be said by everyone who calls it, also where somebody was not listened to before."""
+
+
+_GIVES = "use numbers, arrays, or lists of numbers or of tuples of numbers"
+
+
+def holds_arrays(x: Stored) -> bool:
+    return any(isinstance(a.type, Stack) for a in x.arrays)
+
+
+def widened(a: Description, b: Description) -> Description:
+    """What holds either; of two kinds of things the second, since a later reading knows more."""
+    lists = {a.kind, b.kind} <= {"items", "stored"}
+    found = join(a, b) if lists or a.kind == b.kind else b
+    return b if leaf_types(found) is None else found
+
+
+def outcome_of(
+    reader: Reader,
+    result: Abstract,
+    given: Cells,
+    slots: dict[Place, List],
+    operations: list[Operation],
+    assumed: Outcome | None,
+) -> tuple[Outcome, list[tuple[Abstract, Description]]]:
+    """What it gives: its result, the names that it has assigned, and the lists that it has changed."""
+    if isinstance(result, Group):
+        result = result.remade(map(functools.partial(forced, reader), result.items))
+    before = assumed or Outcome(description_handed(reader, result, "what it returns"))
+    found = widened(before.result, description_handed(reader, result, "what it returns"))
+    changed = dict(before.changed)
+    for key, x in given.items():
+        now = reader.cells.get(key, x)
+        kept = now is x or (isinstance(x, Maybe) and now is x.value)
+        changes = not kept or (key in slots and is_changed(reader, slots[key], given, operations))
+        around = isinstance(key, tuple) and key[0] != reader.frame.number
+        if around and (changes or key in changed):
+            d = description_handed(reader, now, f"`{name_at(key)}`")
+            changed[key] = widened(changed.get(key, d), d)
+    lists = dict(before.lists)
+    for slot, handle in slots.items():
+        if slot not in changed and (slot in lists or is_changed(reader, handle, given, operations)):
+            d = contents_handed(reader, reader.cells[handle], "the list")
+            d = widened(describe(given[handle]), d)
+            lists[slot] = widened(lists.get(slot, d), d)
+    gives = [(result, found), *((reader.cells[key], d) for key, d in changed.items())]
+    gives += [(reader.cells[slots[slot]], d) for slot, d in lists.items()]
+    return Outcome(found, changed, lists), gives
+
+
+def description_handed(reader: Reader, x: Abstract, what: str) -> Description:
+    """How something is described that it gives: lists by what they hold."""
+    if isinstance(x, List):
+        return Description("owned", None, (contents_handed(reader, reader.cells[x], what),))
+    if isinstance(x, Group):
+        return describe(x).remade(description_handed(reader, i, what) for i in x.items)
+    found = loosened(describe(x))
+    types = leaf_types(found)
+    if types is None or mentioned(found) or found.kind == "closure" or any(isinstance(t, Stack) for t in types):
+        message = f"{what} in the recursive function `{reader.frame.name}` is {in_words(reader, x)}"
+        reader.refuse("SD305", reader.frame.node, message, help_=_GIVES)
+    return found
+
+
+def contents_handed(reader: Reader, contents: Abstract, what: str) -> Description:
+    """What a list holds when it is given back: as many as are known, or any number of one kind."""
+    if isinstance(contents, Items):
+        return Description("items", None, tuple(handed_element(reader, i, what) for i in contents.items))
+    if not isinstance(contents, Stored) or holds_arrays(contents) or holds_lists(contents.element):
+        message = f"{what} in the recursive function `{reader.frame.name}` is a list whose elements are not numbers"
+        reader.refuse("SD305", reader.frame.node, message, help_=_GIVES)
+    return describe(contents)
+
+
+def handed_element(reader: Reader, x: Abstract, what: str) -> Description:
+    if handles(x):
+        message = f"{what} in the recursive function `{reader.frame.name}` is a list of lists"
+        reader.refuse("SD305", reader.frame.node, message, help_=_GIVES)
+    return description_handed(reader, x, what)
+
+
+def is_changed(reader: Reader, handle: List, given: Cells, operations: list[Operation]) -> bool:
+    """Whether a list that it was given is another now."""
+    before = given[handle]
+    now = reader.cells.get(handle, before)
+    if now is not before and now != before:
+        return True
+    own = before.arrays if isinstance(before, Stored) else ()
+    return any(o.array in own for o in walk(Block(tuple(operations))) if isinstance(o, Store | Grow))
+
+
+def with_effects(
+    reader: Reader,
+    function: Function,
+    outcome: Outcome,
+    given: Cells,
+    slots: dict[Place, List],
+) -> Outcome:
+    """With what can be read off the whole function: which arrays it writes, and what its results may be."""
+    sites = points_to(function)
+    written = written_by(reader, function, sites)
+    params = {p: k for k, p in enumerate(function.params)}
+    flags = list(storage_in(outcome.gives))
+    arrays = [v for v, n in zip(function.body.yields, flags, strict=True) if n < 0 and holds_array(v)]
+    memory = [all_origins(reader, a) for a in arrays]
+    shares: list[frozenset[Hashable]] = []
+    for k, origins in enumerate(memory):
+        found: set[Hashable] = {params[o] for o in origins if o in params}
+        found |= {o for o in origins if o == ANYTHING or (o in reader.given and o not in params)}
+        found |= {-1 - j for j in range(k) if may_meet(memory[j], origins)}
+        shares.append(frozenset(found))
+    storage = [
+        [v for v, n in zip(function.body.yields, flags, strict=True) if n == number and holds_array(v)]
+        for number in range(outcome.new_lists)
+    ]
+    same = same_as_given(reader, storage, sites, given, slots)
+    return replace(outcome, written=written, shares=tuple(shares), same=same)
+
+
+def written_by(reader: Reader, function: Function, sites: dict[Value, Sites]) -> frozenset[int]:
+    units = {u.name: u.outcome for u in reader.units.values() if u.outcome is not None}
+    written = written_sites(function.body, sites)
+    for call in walk(function.body):
+        if isinstance(call, Call):
+            outcome = units.get(call.function)
+            places = range(len(call.args)) if outcome is None else outcome.written
+            written |= {site for k in places for site in sites.get(call.args[k], frozenset())}
+    return frozenset(k for k, p in enumerate(function.params) if p in written)
+
+
+def same_as_given(
+    reader: Reader,
+    lists: list[list[Value]],
+    sites: dict[Value, Sites],
+    given: Cells,
+    slots: dict[Place, List],
+) -> tuple[frozenset[Place | int], ...]:
+    """For each list, which of the given ones it may be: those whose storage it has, and those that have none."""
+    contents = {slot: given[handle] for slot, handle in slots.items()}
+    without = {slot for slot, x in contents.items() if not isinstance(x, Stored) or not x.arrays}
+    home = {a: slot for slot, x in contents.items() if isinstance(x, Stored) for a in x.arrays}
+    found: list[frozenset[Place | int]] = []
+    memory: list[set[Value]] = []
+    for storage in lists:
+        reached = {s for v in storage for s in sites.get(v, frozenset())}
+        size = -1
+        while size != len(reached):
+            size = len(reached)
+            stands_for = {a for s in reached for a in reader.stands_for_list.get(s, ())}
+            reached |= {s for a in stands_for for s in sites.get(a, frozenset((a,)))}
+        slots_met: set[Place | int] = {*(home[s] for s in reached if s in home), *without}
+        earlier = {k for k, other in enumerate(memory) if other & reached}
+        found.append(frozenset(slots_met | earlier | (set(contents) if not storage else set())))
+        memory.append(reached)
+    return tuple(found)

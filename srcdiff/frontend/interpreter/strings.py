@@ -1,0 +1,263 @@
+"""Strings: formatted text for `print`, `assert` and `raise`, and methods of constant strings."""
+
+from __future__ import annotations
+
+import ast
+import enum
+import re
+import string
+from typing import Any
+
+from srcdiff.frontend.domain.abstract_values import Abstract, Items, List, Static, Text, Tuple
+from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.interpreter.evaluation import evaluate
+from srcdiff.frontend.interpreter.iteration import evaluate_elements
+from srcdiff.frontend.interpreter.kind_in_words import in_words
+from srcdiff.frontend.interpreter.list_storage import contents_of_list, new_list
+from srcdiff.frontend.interpreter.tables import expression, handles, handles_syntax, method, operation
+from srcdiff.ir.nodes import Formatted, Print, Value
+from srcdiff.ir.types import Array, Scalar, is_float
+
+TEXT_METHODS = frozenset(
+    (
+        *("capitalize", "casefold", "count", "endswith", "find", "isalpha", "isdigit", "isidentifier", "isnumeric"),
+        *("lower", "lstrip", "partition", "removeprefix", "removesuffix", "replace", "rpartition", "rsplit", "rstrip"),
+        *("split", "startswith", "strip", "title", "upper"),
+    )
+)
+"""Those that give a text, a number or a truth value, or a tuple or list of texts."""
+
+
+_CONVERSIONS = {-1: "", ord("s"): "!s", ord("r"): "!r", ord("a"): "!a"}
+
+
+_PERCENT = re.compile(r"%([-+ 0#]*)(\d*)(\.\d+)?(.)", re.DOTALL)
+
+
+_EXAMPLES: dict[str, Any] = {"int64": 1, "bool": True}
+
+
+def known(x: Abstract) -> Any:
+    if isinstance(x, Tuple):
+        return tuple(known(i) for i in x.items)
+    if not isinstance(x, Static):
+        raise LookupError
+    return x.value
+
+
+def _array(x: Value) -> bool:
+    return isinstance(x.type, Array)
+
+
+def joined(a: Text, b: Text) -> Text:
+    return Text(a.template + b.template, a.values + b.values)
+
+
+def literal(text: str) -> Text:
+    """A text that is there as it stands."""
+    return Text(text.replace("{", "{{").replace("}", "}}"))
+
+
+def constant(text: Text) -> Abstract:
+    return text if text.values else Static(text.template.format())
+
+
+@expression(ast.JoinedStr)
+def f_string(reader: Reader, node: ast.JoinedStr) -> Abstract:
+    text = Text("")
+    for piece in node.values:
+        if isinstance(piece, ast.Constant):
+            text = joined(text, literal(str(piece.value)))
+            continue
+        assert isinstance(piece, ast.FormattedValue)
+        spec = Text("") if piece.format_spec is None else text_of(reader, evaluate(reader, piece.format_spec), node)
+        one = formatted_text(reader, evaluate(reader, piece.value), _CONVERSIONS[piece.conversion], spec, node)
+        text = joined(text, one)
+    return text if text.values else Static(text.template.format())
+
+
+def formatted_text(reader: Reader, x: Abstract, conversion: str, spec: Text, node: ast.AST) -> Text:
+    """`{x!conversion:spec}`."""
+    colon = f":{spec.template}" if spec.template else ""
+    if isinstance(x, Value):
+        if isinstance(x.type, Scalar) and not spec.values:
+            fits_format(reader, _EXAMPLES.get(x.type.dtype, 1.5), f"{{{conversion}{colon}}}", node)
+        return Text(f"{{{conversion}{colon}}}", (x, *spec.values))
+    if isinstance(x, Static) and not spec.values:
+        template = f"{{{conversion}{colon}}}"
+        fits_format(reader, x.value, template, node)
+        return literal(template.format(x.value))
+    if colon or conversion not in ("", "!s"):
+        if isinstance(x, Static | Text):
+            reader.refuse("SD102", node, "a string cannot be formatted here with a width known only at run time")
+        if colon:
+            reader.refuse("SD203", node, f"{in_words(reader, x)} cannot be formatted")
+    return text_of(reader, x, node)
+
+
+def fits_format(reader: Reader, example: Any, template: str, node: ast.AST) -> None:
+    try:
+        template.format(example)
+    except (ValueError, TypeError) as error:
+        reader.refuse("SD203", node, f"the format does not match the value: {error}")
+
+
+def text_of(reader: Reader, x: Abstract, node: ast.AST, conversion: str = "") -> Text:
+    """What `str` makes of it, or `repr`."""
+    match x:
+        case Static():
+            return literal(f"{{{conversion}}}".format(x.value))
+        case Text() if conversion != "!r":
+            return x
+        case Value():
+            return Text(f"{{{conversion}}}", (x,))
+        case Tuple():
+            names = [f"{n}=" for n in x.kind._fields] if x.kind is not None else [""] * len(x.items)  # type: ignore[attr-defined]
+            return listed_text(reader, x.kind.__name__ if x.kind else "", "()", x.items, names, node)
+        case List():
+            contents = contents_of_list(reader, x)
+            if isinstance(contents, Items):
+                return listed_text(reader, "", "[]", contents.items, [""] * len(contents.items), node)
+    reader.refuse("SD102", node, f"{in_words(reader, x)} cannot be printed", help_="print its elements")
+
+
+def listed_text(
+    reader: Reader, name: str, brackets: str, items: tuple[Abstract, ...], names: list[str], node: ast.AST
+) -> Text:
+    text = literal(name + brackets[0])
+    for k, (label, item) in enumerate(zip(names, items, strict=True)):
+        text = joined(joined(text, literal((", " if k else "") + label)), text_of(reader, item, node, "!r"))
+    alone = len(items) == 1 and brackets == "()" and not name
+    return joined(text, literal(("," if alone else "") + brackets[1]))
+
+
+@handles(str)
+def call_str(reader: Reader, node: ast.AST, x: Abstract = Static("")) -> Abstract:
+    return constant(text_of(reader, x, node))
+
+
+@handles(repr)
+def call_repr(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
+    return constant(text_of(reader, x, node, "!r"))
+
+
+@handles(format)
+def call_format(reader: Reader, node: ast.AST, x: Abstract, spec: Abstract = Static("")) -> Abstract:
+    return constant(formatted_text(reader, x, "", text_of(reader, spec, node), node))
+
+
+def text_method(
+    reader: Reader, name: str, owner: Abstract, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    """A method of a text that is known, with arguments that are known: what it gives is known too."""
+    try:
+        result = getattr(str, name)(*(known(x) for x in (owner, *args)), **{n: known(x) for n, x in keywords.items()})
+    except LookupError:
+        reader.refuse("SD205", node, f"the arguments of `{name}` must be known at compile time")
+    except (TypeError, ValueError) as error:
+        reader.refuse("SD203", node, str(error))
+    if isinstance(result, list):
+        return new_list(reader, tuple(Static(x) for x in result))
+    return Tuple(tuple(Static(x) for x in result)) if isinstance(result, tuple) else Static(result)
+
+
+@method("text", "format")
+def text_format(reader: Reader, node: ast.AST, owner: Static, *args: Abstract, **keywords: Abstract) -> Abstract:
+    """`"...".format(...)`."""
+    text, count = Text(""), 0
+    for before, name, spec, conversion in string.Formatter().parse(owner.value):
+        text = joined(text, literal(before))
+        if name is None:
+            continue
+        if "{" in (spec or ""):
+            reader.refuse("SD102", node, "a nested format is not supported", help_="use an f-string")
+        key = name or str(count)
+        count += not name
+        known: dict[str, Abstract] = {**{str(k): a for k, a in enumerate(args)}, **keywords}
+        if key not in known:
+            reader.refuse("SD304", node, f"`format` has no argument for `{{{name}}}`")
+        mark = f"!{conversion}" if conversion else ""
+        text = joined(text, formatted_text(reader, known[key], mark, Text(spec or ""), node))
+    return constant(text)
+
+
+@operation(Text)
+def text_operation(
+    reader: Reader, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST
+) -> Abstract | None:
+    """`"%.3f" % x`, and a text before or behind another."""
+    if op is ast.Mod and isinstance(left, Static) and isinstance(left.value, str):
+        return percent_format(reader, left.value, right.items if isinstance(right, Tuple) else (right,), node)
+    texts = [x for x in (left, right) if isinstance(x, Text)]
+    if texts and op is ast.Add and all(isinstance(x, Text | Static) for x in (left, right)):
+        return joined(text_of(reader, left, node), text_of(reader, right, node))
+    return None
+
+
+def percent_format(reader: Reader, template: str, args: tuple[Abstract, ...], node: ast.AST) -> Abstract:
+    """`"%.3f" % x`."""
+    text, end, rest = Text(""), 0, list(args)
+    for found in _PERCENT.finditer(template):
+        text, end = joined(text, literal(template[end : found.start()])), found.end()
+        flags, width, precision, kind = found.groups()
+        if kind == "%":
+            text = joined(text, literal("%"))
+            continue
+        if kind not in "sdifeEgGr" or set(flags) - set("-+0"):
+            reader.refuse("SD102", node, f"the format `{found[0]}` is not supported", help_="use an f-string")
+        if not rest:
+            reader.refuse("SD203", node, "there are fewer values than placeholders in the format")
+        x = rest.pop(0)
+        if kind in "di" and not (isinstance(x, Value) and not is_float(x.type)) and not isinstance(x, Static):
+            reader.refuse("SD203", node, f"`{found[0]}` needs an integer", help_="convert with `int(...)`")
+        align = "<" if "-" in flags else ">" if kind in "sr" and width else ""
+        sign, zero = "+" if "+" in flags else "", "0" if "0" in flags and not align else ""
+        spec = f"{align}{sign}{zero}{width}{precision or ''}" + ("" if kind in "sr" else kind.replace("i", "d"))
+        conversion = "!r" if kind == "r" else "!s" if kind == "s" and spec else ""
+        text = joined(text, formatted_text(reader, x, conversion, Text(spec), node))
+    if rest:
+        reader.refuse("SD203", node, "there are more values than placeholders in the format")
+    return constant(joined(text, literal(template[end:])))
+
+
+def exception_argument(reader: Reader, x: Abstract, node: ast.AST) -> Any:
+    """An argument of an exception: a constant, a value, a text with values, or a tuple of the first two."""
+    match x:
+        case Static(value=None | str() | int() | float()) if not isinstance(x.value, enum.Enum):
+            return x.value
+        case Value():
+            return x
+        case Text():
+            return Formatted(x.template, x.values)
+        case Tuple(kind=None) if x.items:
+            parts = tuple(exception_argument(reader, i, node) for i in x.items)
+            if not any(isinstance(p, Formatted) for p in parts):
+                return parts
+    text = text_of(reader, x, node)
+    return Formatted(text.template, text.values) if text.values else text.template.format()
+
+
+@handles_syntax(print)
+def print_call(reader: Reader, node: ast.Call) -> Abstract:
+    args = evaluate_elements(reader, node.args)
+    options = {"sep": " ", "end": "\n", "flush": False}
+    for keyword in node.keywords:
+        if keyword.arg not in options:
+            reader.refuse("SD102", node, f"`print` with `{keyword.arg}=` is not supported")
+        given = evaluate(reader, keyword.value)
+        if not isinstance(given, Static):
+            reader.refuse("SD205", node, f"`{keyword.arg}=` of `print` must be known at compile time")
+        if given.value is not None:
+            options[keyword.arg] = given.value
+    plain = options == {"sep": " ", "end": "\n", "flush": False}
+    if plain and all(isinstance(x, Static) or (isinstance(x, Value) and not _array(x)) for x in args):
+        parts = tuple(str(x.value) if isinstance(x, Static) else x for x in args)
+        if all(p.isprintable() for p in parts if isinstance(p, str)):  # Numba prints no other texts
+            reader.add(Print(parts, span=reader.span))
+            return Static(None)
+    text = Text("")
+    for k, x in enumerate(args):
+        text = joined(joined(text, literal(str(options["sep"]) if k else "")), text_of(reader, x, node))
+    text = joined(text, literal(str(options["end"])))
+    reader.add(Print((Formatted(text.template, text.values),), bool(options["flush"]), span=reader.span))
+    return Static(None)

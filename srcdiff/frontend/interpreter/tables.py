@@ -1,0 +1,139 @@
+"""The tables of the interpreter: what a piece of syntax, a function, a method or a kind of callable means.
+
+Each row is one function that takes the reader. A module adds its rows by decorators:
+
+    @expression(ast.IfExp)               def ...(reader, node) -> Abstract
+    @statement(ast.While)                def ...(reader, node) -> None
+    @compound(ast.If)                    def ...(reader, node, rest) -> bool
+    @handles(len, np.size)               def ...(reader, node, *args, **keywords) -> Abstract
+    @handles_syntax(print)               def ...(reader, node) -> Abstract | None
+    @handles_kind(functools.partial)     def ...(reader, target, args, keywords, node) -> Abstract
+    @marked("__srcdiff_rule__")          def ...(reader, target, args, keywords, node) -> Abstract
+    @method("list", "append")            def ...(reader, node, owner, *args, **keywords) -> Abstract
+    @device("grid")                      def ...(reader, node, *args, **keywords) -> Abstract
+    @callee(Closure)                     def ...(reader, function, args, keywords, node) -> Abstract
+    @operation(List)                     def ...(reader, operator, left, right, node) -> Abstract | None
+    @subscripts(List)                    def ...(reader, base, where, node) -> Abstract
+    @leaves("stored")                    def ...(reader, x, description) -> list[Value]
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from srcdiff.frontend.domain.abstract_values import Abstract
+from srcdiff.frontend.domain.reader import Reader
+from srcdiff.ir.nodes import Value
+
+Run = TypeVar("Run", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """What a call of a function means."""
+
+    run: Callable[..., Abstract]
+    lazy: bool
+    """Whether it takes arrays that are not computed yet."""
+    consumes: bool
+    """Whether it goes through an iterator at once, or when somebody goes through what it gives."""
+
+
+EXPRESSIONS: dict[type[ast.AST], Callable[[Reader, Any], Abstract]] = {}
+STATEMENTS: dict[type[ast.AST], Callable[[Reader, Any], None]] = {}
+COMPOUND: dict[type[ast.AST], Callable[[Reader, Any, list[ast.stmt]], bool]] = {}
+"""Statements that may read the statements behind them too, once for each way to reach those; then they give true."""
+HANDLERS: dict[Any, Handler] = {}
+"""Functions, by the object that is called."""
+SYNTAX: dict[Any, Callable[[Reader, ast.Call], Abstract | None]] = {}
+"""Functions that are asked before their arguments are evaluated; they may decline."""
+KINDS: dict[type, Callable[..., Abstract | None]] = {}
+"""What a call of an object of a class means; it may decline."""
+MARKERS: dict[str, Callable[..., Abstract]] = {}
+"""What a call of an object means that has an attribute of this name: those of srcdiff itself say so."""
+METHODS: dict[tuple[str, str], Callable[..., Abstract]] = {}
+DEVICE: dict[str, Callable[..., Abstract]] = {}
+CALLEES: dict[type, Callable[..., Abstract]] = {}
+"""Abstract values that can be called."""
+OPERATIONS: dict[type, Callable[..., Abstract | None]] = {}
+"""Operators, by the kind of one of their operands; they may decline."""
+SUBSCRIPTS: dict[type, Callable[..., Abstract]] = {}
+"""Subscripts, by the kind of what is indexed."""
+LEAVES: dict[str, Callable[..., list[Value]]] = {}
+"""The run-time values of something, converted to a description of this kind."""
+
+
+def _adds(table: dict[Any, Any], *keys: Any) -> Callable[[Run], Run]:
+    def add(run: Run) -> Run:
+        for key in keys:
+            assert key not in table, key
+            table[key] = run
+        return run
+
+    return add
+
+
+def expression(*kinds: type[ast.AST]) -> Callable[[Run], Run]:
+    return _adds(EXPRESSIONS, *kinds)
+
+
+def statement(*kinds: type[ast.AST]) -> Callable[[Run], Run]:
+    return _adds(STATEMENTS, *kinds)
+
+
+def compound(*kinds: type[ast.AST]) -> Callable[[Run], Run]:
+    return _adds(COMPOUND, *kinds)
+
+
+def handles(*functions: Any, lazy: bool = False, consumes: bool = False) -> Callable[[Run], Run]:
+    def add(run: Run) -> Run:
+        for function in functions:
+            assert function not in HANDLERS, function
+            HANDLERS[function] = Handler(run, lazy, consumes)
+        return run
+
+    return add
+
+
+def handles_syntax(*functions: Any) -> Callable[[Run], Run]:
+    return _adds(SYNTAX, *functions)
+
+
+def handles_kind(*kinds: type) -> Callable[[Run], Run]:
+    return _adds(KINDS, *kinds)
+
+
+def marked(*attributes: str) -> Callable[[Run], Run]:
+    return _adds(MARKERS, *attributes)
+
+
+def method(kind: str, *names: str) -> Callable[[Run], Run]:
+    return _adds(METHODS, *((kind, name) for name in names))
+
+
+def device(*names: str) -> Callable[[Run], Run]:
+    return _adds(DEVICE, *names)
+
+
+def callee(*kinds: type) -> Callable[[Run], Run]:
+    return _adds(CALLEES, *kinds)
+
+
+def operation(*kinds: type) -> Callable[[Run], Run]:
+    return _adds(OPERATIONS, *kinds)
+
+
+def subscripts(*kinds: type) -> Callable[[Run], Run]:
+    return _adds(SUBSCRIPTS, *kinds)
+
+
+def leaves(*kinds: str) -> Callable[[Run], Run]:
+    return _adds(LEAVES, *kinds)
+
+
+def row_of_kind(target: Any) -> Callable[..., Abstract | None] | None:
+    """The row for the class of an object, or for the nearest class above it."""
+    return next((KINDS[kind] for kind in type(target).__mro__ if kind in KINDS), None)

@@ -1,0 +1,264 @@
+"""The entry point of the front end: from a function with argument types to IR."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
+from srcdiff.diagnostics.naming_objects import is_installed
+from srcdiff.frontend.callees import mark_writing_calls, pass_outside_values, with_own_results
+from srcdiff.frontend.domain.abstract_values import (
+    MISSING,
+    Abstract,
+    Group,
+    Items,
+    List,
+    Optional,
+    Parts,
+    Poison,
+    Static,
+    Stored,
+)
+from srcdiff.frontend.domain.lattice import describe, holds_complex, holds_lists, leaf_types, loosened, of_parts
+from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.domain.state import Frame, NeverReturns, RecursionFound
+from srcdiff.frontend.handlers.derivative_arguments import with_lists
+from srcdiff.frontend.handlers.nested_derivatives import as_passed
+from srcdiff.frontend.interpreter.evaluation import call_with, is_library
+from srcdiff.frontend.interpreter.kind_in_words import in_words
+from srcdiff.frontend.interpreter.list_storage import contents_of_list, flat_contents, new_list
+from srcdiff.frontend.interpreter.numba_functions import enter_captured
+from srcdiff.frontend.interpreter.outside import look_at_class
+from srcdiff.frontend.interpreter.presence import present
+from srcdiff.frontend.interpreter.representation import fresh_values, leaves_of
+from srcdiff.frontend.reading import Reading
+from srcdiff.frontend.rows import ROWS
+from srcdiff.frontend.source.accepted import refused_syntax
+from srcdiff.frontend.source.capture import Captured
+from srcdiff.frontend.source.guards import Attribute, Constant, collect
+from srcdiff.frontend.source.scopes import scopes_of
+from srcdiff.ir.nodes import Block, Function, Operation, Program, Value
+from srcdiff.ir.types import Array
+from srcdiff.signature.descriptions import INTEGER, NUMPYS, Description
+from srcdiff.signature.trees import NODES
+
+
+def _reached(problem: Problem, led_to: dict[str, Span]) -> Problem:
+    """A problem in another file, with the line that leads there; one in a library, at the user's line that does."""
+    call = None if problem.span is None else led_to.get(problem.span.file)
+    if call is None or problem.span is None:
+        return problem
+    around, seen = call, {problem.span.file}
+    while is_installed(around.file) and around.file in led_to and around.file not in seen:
+        seen.add(around.file)
+        around = led_to[around.file]
+    if is_installed(problem.span.file) and not is_installed(around.file):
+        there = f"the problem is in {problem.span.file}:{problem.span.line}, `{problem.span.text.strip()}`"
+        message = f"this call leads into a library that cannot be differentiated: {problem.message}"
+        return replace(problem, message=message, span=around, label="", notes=(there,), help=_OF_LIBRARIES)
+    return replace(problem, notes=(*problem.notes, f"called from {call.file}:{call.line}, `{call.text.strip()}`"))
+
+
+_OF_LIBRARIES = "write the computation in Python, or declare a rule with `srcdiff.custom_rule`"
+
+
+def _one_a_line(problems: list[Problem]) -> list[Problem]:
+    """Of the problems that a library has, the first that comes from a line of the user's."""
+    first = {p.span: p for p in reversed(problems) if p.help == _OF_LIBRARIES}
+    return [p for p in problems if p.help != _OF_LIBRARIES or first[p.span] is p]
+
+
+_MOST_SPLITS = 4  # each may double what follows it
+
+
+def read(
+    captured: Captured,
+    arguments: dict[str, Description],
+    *,
+    exact: bool = False,
+    inside: Span | None = None,
+    derivative: Any = None,
+    kernel: bool = False,
+    error_model: str = "",
+) -> Reading:
+    """The function as IR, for arguments of these descriptions; every problem found is reported together.
+
+    `exact` is about broadcasting (see whole_arrays.py). A function of the library is read for a place `inside` the
+    user's program. With `derivative`, that derivative of the function is read instead of it. A `kernel` is what a
+    thread of a GPU runs. With an `error_model`, that is what division by zero does, whatever Numba was told. Where a
+    name has two types after a branch or a loop, and is used, what follows is read for each.
+    """
+    split: set[ast.AST] = set()
+    first: DifferentiationError | None = None
+    while True:
+        scopes, library = scopes_of(captured.node), is_library(captured.function)
+        reader = Reader(
+            Frame(captured, captured.node, captured.file, captured.name, None, *scopes, library, captured.told)
+        )
+        reader.exact, reader.trusted, reader.split = exact, inside is not None, split
+        reader.is_kernel, reader.error_model = kernel, error_model
+        try:
+            return _read(reader, captured, arguments, inside, derivative)
+        except DifferentiationError as error:
+            first = first or DifferentiationError(_one_a_line([_reached(p, reader.led_to) for p in error.problems]))
+            found = {reader.culprits[p] for p in error.problems if p in reader.culprits} - split
+            if not found or len(split | found) > _MOST_SPLITS:
+                raise first from None
+            split |= found
+        except (TypeError, ValueError, AttributeError, IndexError) as error:
+            if first is None:
+                raise
+            raise first from error  # what follows makes no sense for one of the types
+
+
+def _read(
+    reader: Reader, captured: Captured, arguments: dict[str, Description], inside: Span | None, derivative: Any
+) -> Reading:
+    assert ROWS  # the tables have all their rows
+    node = captured.node
+    reader.span = inside if reader.frame.library else reader.span_of(node)
+    reader.reported = refused_syntax(captured)
+    reader.problems += reader.reported.values()
+    bound: dict[str, Abstract] = {}
+    params: list[Value] = []
+    lists: dict[List, Stored] = {}
+    reader.guards.add(Attribute(Constant(captured.function), "__code__"), captured.code)
+    for name, description in arguments.items():
+        bound[name], values = _argument(reader, description, name, lists)
+        params += values
+    reader.given |= set(params)
+    seen = {name: with_lists(reader, x) for name, x in bound.items()}
+    before = reader.state.cells
+    try:
+        if derivative is None:
+            result = enter_captured(reader, captured, reader.frame, seen, None)
+        else:
+            by_position, by_name = as_passed(node, seen)
+            result = call_with(reader, Static(derivative), by_position, by_name, node)
+    except Refusal as refusal:
+        if refusal.problem is not None:
+            reader.problems.append(refusal.problem)
+        result = MISSING
+    except NeverReturns:
+        if not reader.problems:
+            result = Static(0.0)  # every path raises: the program has no value, and raises before it needs one
+        else:
+            result = MISSING
+    except RecursionFound as found:
+        raise AssertionError("a recursion escaped") from found
+    if reader.problems:
+        raise DifferentiationError(list(dict.fromkeys(reader.problems)))
+    result = _with_contents(reader, present(reader, result))
+    outputs, operations = _result_values(reader, result)
+    params += [o.value for o in reader.outside]
+    stores = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    once = {name: values[-1] for name, values in reader.assigned.items() if stores.count(name) == 1}
+    main = Function(captured.name, tuple(params), Block((*reader.first, *operations), tuple(outputs)))
+    callees = (*(u.function for u in reader.units.values() if u.function is not None), *reader.derived.values())
+    program = mark_writing_calls(Program(main, callees))
+    program = pass_outside_values(program, [o.value for o in reader.outside])
+    program = replace(program, callees=tuple(with_own_results(c) for c in program.callees))
+    outside, guards, unknown = tuple(reader.outside), tuple(reader.guards), tuple(reader.unknown_calls)
+    collect(guards)
+    return Reading(
+        program,
+        bound,
+        result,
+        outside,
+        guards,
+        captured,
+        lists,
+        once,
+        reader.assumes,
+        reader.assumes_pythons,
+        unknown,
+        tuple(reader.handed_over),
+        tuple(reader.named),
+        reader.outcomes,
+        reader.told_options,
+        tuple(reader.differences.values()),
+        tuple(_changed_lists(reader, seen, before)),
+    )
+
+
+def _changed_lists(reader: Reader, seen: dict[str, Abstract], before: Mapping[Any, Abstract]) -> Iterator[str]:
+    """The names of lists of the caller's that the function changes."""
+
+    def visit(x: Abstract, name: str) -> Iterator[str]:
+        if isinstance(x, List):
+            if x in reader.changed:
+                yield name
+            x = before[x]
+        if isinstance(x, Parts):
+            for k, item in enumerate(x.items):
+                yield from visit(item, x.layout.part(name, k))
+
+    for name, x in seen.items():
+        yield from visit(x, name)
+
+
+def _argument(reader: Reader, d: Description, name: str, lists: dict[List, Stored]) -> tuple[Abstract, list[Value]]:
+    """What stands for an argument, and the parameters it is made of; lists come as arrays."""
+    if d.kind in ("tuple", "record"):
+        look_at_class(reader, d.layout.kind)
+        parts = [_argument(reader, p, d.layout.variable(name, k), lists) for k, p in enumerate(d.parts)]
+        return of_parts(d, (x for x, _ in parts)), [v for _, values in parts for v in values]
+    if d.kind == "items":
+        return new_list(reader, ()), []
+    if d.kind != "stored":
+        found, values = fresh_values(reader, d, name)
+        if d.kind == "value" and NUMPYS not in d.parts and not reader.trusted:
+            reader.pythons |= set(values)
+        if INTEGER in d.parts:
+            reader.whole |= set(values)
+        return found, values
+    arrays = [Value(t, name) for t in leaf_types(d) or () if isinstance(t, Array)]
+    reader.storage.update(arrays)
+    handle = List()
+    lists[handle] = Stored(d.parts[0], tuple(arrays), reader.dim(arrays[0], 0))
+    reader.cells[handle] = lists[handle]
+    return handle, arrays
+
+
+def _with_contents(reader: Reader, result: Abstract) -> Abstract:
+    """The result with its lists replaced by what they hold."""
+
+    def visit(x: Abstract) -> Abstract:
+        match x:
+            case List():
+                contents = contents_of_list(reader, x)
+                if isinstance(contents, Stored) and holds_lists(contents.element):
+                    message = "a list of lists with lengths known only at run time cannot be a result"
+                    help_ = "return an array: `np.array(...)`"
+                    raise DifferentiationError([Problem("SD401", message, reader.span, help=help_)])
+                return NODES.map(visit, flat_contents(reader, x) if isinstance(contents, Stored) else contents)
+            case Value(type=Array(rank=0)):
+                return reader.load(x, ())
+            case Optional():
+                raise DifferentiationError(
+                    [Problem("SD401", f"a part of the result is {in_words(reader, x)}", reader.span)]
+                )
+            case Poison():
+                raise DifferentiationError([x.problem] if x.problem is not None else [])
+        return x
+
+    return NODES.map(visit, result)
+
+
+def _result_values(reader: Reader, result: Abstract) -> tuple[list[Value], list[Operation]]:
+    if isinstance(result, Static | Value | Group | Items | Stored):
+        description = loosened(describe(result))
+        if holds_complex(description):
+            problem = Problem("SD401", "the result is complex", reader.span, help="return its real part: `.real`")
+            raise DifferentiationError([problem])
+        if leaf_types(description) is not None:
+            try:
+                return leaves_of(reader, result, description), reader.operations
+            except Refusal as refusal:
+                raise DifferentiationError([refusal.problem] if refusal.problem is not None else []) from None
+    raise DifferentiationError(
+        [Problem("SD401", f"the result is {in_words(reader, result)}", reader.span, help="return one float")]
+    )

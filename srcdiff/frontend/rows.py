@@ -1,0 +1,33 @@
+"""All modules that add rows to the tables of the interpreter."""
+
+from srcdiff.frontend.handlers import (
+    array_functions,
+    builtin_functions,
+    intrinsics,
+    iterators,
+    kernel_language,
+    nested_derivatives,
+    records,
+)
+from srcdiff.frontend.interpreter import (
+    arithmetic,
+    array_conversion,
+    assignments,
+    attributes,
+    augmented,
+    branches_loops,
+    calls,
+    comprehensions,
+    conditions,
+    indexing,
+    lists,
+    names,
+    statements,
+    strings,
+)
+
+ROWS = (
+    *(array_conversion, assignments, attributes, augmented, branches_loops, calls, comprehensions, conditions, lists),
+    *(arithmetic, names, statements, strings, indexing),
+    *(array_functions, builtin_functions, intrinsics, iterators, kernel_language, nested_derivatives, records),
+)

@@ -1,0 +1,56 @@
+"""The accepted language: unsupported syntax is rejected before the function is read, all problems together."""
+
+from __future__ import annotations
+
+import ast
+
+from srcdiff.diagnostics import Problem, Span
+from srcdiff.frontend.source.capture import Captured
+
+# syntax                 what the user calls it                    what to write instead
+REFUSED: dict[type[ast.AST], tuple[str, str, str]] = {
+    ast.Try: ("SD101", "`try`", "test the condition with `if`"),
+    ast.TryStar: ("SD101", "`try`", "test the condition with `if`"),
+    ast.With: ("SD101", "`with`", "enter the context around the call of the gradient"),
+    ast.AsyncWith: ("SD101", "`async with`", "use a plain function"),
+    ast.AsyncFor: ("SD101", "`async for`", "use a plain function"),
+    ast.AsyncFunctionDef: ("SD101", "`async def`", "use a plain function"),
+    ast.ClassDef: ("SD101", "`class`", "define the class outside the function"),
+    ast.Global: ("SD101", "`global`", "return the value instead of assigning it to a global variable"),
+    ast.Match: ("SD101", "`match`", "use `if` and `elif`"),
+    ast.Yield: ("SD104", "`yield`", "append to a list and return it"),
+    ast.YieldFrom: ("SD104", "`yield`", "append to a list and return it"),
+    ast.Await: ("SD104", "`await`", "use a plain function"),
+    ast.Set: ("SD102", "a set", "use a tuple"),
+    ast.SetComp: ("SD102", "a set", "use a list"),
+    ast.DictComp: ("SD102", "a dictionary comprehension", "write the dictionary with literal keys"),
+}
+
+
+def refused_syntax(captured: Captured) -> dict[ast.AST, Problem]:
+    """Every piece of syntax in the function that is not supported."""
+    problems: dict[ast.AST, Problem] = {}
+    body = captured.node.body if isinstance(captured.node.body, list) else [captured.node.body]
+    stack: list[ast.AST] = list(reversed(body))
+    while stack:
+        node = stack.pop()
+        row = REFUSED.get(type(node))
+        if row is not None and not _is_about_warnings(node):
+            code, what, instead = row
+            problems[node] = Problem(code, f"{what} is not supported", _span(captured, node, what), help=instead)
+            continue
+        stack += reversed(list(ast.iter_child_nodes(node)))
+    return problems
+
+
+def _is_about_warnings(node: ast.AST) -> bool:
+    """`with np.errstate(...):`, as far as the text says."""
+    calls = [item.context_expr for item in node.items] if isinstance(node, ast.With) else []
+    names = [ast.unparse(call.func) if isinstance(call, ast.Call) else "" for call in calls]
+    return bool(names) and all(name.rpartition(".")[2] == "errstate" for name in names)
+
+
+def _span(captured: Captured, node: ast.AST, what: str) -> Span:
+    line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+    width = len(what.strip("`")) if what.startswith("`") else getattr(node, "end_col_offset", column + 1) - column
+    return Span(captured.file, line, column, column + max(1, width), captured.name)

@@ -1,0 +1,268 @@
+"""From a function object to its syntax tree, and the names in its scope."""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import functools
+import inspect
+import linecache
+import operator
+import sys
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from srcdiff.diagnostics import Problem, Refusal, Span
+from srcdiff.frontend.source.numba_options import Told, layers, told
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Captured:
+    """A function with its source."""
+
+    function: types.FunctionType
+    code: types.CodeType
+    """The code of the function that the syntax tree belongs to: a function may get other code."""
+    node: ast.FunctionDef | ast.Lambda
+    file: str
+    told: Told | None = None
+    """Its Numba options, if Numba compiles it."""
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__ if self.function.__name__ != "<lambda>" else "function"
+
+
+def plain_function(function: Any) -> types.FunctionType | None:
+    """The Python function behind a function, a Numba dispatcher or one of our own objects."""
+    return next((layer for layer in layers(function) if isinstance(layer, types.FunctionType)), None)
+
+
+T = TypeVar("T")
+
+
+def standing_for(function: Any, kind: type[T]) -> T | None:
+    """What stands in a function's module in its place, if that is of this kind."""
+    found: Any = sys.modules.get(getattr(function, "__module__", ""))
+    code = getattr(function, "__code__", None)
+    for step in code.co_qualname.split(".") if code is not None else ():
+        found = getattr(found, step, None)
+    return found if isinstance(found, kind) and getattr(found, "function", None) is function else None
+
+
+def findable(function: Any) -> Any:
+    """The function, which pickle finds by its name; behind an object of ours that has its name, as `loss.function`."""
+    if isinstance(function, types.FunctionType) and standing_for(function, object) is not None:
+        function.__qualname__ = f"{function.__code__.co_qualname}.function"
+    return function
+
+
+@functools.lru_cache(maxsize=256)
+def _parsed(file: str, text: str) -> ast.Module:
+    return ast.parse(text, file)
+
+
+@functools.lru_cache(maxsize=256)
+def _functions(file: str, text: str) -> dict[tuple[str, int], list[ast.AST]]:
+    """The functions in the text by name and first line, where their decorators stand; all lambdas together."""
+    found: dict[tuple[str, int], list[ast.AST]] = {}
+    for node in ast.walk(_parsed(file, text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            found.setdefault((node.name, first), []).append(node)
+        elif isinstance(node, ast.Lambda):
+            found.setdefault(("<lambda>", 0), []).append(node)
+    return found
+
+
+def _candidates(file: str, text: str, function: types.FunctionType) -> list[ast.FunctionDef | ast.Lambda]:
+    code, functions = function.__code__, _functions(file, text)
+    if code.co_name == "<lambda>":
+        line = code.co_firstlineno
+        near = [n for n in functions.get(("<lambda>", 0), []) if isinstance(n, ast.Lambda)]
+        near = [n for n in near if n.lineno <= line <= (n.end_lineno or n.lineno) and _contains(n, function)]
+        return [min(near, key=_extent)] if near else []  # a lambda may stand inside another
+    found = functions.get((code.co_name, code.co_firstlineno), [])
+    if any(isinstance(n, ast.AsyncFunctionDef) for n in found):
+        raise Refusal(Problem("SD104", f"`{function.__name__}` is a coroutine function", first_line(function)))
+    return [n for n in found if isinstance(n, ast.FunctionDef)]
+
+
+def _extent(node: ast.FunctionDef | ast.Lambda) -> tuple[int, int]:
+    lines = (node.end_lineno or 0) - node.lineno
+    return lines, (node.end_col_offset or 0) - node.col_offset
+
+
+def _contains(node: ast.Lambda, function: types.FunctionType) -> bool:
+    """Whether the lambda's body holds every place that the code speaks of."""
+    body, places = node.body, set()
+    for start, end, column, end_column in function.__code__.co_positions():
+        if (
+            start is not None
+            and end is not None
+            and column is not None
+            and end_column is not None
+            and column != end_column
+        ):
+            places.add(((start, column), (end, end_column)))
+    whole = ((body.lineno, body.col_offset), (body.end_lineno or 0, body.end_col_offset or 0))
+    return bool(places) and all(whole[0] <= begin and finish <= whole[1] for begin, finish in places)
+
+
+def _unreadable(function: types.FunctionType, reason: str, help_: str = "") -> Refusal:
+    name = function.__code__.co_qualname
+    return Refusal(
+        Problem("SD103", f"the source of `{name}` cannot be read: {reason}", first_line(function), help=help_)
+    )
+
+
+def first_line(function: types.FunctionType) -> Span:
+    """Where a function was defined, by its code: its text may be another one by now, or gone."""
+    code = function.__code__
+    return Span(code.co_filename, code.co_firstlineno, 0, 3, function.__name__)
+
+
+def capture(function: Any) -> Captured:
+    """Find the syntax tree of the function in its file (or notebook cell), as the text that its code came from."""
+    plain = plain_function(function)
+    if plain is None:
+        raise Refusal(Problem("SD103", f"`{function!r}` is not a Python function", None))  # and has no line
+    captured: Captured = _captured(plain, plain.__code__)
+    by_numba = told(function)
+    return captured if by_numba is None else replace(captured, told=by_numba)
+
+
+_FORGETTING: list[Callable[[], None]] = []
+
+
+def forget_made() -> None:
+    """Make everything anew: what it was made with has changed."""
+    for forget in _FORGETTING:
+        forget()
+
+
+def made_once(make: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that makes the same of the same arguments, the first of which is a function.
+
+    What it has made it keeps for a while, and with it the function: a closure may hold much, so that few are kept.
+    """
+    of_few, of_many = functools.lru_cache(maxsize=16)(make), functools.lru_cache(maxsize=512)(make)
+    _FORGETTING.extend((of_few.cache_clear, of_many.cache_clear))
+
+    @functools.wraps(make)
+    def made(f: Any, *rest: Any) -> Any:
+        plain = getattr(f, "function", f)
+        return (of_many if getattr(plain, "__closure__", ()) is None else of_few)(f, *rest)
+
+    return made
+
+
+@made_once
+def _captured(plain: types.FunctionType, code: types.CodeType) -> Captured:
+    file = code.co_filename
+    for is_kind, what in (
+        (inspect.isgeneratorfunction, "a generator"),
+        (inspect.iscoroutinefunction, "a coroutine function"),
+    ):
+        if is_kind(plain):
+            raise Refusal(Problem("SD104", f"`{plain.__name__}` is {what}", first_line(plain)))
+    reason, help_ = f"`{file}` is not a file with source text", ""
+    for text in _texts(file, plain):
+        try:
+            found = _candidates(file, text, plain)
+        except SyntaxError as error:
+            reason, help_ = f"`{file}` has changed: {error}", _AGAIN
+            continue
+        if len(found) != 1:
+            reason, help_ = ("its line no longer defines it", _AGAIN) if not found else _SEVERAL
+        elif _is_what_runs(plain, file, text, found[0]):
+            return Captured(plain, code, found[0], file)
+        else:
+            reason, help_ = f"`{file}` has changed since the function was defined", _AGAIN
+    raise _unreadable(plain, reason, help_)
+
+
+_AGAIN = "reload its module with `importlib.reload`, or run its notebook cell again"
+_SEVERAL = ("several functions are defined on its line", "write each function on its own line")
+
+
+def _texts(file: str, function: types.FunctionType) -> Iterator[str]:
+    """The text of a file as it was read before, which may be the text that runs; then as it is now."""
+    known = linecache.getlines(file, function.__globals__)
+    if known:
+        yield "".join(known)
+    linecache.checkcache(file)
+    now = linecache.getlines(file, function.__globals__)
+    if now and now != known:
+        yield "".join(now)
+
+
+def _is_what_runs(function: types.FunctionType, file: str, text: str, node: ast.AST) -> bool:
+    """Whether the text compiles to the code of the function; srcdiff's own library is taken to."""
+    if str(function.__module__).startswith("srcdiff.library"):
+        return True
+    code = function.__code__
+    flags = code.co_flags & _FUTURE_FLAGS
+    rewriter = _assertion_rewriter(function) if any(isinstance(n, ast.Assert) for n in ast.walk(node)) else None
+    here = _codes(file, text, flags, rewriter).get((code.co_qualname, code.co_firstlineno), [])
+    if isinstance(node, ast.Lambda):  # there may be others in the line
+        here = [c for c in here if list(c.co_positions()) == list(code.co_positions())]
+    return any(_is_same_code(c, code) for c in here)
+
+
+_FUTURE_FLAGS = functools.reduce(
+    operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+)
+
+
+def _assertion_rewriter(function: types.FunctionType) -> Any:
+    """What has rewritten the assertions of the function's module: pytest does, where it imports tests."""
+    loader = function.__globals__.get("__loader__")
+    return loader if type(loader).__module__ == "_pytest.assertion.rewrite" else None
+
+
+@functools.lru_cache(maxsize=64)
+def _codes(file: str, text: str, flags: int, rewriter: Any) -> dict[tuple[str, int], list[types.CodeType]]:
+    """The code of every function in the text, by its name and line; there may be several lambdas in one."""
+    tree = ast.parse(text, file)
+    if rewriter is not None:
+        rewrite = sys.modules[type(rewriter).__module__].rewrite_asserts
+        rewrite(tree, text.encode(), file, rewriter.config)
+    found: dict[tuple[str, int], list[types.CodeType]] = {}
+    stack = [compile(tree, file, "exec", flags, dont_inherit=True)]
+    while stack:
+        code = stack.pop()
+        found.setdefault((code.co_qualname, code.co_firstlineno), []).append(code)
+        stack += [c for c in code.co_consts if isinstance(c, types.CodeType)]
+    return found
+
+
+_COMPARED = (
+    *("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_exceptiontable"),
+    *("co_argcount", "co_posonlyargcount", "co_kwonlyargcount", "co_name"),
+)
+
+
+def _is_same_code(one: types.CodeType, other: types.CodeType) -> bool:
+    """Whether two code objects do the same, wherever they come from.
+
+    Numba takes the flag `CO_OPTIMIZED` away from the code of a function that it runs while somebody profiles.
+    """
+    flags = (one.co_flags ^ other.co_flags) & ~inspect.CO_OPTIMIZED
+    is_alike = not flags and all(getattr(one, name) == getattr(other, name) for name in _COMPARED)
+    return is_alike and _is_same_constant(one.co_consts, other.co_consts)
+
+
+def _is_same_constant(one: Any, other: Any) -> bool:
+    """Whether two constants of code objects are the same: `1`, `1.0` and `True` are not, nor are `0.0` and `-0.0`."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, types.CodeType):
+        return _is_same_code(one, other)
+    if isinstance(one, tuple):
+        return len(one) == len(other) and all(map(_is_same_constant, one, other))
+    if isinstance(one, frozenset):
+        return len(one) == len(other) and sorted(map(repr, one)) == sorted(map(repr, other))
+    return repr(one) == repr(other)

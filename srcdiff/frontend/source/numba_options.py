@@ -1,0 +1,171 @@
+"""The Numba options of a function, as far as they affect its results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import types
+from numba.core.compiler import Compiler
+from numba.core.dispatcher import Dispatcher
+from numba.core.registry import cpu_target
+from numba.core.typing.templates import Signature
+from numba.extending import register_jitable
+
+from srcdiff.ir.types import Array, Scalar
+from srcdiff.signature.descriptions import Description
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a function is compiled with, where that is not Numba's default."""
+
+    signatures: tuple[Any, ...] | None = None
+    """Those that it is compiled for, if it is for no others: Numba converts arguments to one of them."""
+    variables: tuple[tuple[str, Any], ...] = ()
+    """The types of variables: Numba converts to them what is assigned."""
+    error_model: str = ""
+    boundscheck: bool = False
+    fastmath: frozenset[str] | None = None
+    """What sums and products may be changed into, if that is not all that compiled code may do."""
+    parallel: bool = False
+    compiler: str = ""
+    """The compiler, if it is not Numba's own."""
+    dispatcher: Any = field(default=None, compare=False, repr=False)
+
+    def inside(self) -> Told:
+        """What it means for a function that stands inside of this one."""
+        return Told(error_model=self.error_model, parallel=self.parallel)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What it asks of the code that is generated."""
+        asked: dict[str, Any] = {"boundscheck": True} if self.boundscheck else {}
+        return asked if self.fastmath is None else {**asked, "fastmath": self.fastmath}
+
+
+def settings(dispatcher: Any) -> tuple[Any, ...]:
+    """The current Numba options of a function, to compare with earlier ones."""
+    signatures = () if dispatcher._can_compile else tuple(dispatcher.overloads)
+    return signatures, dict(dispatcher.locals), dict(dispatcher.targetoptions)
+
+
+def layers(function: Any) -> Iterator[Any]:
+    """The function, and what stands behind it: Numba's dispatchers and our own objects have another one inside."""
+    for _ in range(10):
+        if function is None:
+            return
+        yield function
+        function = getattr(function, "__srcdiff_function__", None) or getattr(function, "py_func", None)
+
+
+def told(function: Any) -> Told | None:
+    """The Numba options of a function; None if Numba does not compile it, or runs it as Python."""
+    dispatcher: Any = next((layer for layer in layers(function) if isinstance(layer, Dispatcher)), None)
+    if dispatcher is None or dispatcher.targetoptions.get("forceobj"):
+        return None
+    options = dispatcher.targetoptions
+    kind = dispatcher._compiler.pipeline_class
+    fastmath = options.get("fastmath", True)
+    return Told(
+        None if dispatcher._can_compile else tuple(dispatcher.nopython_signatures),
+        tuple(sorted(dispatcher.locals.items(), key=lambda item: item[0])),
+        options.get("error_model") or "",
+        bool(options.get("boundscheck")),
+        None if fastmath is True else frozenset(fastmath or ()),
+        bool(options.get("parallel")),
+        "" if kind is Compiler else kind.__name__,
+        dispatcher,
+    )
+
+
+def is_replaced(function: Any) -> bool:
+    """Whether compiled code that calls a Python function runs another: that which `@overload` gives."""
+    context: Any = cpu_target.typing_context
+    context.refresh()
+    known = getattr(context._lookup_global(function), "templates", ())
+    given = [getattr(template, "_overload_func", function).__qualname__ for template in known]
+    return any(not name.startswith(register_jitable.__name__) for name in given)
+
+
+# -- types -----------------------------------------------------------------------------------------------------------
+
+
+def type_of(d: Description) -> Any:
+    """The type that Numba has for something; None where that is not compared."""
+    match d.kind:
+        case "value" if isinstance(d.detail, Scalar):
+            return numba.from_dtype(np.dtype(d.detail.dtype))
+        case "value" if isinstance(d.detail, Array):
+            return types.Array(numba.from_dtype(np.dtype(d.detail.dtype)), d.detail.rank, "A")
+        case "static" if isinstance(d.detail[1], bool | int | float | None):
+            return numba.typeof(d.detail[1])
+        case "optional":
+            inner = type_of(d.parts[0])
+            return None if inner is None else types.Optional(inner)
+        case "tuple":
+            parts = [type_of(p) for p in d.parts]
+            return None if None in parts else types.BaseTuple.from_types(tuple(parts), d.detail)
+    return None
+
+
+def _compared(type_: Any) -> Any:
+    """A type as far as it changes numbers: how an array is laid out does not; None for what is no number or array."""
+    of: Any = type_
+    match type_:
+        case types.Literal():
+            return _compared(type_.literal_type)
+        case types.Omitted():
+            return _compared(numba.typeof(type_.value))
+        case types.Array():
+            return types.Array(type_.dtype, type_.ndim, "A")
+        case types.BaseTuple():
+            parts = [_compared(t) for t in of]
+            kind = getattr(type_, "instance_class", None)
+            return None if None in parts else types.BaseTuple.from_types(tuple(parts), kind)
+        case types.Number() | types.Boolean() | types.NoneType() | types.Optional():
+            return type_
+    return None
+
+
+def fitting(signatures: Sequence[Any], given: Sequence[Any], context: Any) -> list[Any]:
+    """The signatures, all with the same types of numbers, among which Numba chooses for arguments of these types.
+
+    Nothing fits, and the list is empty, where Numba finds none, or several of which it prefers none.
+    """
+    found: dict[tuple[Any, ...], list[Any]] = {}
+    for signature in signatures:
+        taken = [_compared(t) for t in signature.args]
+        same = len(taken) == len(given) and all((t is None) == (g is None) for t, g in zip(taken, given, strict=True))
+        if same:
+            found.setdefault(tuple(types.none if t is None else t for t in taken), []).append(signature)
+    cases = [Signature(types.none, args, None) for args in found]
+    args = tuple(types.none if g is None else g for g in given)
+    try:
+        best = context.resolve_overload("function", cases, args, {}, allow_ambiguous=False)
+    except TypeError:
+        return []
+    return [] if best is None else found[tuple(best.args)]
+
+
+def results(signatures: Sequence[Any]) -> set[Any]:
+    """The types of what functions of these signatures return, as far as they are compared."""
+    return {_compared(s.return_type) for s in signatures}
+
+
+def spelled(x: Any) -> str:
+    """A type or a signature of Numba's as it is written in a decorator."""
+    if isinstance(x, Signature):
+        return f"{spelled(x.return_type)}({', '.join(map(spelled, x.args))})"
+    return f"{x.dtype}[{', '.join(':' * x.ndim)}]" if isinstance(x, types.Array) else str(x)
+
+
+def numba_type(x: Any) -> str | None:
+    """The name of the dtype that a type of Numba stands for, such as `numba.float32`."""
+    if not type(x).__module__.startswith("numba."):
+        return None
+    name = str(getattr(x, "name", ""))
+    return name if name in ("bool", "float32", "float64") or name.lstrip("u").startswith("int") else None

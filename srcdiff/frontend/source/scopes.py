@@ -1,0 +1,122 @@
+"""The names that a function or a statement assigns and reads."""
+
+from __future__ import annotations
+
+import ast
+import functools
+
+
+@functools.lru_cache(maxsize=4096)
+def assigned_names(node: ast.AST) -> frozenset[str]:
+    """Names the function binds in its own scope (its parameters too), or the statement assigns."""
+    found: set[str] = set()
+    if isinstance(node, ast.FunctionDef | ast.Lambda):
+        arguments = node.args
+        found |= {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+        found |= {a.arg for a in (arguments.vararg, arguments.kwarg) if a is not None}
+        children = node.body if isinstance(node.body, list) else [node.body]
+        for child in children:
+            found |= _bound(child)
+        return frozenset(found - nonlocal_names(node))
+    return frozenset(_bound(node))
+
+
+def _bound(node: ast.AST) -> set[str]:
+    found: set[str] = set()
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {node.name}
+    if isinstance(node, ast.Lambda):
+        return set()
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
+        found.add(node.id)
+    if isinstance(node, ast.alias):
+        found.add((node.asname or node.name).partition(".")[0])
+    if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp):
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.NamedExpr) and isinstance(inner.target, ast.Name):
+                found.add(inner.target.id)
+        return found
+    for child in ast.iter_child_nodes(node):
+        found |= _bound(child)
+    return found
+
+
+@functools.lru_cache(maxsize=4096)
+def nonlocal_names(node: ast.AST) -> frozenset[str]:
+    found: set[str] = set()
+    body = getattr(node, "body", [])
+    stack = list(body) if isinstance(body, list) else []
+    while stack:
+        statement = stack.pop()
+        if isinstance(statement, ast.Nonlocal):
+            found |= set(statement.names)
+        elif not isinstance(statement, ast.FunctionDef | ast.Lambda):
+            stack += [c for c in ast.iter_child_nodes(statement) if isinstance(c, ast.stmt)]
+    return frozenset(found)
+
+
+@functools.lru_cache(maxsize=16384)
+def names_in(node: ast.AST) -> frozenset[str]:
+    """Every name that stands in it."""
+    return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+
+
+@functools.lru_cache(maxsize=4096)
+def free_names(node: ast.AST) -> frozenset[str]:
+    """The names that a function, or one inside it, reads from or assigns in the functions around it.
+
+    >>> sorted(free_names(ast.parse("def f(x): return [x * y * z for y in w]").body[0]))
+    ['w', 'z']
+    """
+    found: set[str] = set(nonlocal_names(node))
+    stack = [*ast.iter_child_nodes(node)]
+    while stack:
+        child = stack.pop()
+        if isinstance(child, ast.FunctionDef | ast.Lambda):
+            found |= free_names(child)
+            defaults = [*child.args.defaults, *child.args.kw_defaults, *getattr(child, "decorator_list", [])]
+            stack += [d for d in defaults if d is not None]
+        elif isinstance(child, ast.ListComp | ast.GeneratorExp):
+            targets = frozenset().union(*(assigned_names(g.target) for g in child.generators))
+            found |= (names_in(child) - targets) | names_in(child.generators[0].iter)
+        else:
+            if isinstance(child, ast.Name):
+                found.add(child.id)
+            stack += ast.iter_child_nodes(child)
+    return frozenset(found - assigned_names(node))
+
+
+@functools.lru_cache(maxsize=4096)
+def inner_scopes(node: ast.AST) -> frozenset[type[ast.AST]]:
+    """What kinds of functions and comprehensions stand inside a function."""
+    kinds = (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.GeneratorExp)
+    return frozenset(type(n) for n in ast.walk(node) if isinstance(n, kinds) and n is not node)
+
+
+_AGAIN = (ast.For, ast.While, ast.FunctionDef, ast.Lambda, ast.ListComp, ast.GeneratorExp)
+
+
+def is_only_use(function: ast.AST, name: ast.Name) -> bool:
+    """Whether a name stands only there in the function, at a place that a call of it comes to once."""
+    reads = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name.id]
+    again = [n for n in ast.walk(function) if isinstance(n, _AGAIN) and n is not function]
+    repeated = [part for n in again for part in _repeated(n)]
+    return [n for n in reads if isinstance(n.ctx, ast.Load)] == [name] and not any(
+        name in ast.walk(part) for part in repeated
+    )
+
+
+def _repeated(node: ast.AST) -> list[ast.AST]:
+    """The parts of a loop or an inner function that may run more than once."""
+    if isinstance(node, ast.For):
+        return [*node.body]
+    if isinstance(node, ast.ListComp | ast.GeneratorExp):
+        return [n for n in ast.iter_child_nodes(node) if n is not node.generators[0]] + [
+            n for n in ast.iter_child_nodes(node.generators[0]) if n is not node.generators[0].iter
+        ]
+    return [*ast.iter_child_nodes(node)]
+
+
+def scopes_of(node: ast.FunctionDef | ast.Lambda) -> tuple[frozenset[str], frozenset[str]]:
+    """The names that a function assigns, and those of them that belong to functions around it."""
+    return assigned_names(node), nonlocal_names(node)
