@@ -84,8 +84,8 @@ def single_assignments(blocks: dict[int, Any]) -> dict[int, Any]:
 def _growing(blocks: dict[int, Any]) -> set[str]:
     """Buffers that a larger one replaces when they are full.
 
-    They remain one variable. If every iteration chose between the buffer and a larger one, it would count a reference to
-    the buffer, and then count it down again.
+    They remain one variable. If every iteration chose between the buffer and a larger one, it would count a reference
+    to the buffer, and then count it down again.
     """
     assigned = [s for block in blocks.values() for s in block.find_insts(ir.Assign)]
     known = {s.target.name: s.value for s in assigned}
