@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import numpy as np
 import pytest
 
 import srcdiff
 from tests.arrays.comparison import BACKENDS, call, same
 from tests.arrays.errors import RAISED, REFUSED, Failure, Refusal
+from tests.arrays.rows import NUMPY
 from tests.numerical import clone, is_active_type
 
 on_both_backends = pytest.mark.parametrize("backend", BACKENDS)
@@ -49,6 +51,56 @@ def test_is_refused_in_words(refusal: Refusal, backend: str) -> None:
 
     message = str(caught.value)
     assert [words for words in refusal.says if words not in message] == [], message
+
+
+def chosen(x, i, n):
+    return np.sum(np.where(x > 1.0, i, n) * x)
+
+
+def chosen_first(x, i, n):
+    picked = np.where(x > 1.0, n, i)
+    picked[0] = 1
+    return np.sum(picked * x)
+
+
+def selected(x, i, n):
+    return np.sum(np.select([x > 1.0], [i], n) * x)
+
+
+SHORT = {kind: np.array([1, 2, 3], dtype=kind) for kind in ("int8", "uint8", "int32")}
+X = np.array([1.0, 2.0, 0.5])
+
+
+@on_both_backends
+@pytest.mark.parametrize("function", [chosen, chosen_first, selected])
+@pytest.mark.parametrize("kind", SHORT)
+def test_integers_that_do_not_fit_are_not_chosen(function: Any, kind: str, backend: str) -> None:
+    """NumPy raises since 2.5, and wraps them around before and in `np.select`."""
+    derivative = srcdiff.value_and_grad(function, backend=backend)
+    limits = np.iinfo(kind)
+
+    for n in (int(limits.min), int(limits.max), 7):
+        value, x_bar = derivative(X, SHORT[kind], n)
+        assert function(X, SHORT[kind], n) == value
+        np.testing.assert_array_equal(np.where(X > 1.0, *_sides(function, SHORT[kind], n)), x_bar)
+    for n in (int(limits.min) - 1, int(limits.max) + 1, 2**40, -(2**40)):
+        with pytest.raises(OverflowError, match="out of bounds"):
+            derivative(X, SHORT[kind], n)
+        if NUMPY >= (2, 5) and function is not selected:
+            with pytest.raises(OverflowError, match="out of bounds"):
+                function(X, SHORT[kind], n)
+
+
+def _sides(function: Any, i: Any, n: int) -> tuple[Any, Any]:
+    return (n, np.array([1, *i[1:]])) if function is chosen_first else (i.astype(int), n)
+
+
+def test_constants_that_do_not_fit_are_not_chosen() -> None:
+    derivative = srcdiff.grad(lambda x, i: np.sum(np.where(x > 1.0, i, 1000) * x), backend="python")
+
+    np.testing.assert_array_equal([1000.0, 2.0, 1000.0], derivative(X, SHORT["int32"]))
+    with pytest.raises(OverflowError, match="1000 out of bounds for int8"):
+        derivative(X, SHORT["int8"])
 
 
 # ---------------------------------------------------------------------------------------------------- the list itself
