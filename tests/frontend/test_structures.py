@@ -226,7 +226,10 @@ def test_results_may_be_structures():
 
     found = srcdiff.differentiable(several, backend="python")(PARAMS, X)
     assert list(found) == ["twice", "model", "text"]
-    assert found["model"] == Model(PARAMS["w"], 0.4)
+    model = found["model"]
+    assert type(model) is Model
+    assert model.w is PARAMS["w"]
+    assert (model.b, model.name) == (0.4, "model")
     jacobian = srcdiff.jacobian(several, backend="python")(PARAMS, X)
     np.testing.assert_allclose(jacobian["twice"]["w"], 2.0 * np.eye(2))
 
