@@ -206,7 +206,7 @@ def call_object(
 ) -> Abstract:
     """A call of something that is known when the function is compiled."""
     target = function.value
-    if target is not np.real and str(getattr(target, "__module__", "")).partition(".")[0] == "numpy":
+    if _computes_numbers(target):
         refuse_complex(reader, (*args, *keywords.values()), node)
     for row in rows_for(target):
         taken, named = _prepared(reader, row, target, args, keywords)
@@ -214,6 +214,12 @@ def call_object(
         if found is not None:
             return found
     return no_source(reader, target, args, node)
+
+
+def _computes_numbers(target: Any) -> bool:
+    """Whether it is a function of NumPy's that does more than to take a real part or to make a named tuple."""
+    is_numpys = str(getattr(target, "__module__", "")).partition(".")[0] == "numpy"
+    return is_numpys and target is not np.real and not (isinstance(target, type) and issubclass(target, tuple))
 
 
 def refuse_complex(reader: Reader, args: Iterable[Abstract], node: ast.AST) -> None:
