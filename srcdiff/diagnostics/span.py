@@ -5,6 +5,9 @@ from __future__ import annotations
 import linecache
 from dataclasses import dataclass
 
+SHARED = "<string>"
+"""The file name of everything that `eval` and `exec` run. Since Python 3.13, the text of `python -c` has it too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -16,8 +19,8 @@ class Span:
 
     @property
     def text(self) -> str:
-        """The user's line as they wrote it."""
-        return linecache.getline(self.file, self.line).rstrip("\n")
+        """The user's line as they wrote it; nothing if the file has a name that other texts share."""
+        return "" if self.file == SHARED else linecache.getline(self.file, self.line).rstrip("\n")
 
     @property
     def comments(self) -> list[str]:

@@ -319,3 +319,13 @@ def test_a_problem_in_another_file_comes_with_the_users_line(tmp_path: Path) -> 
     assert problem.span.file == str(tmp_path / "helpers.py")
     assert "called from" in problem.notes[0]
     assert "helper(x)" in problem.notes[0]
+
+
+def test_text_of_another_string_is_not_taken_for_that_of_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Since Python 3.13, the text of `python -c` has the file name of whatever `eval` runs."""
+    monkeypatch.setitem(linecache.cache, "<string>", (11, None, ["import this\n"], "<string>"))
+
+    with pytest.raises(srcdiff.DifferentiationError, match="`<string>` is not a file with source text") as caught:
+        srcdiff.grad(eval("lambda x: x * x"), backend="python")(1.0)
+
+    assert "import this" not in str(caught.value)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from srcdiff.diagnostics import Problem, Refusal, Span
+from srcdiff.diagnostics.span import SHARED
 from srcdiff.frontend.source.numba_options import Told, layers, told
 
 
@@ -168,7 +169,8 @@ def _captured(plain: types.FunctionType, code: types.CodeType) -> Captured:
     ):
         if is_kind(plain):
             raise Refusal(Problem("SD104", f"`{plain.__name__}` is {what}", first_line(plain)))
-    reason, help_ = f"`{file}` is not a file with source text", ""
+    without_text = f"`{file}` is not a file with source text", ""
+    reason, help_ = without_text
     for text in _texts(file, plain):
         try:
             found = _candidates(file, text, plain)
@@ -181,7 +183,7 @@ def _captured(plain: types.FunctionType, code: types.CodeType) -> Captured:
             return Captured(plain, code, found[0], file)
         else:
             reason, help_ = f"`{file}` has changed since the function was defined", _AGAIN
-    raise _unreadable(plain, reason, help_)
+    raise _unreadable(plain, *(without_text if file == SHARED else (reason, help_)))
 
 
 _AGAIN = "reload its module with `importlib.reload`, or run its notebook cell again"
