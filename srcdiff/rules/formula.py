@@ -118,7 +118,10 @@ def with_values(rule: Rule, given: Mapping[str, Value], computed: Computed) -> t
 
 
 def times(factor: Value, expression: ast.expr, names: Environment, builder: Builder) -> Value | None:
-    """`factor * formula`, written as a person would: `t / y` for `1 / y`, a choice of products for a choice."""
+    """`factor * formula`, written as a person would: `t / y` for `1 / y`, a choice of products for a choice.
+
+    If the formula is zero, as it is for a product by a constant zero, there is nothing to add, whatever the factor is.
+    """
     match expression:
         case ast.Constant(value=value) if value == 0:
             return None
@@ -142,4 +145,5 @@ def times(factor: Value, expression: ast.expr, names: Environment, builder: Buil
             sides = [times(factor, side, names, builder) for side in (expression.body, expression.orelse)]
             chosen = [builder.const(0.0) if side is None else side for side in sides]
             return builder.apply("where", condition, *chosen)
-    return builder.apply("multiply", factor, build(expression, names, builder))
+    partial = build(expression, names, builder)
+    return None if builder.constants.get(partial) == 0 else builder.apply("multiply", factor, partial)

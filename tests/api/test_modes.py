@@ -913,3 +913,14 @@ def test_source_shows_every_mode() -> None:
     }
     for mode, head in heads.items():
         assert f"def {head}:" in srcdiff.source(doubled, np.ones(3), mode=mode)
+
+
+def never(x):
+    return math.sqrt(x * 0.0) + x
+
+
+@pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=pytest.mark.numba)])
+def test_product_by_a_constant_zero_is_constant(backend):
+    """Whatever the derivative of what is computed from it: that of the root is infinite."""
+    assert srcdiff.grad(never, backend=backend)(2.0) == 1.0
+    assert srcdiff.jvp(never, (2.0,), (1.0,), backend=backend) == (2.0, 1.0)
