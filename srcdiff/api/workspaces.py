@@ -25,7 +25,7 @@ Memory = list[Any]
 
 
 def release_memory() -> int:
-    """Return the memory to the system that srcdiff holds for later calls.
+    """Return to the system the memory that srcdiff holds for later calls.
 
     Returns:
         The number of bytes that were released.
