@@ -162,7 +162,8 @@ def _around(span: Span) -> Piece | None:
 def _rows(sides: Sides, colour: bool, width: int) -> Iterator[str]:
     """The generated source line by line, with the original line in front of it where that changes."""
     numbers = max(len(_number(sides, place)) for link in [*sides.links, ((0, 1),)] for place in link)
-    longest = max((sum(len(t) for _, t in line) for piece in sides.pieces for line in piece.lines), default=0)
+    shown = {link[-1] for link in sides.links if link}
+    longest = max((sum(len(t) for _, t in _source(sides, place)) for place in shown), default=0)
     width_left = min(longest, max(20, (width - numbers) * 2 // 5))
     kept = {place for place, _ in sides.kept}
     yield painted(f"{sides.function.ljust(numbers + width_left + 3)}   {sides.derivative}", "title", colour)

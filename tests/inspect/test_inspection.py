@@ -256,3 +256,13 @@ def test_parts_of_a_structure_that_do_not_reach_the_result_are_named():
     assert {k.formula for k in explanation.kept} == {"8 * steps * len(x)"}  # as long as `w`, which is checked before
     assert all(k.nbytes == 8 * 3 * 50 for k in explanation.kept)
     assert "params['unused']: float64[:] does not reach the result: it is not used" in explanation.text()
+
+
+def test_left_column_is_as_wide_as_the_lines_that_it_shows() -> None:
+    def half(x: float) -> float:
+        """A docstring that is much longer than the lines of code below it, and that no generated line belongs to."""
+        return 0.5 * x
+
+    lines = str(srcdiff.show(srcdiff.grad(half), 1.0)).splitlines()
+
+    assert max(line.index(" | ") for line in lines if " | " in line) < 40
