@@ -1019,7 +1019,7 @@ def while_squares(x):
 program(while_squares, at=[(1.5,), (30.0,), (101.0,)])
 
 
-def while_with_zero_turns(x):
+def while_with_zero_iterations(x):
     """A `while` that does not run, before and after one that does."""
     while x > 10.0:
         x = x * 0.5
@@ -1031,7 +1031,7 @@ def while_with_zero_turns(x):
     return y * x
 
 
-program(while_with_zero_turns, at=[(0.3,), (2.0,), (37.0,)])
+program(while_with_zero_iterations, at=[(0.3,), (2.0,), (37.0,)])
 
 
 def while_true_with_break(x):
@@ -4144,9 +4144,9 @@ def overwrite_first(a, x):
 
 def condition_that_writes(a, x):
     """The condition of a `while` writes into an array."""
-    turns = 0
-    while overwrite_first(a, x * (turns + 1)) < 0.9 and turns < 4:
-        turns += 1
+    iterations = 0
+    while overwrite_first(a, x * (iterations + 1)) < 0.9 and iterations < 4:
+        iterations += 1
     return a[1] * a[2]
 
 
@@ -4657,7 +4657,7 @@ def type_in_a_branch_that_returns(x, n):
 program(type_in_a_branch_that_returns, at=[(0.7, 1), (0.7, 3), (0.7, 5)])
 
 
-def type_in_some_turns(x):
+def type_in_some_iterations(x):
     """An iteration of a short loop makes a pair of a number."""
     y = x
     for k in range(3):
@@ -4666,10 +4666,10 @@ def type_in_some_turns(x):
     return y[0] * y[1]
 
 
-program(type_in_some_turns, at=[(0.7,)])
+program(type_in_some_iterations, at=[(0.7,)])
 
 
-def type_of_the_turn_before(x):
+def type_of_the_iteration_before(x):
     """The first iteration finds a number, the others a pair."""
     state = 0
     for k in range(3):
@@ -4677,7 +4677,7 @@ def type_of_the_turn_before(x):
     return state[0]
 
 
-program(type_of_the_turn_before, at=[(0.7,)])
+program(type_of_the_iteration_before, at=[(0.7,)])
 
 
 def type_after_an_else(index, x):
@@ -4694,7 +4694,7 @@ def type_after_an_else(index, x):
 program(type_after_an_else, at=[(np.array([1, 2, 3]), 1.0), (np.array([1, 2, 3]), 2.9)], wrt=[1])
 
 
-def list_of_the_last_turn(x):
+def list_of_the_last_iteration(x):
     """Every iteration of a loop makes a new list, and the last one is used."""
     for _ in range(3):
         for j in range(3):
@@ -4703,7 +4703,7 @@ def list_of_the_last_turn(x):
     return values[0] * x
 
 
-program(list_of_the_last_turn, at=[(0.7,)])
+program(list_of_the_last_iteration, at=[(0.7,)])
 
 
 def index_from_the_end_of_a_view(a):
@@ -4859,7 +4859,7 @@ def arrays_of_a_list_changed_in_place(a, n):
 program(arrays_of_a_list_changed_in_place, at=[(np.array([0.7, -0.3]), 3), (np.array([0.7, -0.3]), 0)])
 
 
-def array_made_anew_in_every_turn(a, w, n):
+def array_made_anew_in_every_iteration(a, w, n):
     """Each iteration makes an array from that of the iteration before; the reverse sweep reads all of them."""
     h = a * w
     for t in range(1, n):
@@ -4868,10 +4868,10 @@ def array_made_anew_in_every_turn(a, w, n):
     return np.sum(h * h)
 
 
-program(array_made_anew_in_every_turn, at=[(np.array([0.7, 0.3, -1.2]), 0.9, n) for n in (5, 2, 1, 0)])
+program(array_made_anew_in_every_iteration, at=[(np.array([0.7, 0.3, -1.2]), 0.9, n) for n in (5, 2, 1, 0)])
 
 
-def array_of_another_length_before_the_first_turn(m, h, n):
+def array_of_another_length_before_the_first_iteration(m, h, n):
     """A loop starts from an array that is shorter than those it makes, if it makes only one iteration."""
     for t in range(n):
         h = m @ h
@@ -4880,7 +4880,7 @@ def array_of_another_length_before_the_first_turn(m, h, n):
 
 
 program(
-    array_of_another_length_before_the_first_turn,
+    array_of_another_length_before_the_first_iteration,
     at=[
         (np.array([[0.7, 0.3], [-1.2, 0.4], [0.5, -0.6]]), np.array([0.8, 0.5]), 1),
         (np.array([[0.7, 0.3], [-1.2, 0.4]]), np.array([0.8, 0.5]), 3),
@@ -4914,7 +4914,7 @@ program(
 )
 
 
-def array_made_anew_in_some_turns(a, w):
+def array_made_anew_in_some_iterations(a, w):
     """In the other iterations, the loop carries its array unchanged."""
     h = a
     for t in range(len(w)):
@@ -4923,10 +4923,10 @@ def array_made_anew_in_some_turns(a, w):
     return np.sum(h * a)
 
 
-program(array_made_anew_in_some_turns, at=[(np.array([0.7, 0.3]), np.array([0.5, -1.0, 1.5, 0.8, -0.3]))])
+program(array_made_anew_in_some_iterations, at=[(np.array([0.7, 0.3]), np.array([0.5, -1.0, 1.5, 0.8, -0.3]))])
 
 
-def array_that_grows_with_every_turn(a, n):
+def array_that_grows_with_every_iteration(a, n):
     """Each iteration makes an array that is longer than the one before."""
     h = a[:1] * 2.0
     for t in range(n):
@@ -4938,7 +4938,7 @@ def array_that_grows_with_every_turn(a, n):
     return np.sum(h * h)
 
 
-program(array_that_grows_with_every_turn, at=[(np.array([0.7, 0.3, -1.2]), 3), (np.array([0.7, 0.3, -1.2]), 0)])
+program(array_that_grows_with_every_iteration, at=[(np.array([0.7, 0.3, -1.2]), 3), (np.array([0.7, 0.3, -1.2]), 0)])
 
 
 def array_made_anew_until_the_loop_is_left(a, n):
@@ -4955,7 +4955,7 @@ def array_made_anew_until_the_loop_is_left(a, n):
 program(array_made_anew_until_the_loop_is_left, at=[(np.array([0.9, 0.8]), n) for n in (9, 1, 0)])
 
 
-def array_of_the_turn_before_is_written(a, n):
+def array_of_the_iteration_before_is_written(a, n):
     """An iteration writes into what the iteration before made, and keeps what was there."""
     h = a * 1.5
     total = 0.0
@@ -4969,7 +4969,7 @@ def array_of_the_turn_before_is_written(a, n):
     return total
 
 
-program(array_of_the_turn_before_is_written, at=[(np.array([0.9, 0.8]), n) for n in (3, 1, 0)])
+program(array_of_the_iteration_before_is_written, at=[(np.array([0.9, 0.8]), n) for n in (3, 1, 0)])
 
 
 def arrays_of_an_unknown_length(a, n, m):
@@ -5124,13 +5124,13 @@ def element_beyond_an_empty_loop(a, n):
 program(element_beyond_an_empty_loop, at=[(np.array([0.7, 0.3, -1.2]), 3), (np.array([0.7, 0.3, -1.2]), 0)])
 
 
-def buffers_filled_in_every_turn(a, c, turns):
+def buffers_filled_in_every_iteration(a, c, iterations):
     """Swapped buffers, one of which every iteration fills; both are used afterwards, for any trip count."""
     n = a.shape[0]
     u = a.copy()
     v = np.zeros(n)
     total = 0.0
-    for t in range(turns):
+    for t in range(iterations):
         v[0] = u[0] * u[0]
         v[n - 1] = u[n - 1] * c
         for i in range(1, n - 1):
@@ -5143,20 +5143,20 @@ def buffers_filled_in_every_turn(a, c, turns):
 
 
 program(
-    buffers_filled_in_every_turn,
+    buffers_filled_in_every_iteration,
     at=[
         *((np.array([0.7, 0.3, -1.2, 0.5, 0.9, -0.4])[:n].copy(), 0.3, 2) for n in range(1, 7)),
-        *((np.array([0.7, 0.3, -1.2, 0.5, 0.9, -0.4]), 0.3, turns) for turns in (0, 1, 3)),
+        *((np.array([0.7, 0.3, -1.2, 0.5, 0.9, -0.4]), 0.3, iterations) for iterations in (0, 1, 3)),
     ],
 )
 
 
-def buffer_filled_but_for_one(a, turns):
+def buffer_filled_but_for_one(a, iterations):
     """One element of a swapped buffer is not written: its value is from the iteration before the last."""
     n = a.shape[0]
     u = a.copy()
     v = 2.0 * a
-    for t in range(turns):
+    for t in range(iterations):
         for i in range(1, n):
             v[i] = u[i] * u[i - 1] + 0.1 * i
         u, v = v, u
@@ -5168,14 +5168,14 @@ program(
 )
 
 
-def buffers_known_by_other_names(a, turns):
+def buffers_known_by_other_names(a, iterations):
     """What is written into a swapped buffer is seen by other names of it, in the loop and behind it."""
     n = a.shape[0]
     u = a.copy()
     v = np.ones(n)
     first, second = u, v[1:]
     total = 0.0
-    for t in range(turns):
+    for t in range(iterations):
         for i in range(n):
             v[i] = u[i] * u[n - 1 - i] + 0.5
         total += second[0] * u[0]
@@ -5186,13 +5186,13 @@ def buffers_known_by_other_names(a, turns):
 program(buffers_known_by_other_names, at=[(np.array([0.7, 0.3, -1.2, 0.5]), t) for t in (0, 1, 2, 3)])
 
 
-def buffer_read_before_it_is_filled(a, turns):
+def buffer_read_before_it_is_filled(a, iterations):
     """An iteration reads one element of the buffer before it overwrites it."""
     n = a.shape[0]
     u = a.copy()
     v = a * a
     total = 0.0
-    for t in range(turns):
+    for t in range(iterations):
         total += v[0] * u[n - 1]
         for i in range(n):
             v[i] = u[i] * u[0] + 0.3
@@ -5203,11 +5203,11 @@ def buffer_read_before_it_is_filled(a, turns):
 program(buffer_read_before_it_is_filled, at=[(np.array([0.7, 0.3, -1.2]), t) for t in (0, 1, 4)])
 
 
-def three_buffers_in_turn(a, c, turns):
+def three_buffers_in_turn(a, c, iterations):
     """A wave: three rotating buffers; every iteration fills one of them."""
     n = a.shape[0]
     before, now, after = a.copy(), a * c, np.zeros(n)
-    for t in range(turns):
+    for t in range(iterations):
         after[0] = 0.0
         for i in range(1, n - 1):
             after[i] = 2.0 * now[i] - before[i] + c * (now[i - 1] - now[i] * now[i] + now[i + 1])
@@ -5225,11 +5225,11 @@ program(
 )
 
 
-def buffer_filled_on_one_side(a, turns):
+def buffer_filled_on_one_side(a, iterations):
     """Whether the buffer is filled depends on the iteration; in the others the states change places."""
     n = a.shape[0]
     u, v = a.copy(), a * 0.5
-    for t in range(turns):
+    for t in range(iterations):
         if t % 2 == 0:
             for i in range(n):
                 v[i] = u[i] * u[n - 1 - i]
@@ -5240,11 +5240,11 @@ def buffer_filled_on_one_side(a, turns):
 program(buffer_filled_on_one_side, at=[(np.array([0.7, 0.3, -1.2]), t) for t in (0, 1, 2, 5)])
 
 
-def columns_filled_in_every_turn(a, c, turns):
+def columns_filled_in_every_iteration(a, c, iterations):
     """Swapped buffers of two axes, filled in parts: columns at both ends, and what is between."""
     n, m = a.shape
     u, v = a.copy(), np.zeros((n, m))
-    for t in range(turns):
+    for t in range(iterations):
         for i in range(n):
             v[i, 0] = u[i, 0] * c
             v[i, m - 1] = u[i, 0] * u[i, m - 1]
@@ -5255,7 +5255,7 @@ def columns_filled_in_every_turn(a, c, turns):
 
 
 program(
-    columns_filled_in_every_turn,
+    columns_filled_in_every_iteration,
     at=[
         (0.1 * np.arange(n * m).reshape(n, m) - 0.7, 0.4, t)
         for n, m, t in ((3, 5, 3), (1, 4, 2), (2, 2, 2), (2, 3, 1), (0, 3, 2))
@@ -5263,13 +5263,13 @@ program(
 )
 
 
-def waves_in_nested_loops(a, c, turns):
+def waves_in_nested_loops(a, c, iterations):
     """Buffers that are swapped by an inner loop, and come round to it again."""
     n = a.shape[0]
     u, v = a.copy(), np.zeros(n)
     total = 0.0
     for s in range(2):
-        for t in range(turns):
+        for t in range(iterations):
             for i in range(n):
                 v[i] = u[i] * u[i] - c * u[n - 1 - i]
             u, v = v, u
@@ -5280,10 +5280,10 @@ def waves_in_nested_loops(a, c, turns):
 program(waves_in_nested_loops, at=[(np.array([0.7, 0.3, -1.2]), 0.4, t) for t in (0, 1, 2)])
 
 
-def array_handed_on_under_two_names(a, turns):
+def array_handed_on_under_two_names(a, iterations):
     """A new array is carried under two names, which are the same array in the next iteration until one is replaced."""
     x, y = a * 1.0, a * 2.0
-    for t in range(turns):
+    for t in range(iterations):
         new = x * y + 0.1
         if t % 2 == 0:
             new[0] = y[0] * 3.0
@@ -5296,11 +5296,11 @@ def array_handed_on_under_two_names(a, turns):
 program(array_handed_on_under_two_names, at=[(np.array([0.7, 0.3, -1.2]), t) for t in (0, 1, 2, 3)])
 
 
-def arrays_of_two_turns_ago(a, turns):
+def arrays_of_two_iterations_ago(a, iterations):
     """The last two arrays are carried by the loop and used afterwards."""
     x, before = a * 1.0, a * a
     total = 0.0
-    for t in range(turns):
+    for t in range(iterations):
         new = np.empty(len(a))
         for i in range(len(a)):
             new[i] = x[i] * before[len(a) - 1 - i] + 0.3
@@ -5310,14 +5310,14 @@ def arrays_of_two_turns_ago(a, turns):
     return total + np.sum(x * x) + np.sum(before)
 
 
-program(arrays_of_two_turns_ago, at=[(np.array([0.7, 0.3, -1.2]), t) for t in (0, 1, 2, 3)])
+program(arrays_of_two_iterations_ago, at=[(np.array([0.7, 0.3, -1.2]), t) for t in (0, 1, 2, 3)])
 
 
-def first_array_used_after_the_loop(a, turns):
+def first_array_used_after_the_loop(a, iterations):
     """What the loop starts from is used again behind it."""
     first = a * a
     x = first
-    for t in range(turns):
+    for t in range(iterations):
         x = x * a + 0.2
     first[0] = first[0] * 2.0
     return np.sum(x * first)
@@ -5326,10 +5326,10 @@ def first_array_used_after_the_loop(a, turns):
 program(first_array_used_after_the_loop, at=[(np.array([0.7, 0.3, -1.2]), t) for t in (0, 1, 3)])
 
 
-def views_handed_on(a, turns):
+def views_handed_on(a, iterations):
     """An iteration carries a part of its new array, which is shorter in every iteration."""
     x = a * 1.5
-    for t in range(turns):
+    for t in range(iterations):
         new = x * x + 0.1
         new[0] *= 2.0
         x = new[1:]
@@ -5339,11 +5339,11 @@ def views_handed_on(a, turns):
 program(views_handed_on, at=[(np.array([0.7, 0.3, -1.2, 0.4, 0.9]), t) for t in (0, 1, 3, 5)])
 
 
-def arrays_made_before_an_inner_loop(a, turns):
+def arrays_made_before_an_inner_loop(a, iterations):
     """An inner loop starts from what the outer iteration has made, and the outer one goes on from where it ends."""
     x = a * 1.0
     total = 0.0
-    for s in range(turns):
+    for s in range(iterations):
         scratch = np.zeros(len(a))
         y = x * a
         for t in range(s):
@@ -5358,10 +5358,10 @@ def arrays_made_before_an_inner_loop(a, turns):
 program(arrays_made_before_an_inner_loop, at=[(np.array([0.7, 0.3, -1.2, 0.4]), t) for t in (0, 1, 2, 4)])
 
 
-def scratch_of_other_lengths(a, turns):
+def scratch_of_other_lengths(a, iterations):
     """The scratch array of an iteration grows with its number, and is read through a view."""
     total = 0.0
-    for t in range(turns):
+    for t in range(iterations):
         scratch = np.zeros(t + 1)
         other = np.ones(len(a))
         part = other[1:]
@@ -5375,10 +5375,10 @@ def scratch_of_other_lengths(a, turns):
 program(scratch_of_other_lengths, at=[(np.array([0.7, 0.3, -1.2]), t) for t in (0, 1, 2, 5)])
 
 
-def array_replaced_in_some_turns(a, turns):
+def array_replaced_in_some_iterations(a, iterations):
     """Whether an iteration carries a new array depends on the elements of the old one."""
     x = a * 1.0
-    for t in range(turns):
+    for t in range(iterations):
         if x[0] > 0.2:
             x = x * x
         else:
@@ -5386,7 +5386,7 @@ def array_replaced_in_some_turns(a, turns):
     return np.sum(x * x)
 
 
-program(array_replaced_in_some_turns, at=[(np.array([0.4, 0.3, -1.2]), t) for t in (0, 1, 3)])
+program(array_replaced_in_some_iterations, at=[(np.array([0.4, 0.3, -1.2]), t) for t in (0, 1, 3)])
 
 
 def paths_that_end_early(a, noise, barrier):
@@ -5714,7 +5714,7 @@ def recursive_power_of_a_matrix(m, n):
 program(recursive_power_of_a_matrix, at=[(grid(2, 2), 6), (grid(2, 2), 1)])
 
 
-def recursive_steps_in_a_loop(a, turns):
+def recursive_steps_in_a_loop(a, iterations):
     """The returned array is carried, written to and stored in every iteration."""
 
     def step(u, n):
@@ -5724,7 +5724,7 @@ def recursive_steps_in_a_loop(a, turns):
 
     u = a.copy()
     total = 0.0
-    for k in range(turns):
+    for k in range(iterations):
         u = step(u, k)
         total += np.sum(u * u)
         u[k] = u[k] * 2.0
@@ -5956,7 +5956,7 @@ def recursive_return_from_a_loop(a, n):
 program(recursive_return_from_a_loop, at=[(array(0.1, 0.3, 0.2), 3), (array(0.1, 0.3, 0.2), 0)])
 
 
-def made_in_the_first_turn(x, n):
+def made_in_the_first_iteration(x, n):
     """A name assigned in the first iteration is read in later iterations, also before it is assigned again."""
     total = 0.0
     for i in range(n):
@@ -5980,10 +5980,10 @@ def made_in_the_first_turn(x, n):
     return total
 
 
-program(made_in_the_first_turn, [(1.3, 0), (1.3, 1), (0.7, 2), (0.9, 5)])
+program(made_in_the_first_iteration, [(1.3, 0), (1.3, 1), (0.7, 2), (0.9, 5)])
 
 
-def condition_of_the_turns_before(x):
+def condition_of_the_iterations_before(x):
     """The condition of a loop reads what only its body assigns, once it has run."""
     k = 0
     while k == 0 or abs(change) > 0.05:  # noqa: F821
@@ -5993,10 +5993,10 @@ def condition_of_the_turns_before(x):
     return x * change
 
 
-program(condition_of_the_turns_before, [(1.3,), (4.1,), (0.0,)])
+program(condition_of_the_iterations_before, [(1.3,), (4.1,), (0.0,)])
 
 
-def none_in_the_first_turn(x, n):
+def none_in_the_first_iteration(x, n):
     """A name that is None before a loop is used as a number, or an array, in the iterations after the first."""
     last, field = None, None
     total = x
@@ -6011,7 +6011,7 @@ def none_in_the_first_turn(x, n):
     return total * np.sum(np.sin(field))
 
 
-program(none_in_the_first_turn, [(1.3, 1), (0.7, 2), (0.4, 4)], raises=[((1.3, 0), TypeError)])
+program(none_in_the_first_iteration, [(1.3, 1), (0.7, 2), (0.4, 4)], raises=[((1.3, 0), TypeError)])
 
 
 class Settings(NamedTuple):
@@ -6051,7 +6051,7 @@ def lists_in_conditions(x, n):
 program(lists_in_conditions, [(1.3, 0), (1.3, 1), (0.7, 2), (1.4, 3), (2.1, 6)])
 
 
-def recursion_over_what_earlier_turns_made(x, n):
+def recursion_over_what_earlier_iterations_made(x, n):
     """A recursive function reads a name that only an earlier iteration assigns, and one that is None before."""
     total, weight = x, None
 
@@ -6070,7 +6070,7 @@ def recursion_over_what_earlier_turns_made(x, n):
     return total
 
 
-program(recursion_over_what_earlier_turns_made, [(0.7, 0), (0.7, 1), (0.9, 3)])
+program(recursion_over_what_earlier_iterations_made, [(0.7, 0), (0.7, 1), (0.9, 3)])
 
 
 # ------------------------------------------------------------------------------------------ small arrays of known size

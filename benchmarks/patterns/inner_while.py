@@ -32,17 +32,17 @@ def primal(mean, eccentricity):
 def hand(mean, eccentricity):
     n = len(mean)
     counts = np.empty(n, np.int64)
-    room = 4 * n + 64
-    kept = np.empty(room)
+    capacity = 4 * n + 64
+    kept = np.empty(capacity)
     top = 0
     total, angle = 0.0, 1.0
     for i in range(n):
         begin = top
         residual = angle - eccentricity * math.sin(angle) - mean[i]
         while abs(residual) > 1e-3:
-            if top + 1 >= room:
-                room *= 2
-                grown = np.empty(room)
+            if top + 1 >= capacity:
+                capacity *= 2
+                grown = np.empty(capacity)
                 for k in range(top):
                     grown[k] = kept[k]
                 kept = grown
@@ -50,9 +50,9 @@ def hand(mean, eccentricity):
             top += 1
             angle -= residual / (1.0 - eccentricity * math.cos(angle))
             residual = angle - eccentricity * math.sin(angle) - mean[i]
-        if top + 1 >= room:
-            room *= 2
-            grown = np.empty(room)
+        if top + 1 >= capacity:
+            capacity *= 2
+            grown = np.empty(capacity)
             for k in range(top):
                 grown[k] = kept[k]
             kept = grown

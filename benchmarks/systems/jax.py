@@ -51,7 +51,7 @@ def adaptive_ode(rates, start, duration, tolerance):
     def slope(p, h):
         return rates[0] * p - rates[1] * p * h, rates[2] * p * h - rates[3] * h
 
-    def turn(state, _):
+    def iteration(state, _):
         prey, hunters, time, step, effort = state
         going = time < duration
         step = jnp.where(time + step > duration, duration - time, step)
@@ -78,7 +78,7 @@ def adaptive_ode(rates, start, duration, tolerance):
 
     begin = (start[0], start[1], jnp.float64(0.0), jnp.float64(0.01), jnp.float64(0.0))
     # 42 iterations for each unit of time are enough for this accuracy
-    (prey, hunters, _, _, effort), _ = lax.scan(turn, begin, length=int(42 * duration))
+    (prey, hunters, _, _, effort), _ = lax.scan(iteration, begin, length=int(42 * duration))
     return effort / duration + prey * hunters
 
 

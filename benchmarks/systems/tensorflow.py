@@ -1,7 +1,7 @@
 """The programs as TensorFlow wants them: GradientTape around operations on whole tensors, eagerly and in `tf.function`.
 
 The same functions are run both ways. Inside `tf.function`, AutoGraph turns their loops and branches on tensors into
-`tf.while_loop` and `tf.cond`; loops of known length run over `turns(n)`, which are numbers or, there, a tensor.
+`tf.while_loop` and `tf.cond`; loops of known length run over `iterations(n)`, which are numbers or, there, a tensor.
 Gauss-Seidel goes along diagonals, whose points do not depend on each other.
 """
 
@@ -27,7 +27,7 @@ def version() -> str:
     return f"tensorflow {tf.__version__}"
 
 
-def turns(*limits):
+def iterations(*limits):
     return tf.range(*limits) if tf.inside_function() else range(*limits)
 
 
@@ -41,7 +41,7 @@ def tiny(x):
 
 def recurrence(a, r):
     x, total = number(0.3), number(0.0)
-    for i in turns(a.shape[0]):
+    for i in iterations(a.shape[0]):
         c = x + a[i]
         y = 0.5 * c
         residual = y * y * y + y - c
@@ -87,7 +87,7 @@ def adaptive_ode(rates, start, duration, tolerance):
 
 def burgers(u0, steps, c, d):
     u = u0
-    for _ in turns(steps):
+    for _ in iterations(steps):
         left, middle, right = u[:-2], u[1:-1], u[2:]
         inner = middle - c * middle * (right - left) + d * (right - 2.0 * middle + left)
         u = tf.ensure_shape(tf.concat((u[:1], inner, u[-1:]), 0), u0.shape)
@@ -103,7 +103,7 @@ def gauss_seidel(source, reaction, sweeps):
         places = [np.stack(p, 1) for p in ((i, j), (i - 1, j), (i + 1, j), (i, j - 1), (i, j + 1))]
         diagonals.append([tf.constant(p) for p in places])
     u = tf.zeros((n, n), FLOAT)
-    for _ in turns(sweeps):
+    for _ in iterations(sweeps):
         for here, above, below, left, right in diagonals:
             around = tf.gather_nd(u, above) + tf.gather_nd(u, below) + tf.gather_nd(u, left) + tf.gather_nd(u, right)
             new = 0.25 * (around + tf.gather_nd(source, here) - reaction * tf.gather_nd(u, here) ** 3)
@@ -113,7 +113,7 @@ def gauss_seidel(source, reaction, sweeps):
 
 def jacobi(u0, source, sweeps):
     u = u0
-    for _ in turns(sweeps):
+    for _ in iterations(sweeps):
         inner = 0.25 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:] + source[1:-1, 1:-1])
         rows = tf.concat((u[1:-1, :1], inner, u[1:-1, -1:]), 1)
         u = tf.ensure_shape(tf.concat((u[:1], rows, u[-1:]), 0), u0.shape)
@@ -208,7 +208,7 @@ def lstm(main, out_scale, out_bias, sequence):
     into_scale, change_scale, into_bias, change_bias = main[1], main[3], main[5], main[7]
     hidden = cell = tf.zeros(sequence.shape[1], FLOAT)
     states = tf.TensorArray(FLOAT, size=sequence.shape[0] - 1, element_shape=hidden.shape)
-    for t in turns(sequence.shape[0] - 1):
+    for t in iterations(sequence.shape[0] - 1):
         into = tf.sigmoid(hidden * into_scale + into_bias)
         change = tf.tanh(hidden * change_scale + change_bias)
         cell = cell * forget[t] + into * change
@@ -225,7 +225,7 @@ def hidden_markov(initial, transition, emission, observed):
     scale = tf.reduce_sum(alpha)
     alpha = alpha / scale
     total = tf.math.log(scale)
-    for t in turns(1, observed.shape[0]):
+    for t in iterations(1, observed.shape[0]):
         alpha = tf.linalg.matvec(transition, alpha, transpose_a=True) * likely[t]
         scale = tf.reduce_sum(alpha)
         alpha = alpha / scale
@@ -235,7 +235,7 @@ def hidden_markov(initial, transition, emission, observed):
 
 def kalman(motion, motion_noise, measure, measure_noise, measured):
     state, covariance, total = tf.zeros(4, FLOAT), tf.eye(4, dtype=FLOAT), number(0.0)
-    for t in turns(measured.shape[0]):
+    for t in iterations(measured.shape[0]):
         state = tf.linalg.matvec(motion, state)
         covariance = motion @ covariance @ tf.transpose(motion) + motion_noise
         seen = tf.linalg.matvec(covariance, measure)

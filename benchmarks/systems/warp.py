@@ -356,7 +356,7 @@ def slope(rates: Vector, state: wp.vec2d):
 
 
 @wp.kernel(module="unique")
-def turn(rates: Vector, duration: wp.float64, tolerance: wp.float64, k: int, states: Matrix):
+def iteration(rates: Vector, duration: wp.float64, tolerance: wp.float64, k: int, states: Matrix):
     state = wp.vec2d(states[k, 0], states[k, 1])
     time = states[k, 2]
     effort = states[k, 4]
@@ -394,12 +394,12 @@ def finish(states: Matrix, last: int, duration: wp.float64, out: Vector):
 
 
 def adaptive_ode(out, rates, start, duration, tolerance):
-    turns = int(42 * duration)  # enough for this accuracy
-    states = zeros(turns + 1, 5)
+    iterations = int(42 * duration)  # enough for this accuracy
+    states = zeros(iterations + 1, 5)
     launch(begin, 1, start, states)
-    for k in range(turns):
-        launch(turn, 1, rates, duration, tolerance, k, states)
-    launch(finish, 1, states, turns, duration, out)
+    for k in range(iterations):
+        launch(iteration, 1, rates, duration, tolerance, k, states)
+    launch(finish, 1, states, iterations, duration, out)
 
 
 @wp.func

@@ -124,8 +124,8 @@ def test_even_and_odd_elements_do_not_touch():
 
 
 def test_gauss_seidel_overwrites_what_it_reads():
-    def relaxed(u, turns):
-        for _ in range(turns):
+    def relaxed(u, iterations):
+        for _ in range(iterations):
             for i in range(1, len(u) - 1):
                 u[i] = u[i] * (u[i - 1] + u[i + 1])
         return u[1]
@@ -151,7 +151,7 @@ def test_sweep_that_runs_back_reads_the_right_neighbour_after_its_last_write():
     assert still_there(swept, VECTOR, 5)["u[i] = u[i] * (u[i - 1] + u[i + 1])"] == [False, False, True]
 
 
-def test_store_behind_a_load_in_the_same_turn_overwrites_it():
+def test_store_behind_a_load_in_the_same_iteration_overwrites_it():
     def scaled(u):
         for i in range(len(u)):
             u[i] = u[i] * u[i]
@@ -257,7 +257,7 @@ def test_index_from_the_end_may_be_any_element():
     assert still_there(last, VECTOR)["y = u[-1]"] == [False]
 
 
-def test_index_that_is_negative_in_the_first_turn_may_be_any_element():
+def test_index_that_is_negative_in_the_first_iteration_may_be_any_element():
     def wraps(u, n):
         total = 0.0
         for i in range(n):

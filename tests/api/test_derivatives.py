@@ -1085,7 +1085,7 @@ def test_prints_happen_once(backend: str, capfd: pytest.CaptureFixture[str]) -> 
         print("start", n)
         for k in range(n):
             x = x * x
-            print("turn", k, x)
+            print("iteration", k, x)
         return x
 
     srcdiff.grad(talkative, backend=backend)(2.0, 2)
@@ -1297,7 +1297,7 @@ def test_calls_with_types_of_the_latest_call_are_not_looked_at_again(monkeypatch
 
 
 @pytest.mark.numba
-def test_types_in_turn_are_told_apart(tmp_path) -> None:
+def test_types_in_iteration_are_told_apart(tmp_path) -> None:
     gradient = srcdiff.grad(squares)
     read_only = np.ones(2)
     read_only.flags.writeable = False

@@ -245,7 +245,7 @@ def reshaped_as_a_default(a):
     return term(a[0, 0])
 
 
-def reshaped_in_the_turn_before(a):
+def reshaped_in_the_iteration_before(a):
     total, flat = 0.0, np.zeros(6)
     for k in range(3):
         a[1, 1] = 2.0 * k
@@ -481,7 +481,9 @@ REFUSED: list[Refusal] = [
     _refusal("reshaped_while_iterated", reshaped_while_iterated, (array(3, 2).T,), "reshaped", "copy"),
     _refusal("reshaped_in_a_list", reshaped_in_a_list, (array(3, 2).T,), "reshaped", "copy"),
     _refusal("reshaped_as_a_default", reshaped_as_a_default, (array(3, 2).T,), "reshaped", "copy"),
-    _refusal("reshaped_in_the_turn_before", reshaped_in_the_turn_before, (array(3, 2).T,), "reshaped", "copy"),
+    _refusal(
+        "reshaped_in_the_iteration_before", reshaped_in_the_iteration_before, (array(3, 2).T,), "reshaped", "copy"
+    ),
     _refusal("reshaped_other_name", reshaped_and_seen_by_another_name, (array(3, 2).T,), "reshaped", "copy"),
     _refusal("reshaped_by_a_function", reshaped_by_a_function, (array(3, 2).T,), "reshaped", "copy"),
     _refusal("reshaped_in_a_loop", reshaped_in_a_loop_over_it, (array(3, 2).T,), "reshaped", "copy"),

@@ -20,7 +20,7 @@ def prefix_sums(x):
     return np.sum(np.cumsum(x) ** 2)
 
 
-def name_bound_in_the_first_turn(x):
+def name_bound_in_the_first_iteration(x):
     y = x * 1.0
     for k in range(3):
         if k == 0:
@@ -427,7 +427,7 @@ RIGHT = [
     (grid_of_views, (X,)),
     (taken_in_order, (X,)),
     (prefix_sums, (X,)),
-    (name_bound_in_the_first_turn, (X,)),
+    (name_bound_in_the_first_iteration, (X,)),
     (pair_of_one_array, (X,)),
     (array_from_a_list, (X,)),
     (views_in_a_list, (X,)),

@@ -266,8 +266,8 @@ def test_calls_after_the_first_ask_for_no_pages():
 
 def test_threads_share_what_waits():
     def work(k):
-        for turn in range(300):
-            n = 3000 + 500 * ((k + turn) % 5)
+        for iteration in range(300):
+            n = 3000 + 500 * ((k + iteration) % 5)
             array = FILLED(n, float(k))
             again = FILLED(n + 10, float(-k))
             if not (np.all(array == k) and np.all(again == -k)):

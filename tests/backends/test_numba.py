@@ -130,14 +130,14 @@ def test_defect_in_generated_code_is_reported_as_one_of_srcdiff(monkeypatch):
 
 
 def test_growing_buffer_is_right_beyond_its_first_size():
-    def many_turns(x, limit):
+    def many_iterations(x, limit):
         n = 0
         while x < limit:
             x = x * (1.0 + 1.0 / (10.0 + math.sin(x)))
             n += 1
         return x * n
 
-    python, fast = (srcdiff.grad(many_turns, backend=backend)(1.0, 1e6) for backend in ("python", "numba"))
+    python, fast = (srcdiff.grad(many_iterations, backend=backend)(1.0, 1e6) for backend in ("python", "numba"))
 
     np.testing.assert_allclose(fast, python, rtol=1e-11)  # 145 iterations, each with a few roundings
 

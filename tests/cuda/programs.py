@@ -81,8 +81,8 @@ def strided_from_the_second_loop(x, y):
 def strided_from_the_second(x, y):
     """Without the first element of each thread."""
     first, threads = cuda.grid(1), cuda.gridsize(1)
-    for turn in range(1, len(range(first, x.shape[0], threads))):
-        i = first + turn * threads
+    for iteration in range(1, len(range(first, x.shape[0], threads))):
+        i = first + iteration * threads
         y[i] = x[i] * x[i]
 
 

@@ -196,7 +196,7 @@ def states_made_anew_until_small(a, b):
 
 
 @sample("a", "a b", _random.uniform(0.2, 1.3, (5, 2)), _random.uniform(0.2, 1.3, 2))
-def one_of_several_arrays_in_each_turn(a, b):
+def one_of_several_arrays_in_each_iteration(a, b):
     z = np.zeros(2)
     y = a
     k = 0
@@ -213,7 +213,7 @@ def one_of_several_arrays_in_each_turn(a, b):
 
 
 @sample("a b", "a b", _random.uniform(0.2, 1.3, (5, 2)), _random.uniform(0.2, 1.3, (5, 2)))
-def longer_array_in_each_turn(a, b):
+def longer_array_in_each_iteration(a, b):
     v = np.ones(1) * a[0]
     part = a[:1]
     k = 1
@@ -229,7 +229,7 @@ def longer_array_in_each_turn(a, b):
 
 
 @sample("a b", "a b", _random.uniform(0.2, 1.3, (5, 2)), _random.uniform(0.2, 1.3, (5, 2)))
-def list_made_anew_in_each_turn(a, b):
+def list_made_anew_in_each_iteration(a, b):
     items = [a[0], b[0]]
     for k in range(4):
         items = [x * b[1] + 0.2 for x in items if x < 3.0]

@@ -449,7 +449,7 @@ def no_barrier(x, y):
 
 
 @kernel
-def no_barrier_before_next_turn(x, y):
+def no_barrier_before_next_iteration(x, y):
     parts = cuda.shared.array(4, float32)
     t = cuda.threadIdx.x
     total = 0.0
@@ -529,7 +529,7 @@ def returning(x, y):
         (neighbours, "y[i] = y[i - 1] * x[i]", "that other threads read in line"),
         (plain_sum, "y[0] += x[i]", "different threads write to the same element of `y`"),
         (no_barrier, "parts[t] = x[t]", "that other threads read in line"),
-        (no_barrier_before_next_turn, "parts[t] = x[t] * k", "that other threads read in line"),
+        (no_barrier_before_next_iteration, "parts[t] = x[t] * k", "that other threads read in line"),
         (left_before_barrier, "cuda.syncthreads()", "some threads may not reach this"),
         (barrier_in_loop, "cuda.syncthreads()", "some threads may not reach this"),
         (largest, "cuda.atomic.max(y, 0, x[i])", "`cuda.atomic.max` cannot be differentiated"),

@@ -438,9 +438,9 @@ def test_the_type_of_what_is_joined_is_as_asked_for():
     assert [v.dtype for v in value] == [np.float32, np.float32, np.float64]
 
 
-def column_of_changing_kind(a, turns):
-    while turns > 0:
-        turns -= 1
+def column_of_changing_kind(a, iterations):
+    while iterations > 0:
+        iterations -= 1
         for column in a:
             column = a[0, 2::-1]
             a = 0.8 * a + 0.5 * np.sin(a[:1, -3:3])
@@ -448,6 +448,6 @@ def column_of_changing_kind(a, turns):
     return np.sum(a)
 
 
-def test_a_name_that_is_a_list_and_an_array_in_turn_is_refused():
+def test_a_name_that_is_a_list_and_an_array_in_iteration_is_refused():
     with pytest.raises(srcdiff.DifferentiationError, match="`column` is"):
         srcdiff.grad(column_of_changing_kind, backend="python")(np.array([[1.0, 2.0, 3.0]]), 2)

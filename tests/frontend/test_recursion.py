@@ -150,7 +150,7 @@ def written_while_another_is_on_its_way(x):
     return add(last(b, 1), change())
 
 
-def written_in_the_next_turn(x):
+def written_in_the_next_iteration(x):
     b = x.copy()
     c = b
     total = 0.0
@@ -198,7 +198,7 @@ def kept_under_another_name(x):
         written_by_another_call,
         written_inside,
         written_while_another_is_on_its_way,
-        written_in_the_next_turn,
+        written_in_the_next_iteration,
         returned_twice,
         kept_under_another_name,
     ],

@@ -241,7 +241,7 @@ def blended(x, y):
 
 
 @pytest.mark.parametrize("function", [blended, lambda x, y: 0.5 * x + y])
-def test_accumulate_calls_no_function_of_the_users_between_the_turns(function: Callable[..., Any]) -> None:
+def test_accumulate_calls_no_function_of_the_users_between_the_iterations(function: Callable[..., Any]) -> None:
     with pytest.raises(srcdiff.DifferentiationError, match="`accumulate` with a custom function is not supported"):
         srcdiff.grad(lambda a: sum(itertools.accumulate(a, function)), backend="python")(A)
 

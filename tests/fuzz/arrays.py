@@ -634,7 +634,7 @@ class ArrayWriter(Tools):
             return f"/= {self.positive_array(narrow)}"
         if operator == "*=":
             return f"*= {self.pick(BOUNDED_ARRAYS)}({self.array_expression(narrow, 1).text})"
-        if operator in ("+=", "-=") and self.turns > 1:
+        if operator in ("+=", "-=") and self.iterations > 1:
             return f"{operator} {self.pick(BOUNDED_ARRAYS)}({self.array_expression(narrow, 1).text})"
         return f"{operator} {self.array(narrow, 2, 4.0 if operator == '=' else 1.0)}"
 
@@ -679,7 +679,7 @@ class ArrayWriter(Tools):
                 f"{weight} * {first}",
             )
         )
-        limit = operator != "=" and self.turns > 1
+        limit = operator != "=" and self.iterations > 1
         return f"np.sin({text})" if limit else f"0.6 * ({text})"
 
     def write_picked(self) -> None:
@@ -866,7 +866,7 @@ class ArrayWriter(Tools):
 
     def append_array(self) -> None:
         names = self.changeable_arrays()
-        if not names or self.turns > 16:
+        if not names or self.iterations > 16:
             return self.assign_array()
         name = self.pick(names)
         shape = self.variables[name].item.shape  # type: ignore[union-attr]

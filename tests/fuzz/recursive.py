@@ -32,7 +32,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "rest": ("1:",),
     "front": (":-1",),
     "halves": (":len({0}) // 2", "len({0}) // 2:"),
-    "turns": ("::2", "1::2"),
+    "alternate": ("::2", "1::2"),
 }
 
 
@@ -54,7 +54,7 @@ class Recursion:
 
     @property
     def calls(self) -> int:
-        return 2 if self.way in ("tree", "halves", "turns") else 1
+        return 2 if self.way in ("tree", "halves", "alternate") else 1
 
     @property
     def end(self) -> str:
@@ -164,7 +164,7 @@ class RecursionWriter(RowWriter):
     def write_recursion(self, recursion: Recursion, other: str) -> None:
         """The body of a function that calls `other`: itself, or one that is like it and calls it."""
         self.recursion = recursion
-        self.turns = 8
+        self.iterations = 8
         if recursion.way == "along":
             self.variables["k"] = Integer(0, 63)
         with self.reserving(*recursion.parameters.keys() - {"x"}):
@@ -179,7 +179,7 @@ class RecursionWriter(RowWriter):
     def define_recursion(self) -> None:
         """A nested function that calls itself: it changes what is around it, or is one of the functions here."""
         recursion = some_recursion(self.random, self.style)
-        if self.turns <= 8 and self.chance(0.6):
+        if self.iterations <= 8 and self.chance(0.6):
             names = self.arrays() + self.changeable_lists()
             names += [name for name in self.reals() if self.variables[name] == Real() and self.bindable(name, Real())]
             if names:
@@ -440,7 +440,7 @@ class RecursionWriter(RowWriter):
 
     def change_pairs(self) -> None:
         name = self.pick(self.pairs())
-        if self.nested or self.turns > 16 or self.chance(0.4):
+        if self.nested or self.iterations > 16 or self.chance(0.4):
             self.emit(f"{name}[{self.pick((0, -1))}] = {self.pair_text()}")
         else:
             self.emit(f"{name}.append({self.pair_text()})")

@@ -64,7 +64,7 @@ class RowWriter(ArrayWriter):
     def change_rows(self) -> None:
         """A statement that changes a list of lists, or one of the lists."""
         names = self.changeable_rows()
-        if not names or self.turns > 16:
+        if not names or self.iterations > 16:
             return self.write_row_element()
         name = self.pick(names)
         self.weighted(
@@ -149,7 +149,7 @@ class RowWriter(ArrayWriter):
 
     def loop_over_rows(self) -> None:
         """All lists in turn, read and written, and at times longer afterwards."""
-        if "line8" in self.reserved or "line8" in self.variables or self.turns > 16:
+        if "line8" in self.reserved or "line8" in self.variables or self.iterations > 16:
             return self.write_row_element()
         name = self.pick(self.rows())
         targets = [known for known in self.reals() if self.variables[known] == Real() and self.bindable(known, Real())]

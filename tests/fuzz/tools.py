@@ -43,7 +43,7 @@ class Tools:
         self.loops: list[Loop] = []
         self.loop_count = 0
         self.groups = 1000 if nested else 0
-        self.turns = 1
+        self.iterations = 1
         self.depth = 0
         self.nested = nested
         self.may_raise = may_raise
@@ -117,7 +117,7 @@ class Tools:
 
     def functions(self, result: Callable[[Type | None], bool]) -> list[str]:
         return self.of(
-            lambda kind: isinstance(kind, Function) and result(kind.result) and self.turns * kind.cost <= 200
+            lambda kind: isinstance(kind, Function) and result(kind.result) and self.iterations * kind.cost <= 200
         )
 
     def bindable(self, name: str, kind: Type) -> bool:

@@ -141,11 +141,11 @@ class Writer(RecursionWriter):
         ]
         if self.functions(lambda result: isinstance(result, Real)):
             options.append((1.6, self.function_call))
-        if self.lists() and self.turns <= 16:
+        if self.lists() and self.iterations <= 16:
             options.append((0.5, self.list_expression))
-        if self.rows() and self.turns <= 16:
+        if self.rows() and self.iterations <= 16:
             options.append((0.5, self.row_expression))
-        if self.style.whole and self.turns <= 32 and not self.inside_array:
+        if self.style.whole and self.iterations <= 32 and not self.inside_array:
             options.append((2.0, self.array_number))
         return self.weighted(options)(depth - 1)  # type: ignore[no-any-return]
 
@@ -596,9 +596,9 @@ class Writer(RecursionWriter):
         if not self.nested:
             simple += [(0.5, self.define_function), (0.4, self.define_recursion)]
         if self.loops:
-            simple.append((1.8, self.leave_turn))
+            simple.append((1.8, self.leave_iteration))
         simple.append((0.35, self.leave_function))
-        if self.style.whole and self.turns <= 32:
+        if self.style.whole and self.iterations <= 32:
             simple += self.array_statements()
         if self.may_raise and self.unsure:
             simple.append((6.0, self.use_unsure))
@@ -607,9 +607,9 @@ class Writer(RecursionWriter):
                 (3.0, self.branch),
                 (0.5, self.guarded_definition),
             ]
-            if self.turns <= 8 and not self.nested:
+            if self.iterations <= 8 and not self.nested:
                 compound.append((1.2, self.time_loop))
-            if self.turns <= 16:
+            if self.iterations <= 16:
                 compound += [(3.0, self.for_loop), (1.4, self.while_loop), (0.8, self.fill_loop)]
             return self.weighted(compound)() is not False
         return self.weighted(simple)() is not False
@@ -663,7 +663,7 @@ class Writer(RecursionWriter):
         """An augmented assignment that lets a value grow slowly at most: the operator and the operand."""
         large = isinstance(kind, Real) and kind.bound > 4.0
         shape = self.random.randrange(6)
-        if shape <= 1 and self.turns > 1 and not large and self.chance(0.8):
+        if shape <= 1 and self.iterations > 1 and not large and self.chance(0.8):
             # what is added at each iteration must not grow with what it is added to
             return f"{self.pick(('+=', '-='))} {self.pick(BOUNDED)}({self.expression(1).text})"
         if shape <= 1:
@@ -671,7 +671,7 @@ class Writer(RecursionWriter):
         if shape == 2:
             return f"*= {self.pick(BOUNDED[:3])}({self.expression(1).text})"
         if shape == 3:
-            return f"*= {self.constant()}" if self.turns == 1 else f"*= {self.pick((0.9, -0.8, 0.5))}"
+            return f"*= {self.constant()}" if self.iterations == 1 else f"*= {self.pick((0.9, -0.8, 0.5))}"
         if shape == 4:
             return f"/= {self.positive(1)}"
         return f"%= {self.pick((1.9, 2.3))}" if self.chance(0.3) else f"+= {self.constant()}"
@@ -918,7 +918,7 @@ class Writer(RecursionWriter):
             name = self.target("array", kind)
             counter = self.pick(counters)
             self.emit(f"{name} = np.{self.pick(('zeros', 'ones'))}({counter} + {self.pick((1, 2))})")
-        elif self.chance(0.35) and None not in shape and self.turns <= 8:
+        elif self.chance(0.35) and None not in shape and self.iterations <= 8:
             kind = Array(shape)
             name = self.target("array", kind)
             if name in self.pinned:
@@ -941,7 +941,7 @@ class Writer(RecursionWriter):
         else:
             self.emit(f"{name} = np.empty({self.shape_text(kind.shape)})")
         counters: list[str] = []
-        saved, turns = dict(self.variables), self.turns
+        saved, iterations = dict(self.variables), self.iterations
         start = self.indent
         with self.reserving(name):
             for length in kind.shape:
@@ -950,10 +950,10 @@ class Writer(RecursionWriter):
                 self.emit(f"for {counter} in range({length}):")
                 self.variables[counter] = Integer(0, (length or 1) - 1)
                 self.indent += 1
-                self.turns *= length or 1
+                self.iterations *= length or 1
             self.emit(f"{name}[{', '.join(counters)}] = {self.real(2)}")
         self.indent = start
-        self.variables, self.turns = saved, turns
+        self.variables, self.iterations = saved, iterations
         if old is not None:
             self.variables[name] = old
 
@@ -973,7 +973,7 @@ class Writer(RecursionWriter):
     # lists ---------------------------------------------------------------------------------------------------------
 
     def create_list(self) -> None:
-        if self.chance(0.25) and self.lists() and self.turns <= 8:
+        if self.chance(0.25) and self.lists() and self.iterations <= 8:
             return self.comprehend()
         count = self.pick((0, 1, 2, 3))
         self.groups += 1
@@ -1032,7 +1032,7 @@ class Writer(RecursionWriter):
 
     def append(self) -> None:
         names = self.changeable_lists()
-        if not names or self.turns > 16:
+        if not names or self.iterations > 16:
             return self.assign_real()
         name = self.pick(names)
         self.emit(f"{name}.append({self.real(2)})")
@@ -1100,7 +1100,7 @@ class Writer(RecursionWriter):
                 self.random, parameters, kind.result, budget, visible, True, tastes=self.tastes, style=self.style
             )
             inner.indent = self.indent + 1
-            inner.turns = 8
+            inner.iterations = 8
             inner.loop_count = 1000
             self.emit(f"def {name}(h):")
             inner.write_body()
@@ -1221,13 +1221,13 @@ class Writer(RecursionWriter):
     def emit_use(self, name: str, kind: Type) -> None:
         read = name if isinstance(kind, Real) else self.element(name)
         places = [known for known in self.reals() if known != name and self.bindable(known, self.variables[known])]
-        amount = f"0.7 * {read}" if self.turns == 1 else f"0.7 * math.sin({read})"
+        amount = f"0.7 * {read}" if self.iterations == 1 else f"0.7 * math.sin({read})"
         if places:
             self.emit(f"{self.pick(places)} += {amount}")
         elif self.arrays():
             self.emit(f"{self.element(self.pick(self.arrays()))} += {amount}")
 
-    def leave_turn(self) -> bool | None:
+    def leave_iteration(self) -> bool | None:
         """`break` or `continue`, nearly always under a condition."""
         way = self.pick(("break", "continue"))
         loop = self.loops[-1]
@@ -1264,8 +1264,8 @@ class Writer(RecursionWriter):
         return None
 
     def for_loop(self) -> bool:
-        header, bound, turns, runs, groups, kept = self.loop_header()
-        return self.loop_body(f"for {header}:", bound, turns, runs, groups, kept)
+        header, bound, iterations, runs, groups, kept = self.loop_header()
+        return self.loop_body(f"for {header}:", bound, iterations, runs, groups, kept)
 
     def loop_header(self) -> Header:
         """A loop over one of the things that can be iterated over here."""
@@ -1275,9 +1275,9 @@ class Writer(RecursionWriter):
         ]
         if self.arrays():
             options += [(2.0, self.over_array), (0.6, self.over_pairs)]
-        if self.lists() and self.turns <= 4:
+        if self.lists() and self.iterations <= 4:
             options.append((1.5, self.over_list))
-        if self.of(lambda kind: isinstance(kind, Arrays)) and self.turns <= 4:
+        if self.of(lambda kind: isinstance(kind, Arrays)) and self.iterations <= 4:
             options.append((1.5, self.over_arrays))
         return self.weighted(options)()  # type: ignore[no-any-return]
 
@@ -1372,18 +1372,18 @@ class Writer(RecursionWriter):
         assert isinstance(kind, Array)
         item: Type = Real() if kind.rank == 1 else Array(kind.shape[1:])
         name = self.fresh("real" if kind.rank == 1 else "view", item, LOOP_REUSE)
-        turns = kind.shape[0] or 4
+        iterations = kind.shape[0] or 4
         way = self.random.randrange(5)
         if way == 0 and kind.rank == 1:
-            return f"{name} in reversed({array})", [(name, item)], turns, True, [], []
+            return f"{name} in reversed({array})", [(name, item)], iterations, True, [], []
         if way <= 2:
             start = self.pick((0, 0, 1))
             count = Integer(start, (kind.shape[0] or 64) - 1 + start)
             counter = self.fresh("counter", count, LOOP_REUSE)
             if counter != name:
                 text = f"enumerate({array}, {start})" if start else f"enumerate({array})"
-                return f"{counter}, {name} in {text}", [(counter, count), (name, item)], turns, True, [], []
-        return f"{name} in {array}", [(name, item)], turns, True, [], []
+                return f"{counter}, {name} in {text}", [(counter, count), (name, item)], iterations, True, [], []
+        return f"{name} in {array}", [(name, item)], iterations, True, [], []
 
     def over_pairs(self) -> Header:
         vectors = self.arrays(rank=1)
@@ -1393,15 +1393,15 @@ class Writer(RecursionWriter):
         p, q = self.fresh("real", Real(), LOOP_REUSE), self.fresh("real", Real(), LOOP_REUSE)
         if p == q:
             return self.over_array()
-        turns = self.variables[first].shape[0] or 4  # type: ignore[union-attr]
+        iterations = self.variables[first].shape[0] or 4  # type: ignore[union-attr]
         names: list[tuple[str, Type]] = [(p, Real()), (q, Real())]
         if self.chance(0.3):
             count = Integer(0, 63)
             counter = self.fresh("counter", count, LOOP_REUSE)
             if counter not in (p, q):
                 text = f"{counter}, ({p}, {q}) in enumerate(zip({first}, {second}))"
-                return text, [(counter, count), *names], turns, True, [], []
-        return f"{p}, {q} in zip({first}, {second})", names, turns, True, [], []
+                return text, [(counter, count), *names], iterations, True, [], []
+        return f"{p}, {q} in zip({first}, {second})", names, iterations, True, [], []
 
     def over_list(self) -> Header:
         source = self.pick(self.lists())
@@ -1438,7 +1438,7 @@ class Writer(RecursionWriter):
         self,
         header: str,
         bound: list[tuple[str, Type]],
-        turns: int,
+        iterations: int,
         runs: bool,
         groups: list[int],
         kept: list[str],
@@ -1453,8 +1453,8 @@ class Writer(RecursionWriter):
         self.loop_count += 1
         loop = Loop(self.loop_count)
         self.emit(header)
-        saved_turns, saved_groups = self.turns, set(self.frozen_groups)
-        self.turns *= turns
+        saved_iterations, saved_groups = self.iterations, set(self.frozen_groups)
+        self.iterations *= iterations
         self.frozen_groups.update(groups)
         self.loops.append(loop)
         self.depth += 1
@@ -1472,7 +1472,7 @@ class Writer(RecursionWriter):
                 loop.ends.append(dict(self.variables))
         self.loops.pop()
         self.depth -= 1
-        self.turns, self.frozen_groups = saved_turns, saved_groups
+        self.iterations, self.frozen_groups = saved_iterations, saved_groups
         outer = {name: kind for name, kind in before.items() if name not in clobbered}
         if header == "while True:":
             loop.ends.clear()  # an iteration that ends is followed by another
@@ -1591,7 +1591,7 @@ class Writer(RecursionWriter):
             self.emit(f"{v} = {self.pick((f'{u}.copy()', f'np.zeros_like({u})', f'np.ones({kind.shape[0]})'))}")
             self.bind(v, kind)
         counter = self.fresh("counter", Integer(0, 3))
-        turns = self.random.randint(0, 4)
+        iterations = self.random.randint(0, 4)
         if counter in self.variables:
             return True
 
@@ -1615,7 +1615,7 @@ class Writer(RecursionWriter):
             else:
                 element_sweep()
             if self.chance(0.4):
-                self.leave_turn()
+                self.leave_iteration()
             if self.chance(0.75):
                 self.emit(f"{u}, {v} = {v}, {u}")
             else:
@@ -1638,8 +1638,10 @@ class Writer(RecursionWriter):
                 self.emit(new)
             self.variables = before
 
-        bound: list[tuple[str, Type]] = [(counter, Integer(0, max(turns - 1, 0)))]
-        return self.loop_body(f"for {counter} in range({turns}):", bound, max(turns, 1), turns > 0, [], [], sweep)
+        bound: list[tuple[str, Type]] = [(counter, Integer(0, max(iterations - 1, 0)))]
+        return self.loop_body(
+            f"for {counter} in range({iterations}):", bound, max(iterations, 1), iterations > 0, [], [], sweep
+        )
 
     # ends ----------------------------------------------------------------------------------------------------------
 
@@ -1764,7 +1766,7 @@ def write_helper(random: Random, name: str, known: dict[str, Type], style: Style
         names, result = {"x": Real()}, Real()
     optional = 1 if way in (0, 1) and random.random() < 0.4 else 0
     body = Writer(random, names, result, random.randint(1, 6), known, style=style)
-    body.turns = 4
+    body.iterations = 4
     body.write_body()
     parameters = list(names)
     if optional:
@@ -1787,7 +1789,7 @@ def array_helper(random: Random, name: str, known: dict[str, Type], style: Style
         names["x"] = Real()
     result = random.choice((given, given, other, Real(), Tuple((given, Real())), Tuple((given, given)), None))
     body = Writer(random, names, result, random.randint(0, 5), known, style=style)
-    body.turns = 4
+    body.iterations = 4
     body.write_body()
     kind = Function(tuple(names.values()), result, tuple(names), cost=4)
     return [f"def {name}({', '.join(names)}):", *body.lines], {name: kind}
@@ -1819,7 +1821,7 @@ def recursive_helper(
         lines += [f"def {this}(x, depth):", "    if depth <= 0:", f"        return {base.real(2)}"]
         names: dict[str, Type] = {"x": Real(), "depth": Integer(1, 3)}
         rest = Writer(random, names, Real(), random.randint(0, 3), known, style=style)
-        rest.turns = 8
+        rest.iterations = 8
         rest.reserved.add("depth")
         deeper = f"{other}({rest.real(1, 2.0)}, depth - 1)"
         if rest.block(2):

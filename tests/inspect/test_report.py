@@ -77,7 +77,7 @@ def test_report_is_true():
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_stacks_are_counted_with_the_room_that_they_have(backend):
+def test_stacks_are_counted_with_their_capacity(backend):
     def sizes_of_a_stack():
         size = 64
         while True:
@@ -85,10 +85,10 @@ def test_stacks_are_counted_with_the_room_that_they_have(backend):
             size = 2 * size + 8
 
     (kept,) = srcdiff.grad(until_small, backend=backend).report(1.0).kept
-    turns, x = 0, 1.0
+    iterations, x = 0, 1.0
     while x > 1e-9:
-        x, turns = np.sin(x) * 0.99, turns + 1
-    assert kept.nbytes == next(size for size in sizes_of_a_stack() if size >= 8 * turns)
+        x, iterations = np.sin(x) * 0.99, iterations + 1
+    assert kept.nbytes == next(size for size in sizes_of_a_stack() if size >= 8 * iterations)
 
 
 @pytest.mark.parametrize(("function", "arguments"), [(matrix_powers, (np.eye(3), 5)), (recursive, (0.5, 3))])

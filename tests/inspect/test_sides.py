@@ -115,7 +115,7 @@ def test_text_has_the_users_line_in_front_of_what_comes_from_it():
     assert "\033[" in srcdiff.show(logistic).text(colour=True)
 
 
-def test_long_lines_of_the_user_are_cut_where_there_is_no_room():
+def test_long_lines_of_the_user_are_cut_to_the_width():
     rows = srcdiff.show(logistic, wrt="x").text(width=60).splitlines()
     assert any("…" in row for row in rows)
 

@@ -103,7 +103,7 @@ LEGAL: dict[str, list[str]] = {
     ],
     "Loop": [
         """
-        p%10: float64, turns%11: int64 = for i%12 in range(n%1, n%1, n%1) with p%13 = x%0
+        p%10: float64, iterations%11: int64 = for i%12 in range(n%1, n%1, n%1) with p%13 = x%0
             t%14: float64 = multiply(p%13, x%0)
             yield t%14
         """,
@@ -115,7 +115,7 @@ LEGAL: dict[str, list[str]] = {
             yield x%0
         """,
         """
-        turns%10: int64 = until it leaves
+        iterations%10: int64 = until it leaves
             yield flag%2
         """,
         """
@@ -283,7 +283,7 @@ ILLEGAL: dict[str, list[tuple[str, str]]] = {
         ),
         (
             """
-            turns%10: float64 = for i%11 in range(n%1, n%1, n%1)
+            iterations%10: float64 = for i%11 in range(n%1, n%1, n%1)
             """,
             "the number of iterations is float64, not int64",
         ),

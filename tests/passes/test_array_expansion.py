@@ -13,14 +13,14 @@ from tests.numerical import clone
 from tests.programs import PROGRAMS
 
 ROWS = [
-    "array_made_anew_in_every_turn",
-    "array_of_another_length_before_the_first_turn",
-    "array_of_the_turn_before_is_written",
+    "array_made_anew_in_every_iteration",
+    "array_of_another_length_before_the_first_iteration",
+    "array_of_the_iteration_before_is_written",
     "array_made_anew_inside_a_branch",
 ]
 STACKS = [
-    "array_made_anew_in_some_turns",
-    "array_that_grows_with_every_turn",
+    "array_made_anew_in_some_iterations",
+    "array_that_grows_with_every_iteration",
     "array_made_anew_until_the_loop_is_left",
     "arrays_of_an_unknown_length",
 ]
@@ -35,7 +35,7 @@ def generated(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_arrays_made_anew_in_every_turn_are_rows(name: str) -> None:
+def test_arrays_made_anew_in_every_iteration_are_rows(name: str) -> None:
     assert ".append(" not in generated(name)
 
 
@@ -50,7 +50,7 @@ def test_what_comes_out_of_an_inner_loop_is_kept_without_all_that_it_made() -> N
     assert "h_1 = kept_h[k, t - 1]" in text
 
 
-def test_adjoints_of_what_every_turn_makes_anew_are_handed_back() -> None:
+def test_adjoints_of_what_every_iteration_makes_anew_are_handed_back() -> None:
     text = generated("arrays_made_anew_in_nested_loops")
 
     assert "kept_h_bar" not in text
@@ -61,7 +61,7 @@ def test_adjoints_of_what_has_two_names_are_kept_in_one_place() -> None:
     assert "kept_new_bar" in generated("array_handed_on_under_two_names")
 
 
-def test_what_one_turn_keeps_for_itself_has_room_for_one_turn() -> None:
+def test_values_that_one_iteration_keeps_for_itself_need_the_memory_of_one_iteration() -> None:
     text = generated("paths_that_end_early")
 
     assert "kept_price = np.empty(steps)" in text

@@ -10,9 +10,9 @@ from tests.passes.test_array_expansion import generated
 
 RENEWED = [
     "burgers",
-    "buffers_filled_in_every_turn",
+    "buffers_filled_in_every_iteration",
     "three_buffers_in_turn",
-    "columns_filled_in_every_turn",
+    "columns_filled_in_every_iteration",
 ]
 SAVED = [
     "buffer_filled_but_for_one",
@@ -24,7 +24,7 @@ SAVED = [
 
 
 @pytest.mark.parametrize("name", RENEWED)
-def test_buffers_that_every_turn_fills_are_rows(name: str) -> None:
+def test_buffers_that_every_iteration_fills_are_rows(name: str) -> None:
     assert re.search(r"^        (\w+) = kept_\1\[t\]$", generated(name), re.MULTILINE)
 
 
@@ -41,4 +41,4 @@ def test_sums_in_buffers_that_were_left_empty_start_by_assignment() -> None:
 
 
 def test_buffers_that_are_read_after_the_loop_are_left_empty() -> None:
-    assert "u_bar[i] = 0.0" in generated("buffers_filled_in_every_turn")
+    assert "u_bar[i] = 0.0" in generated("buffers_filled_in_every_iteration")

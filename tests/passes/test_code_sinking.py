@@ -121,7 +121,7 @@ def test_what_is_chosen_keeps_its_derivative():
     assert srcdiff.grad(number_that_no_element_chooses, wrt="c", backend="python")(a, 0.0) == np.inf
 
 
-def test_numbers_that_all_turns_use_are_computed_once():
+def test_numbers_that_all_iterations_use_are_computed_once():
     def scaled(a, c):
         s = np.sqrt(c)
         total = 0.0

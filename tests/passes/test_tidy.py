@@ -43,9 +43,9 @@ def squares_run_on(a):
     return total
 
 
-def swapped(a, turns):
+def swapped(a, iterations):
     u, v = a.copy(), np.zeros_like(a)
-    for t in range(turns):
+    for t in range(iterations):
         for i in range(len(a)):
             v[i] = u[i] * u[0]
         u, v = v, u

@@ -347,8 +347,8 @@ def everything() -> Any:
 
 def test_numba_computes_what_python_computes():
     points = {name: (*samples(name), *edges(name)) for name in NAMES}
-    for turn in range(max(len(some) for some in points.values())):
-        now = {name: some[turn % len(some)] for name, some in points.items()}
+    for iteration in range(max(len(some) for some in points.values())):
+        now = {name: some[iteration % len(some)] for name, some in points.items()}
         real, whole, truth = (np.ones((len(NAMES), 3), dtype) for dtype in (np.float64, np.int64, np.bool_))
         for k, (name, point) in enumerate(now.items()):
             for j, (value, domain) in enumerate(zip(point.values(), RULES[name].domain.values(), strict=True)):
