@@ -1,1 +1,1 @@
-"""The benchmark: srcdiff beside tapes and other systems, on the same programs, in one command."""
+"""The benchmark: compares srcdiff with tapes and other systems on the same programs."""

@@ -1,8 +1,8 @@
-"""How the first call grows with the program: processor time of each pass, and of Numba, for generated programs.
+"""How the time of the first call grows with the size of the program, for each pass and for Numba.
 
-A pass is in order if its time grows at most a little faster than the program: the slope of the logarithm of the time
-over the logarithm of the number of statements is 1 for a pass that visits each statement once, 2 for one that compares
-each with each. Every program runs in a process of its own, with empty caches.
+The slope of the logarithm of the time over the logarithm of the number of statements is 1 for a pass that visits each
+statement once, and 2 for a pass that compares each statement with every other one. A good pass has a slope of little
+more than 1. Every program runs in a process of its own, with empty caches.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SIZES = (50, 160, 500, 1_600, 5_000)
 #: A pass that grows faster than this is listed.
 STEEP = 1.2
 
-#: Steps that take less than this, in seconds, at the largest program say nothing about growth.
+#: Steps that take fewer seconds than this for the largest program are ignored.
 SHORT = 0.05
 
 NUMBA = "Numba"

@@ -1,4 +1,4 @@
-"""Draws what was measured: speed-up by program, time against size, memory against size. Each as PNG and SVG."""
+"""Plots of the measurements: speed-up by program, time and memory against size. Each as PNG and SVG."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One contestant, in a process of its own: `python -m benchmarks.worker SYSTEM`.
+"""Runs one system in a process of its own: `python -m benchmarks.worker SYSTEM`.
 
 It reads commands and writes answers, one JSON object a line:
 

@@ -1,1 +1,1 @@
-"""The tests: one folder or file a thing, a corpus of programs (programs.py) and a fuzzer (fuzz/)."""
+"""The tests: folders that mirror `srcdiff/`, a corpus of programs (programs.py), and a fuzzer (fuzz/)."""

@@ -1,4 +1,4 @@
-"""What all tests share: the marks, and a cache of their own, so that every run compiles what it tests."""
+"""Configuration of all tests: marks, and a new cache for each run, so that every run compiles what it tests."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         cache = tempfile.mkdtemp(prefix="srcdiff-tests-")
         os.environ["SRCDIFF_CACHE_DIR"] = cache
-        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # processes that tests start need not compile srcdiff anew
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # processes that tests start share the bytecode of srcdiff
         config.add_cleanup(lambda: shutil.rmtree(cache, ignore_errors=True))
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """With several processes (`-n 2`), one that has nothing left to do takes tests from another."""
+    """With several processes (`-n 2`), an idle process takes tests from another one."""
     if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
         config.option.dist = "worksteal"
 
@@ -44,7 +44,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def derivatives_made_anew() -> None:
-    """No test gets a derivative that another one has made."""
+    """Derivatives are not shared between tests."""
     from srcdiff.frontend.source.capture import forget_made
 
     forget_made()
@@ -52,7 +52,7 @@ def derivatives_made_anew() -> None:
 
 @pytest.fixture
 def own_backends() -> Iterator[None]:
-    """Backends that the test registers are gone behind it."""
+    """Remove backends that a test has registered."""
     from srcdiff.backends.registry import BACKENDS
     from srcdiff.diagnostics.options import BACKEND_OPTIONS
 

@@ -1,4 +1,4 @@
-"""Looks for memory that calls do not give back: `python -m tests.leaks`, 20,000 calls of each kind, both backends.
+"""Looks for memory leaks: `python -m tests.leaks` makes 20,000 calls of each kind, on both backends.
 
     python -m tests.leaks --calls 2000 --backend python hvp raises     some of them, fewer calls
     python -m tests.leaks --functions 300                              what a compiled function takes
@@ -28,9 +28,9 @@ import srcdiff
 
 BACKENDS = ("python", "numba")
 FEW = 500
-"""Blocks that are there for other reasons: dictionaries that grow, what is freed later. One a call is a leak."""
+"""Blocks that are not leaks: dictionaries that grow, and memory that is freed later. A leak has one for each call."""
 NOISE = 2_000_000
-"""Bytes of the process that come and go."""
+"""The normal variation of the memory of the process, in bytes."""
 BOUNDED = 600
 """Functions that are remembered, and as many calls before memory of new ones is counted."""
 
@@ -70,7 +70,7 @@ def _raising(gradient: Any, *args: Any) -> Callable[[], Any]:
 
 
 def _repeated(backend: str) -> dict[str, Callable[[], Any]]:
-    """Calls of what is there already."""
+    """Calls of existing derivatives."""
     gradient = srcdiff.grad(energy, backend=backend)
     workspace, out = gradient.workspace(X), np.empty_like(X)
     product, of_model = srcdiff.hvp(energy, backend=backend), srcdiff.value_and_grad(model, backend=backend)
@@ -92,7 +92,7 @@ def _repeated(backend: str) -> dict[str, Callable[[], Any]]:
 
 
 def _new(backend: str) -> dict[str, Callable[[], Any]]:
-    """Calls of derivatives that are made for them."""
+    """Calls of derivatives that each call creates."""
     return {
         "new grad": lambda: srcdiff.grad(energy, backend=backend)(X),
         "new value_and_grad": lambda: srcdiff.value_and_grad(model, backend=backend)(PARAMETERS),
@@ -108,7 +108,7 @@ def scenarios(backend: str) -> dict[str, Callable[[], Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What so many calls have left behind."""
+    """The growth of memory after this number of calls."""
 
     calls: int
     blocks: int
@@ -131,7 +131,7 @@ def memory() -> int:
 
 
 def growth(name: str, call: Callable[[], Any], calls: int) -> Growth:
-    """What the calls leave behind, after some that are not counted."""
+    """The growth of memory by the calls, after a warm-up."""
     for _ in range(BOUNDED if name == "new function" else 60 if name.startswith("new") else 300):
         call()
     start, before, blocks = time.perf_counter(), memory(), sys.getallocatedblocks()
@@ -164,7 +164,7 @@ def memory_of_functions(count: int, backend: str, **options: Any) -> float:
         sys.path.remove(folder)
         weights, gradients = np.array([0.5, 2.0]), []
         for k in range(count + 10):
-            if k == 10:  # the compiler itself is there
+            if k == 10:  # the first functions also load the compiler
                 before = memory()
             gradients.append(srcdiff.grad(getattr(functions, f"f{k}"), wrt=(0, 1), backend=backend, **options))
             gradients[-1](X, weights)

@@ -1,4 +1,4 @@
-"""Derivatives by differences, with an error that is measured: what the tests compare gradients with.
+"""Numerical derivatives with error estimates. The tests compare gradients with them.
 
 A derivative along a line is estimated from central differences at a ladder of halved steps, extrapolated twice
 (sixth order), and reported with its error: the truncation error from two neighbouring orders, and the rounding error

@@ -1,4 +1,4 @@
-"""README.md and the pages of docs/ as programs: their blocks are run, and what they show is what comes out.
+"""Runs the programs in README.md and docs/, and compares their output with the output that the pages show.
 
 The Python blocks of a page run in order, like the cells of a notebook, and share their names. A block with a title
 (```python title="model.py") is also a file for the shell blocks. Shell blocks run after the Python blocks, if the page

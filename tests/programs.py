@@ -1,4 +1,4 @@
-"""A corpus of small plain-Python programs: every cell of the language, alone and in nasty combinations.
+"""A corpus of small plain-Python programs: every part of the language, alone and in difficult combinations.
 
 Nothing here knows srcdiff. Each function's docstring is the fact it stands for; `program(...)` below it names the
 points at which it is run, chosen so that every line of it is executed at one of them. `exact` holds answers known

@@ -1,4 +1,4 @@
-"""Runs programs one after the other, which share their names, and says what each of them prints."""
+"""Runs programs one after the other in one namespace, and returns what each of them prints."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""What users of gradient tapes complain about: each simply works, with its exact answer, on every backend.
+"""Programs that are difficult for gradient tapes, with exact answers, on every backend.
 
 The list of complaints in its order, without second derivatives; what can be written with loops and with whole arrays is
 here in both ways.

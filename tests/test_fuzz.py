@@ -1,4 +1,4 @@
-"""Some hundred random programs in every test run, and the fuzzer itself: it repeats itself, finds and shrinks."""
+"""Some hundred random programs, and tests of the fuzzer: it is reproducible, finds failures, and shrinks them."""
 
 from __future__ import annotations
 

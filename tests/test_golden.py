@@ -1,4 +1,4 @@
-"""Generated source, byte for byte: what a change of the compiler does to it is seen in tests/golden/*.txt."""
+"""Generated source, compared byte for byte with tests/golden/*.txt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls give back their memory; with more calls, and for longer, `python -m tests.leaks` looks at the same."""
+"""Calls free their memory. `python -m tests.leaks` checks the same with more calls."""
 
 from __future__ import annotations
 

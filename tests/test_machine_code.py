@@ -1,4 +1,4 @@
-"""Kernels and their adjoints become machine code for GPUs that are not there, and spill nothing."""
+"""Kernels and their adjoints compile to machine code without a GPU, and spill no registers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the tests of CUDA in Numba's simulator: a process is simulated from its start, or not at all."""
+"""Runs the CUDA tests in Numba's simulator, in a new process, because the simulator is chosen at its start."""
 
 from __future__ import annotations
 

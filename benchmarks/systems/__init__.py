@@ -1,4 +1,4 @@
-"""The contestants, one module a library. Each is run in a process of its own, where its library is installed.
+"""The systems of the benchmark, one module for each library. Each runs in a process of its own.
 
 A module has `version()` and `prepare(program, arguments, variant)`, which returns a call without arguments that gives
 the value and the gradients in the library's own types, and `to_numpy(result)`. What the library cannot do raises

@@ -1,4 +1,4 @@
-"""The programs as autograd wants them: its own NumPy, no writes into arrays, Python's loops and branches as they are.
+"""The programs for autograd: its own NumPy, no writes into arrays, plain Python loops and branches.
 
 Where a program writes into an array element by element, the elements are numbers in Python lists. Gauss-Seidel goes
 along diagonals, whose points do not depend on each other: one array for a diagonal, replaced as a whole.

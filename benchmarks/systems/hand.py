@@ -1,4 +1,4 @@
-"""The adjoints that are written by hand, where there are any: those of the patterns."""
+"""The hand-written adjoints of the patterns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The programs as JAX wants them: pure functions of whole arrays, loops as `scan`, compiled by `jit`.
+"""The programs for JAX: pure functions of whole arrays, loops as `scan`, compiled by `jit`.
 
 Reverse mode refuses `while_loop`, so loops of unknown length are scans of a sufficient length, with the iterations that
 are too many masked out. Integers and index arrays are known when the function is compiled, as they are with

@@ -1,4 +1,4 @@
-"""The primal, srcdiff and the two tapes: they take the programs as they are."""
+"""The primal, srcdiff and the two tapes, which take the programs without changes."""
 
 from __future__ import annotations
 

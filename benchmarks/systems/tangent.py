@@ -1,4 +1,4 @@
-"""tangent-ad reads Python source, as srcdiff does: it gets the programs as they are, or rewritten where it needs that.
+"""The programs for tangent-ad, which reads Python source as srcdiff does. Some are rewritten for it.
 
 It has no rules for `math`, for methods like `u.copy()` or for attributes like `a.T` of what it differentiates, and
 no `np.empty` or `np.diag`; the functions below say the same with functions of NumPy that it knows.

@@ -1,4 +1,4 @@
-"""The programs as TensorFlow wants them: GradientTape around operations on whole tensors, eagerly and in `tf.function`.
+"""The programs for TensorFlow: GradientTape around operations on whole tensors, eagerly and in `tf.function`.
 
 The same functions are run both ways. Inside `tf.function`, AutoGraph turns their loops and branches on tensors into
 `tf.while_loop` and `tf.cond`; loops of known length run over `iterations(n)`, which are numbers or, there, a tensor.

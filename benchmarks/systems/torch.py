@@ -1,4 +1,4 @@
-"""The programs as PyTorch wants them: operations on whole tensors where there are any, Python's loops around them.
+"""The programs for PyTorch: operations on whole tensors where there are any, Python's loops around them.
 
 The same functions are run eagerly and given to `torch.compile`. Gauss-Seidel goes along diagonals, whose points do not
 depend on each other: one operation for a diagonal instead of one for a point.

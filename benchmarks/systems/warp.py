@@ -1,4 +1,4 @@
-"""The programs as Warp wants them: kernels over arrays, launched one after the other under a `wp.Tape`.
+"""The programs for Warp: kernels over arrays, launched one after the other under a `wp.Tape`.
 
 A kernel's adjoint does not restore what the kernel overwrites, in arrays or in variables that a loop carries on: a
 product in a loop, or a sum in a loop that the same kernel puts into another function, has a wrong gradient. So every

@@ -1,4 +1,4 @@
-"""Whether what a load read is still in memory when the forward sweep ends: isl's answers for small programs."""
+"""Access relations of small programs: is an element that a load reads still in memory after the forward sweep?"""
 
 from __future__ import annotations
 

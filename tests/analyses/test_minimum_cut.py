@@ -1,4 +1,4 @@
-"""The cheapest values to keep: small networks by hand, and all of some size by trying every set."""
+"""Minimum cuts of small networks, compared with known answers and with an exhaustive search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which inputs reach the result, along which lines, and what cuts the others off; beside the gradients themselves."""
+"""Which inputs reach the result, along which lines, and what cuts off the others. The gradients must agree."""
 
 import math
 import warnings

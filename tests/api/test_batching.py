@@ -1,4 +1,4 @@
-"""`batched` where the elements of a batch are not alike: results of other shapes, exceptions, sizes that stretch."""
+"""`batched` with elements that differ: results of different shapes, exceptions, and broadcast axes."""
 
 from __future__ import annotations
 

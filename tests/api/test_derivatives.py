@@ -1,4 +1,4 @@
-"""What users call: which arguments, which types, what is left unchanged, and what is seen at the next call."""
+"""The public functions: arguments, types, purity of calls, and changes between calls."""
 
 from __future__ import annotations
 

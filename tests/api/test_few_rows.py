@@ -1,4 +1,4 @@
-"""Jacobians of which the program says that they have few rows or columns; calls from compiled code."""
+"""Jacobians whose source shows that they have few rows or columns, and calls of them from compiled code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jacobians in lanes are those of one sweep after the other, whatever the program does."""
+"""Jacobians in lanes equal those of single sweeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls with arguments of types that are known go straight to compiled code, and give what the first call gave."""
+"""Calls with known argument types go directly to compiled code, and give the same results as the first call."""
 
 from __future__ import annotations
 

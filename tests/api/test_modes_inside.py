@@ -1,4 +1,4 @@
-"""Derivatives taken inside of functions leave everything as it is, and those made of others are differentiated too."""
+"""Derivatives inside functions change nothing outside, and derivatives of derivatives work there too."""
 
 from __future__ import annotations
 

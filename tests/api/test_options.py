@@ -1,4 +1,4 @@
-"""Options that are not what they can be are refused, with the values that they can have."""
+"""Invalid options raise an error that lists the valid values."""
 
 from __future__ import annotations
 

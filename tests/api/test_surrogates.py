@@ -1,4 +1,4 @@
-"""Halves of characters, which no file and no terminal takes: in docstrings, texts, and the names of files."""
+"""Surrogates, which cannot be encoded, in docstrings, strings and file names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients into given arrays and in memory of their own: the same numbers, in the memory that was asked for."""
+"""Gradients with `out=` and with a workspace: the same numbers, in the requested memory."""
 
 from __future__ import annotations
 

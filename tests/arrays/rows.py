@@ -1,4 +1,4 @@
-"""What the table of array functions is made of: a row, the points to run it at, and the ways an array lies in memory.
+"""The rows of the table of array functions, the points to run them at, and the memory layouts of arrays.
 
 A row whose last argument is called `w` is given weights for it, different numbers in the shape of what they multiply,
 so that a derivative in the wrong place shows.

@@ -1,4 +1,4 @@
-"""What must raise does, as NumPy does and as clearly, and what is refused says what to write instead."""
+"""Programs that must raise do so as in NumPy. Refused programs get a message with a suggestion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small programs in which arrays share memory, sizes are one, indices wrap: places where a number could go wrong."""
+"""Small programs with shared memory, axes of length one and negative indices, where errors are likely."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lengths that no array can have raise as NumPy does, also of arrays that are not made in the end."""
+"""Invalid lengths raise as in NumPy, even if the optimised program does not create the array."""
 
 from __future__ import annotations
 

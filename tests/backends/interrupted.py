@@ -1,4 +1,4 @@
-"""Signals at chosen moments of the first compilation of a process: says what was raised, and whether others work.
+"""Sends signals at chosen moments of a compilation. Prints what was raised, and whether later compilations work.
 
 Numba fills its tables when a process compiles for the first time, so that each moment has a process of its own: a child
 of this one, which has imported everything and compiled nothing.

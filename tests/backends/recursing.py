@@ -1,4 +1,4 @@
-"""A process that recurses too deeply in many ways; `test_stack.py` looks whether it lives, and what it says.
+"""A process that recurses too deeply in many ways. `test_stack.py` checks that it survives, and what it prints.
 
 python recursing.py <how> ... runs the functions of this name below, one after the other.
 """

@@ -1,4 +1,4 @@
-"""What a backend is: the three that there are, and a fourth that is defined here."""
+"""Backends: the three that exist, and a fourth one that is defined here."""
 
 from __future__ import annotations
 

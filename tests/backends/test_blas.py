@@ -1,4 +1,4 @@
-"""BLAS for code from the cache: found without importing SciPy's linear algebra, which is there afterwards as ever."""
+"""BLAS for cached code is found without an import of SciPy's linear algebra, which still works afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory that one call leaves to the next: it is the same, it is bounded, threads share it, nothing is mixed up."""
+"""The memory pool: calls reuse blocks, the pool is bounded, threads share it, and no block has two owners."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Machine code for GPUs, made without one; and what is said where Numba CUDA is not there."""
+"""Machine code for GPUs, compiled without a GPU, and the error if Numba CUDA is not installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vector functions in compiled loops: which are called, what they answer, and that nobody else's code changes."""
+"""Vector functions in compiled loops: which ones are called, their results, and that other code is unaffected."""
 
 from __future__ import annotations
 

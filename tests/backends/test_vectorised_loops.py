@@ -1,4 +1,4 @@
-"""LLVM vectorises the loops of gradients: those with kinks, choices and branches too, whatever the numbers are."""
+"""LLVM vectorises the loops of gradients, also those with kinks, choices and branches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The growth benchmark: what it generates runs and has the size that it says, and slopes are those of power laws."""
+"""The growth benchmark: the generated programs run and have the stated size, and slopes of power laws are exact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The patterns: every adjoint written by hand is compared with differences, and srcdiff's with it; and their table."""
+"""The patterns: hand-written adjoints agree with differences, and srcdiff agrees with them. Also their table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark itself: what it measures, what it says about those who cannot or are wrong, and what it prints."""
+"""The benchmark itself: what it measures, prints, and reports about systems that fail or give wrong gradients."""
 
 from __future__ import annotations
 

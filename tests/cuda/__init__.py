@@ -1,1 +1,1 @@
-"""What runs in Numba's simulator of a GPU, in a process of its own: see tests/test_simulator.py."""
+"""Tests that run in Numba's CUDA simulator, in a process of their own: see tests/test_simulator.py."""

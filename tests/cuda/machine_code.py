@@ -1,4 +1,4 @@
-"""The table of kernels: how far their adjoints are from those on the CPU, and what machine code made of them takes.
+"""The table of kernels: the errors of their adjoints against the CPU, and the resources of their machine code.
 
 `python -m tests.cuda.machine_code` prints it; no GPU is needed.
 """

@@ -1,4 +1,4 @@
-"""Kernels with the sequential programs that do the same: each with a launch, arguments, and what has adjoints."""
+"""Kernels with equivalent sequential programs, launches, arguments, and the arguments that have adjoints."""
 
 from __future__ import annotations
 

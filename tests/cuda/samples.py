@@ -1,4 +1,4 @@
-"""Functions of one sample, for batches: each with what a batch of its arguments is, and which have one for each."""
+"""Functions of one sample, for batches: each with its arguments, and with those that are batched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays of other packages, which say by `__cuda_array_interface__` where they are."""
+"""Arrays of other packages, passed through `__cuda_array_interface__`."""
 
 from __future__ import annotations
 

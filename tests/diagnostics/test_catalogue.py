@@ -1,4 +1,4 @@
-"""Every row of the catalogue of problems by its failing example; how problems are shown, gathered and carried."""
+"""Every row of the catalogue of problems, by its example; and how problems are rendered, collected and pickled."""
 
 from __future__ import annotations
 

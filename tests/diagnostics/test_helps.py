@@ -1,4 +1,4 @@
-"""What a message advises fits the program that gets it, and works: each row has the program after the advice."""
+"""The advice of error messages works: each row has a refused program, and the program after the advice."""
 
 from __future__ import annotations
 

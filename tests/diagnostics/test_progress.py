@@ -1,4 +1,4 @@
-"""The line of progress: on a terminal alone, erased at the end, whatever happens in between."""
+"""The progress line appears only on a terminal, and is always erased at the end."""
 
 from __future__ import annotations
 

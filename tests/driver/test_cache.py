@@ -1,4 +1,4 @@
-"""The cache on disk: what the next process finds there, what it must not find, and what may go wrong with files."""
+"""The disk cache: what the next process finds, what it must not find, and damaged or inaccessible files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a request to a function that runs: what is changed for that is put back."""
+"""Compilation restores every global setting that it changes."""
 
 import gc
 

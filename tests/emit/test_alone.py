@@ -1,4 +1,4 @@
-"""The text of a derivative stands alone: copied into a file it runs, and gives the same numbers."""
+"""The generated text is self-contained: copied into a file, it runs and gives the same numbers."""
 
 from __future__ import annotations
 

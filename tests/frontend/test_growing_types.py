@@ -1,4 +1,4 @@
-"""Functions that call themselves with ever new types of arguments are refused, at once and with their line."""
+"""Recursive functions whose argument types keep growing are refused quickly, with their line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is outside of a function may change between two calls: the derivative is of what is there now, or is refused.
+"""Globals may change between calls: the derivative uses the current values, or is refused.
 
 A row of the table is a program, something that changes, and the derivatives before and after.
 """

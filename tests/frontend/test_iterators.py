@@ -1,4 +1,4 @@
-"""Iterators and generators: what Python computes later or only once is not taken for a list."""
+"""Iterators and generators are not treated as lists: Python evaluates them lazily, and only once."""
 
 # Written as users write.
 # ruff: noqa: B905, RUF007

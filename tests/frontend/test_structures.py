@@ -1,4 +1,4 @@
-"""Parameters in dictionaries, dataclasses, namedtuples and lists: read inside, and the same structure comes out."""
+"""Parameters in dictionaries, dataclasses, named tuples and lists. The gradient has the same structure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Truth values are added as integers if they are Python's, with `or` if they are NumPy's: whose they are is known."""
+"""Python's booleans are added as integers, and NumPy's with `or`."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Arrays without axes: they look like numbers, and change in place under all their names."""
+"""Arrays without axes look like numbers, but in-place changes are visible under all their names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs many programs on several processes, shrinks what fails, and tells what was found."""
+"""Runs many programs in several processes, shrinks the failing ones, and prints a report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the writer knows about names: their types, each with an invariant, and the names it chooses from."""
+"""The types of names in random programs, each with an invariant, and the names to choose from."""
 
 from __future__ import annotations
 

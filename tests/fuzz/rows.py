@@ -1,4 +1,4 @@
-"""Lists of lists: what a program does with them.
+"""Writes statements on lists of lists.
 
 A list of lists has one element at least, and so has each list in it; more of them come and go.
 """

@@ -1,4 +1,4 @@
-"""The state of a function that is being written, and the choice of names in it."""
+"""The state of a random function while it is written, and the choice of names in it."""
 
 from __future__ import annotations
 

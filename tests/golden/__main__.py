@@ -1,4 +1,4 @@
-"""Compares the golden files with what srcdiff writes now, and with `--update` writes them anew."""
+"""Compares the golden files with the text that srcdiff writes now. `--update` writes the files again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said about the programs of the corpus, beside what their gradients are."""
+"""Explanations of the programs of the corpus, compared with their gradients."""
 
 import copy
 import warnings

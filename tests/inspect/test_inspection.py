@@ -1,4 +1,4 @@
-"""What `explain` says beside what the gradient does: memory, recomputation, shared loops; as text, HTML and data."""
+"""`explain` compared with the gradient itself: memory, recomputation and fused loops, as text, HTML and data."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What `report` says about memory, beside what is measured."""
+"""The memory that `report` prints, compared with measured memory."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Derivatives in the hands of other libraries, and in other processes."""
+"""Derivatives in other libraries and in other processes."""

@@ -1,4 +1,4 @@
-"""What a legal program is: for each operation legal programs pass, and each way to break it is found."""
+"""The verifier accepts legal programs for each operation, and rejects each kind of illegal one."""
 
 from __future__ import annotations
 

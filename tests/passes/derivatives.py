@@ -1,4 +1,4 @@
-"""Rows of the table of passes that differentiate, and of those behind: steps of reverse mode, batches, kernels.
+"""The rows of the table of passes for differentiation and for the steps after it: reverse mode, batches, kernels.
 
 A step of reverse mode needs what the steps before it have found out, so that its row runs them too: a case shows the
 program after that step. The storage plan changes nothing in the program; its row writes it down in comments.

@@ -1,4 +1,4 @@
-"""What no branch chooses contributes nothing: no NaN from a derivative that is infinite where nobody asks for it."""
+"""Values that no branch selects contribute nothing to a gradient, not even NaN."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements are computed where they are picked: those that nobody picks contribute nothing, not even NaN."""
+"""Elements that no index selects contribute nothing to a gradient, not even NaN."""
 
 from __future__ import annotations
 

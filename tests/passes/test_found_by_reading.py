@@ -1,4 +1,4 @@
-"""Programs that gave wrong numbers, and were found by somebody who read the passes."""
+"""Programs that gave wrong numbers. They were found by a review of the passes."""
 
 import numpy as np
 import pytest

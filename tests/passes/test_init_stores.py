@@ -1,4 +1,4 @@
-"""Buffers that every iteration leaves full of zeros: zeros that the iteration itself reads are there."""
+"""Buffers that are zero after every iteration: an iteration that reads the zeros still finds them."""
 
 from __future__ import annotations
 

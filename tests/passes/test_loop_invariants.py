@@ -1,4 +1,4 @@
-"""What leaves a loop is computed only if the loop makes an iteration, and derivatives stay what they were."""
+"""Hoisted code runs only if the loop has an iteration, and derivatives do not change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cases of a pass notice mistakes in it: of a sample of its mutants, few stay unseen.
+"""The cases of a pass detect mistakes in it: few mutants of a sample survive.
 
 `python -m tests.passes.mutations` makes all of them, and lists those that no case notices.
 """

@@ -1,4 +1,4 @@
-"""The programs of cases run: derivatives are those that central differences give, other passes change no number.
+"""The programs of the cases run: derivatives agree with central differences, and other passes change no number.
 
 So a part after `# ---- after` that is wrong cannot be written down by accident.
 """

@@ -1,4 +1,4 @@
-"""Every pass makes of each of its cases what stands there."""
+"""Every pass gives the expected program for each of its cases."""
 
 import pytest
 

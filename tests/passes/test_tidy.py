@@ -1,4 +1,4 @@
-"""What is left out of generated code because nobody needs it."""
+"""Generated code contains no unneeded statements."""
 
 from __future__ import annotations
 

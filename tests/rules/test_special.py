@@ -1,4 +1,4 @@
-"""The support functions, at values known in closed form, by their recurrences, and where they have none."""
+"""The support functions at known values, by their recurrences, and outside their domains."""
 
 from __future__ import annotations
 

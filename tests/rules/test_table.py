@@ -1,4 +1,4 @@
-"""The rule table refuses rows that mean nothing, when they are written."""
+"""The rule table rejects invalid rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments become what compiled code takes, and its gradients get the form of the arguments."""
+"""Arguments are converted to the form of compiled code, and gradients to the structure of the arguments."""
 
 from __future__ import annotations
 
