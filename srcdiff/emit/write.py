@@ -582,6 +582,8 @@ class _Writer:
         """A product is computed on the device. NumPy computes everything else, from copies on the host."""
         if operation.function in ("matrix_matrix", "matrix_vector", "vector_vector"):
             return f"{self.arrays}.matmul({', '.join(args)})"
+        if operation.function == "vector_matrix":
+            return f"{self.arrays}.matmul({', '.join(reversed(args))})"
         names = [f"a{k}" for k in range(len(args))]
         text = LIBRARY[operation.function].spelling.format(*names)
         return f"{self.arrays}.on_host(lambda {', '.join(names)}: {text}, {', '.join(args)})"

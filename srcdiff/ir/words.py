@@ -91,7 +91,7 @@ class _Words:
         if not all(operands) or any(name.endswith(_DERIVATIVES) for name in operands):
             return "product" if is_product else ""
         if is_product:
-            return "_times_".join(operands)
+            return "_times_".join(reversed(operands) if operation.function == "vector_matrix" else operands)
         return "_".join([operation.function, *operands]) if len(operands) == 1 else ""
 
     def expression(self, operation: Apply) -> str:

@@ -93,6 +93,10 @@ def matrix_vector_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
     return out_bar[:, None] * b[None, :], matrix_vector(a.T, out_bar)
 
 
+def vector_matrix_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
+    return b[:, None] * out_bar[None, :], matrix_vector(a, out_bar)
+
+
 def vector_vector_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
     return out_bar * b, out_bar * a
 
@@ -378,6 +382,8 @@ _LEAST_SQUARES = "np.linalg.lstsq({0}, {1}, np.finfo({0}.dtype).eps * max({0}.sh
 
 matrix_matrix = row("matrix_matrix", "{0} @ {1}", "ij,jk->ik", matrix_matrix_adjoint)
 matrix_vector = row("matrix_vector", "{0} @ {1}", "ij,j->i", matrix_vector_adjoint)
+vector_matrix = row("vector_matrix", "{1} @ {0}", "ij,i->j", vector_matrix_adjoint)
+"""Takes the matrix first, as all of them do."""
 vector_vector = row("vector_vector", "np.dot({0}, {1})", "i,i->", vector_vector_adjoint)
 solve_matrix = row("solve", "np.linalg.solve({0}, {1})", "ii,ij->ij", solve_matrix_adjoint)
 solve_vector = row("solve_vector", "np.linalg.solve({0}, {1})", "ii,i->i", solve_vector_adjoint)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.library.blas_lapack import matrix_matrix, matrix_vector, vector_vector
+from srcdiff.library.blas_lapack import matrix_matrix, matrix_vector, vector_matrix, vector_vector
 from srcdiff.library.language import (
     agree,
     at_axis,
@@ -57,6 +57,8 @@ def matmul(a: Any, b: Any) -> Any:
         return vector_times_vector(a, b)
     if b.ndim == 1:
         return matrices_times_vector(a, b)
+    if a.ndim == 1 and b.ndim == 2 and is_float_type(a.dtype):
+        return vector_matrix(b, a)
     if a.ndim == 1:
         return matrices_times_vector(np.transpose(b, last_two_swapped(b.ndim)), a)
     if a.ndim == 2 and b.ndim == 2:

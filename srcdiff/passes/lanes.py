@@ -499,11 +499,20 @@ class _Lanes:
 
     def library(self, operation: Library) -> None:
         """A call for all lanes where columns of the last argument are lanes, else one for each."""
-        last_alone = [a in self.varying for a in operation.args] == [False, True]
-        if last_alone and operation.function in _BY_COLUMNS:
+        varying = [a in self.varying for a in operation.args]
+        if varying == [False, True] and operation.function == "vector_matrix":
+            operation = self.by_transposed_matrix(operation)
+        if varying == [False, True] and operation.function in _BY_COLUMNS:
             self.by_columns(operation)
         else:
             self.lane_by_lane(operation)
+
+    def by_transposed_matrix(self, operation: Library) -> Library:
+        """`x @ a` as `a.T @ x`."""
+        matrix, vector = operation.args
+        transposed = Value(matrix.type, matrix.name)
+        self.build.add(Transpose(transposed, matrix, (1, 0), span=operation.span))
+        return replace(operation, function="matrix_vector", args=(transposed, vector))
 
     def by_columns(self, operation: Library) -> None:
         """What is linear in the columns of its last argument is called once, with those of all lanes."""

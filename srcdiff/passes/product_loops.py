@@ -18,7 +18,7 @@ from srcdiff.ir.nodes import Alloc, Block, Function, Library, Loop, Value, chang
 from srcdiff.ir.types import INT, Array, element_type
 from srcdiff.library.blas_lapack import LIBRARY
 
-PRODUCTS = ("matrix_matrix", "matrix_vector", "vector_vector")
+PRODUCTS = ("matrix_matrix", "matrix_vector", "vector_matrix", "vector_vector")
 LONGEST = 8
 """How long the axes are of matrices for which loops are faster than a call of BLAS."""
 
@@ -62,6 +62,8 @@ class _Products:
 
     def product(self, operation: Library, build: Builder) -> None:
         (a, b), (out,) = operation.args, operation.outs
+        if operation.function == "vector_matrix":
+            a, b = b, a
         if not isinstance(out.type, Array):
             self.sum(a, b, (), (), build, out)
             return

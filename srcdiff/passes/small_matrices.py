@@ -32,6 +32,10 @@ def matrix_vector(build: Builder, a: Elements, b: Elements) -> Sequence[Elements
     return [_array([dot(build, row, b) for row in a])]
 
 
+def vector_matrix(build: Builder, a: Elements, b: Elements) -> Sequence[Elements]:
+    return [_array([dot(build, column, b) for column in a.T])]
+
+
 def vector_vector(build: Builder, a: Elements, b: Elements) -> Sequence[Elements]:
     return [_array(dot(build, a, b))]
 
@@ -177,6 +181,7 @@ def _array(values: Any) -> Elements:
 FORMULAS: dict[str, Formula] = {
     "matrix_matrix": matrix_matrix,
     "matrix_vector": matrix_vector,
+    "vector_matrix": vector_matrix,
     "vector_vector": vector_vector,
     "solve": solve_matrix,
     "solve_vector": _of_vectors(solve_matrix),

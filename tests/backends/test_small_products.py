@@ -46,6 +46,9 @@ def test_products_are_those_of_numpy(lengths, layout, dtype):
     actual = product(matrix, vector)
     assert actual.dtype == expected.dtype
     np.testing.assert_allclose(actual, expected, rtol=0.0, atol=tolerance)
+    from_the_left = product(vector, matrix.T)
+    assert from_the_left.dtype == expected.dtype
+    np.testing.assert_allclose(from_the_left, expected, rtol=0.0, atol=tolerance)
 
 
 def test_a_row_of_the_matrix_may_be_the_vector():
@@ -65,6 +68,8 @@ def test_nan_and_infinity_are_in_the_sums(special):
 def test_vectors_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="shapes do not fit together"):
         product(np.ones((2, 3)), np.ones(2))
+    with pytest.raises(ValueError, match="shapes do not fit together"):
+        product(np.ones(3), np.ones((2, 3)))
 
 
 def powers(a, x, count):
@@ -78,3 +83,37 @@ def test_derivatives_of_products_in_loops(size):
     random = np.random.default_rng(size)
     a, x = random.standard_normal((size, size)) / size, random.standard_normal(size)
     assert srcdiff.check(powers, a, x, 3, wrt=("a", "x"))
+
+
+def images(x, a):
+    return np.sin(x @ a) + np.tanh(a @ x) * (x @ a)
+
+
+def energy(x, a):
+    return np.sum(images(x, a) ** 2)
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+@pytest.mark.parametrize("backend", ["python", "numba"])
+def test_jacobians_of_products_from_both_sides(backend, mode):
+    random = np.random.default_rng(7)
+    x, a, step = random.standard_normal(5), random.standard_normal((5, 5)), 1e-6
+    actual = srcdiff.jacobian(images, mode=mode, backend=backend)(x, a)
+    differences = [(images(x + step * e, a) - images(x - step * e, a)) / (2 * step) for e in np.eye(5)]
+    np.testing.assert_allclose(actual, np.stack(differences, axis=1), rtol=1e-6, atol=1e-8)  # differences
+
+
+@pytest.mark.parametrize("backend", ["python", "numba"])
+def test_second_derivatives_of_products_from_both_sides(backend):
+    random = np.random.default_rng(8)
+    x, direction, a, step = random.standard_normal(5), random.standard_normal(5), random.standard_normal((5, 5)), 1e-6
+    gradient = srcdiff.grad(energy, backend=backend)
+    actual = srcdiff.hvp(energy, backend=backend)(x, a, direction)
+    expected = (gradient(x + step * direction, a) - gradient(x - step * direction, a)) / (2 * step)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)  # differences of gradients
+
+
+def test_a_vector_times_a_matrix_is_written_so():
+    gradient = srcdiff.grad(energy, wrt="a")
+    gradient(np.ones(3), np.ones((3, 3)))
+    assert "x @ a" in gradient.source

@@ -365,10 +365,10 @@ def _call_for_pointer(builder: Any, name: str, argument: Any) -> Any:
 
 
 def _product(typing_context: Any, a: Any, b: Any) -> Any:
-    """Of two matrices, a matrix and a vector, or two vectors, by BLAS."""
+    """Of matrices and vectors, by BLAS."""
     from numba.core import types as kinds
 
-    if a.dtype != b.dtype or (a.ndim, b.ndim) not in ((2, 2), (2, 1), (1, 1)):
+    if a.dtype != b.dtype or (a.ndim, b.ndim) not in ((2, 2), (2, 1), (1, 2), (1, 1)):
         return None
     rank = a.ndim + b.ndim - 2
     return (kinds.Array(a.dtype, rank, "C") if rank else a.dtype)(a, b), _generate_product
@@ -387,7 +387,7 @@ def _generate_product(context: Any, builder: Any, signature: Any, args: Any) -> 
             linalg.check_c_int(context, builder, size)
         with builder.if_then(builder.icmp_signed("!=", a_sizes[-1], b_sizes[0]), likely=False):
             context.call_conv.return_user_exc(builder, ValueError, ("shapes do not fit together",))
-        if kinds[0].ndim == 1:
+        if kinds[0].ndim == kinds[1].ndim == 1:
             number = cgutils.alloca_once(builder, context.get_value_type(result))
             linalg.call_xxdot(context, builder, False, result, a_sizes[0], a.data, b.data, number)
             return builder.load(number)
@@ -402,6 +402,11 @@ def _generate_product(context: Any, builder: Any, signature: Any, args: Any) -> 
                     with small_products.unless_small(builder, kinds[0], a_sizes, a.data, b.data, out.data):
                         turned = kinds[0].layout == "C"  # BLAS counts columns first
                         linalg.call_xxgemv(context, builder, turned, kinds[0], a_sizes, a.data, b.data, out.data)
+                elif kinds[0].ndim == 1:  # as the product of the transposed matrix with the vector
+                    other = kinds[1].copy(layout="F" if kinds[1].layout == "C" else "C")
+                    with small_products.unless_small(builder, other, b_sizes[::-1], b.data, a.data, out.data):
+                        turned = kinds[1].layout == "F"
+                        linalg.call_xxgemv(context, builder, turned, kinds[1], b_sizes, b.data, a.data, out.data)
                 else:
                     left, right = (kinds[0], a_sizes, a.data), (kinds[1], b_sizes, b.data)
                     linalg.call_xxgemm(context, builder, *left, *right, result, sizes, out.data)
