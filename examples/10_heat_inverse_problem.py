@@ -1,4 +1,4 @@
-"""An inverse problem: find the conductivity of a rod from temperatures. The time steps are in place, with slices."""
+"""An inverse problem: find the conductivity of a rod from its temperatures, through time steps in place."""
 
 import sys
 
@@ -8,7 +8,7 @@ import srcdiff
 
 
 def simulate(conductivity, initial, steps):
-    """The temperatures of a rod with fixed ends, after every step. There is a conductivity between each two points."""
+    """The temperatures of a rod with fixed ends, after every step. Each pair of neighbouring points has a conductivity."""
     shown = np.empty((steps, len(initial)))
     u = initial.copy()
     for t in range(steps):
