@@ -8,7 +8,7 @@ import srcdiff
 
 
 def simulate(conductivity, initial, steps):
-    """The temperatures of a rod with fixed ends, after every step. Each pair of neighbouring points has a conductivity."""
+    """The temperatures of a rod with fixed ends, after every step. Each pair of neighbours has a conductivity."""
     shown = np.empty((steps, len(initial)))
     u = initial.copy()
     for t in range(steps):
