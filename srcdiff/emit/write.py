@@ -78,8 +78,6 @@ _MIRRORED = {
     "not_equal": "not_equal",
 }
 """Comparisons, and the same ones with their sides exchanged."""
-_OF_INTEGERS = {"minimum": "min", "maximum": "max"}
-"""Python's functions. They differ from NumPy's only where a number may be NaN."""
 _OPPOSITE = {"add": "subtract", "subtract": "add"}
 
 
@@ -160,7 +158,6 @@ class _Writer:
         both = [o for o in walk(function.body) if isinstance(o, Apply) and o.primitive == "logical_and"]
         self.chained = {self.layout.inlined.get(v) for o in both for v in o.args}
         """Comparisons that may be parts of one, as in `0 < i and i < n`. They stay as they are."""
-        self.limits = limits_of(function)
         self.own: Span | None = None
         """The source line of the current statement; `around` is that of the branch or loop around it."""
         self.around: Span | None = None
@@ -261,9 +258,6 @@ class _Writer:
             return f"len({self.range(operation.args)})", ATOM
         if operation in self.unsigned:
             return self.strong(operation.args[0])
-        if operation.primitive in _OF_INTEGERS and operation.out in self.limits:
-            arguments = ", ".join(self.expression(a) for a in operation.args)
-            return f"{_OF_INTEGERS[operation.primitive]}({arguments})", ATOM
         if row.strength == ATOM:
             return row.spelling.format(*(self.expression(a) for a in operation.args)), ATOM
         primitive, args = self.turned(operation)
@@ -779,37 +773,6 @@ class _Writer:
         self.move(list(zip(operation.params, operation.args, strict=True)))
         self.block(operation.body)
         self.move(list(zip(operation.outs, operation.body.yields, strict=True)))
-
-
-def limits_of(function: Function) -> set[Value]:
-    """Integers that only say how far loops run. Nobody sees whether NumPy or Python has computed them."""
-    users: dict[Value, list[Operation | None]] = {}
-    pending = [function.body]
-    while pending:
-        block = pending.pop()
-        for operation in block.operations:
-            for value in operation.uses():
-                users.setdefault(value, []).append(operation)
-            pending += operation.blocks()
-        for value in block.yields:
-            users.setdefault(value, []).append(None)
-    found: set[Value] = set()
-
-    def limits(user: Operation | None, value: Value) -> bool:
-        match user:
-            case Loop():
-                return value not in user.inits
-            case Apply():
-                is_part = user.primitive in ("add", "subtract", *_OF_INTEGERS) and user.out in found
-                return user.primitive in _MIRRORED or is_part
-        return False
-
-    for operation in reversed(list(walk(function.body))):
-        if not isinstance(operation, Apply) or any(v.type != INT for v in (operation.out, *operation.args)):
-            continue
-        if all(limits(user, operation.out) for user in users.get(operation.out, ())):
-            found.add(operation.out)
-    return found
 
 
 def _bottom(element: Scalar | Array, *, is_shared: bool) -> str:
