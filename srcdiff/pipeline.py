@@ -242,6 +242,12 @@ JACOBIAN = tuple(
 )
 FINISH = (
     Pass("workspace", derivative.take_workspace, "take memory from the caller", lambda state: state.request.workspace),
+    Pass(
+        "given results",
+        derivative.take_results,
+        "write results to arrays of the caller",
+        lambda state: state.request.given_results,
+    ),
     of_backend("growing buffers", each(grow_buffers), "buffers of loops with early exits grow as they run"),
     Pass("batch loop", derivative.batch_loop, "call it for each element of a batch", lambda state: state.request.batch),
     of_backend("kernel extraction", kernels.extract_kernels, "independent loops become kernels"),

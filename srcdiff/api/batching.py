@@ -19,6 +19,7 @@ from srcdiff.backends.numba import numba_cpu
 from srcdiff.backends.numba.loading import load_calling
 from srcdiff.diagnostics.options import SHARED, SWITCH
 from srcdiff.frontend.boundary import holds_stored
+from srcdiff.passes.workspace_parameters import WorkspaceBuffer
 from srcdiff.signature.keys import is_on_device, layout_on_device
 from srcdiff.signature.trees import VALUES, Part
 
@@ -31,8 +32,26 @@ def loop(start, stop, {parameters}):
     return stop
 """
 
+_FILLING = """
+import numpy as np
+
+
+def loop({parameters}):
+    {made}
+    for k in range({start}, stop):
+        compiled({elements})
+    return {result}
+"""
+
 _UNSIGNED = np.uintp
 """Unsigned indices need no wraparound test, so the loop can be vectorised."""
+
+
+_SMALL = 64
+"""How many numbers the arguments of an element may have for its results to be written where they belong at once.
+
+In longer loops, the compiler gains from knowing that results share no memory with arguments.
+"""
 
 
 class Batched:
@@ -60,6 +79,10 @@ class Batched:
             given = tuple(_widened(a) if k in mapped else a for k, a in enumerate(given))
             return self.specialised(given, mapped)(given)
         batch = _Batch(given, mapped, count)
+        if self.of.has(Trait.COMPILED) and self.of.mode == "primal" and batch.is_small:
+            specialisation = self.of.specialised_with_results(batch.first)
+            if specialisation.fills_results:
+                return self.filled(specialisation, batch)
         specialisation = self.of.specialised(batch.first)
         self.refuse_lists(specialisation)
         self.refuse_races(specialisation)
@@ -70,6 +93,38 @@ class Batched:
             return whole
         as_given = specialisation.with_gradients(whole, lambda bars: self.typed(bars, given))
         return specialisation.with_gradients(as_given, self.added_up) if self.sums else as_given
+
+    def filled(self, specialisation: Specialisation, batch: _Batch) -> Any:
+        """The results of all elements, each written where it belongs."""
+        values = specialisation.prepared(batch.first)
+        shapes = [buffer.shape_for(values) for buffer in specialisation.workspace]
+        if specialisation.structure is None:
+            specialisation.learn_structure(values, shapes)
+        values, places = self.whole(specialisation, batch, values)
+        loop = self.filling_loop(specialisation, places, len(values))
+        if self.parallel:
+            outs = [np.empty((batch.count, *s), b.dtype) for b, s in zip(specialisation.workspace, shapes, strict=True)]
+            _in_threads(loop, batch.count, (*values, *outs), 0)
+        else:
+            outs = loop(_UNSIGNED(batch.count), *values)
+        return specialisation.structure.rebuild(list(outs))
+
+    def filling_loop(self, specialisation: Specialisation, places: Sequence[int], count: int) -> Callable[..., Any]:
+        """The loop over the batch, which calls a compiled function that puts its results where they belong itself."""
+        key = (id(specialisation.function), tuple(places), count)
+        if key not in self.loops:
+            text = _filling_text(places, count, specialisation.workspace, is_part=self.parallel)
+            self.loops[key] = load_calling(text, "loop", specialisation.function)
+        return self.loops[key]
+
+    def whole(
+        self, specialisation: Specialisation, batch: _Batch, values: list[Any]
+    ) -> tuple[list[Any], Sequence[int]]:
+        """The arguments of the compiled function with whole arrays in place of the batched ones, and their places."""
+        places = [specialisation.positions.index(k) for k in batch.mapped]
+        for k, place in zip(batch.mapped, places, strict=True):
+            values[place] = batch.given[k].astype(np.asarray(values[place]).dtype, copy=False)
+        return values, places
 
     def stacked(self, specialisation: Specialisation, batch: _Batch, leaves: Sequence[Part]) -> list[Any]:
         """The stacked results of all elements, for each number or array in the result of the first."""
@@ -100,10 +155,7 @@ class Batched:
         self, specialisation: Specialisation, batch: _Batch, leaves: Sequence[Part], stores: tuple[Any, ...]
     ) -> int:
         """Call the function for all elements but the first; which of them does not fit, or how many there are."""
-        places = [specialisation.positions.index(k) for k in batch.mapped]
-        values = specialisation.prepared(batch.first)
-        for k, place in zip(batch.mapped, places, strict=True):
-            values[place] = batch.given[k].astype(np.asarray(values[place]).dtype, copy=False)
+        values, places = self.whole(specialisation, batch, specialisation.prepared(batch.first))
         if specialisation.apart:
             specialisation.keep_apart(values)
         loop = self.loop(specialisation.function, places, len(values), leaves)
@@ -233,6 +285,11 @@ class _Batch:
     def first(self) -> tuple[Any, ...]:
         return self.element(0)
 
+    @property
+    def is_small(self) -> bool:
+        """Whether to allocate the results of an element takes a noticeable part of the time of its call."""
+        return bool(sum(self.given[k].size // self.count for k in self.mapped) <= _SMALL)
+
     def element(self, k: int) -> tuple[Any, ...]:
         """The arguments of a call."""
         return tuple(_element(a, k) if place in self.mapped else a for place, a in enumerate(self.given))
@@ -273,6 +330,25 @@ def _loop_text(places: Sequence[int], count: int, leaves: Sequence[Part]) -> str
     )
 
 
+def _filling_text(places: Sequence[int], count: int, results: Sequence[WorkspaceBuffer], *, is_part: bool) -> str:
+    """The loop over a function that writes its results to `o`; the loop allocates these if it is not a part of one."""
+
+    def length(n: Any) -> str:
+        return str(n) if isinstance(n, int) else f"a{n[0]}.shape[{n[1] + (n[0] in places)}]"
+
+    arguments, outs = [f"a{n}" for n in range(count)], [f"o{n}" for n in range(len(results))]
+    shapes = [", ".join(["stop", *map(length, buffer.lengths)]) for buffer in results]
+    made = [f"{o} = np.empty(({s}), np.{b.dtype})" for o, s, b in zip(outs, shapes, results, strict=True)]
+    elements = [f"{a}[k]" if n in places else a for n, a in enumerate(arguments)]
+    return _FILLING.format(
+        parameters=", ".join(["start", "stop", *arguments, *outs] if is_part else ["stop", *arguments]),
+        made="" if is_part else "\n    ".join(made),
+        start="start" if is_part else "0",
+        elements=", ".join([*elements, *(f"{o}[k]" for o in outs)]),
+        result="stop" if is_part else f"({', '.join(outs)},)",
+    )
+
+
 def _stores(out: str, part: str, rank: int) -> list[str]:
     """Loops over the elements of a part of the result, which put them where they belong."""
     places = [f"j{axis}" for axis in range(rank)]
@@ -289,13 +365,13 @@ def _interpreted(text: str, inner: Callable[..., Any]) -> Callable[..., Any]:
     return loop
 
 
-def _in_threads(loop: Callable[..., Any], count: int, given: tuple[Any, ...]) -> int:
+def _in_threads(loop: Callable[..., Any], count: int, given: tuple[Any, ...], first: int = 1) -> int:
     """The loop in several threads at once: what an element raises is raised here, which `prange` does not do."""
     import numba
 
     threads = numba.get_num_threads()
-    parts = min(threads, max(count - 1, 1))
-    starts = [_UNSIGNED(1 + (count - 1) * n // parts) for n in range(parts + 1)]
+    parts = min(threads, max(count - first, 1))
+    starts = [_UNSIGNED(first + (count - first) * n // parts) for n in range(parts + 1)]
     calls = [_pool(os.getpid(), threads).submit(loop, *part, *given) for part in itertools.pairwise(starts)]
     futures.wait(calls)
     for call, stop in zip(calls, starts[1:], strict=True):

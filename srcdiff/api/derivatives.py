@@ -464,6 +464,19 @@ class Derivative:
             self.latest = known
         return known
 
+    def specialised_with_results(self, args: tuple[Any, ...]) -> Specialisation:
+        """The specialisation that writes its results to arrays of the caller, or the plain one if none does."""
+        key = self.key(args)
+        if key != self.key(args, exact=True):  # axes of length one may be broadcast
+            return self.specialised(args)
+        known = self.specialisations.get(key)
+        if known is not None and known.is_current() and ("results", *key) not in self.specialisations:
+            return known
+        found = self._specialise(("results", *key), args, given_results=True)
+        if not found.workspace:
+            self.specialisations[key] = found
+        return found
+
     def specialised_for_batch(self, args: tuple[Any, ...], batch: tuple[str, ...], sums: bool) -> Specialisation:
         """The specialisation for a batch on a GPU; `args` are the arguments of its first element."""
         with ONE_AT_A_TIME:
@@ -476,6 +489,7 @@ class Derivative:
         *,
         exact: bool = False,
         workspace: bool = False,
+        given_results: bool = False,
         batch: tuple[str, ...] = (),
         sums: bool = False,
     ) -> Request:
@@ -488,6 +502,7 @@ class Derivative:
             descriptions[name] = to_differentiate_by(descriptions[name])
         request = Request(self.captured, descriptions, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
         request.exact, request.workspace, request.batch, request.sums = exact, workspace, batch, sums
+        request.given_results = given_results
         request.of = getattr(self.of, "__srcdiff_derivative__", None) or getattr(self.of, "__srcdiff_rule__", None)
         request.jacobian, request.directions, request.numbers = self.jacobian, self.directions, self.numbers
         request.error_model = self.options.get("error_model", "")
@@ -710,6 +725,8 @@ class Specialisation:
         self.kinds = [(k, type(a)) for k, a in enumerate(args) if type(a) is _ARRAY or self.converters[k] or told_apart]
         """Arguments whose Python type must be checked, because Numba's dispatch does not distinguish it."""
         self.straight = Direct(len(self.positions) + len(self.outside))
+        self.structure: Any = None
+        """The structure of a result that is written to arrays of the caller; known after the first call."""
         self.tangents: list[type] = []
         """The types of the tangents of the latest call in forward mode."""
 
@@ -830,6 +847,20 @@ class Specialisation:
         except NumbaError as error:
             raise self.not_compiled(error) from None
         return result, list(used)
+
+    @property
+    def fills_results(self) -> bool:
+        """Whether all that it returns is written to arrays of the caller."""
+        is_plain = not (self.apart or self.outside or self.returns_lists or self.lists or self.has_lists)
+        return bool(self.workspace) and is_plain and not self.assumes_sizes and not self.compiled.writes
+
+    def learn_structure(self, values: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> None:
+        """Find the structure of a result that is written to arrays of the caller, by a call."""
+        results = [np.empty(shape, buffer.dtype) for buffer, shape in zip(self.workspace, shapes, strict=True)]
+        try:
+            self.structure = VALUES.structure(self.function(*values, *results))
+        except NumbaError as error:
+            raise self.not_compiled(error) from None
 
     def finished(self, result: Any, args: tuple[Any, ...]) -> Any:
         """The result for the caller, from the result of the compiled function."""

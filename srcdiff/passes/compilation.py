@@ -42,6 +42,8 @@ class Request:
     """How many of them there are, if that is known: so few that the innermost loops over them are unrolled."""
     workspace: bool = False
     """Whether it takes its memory from the caller and returns it."""
+    given_results: bool = False
+    """Whether it writes its results to arrays of the caller, if their shapes are known from those of the arguments."""
     batch: tuple[str, ...] = ()
     """The arguments over whose leading axes it is called, if it is called for a batch at once."""
     sums: bool = False

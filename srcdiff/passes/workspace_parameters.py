@@ -16,8 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from srcdiff.analyses.symbolic_shapes import lengths_of
 from srcdiff.diagnostics import Span
 from srcdiff.ir.aliasing import points_to
+from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import STACK_START, Alloc, Block, Call, Copy, Function, NewStack, Operation, Value, walk
 from srcdiff.ir.types import Array, Scalar, Stack
 
@@ -36,6 +38,12 @@ class WorkspaceBuffer:
     """The source line of the value that is stored there for the reverse sweep, if any."""
     is_copy: bool = False
     """Whether it is the copy of another one of the workspace: without a workspace, that is returned itself."""
+    lengths: Sequence[Any] = ()
+    """Of a result that the caller allocates: numbers, or the position of an argument and its axis."""
+
+    def shape_for(self, values: Sequence[Any]) -> tuple[int, ...]:
+        """The shape of a result that the caller allocates, for the arguments of the compiled function."""
+        return tuple(n if isinstance(n, int) else np.shape(values[n[0]])[n[1]] for n in self.lengths)
 
 
 def with_workspace(function: Function, gradients: int) -> tuple[Function, tuple[WorkspaceBuffer, ...]]:
@@ -77,6 +85,45 @@ def with_workspace(function: Function, gradients: int) -> tuple[Function, tuple[
     return replace(function, params=params, body=body), tuple(
         replace(_described(*taken[v], is_gradient=v in first), is_copy=v in copies) for v in order
     )
+
+
+def with_given_results(function: Function) -> tuple[Function, tuple[WorkspaceBuffer, ...]]:
+    """The function that writes its results to arrays of its caller, and returns zeros in their places.
+
+    All results must be new arrays whose shapes are known from those of the parameters; otherwise nothing changes.
+    """
+    results, lengths = function.body.yields, lengths_of(function)
+    made = {o.out for o in function.body.operations if isinstance(o, Alloc) and o.workspace is None and not o.grows}
+    if not results or len(set(results)) < len(results) or not made.issuperset(results):
+        return function, ()
+    buffers: list[WorkspaceBuffer] = []
+    for result in results:
+        found = [lengths.of(result, axis) for axis in range(result.array.rank)]
+        places = [_place(length, function) for length in found]
+        if not places or None in places:
+            return function, ()
+        buffers.append(WorkspaceBuffer(result.array.dtype, len(places), result.name or "result", lengths=places))
+    builder = Builder()
+    for operation in function.body.operations:
+        if not isinstance(operation, Alloc) or operation.out not in results:
+            builder.add(operation)
+        elif operation.fill is not None:
+            array, fill = operation.out, operation.fill
+            builder.each_element(array, lambda indices, array=array, fill=fill: builder.store(array, indices, fill))  # type: ignore[misc]
+    zeros = tuple([builder.const(0) for _ in results])
+    body = Block(tuple(builder.operations), zeros)
+    written = (*function.written, *results)
+    return replace(function, params=(*function.params, *results), body=body, written=written), tuple(buffers)
+
+
+def _place(length: Any, function: Function) -> Any:
+    """A length in terms of the parameters, or None."""
+    match length:
+        case int():
+            return length if length >= 0 else None
+        case (Value() as array, int(axis)) if array in function.params:
+            return function.params.index(array), axis
+    return None
 
 
 def _buffer_for(operation: Operation, returned: frozenset[Value]) -> Value | None:

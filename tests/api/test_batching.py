@@ -136,3 +136,125 @@ def test_lists_whose_lengths_show_at_run_time_are_refused(sizes: list[int]) -> N
     for function in (numbers, arrays):
         with pytest.raises(TypeError, match="returns a list with a length known only at run time"):
             srcdiff.batched(function, over="n", backend="python")(np.array(sizes), 2.0)
+
+
+# -- small elements, whose results are written where they belong -----------------------------------------------------
+
+
+def bent(x, y):
+    """Two numbers by three and by two."""
+    r = np.empty(2)
+    r[0] = np.sin(x[0]) * y[0] + x[1] * x[2]
+    r[1] = x[0] * x[1] * y[1] + np.exp(y[0])
+    return r
+
+
+def outer(x, y):
+    return np.outer(x, y), {"sum": x + 1.0, "twice": (2.0 * y,)}
+
+
+def twice_if_positive(x):
+    if x[0] < 0.0:
+        raise ValueError("negative")
+    return 2.0 * x
+
+
+def one_array(x):
+    y = 2.0 * x
+    return y, y
+
+
+def scaled(x, factor):
+    return x * factor
+
+
+RANDOM = np.random.default_rng(5)
+X, Y = RANDOM.normal(size=(7, 3)), RANDOM.normal(size=(7, 2))
+
+
+def assert_same(expected: Any, actual: Any) -> None:
+    if isinstance(expected, tuple | dict):
+        assert type(expected) is type(actual)
+        assert len(expected) == len(actual)
+        for key in expected if isinstance(expected, dict) else range(len(expected)):
+            assert_same(expected[key], actual[key])
+    else:
+        assert expected.dtype == actual.dtype
+        np.testing.assert_allclose(actual, expected, rtol=1e-13)
+
+
+def stacked(results: list[Any]) -> Any:
+    first = results[0]
+    if isinstance(first, tuple):
+        return tuple(stacked([r[k] for r in results]) for k in range(len(first)))
+    if isinstance(first, dict):
+        return {key: stacked([r[key] for r in results]) for key in first}
+    return np.array(results)
+
+
+@pytest.mark.parametrize(("backend", "parallel"), WAYS)
+@pytest.mark.parametrize("count", [7, 1])
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        (bent, (X, Y)),
+        (bent, (X[:, ::-1], Y)),
+        (outer, (X, Y)),
+        (twice_if_positive, (abs(X),)),
+        (twice_if_positive, (abs(X).astype(np.float32),)),
+        (twice_if_positive, (abs(X[:, :1]),)),
+        (one_array, (X,)),
+    ],
+)
+def test_small_results_are_those_of_single_calls(function, arguments, count, backend, parallel):
+    arguments = [a[:count] for a in arguments]
+    expected = stacked([function(*(a[k] for a in arguments)) for k in range(count)])
+
+    actual = srcdiff.batched(function, backend=backend, parallel=parallel)(*arguments)
+
+    assert_same(expected, actual)
+
+
+@pytest.mark.parametrize(("backend", "parallel"), WAYS)
+def test_jacobians_of_a_batch_are_those_of_single_calls(backend, parallel):
+    jacobian = srcdiff.jacobian(bent, wrt=("x", "y"), backend=backend)
+    expected = stacked([jacobian(x, y) for x, y in zip(X, Y, strict=True)])
+
+    by_x, by_y = srcdiff.batched(jacobian, backend=backend, parallel=parallel)(X, Y)
+
+    assert_same(expected, (by_x, by_y))
+    assert not np.shares_memory(by_x, by_y)
+
+
+@pytest.mark.parametrize(("backend", "parallel"), WAYS)
+def test_later_batches_leave_the_results_of_earlier_ones(backend, parallel):
+    twice = srcdiff.batched(twice_if_positive, backend=backend, parallel=parallel)
+    first = twice(abs(X))
+    kept = first.copy()
+    twice(abs(X) + 1.0)
+
+    np.testing.assert_array_equal(first, kept)
+    with pytest.raises(ValueError, match="negative"):
+        twice(np.array([[1.0], [-1.0]]))
+    with pytest.raises(ValueError, match="negative"):
+        twice(np.array([[1.0, 2.0], [-1.0, 2.0]]))
+
+
+@pytest.mark.parametrize(("backend", "parallel"), WAYS)
+def test_small_results_with_a_shared_argument_and_other_lengths(backend, parallel):
+    batch = srcdiff.batched(scaled, over="x", backend=backend, parallel=parallel)
+
+    np.testing.assert_allclose(batch(X, 3.0), X * 3.0)
+    np.testing.assert_allclose(batch(Y, 2.0), Y * 2.0)
+    np.testing.assert_allclose(batch(X, np.array([1.0, 2.0, 3.0])), X * np.array([1.0, 2.0, 3.0]))
+    with pytest.raises(ValueError, match=r"broadcast|shape"):
+        batch(X, np.array([1.0, 2.0]))
+
+
+@numba
+def test_small_results_are_not_allocated_for_each_element():
+    jacobians = srcdiff.batched(srcdiff.jacobian(bent, wrt=("x", "y")))
+    jacobians(X, Y)
+
+    assert "np.zeros" not in jacobians.source
+    assert "np.empty" not in jacobians.source

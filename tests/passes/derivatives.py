@@ -54,7 +54,7 @@ from srcdiff.passes.reverse_mode import (
 from srcdiff.passes.simplify import simplify
 from srcdiff.passes.stacks import stacks_as_arrays
 from srcdiff.passes.tangent import dot_of, tangent_of, tangents_of_callees
-from srcdiff.passes.workspace_parameters import with_workspace
+from srcdiff.passes.workspace_parameters import with_given_results, with_workspace
 
 Options = dict[str, list[str]]
 Run = Callable[[Program, Options], Program]
@@ -262,6 +262,12 @@ def workspace(program: Program, options: Options) -> Program:
     return Program(main, program.callees)
 
 
+def given_results(program: Program, options: Options) -> Program:
+    """The function that writes its results to arrays of its caller."""
+    main, _ = with_given_results(program.main)
+    return Program(main, program.callees)
+
+
 # -- kernels -----------------------------------------------------------------------------------------------------------
 
 
@@ -339,6 +345,7 @@ DERIVATIVES: dict[str, Run] = {
     "batch_loop": batch,
     "call_pairs": call_pairs,
     "joint_calls": joint_calls,
+    "given_results": given_results,
     "callee_adjoints": reverse,
     "conditions": plain(conditions_as_formulas),
     "custom_adjoints": either,
