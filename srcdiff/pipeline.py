@@ -45,6 +45,7 @@ from srcdiff.passes.loop_interchange import interchange_loops
 from srcdiff.passes.loop_invariants import hoist_invariants
 from srcdiff.passes.loop_normalization import normalize_loops
 from srcdiff.passes.manager import Pass, each
+from srcdiff.passes.product_buffers import reuse_product_buffers
 from srcdiff.passes.reverse_mode import (
     add_shadow_references,
     call_forward_functions,
@@ -241,6 +242,7 @@ JACOBIAN = tuple(
     )
 )
 FINISH = (
+    of_backend("product buffers", each(reuse_product_buffers), "products in loops write into one array"),
     Pass("workspace", derivative.take_workspace, "take memory from the caller", lambda state: state.request.workspace),
     Pass(
         "given results",

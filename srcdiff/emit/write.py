@@ -570,7 +570,7 @@ class _Writer:
             text = self.on_host(operation, args)
         else:
             text = LIBRARY[operation.function].spelling.format(*args)
-        self.line(f"{outs} = {text}")
+        self.line(f"{outs} = {text}" if outs else text)
 
     def on_host(self, operation: Library, args: list[str]) -> str:
         """A product is computed on the device. NumPy computes everything else, from copies on the host."""

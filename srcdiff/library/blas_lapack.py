@@ -385,6 +385,12 @@ matrix_vector = row("matrix_vector", "{0} @ {1}", "ij,j->i", matrix_vector_adjoi
 vector_matrix = row("vector_matrix", "{1} @ {0}", "ij,i->j", vector_matrix_adjoint)
 """Takes the matrix first, as all of them do."""
 vector_vector = row("vector_vector", "np.dot({0}, {1})", "i,i->", vector_vector_adjoint)
+INTO = {
+    product.name: row(f"{product.name}_into", f"np.dot({of}, {{2}})", f"{taken},{given}->{given}")
+    for product, of in ((matrix_matrix, "{0}, {1}"), (matrix_vector, "{0}, {1}"), (vector_matrix, "{1}, {0}"))
+    for taken, given in (product.shapes.split("->"),)
+}
+"""Products that are written into an array, the last argument: passes/product_buffers.py."""
 solve_matrix = row("solve", "np.linalg.solve({0}, {1})", "ii,ij->ij", solve_matrix_adjoint)
 solve_vector = row("solve_vector", "np.linalg.solve({0}, {1})", "ii,i->i", solve_vector_adjoint)
 solve_lower = substitution("solve_lower", "ii,ij->ij", solve_lower_adjoint)

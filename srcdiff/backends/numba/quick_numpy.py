@@ -364,25 +364,30 @@ def _call_for_pointer(builder: Any, name: str, argument: Any) -> Any:
     return builder.call(function, [argument])
 
 
-def _product(typing_context: Any, a: Any, b: Any) -> Any:
-    """Of matrices and vectors, by BLAS."""
+def _product(typing_context: Any, a: Any, b: Any, out: Any = None) -> Any:
+    """Of matrices and vectors, by BLAS; into a contiguous array, if there is one."""
     from numba.core import types as kinds
 
     if a.dtype != b.dtype or (a.ndim, b.ndim) not in ((2, 2), (2, 1), (1, 2), (1, 1)):
         return None
     rank = a.ndim + b.ndim - 2
-    return (kinds.Array(a.dtype, rank, "C") if rank else a.dtype)(a, b), _generate_product
+    result = kinds.Array(a.dtype, rank, "C") if rank else a.dtype
+    if out is None:
+        return result(a, b, kinds.none), _generate_product
+    return kinds.none(a, b, out) if rank and out == result else None, _generate_product
 
 
 def _generate_product(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     from numba.core import cgutils
+    from numba.core import types as types_
     from numba.np import linalg
 
     blas.ensure_found()
-    result = signature.return_type
+    is_new = signature.return_type != types_.none
+    result = signature.return_type if is_new else signature.args[2]
     with linalg.make_contiguous(context, builder, signature, args) as (given, values):
-        kinds = given.args
-        (a, a_sizes), (b, b_sizes) = (_array(context, builder, k, v) for k, v in zip(kinds, values, strict=True))
+        kinds = given.args[:2]
+        (a, a_sizes), (b, b_sizes) = (_array(context, builder, k, v) for k, v in zip(kinds, values, strict=False))
         for size in (*a_sizes, *b_sizes):
             linalg.check_c_int(context, builder, size)
         with builder.if_then(builder.icmp_signed("!=", a_sizes[-1], b_sizes[0]), likely=False):
@@ -392,7 +397,13 @@ def _generate_product(context: Any, builder: Any, signature: Any, args: Any) -> 
             linalg.call_xxdot(context, builder, False, result, a_sizes[0], a.data, b.data, number)
             return builder.load(number)
         sizes = [*a_sizes[:-1], *b_sizes[1:]]
-        out = _new(context, builder, result, sizes, zeros=False)
+        if is_new:
+            out = _new(context, builder, result, sizes, zeros=False)
+        else:
+            out, lengths = _array(context, builder, result, values[2])
+            for length, size in zip(lengths, sizes, strict=True):
+                with builder.if_then(builder.icmp_signed("!=", length, size), likely=False):
+                    context.call_conv.return_user_exc(builder, ValueError, ("shapes do not fit together",))
         terms = builder.mul(out.nitems, a_sizes[-1])
         with builder.if_else(builder.icmp_signed("==", terms, terms.type(0)), likely=False) as (empty, full):
             with empty:
@@ -410,4 +421,4 @@ def _generate_product(context: Any, builder: Any, signature: Any, args: Any) -> 
                 else:
                     left, right = (kinds[0], a_sizes, a.data), (kinds[1], b_sizes, b.data)
                     linalg.call_xxgemm(context, builder, *left, *right, result, sizes, out.data)
-        return out._getvalue()
+        return out._getvalue() if is_new else context.get_dummy_value()

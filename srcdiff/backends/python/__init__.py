@@ -10,7 +10,7 @@ BACKEND = Backend(
     "python",
     load_interpreted,
     traits=frozenset({Trait.NAMES_AT_RUN_TIME}),
-    passes=frozenset({"growing buffers"}),
+    passes=frozenset({"growing buffers", "product buffers"}),
     options=Taken(COMPILING, refused={"error_model": ("python",)}),
 )
 
