@@ -3,7 +3,16 @@
 from srcdiff import cuda
 from srcdiff.api.batching import batched
 from srcdiff.api.benchmarking import benchmark
-from srcdiff.api.derivatives import Derivative, custom_rule, differentiable, grad, source, stop_gradient, value_and_grad
+from srcdiff.api.derivatives import (
+    Derivative,
+    custom_rule,
+    differentiable,
+    grad,
+    rule_for,
+    source,
+    stop_gradient,
+    value_and_grad,
+)
 from srcdiff.api.exporting import export
 from srcdiff.api.inspecting import explain, show
 from srcdiff.api.modes import check, hessian, hvp, jacobian, jvp, vjp
@@ -31,6 +40,7 @@ __all__ = [
     "jacobian",
     "jvp",
     "release_memory",
+    "rule_for",
     "show",
     "source",
     "stop_gradient",

@@ -50,6 +50,17 @@ def derivatives_made_anew() -> None:
     forget_made()
 
 
+@pytest.fixture(autouse=True)
+def own_rules() -> Iterator[None]:
+    """Rules that the test declares with `rule_for` are gone after it."""
+    from srcdiff.frontend.source.declared_rules import RULES
+
+    before = dict(RULES.rows)
+    yield
+    if RULES.rows != before:
+        RULES.rows, RULES.version = before, object()
+
+
 @pytest.fixture
 def own_backends() -> Iterator[None]:
     """Remove backends that a test has registered."""

@@ -43,7 +43,7 @@ from srcdiff.diagnostics.options import (
 from srcdiff.frontend.boundary import parts_of_arguments, result_converter
 from srcdiff.frontend.domain.abstract_values import Static, Tuple
 from srcdiff.frontend.source.capture import Captured, capture, findable, made_once, plain_function, standing_for
-from srcdiff.frontend.source.declared_rules import CustomRule
+from srcdiff.frontend.source.declared_rules import CustomRule, declare, require_declarable
 from srcdiff.frontend.source.guards import Attribute, ChangedError, Constant, Guard, Watch
 from srcdiff.inspect.report import MemoryReport, memory_report
 from srcdiff.ir.nodes import Value
@@ -1296,6 +1296,40 @@ def custom_rule(
     if f is None:
         return lambda function: CustomRule(function, adjoint, tangent)
     return CustomRule(f, adjoint, tangent)
+
+
+def rule_for(
+    function: Callable[..., Any],
+    *,
+    adjoint: Callable[..., Any] | None = None,
+    tangent: Callable[..., Any] | None = None,
+    replace: bool = False,
+) -> Callable[[Callable[..., Any]], Any]:
+    """Declare the derivative of a function that you cannot edit: one of a library, or one without Python source.
+
+    Use it as a decorator on a Python function that computes the same. In generated code, this implementation stands for
+    the function. Without `adjoint` and `tangent`, the implementation itself is differentiated.
+
+    >>> from scipy.special import exprel
+    >>> @rule_for(exprel, adjoint=lambda x, out, out_bar: out_bar * (np.exp(x) - out) / x)
+    ... def relative_exponential(x):
+    ...     return np.expm1(x) / x
+    >>> float(grad(lambda x: exprel(x))(1.0))
+    1.0
+
+    Args:
+        function: The function as your code calls it, for example `scipy.special.j0`. If it is a ufunc of NumPy or
+            SciPy, the implementation and its rules take numbers, and are called for each element of arrays.
+        adjoint: The rule in reverse mode, as for `custom_rule`.
+        tangent: The rule in forward mode, as for `custom_rule`.
+        replace: Whether the function may have a rule already. Without it, a second rule is an error.
+
+    Returns:
+        A decorator. It returns the implementation, with the derivative that is declared.
+    """
+    SWITCH.checked("replace", replace)
+    require_declarable(function)
+    return lambda implementation: declare(function, implementation, adjoint, tangent, replace)
 
 
 def has_floats(value: Any) -> bool:

@@ -88,7 +88,7 @@ _kind(
 _kind(
     "SD301",
     "a function has no derivative rule",
-    "write the function in Python; if you know its derivative, declare it with `srcdiff.custom_rule`",
+    "write the function in Python, and declare it with `srcdiff.rule_for`",
     "import numpy as np\n\ndef f(x):\n    return np.spacing(x) * np.i0(x)\n",
 )
 _kind(

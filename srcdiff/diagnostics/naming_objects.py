@@ -70,8 +70,8 @@ _FUNCTIONS: dict[str, str] = {
     "random": _RANDOM,
     "time": "call it outside the function, and pass in its result",
     "datetime": "call it outside the function, and pass in its result",
-    "scipy.integrate": "write the integration steps as a loop, or declare a rule with `srcdiff.custom_rule`",
-    "scipy.optimize": "write the iteration as a loop, or declare a rule with `srcdiff.custom_rule`",
+    "scipy.integrate": "write the integration steps as a loop, or declare a rule with `srcdiff.rule_for`",
+    "scipy.optimize": "write the iteration as a loop, or declare a rule with `srcdiff.rule_for`",
     "logging": "log outside the function, or use `print`",
 }
 """What to write instead of a function of Python or of a library."""
@@ -199,3 +199,21 @@ def instead_of_call(target: Any) -> tuple[str, str]:
         class_ = type(target)
         return f"{named(target)} is called, which is not supported", instead_of(class_)
     return "", _found(_FUNCTIONS, module, name)
+
+
+def declared_as(function: str, count: int, *, can_be_called: bool = False) -> str:
+    """The two lines that declare a rule for a function, as the user calls it, of so many arguments.
+
+    >>> print(declared_as("special.j0", 1))
+    declare a rule, with a Python function that computes the same:
+    @srcdiff.rule_for(special.j0)
+    def j0(x): ...
+    """
+    names = ", ".join("x" if count == 1 else "xyzuvw"[k : k + 1] or f"x{k}" for k in range(count))
+    name = function.rpartition(".")[2]
+    if can_be_called:
+        adjoint = f"lambda {names}{', ' if names else ''}out, out_bar: ..."
+        head, rule, body = "declare its derivative:", f"{function}, adjoint={adjoint}", f"return {function}({names})"
+    else:
+        head, rule, body = "declare a rule, with a Python function that computes the same:", function, "..."
+    return f"{head}\n@srcdiff.rule_for({rule})\ndef {name}({names}): {body}"

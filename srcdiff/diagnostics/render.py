@@ -35,5 +35,6 @@ def render(code: str, message: str, span: Span | None, label: str, notes: tuple[
             lines.append(f"{margin} |")
     lines += [f"{margin} = note: {_lines(note)}" for note in notes]
     if help_:
-        lines.append(f"{margin} = help: {help_}")
+        first, *more = help_.split("\n")
+        lines += [f"{margin} = help: {first}", *(f"{margin}         {line}" for line in more)]
     return "\n".join(lines)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
-from srcdiff.diagnostics.naming_objects import is_installed
+from srcdiff.diagnostics.naming_objects import declared_as, is_installed
 from srcdiff.frontend.callees import mark_writing_calls, pass_outside_values, with_own_results
 from srcdiff.frontend.domain.abstract_values import (
     MISSING,
@@ -27,6 +27,7 @@ from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Frame, NeverReturns, RecursionFound
 from srcdiff.frontend.handlers.derivative_arguments import with_lists
 from srcdiff.frontend.handlers.nested_derivatives import as_passed
+from srcdiff.frontend.interpreter.declared_functions import rule_declared_for
 from srcdiff.frontend.interpreter.evaluation import call_with, is_library
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.list_storage import contents_of_list, flat_contents, new_list
@@ -57,18 +58,29 @@ def _reached(problem: Problem, led_to: dict[str, Span]) -> Problem:
         around = led_to[around.file]
     if is_installed(problem.span.file) and not is_installed(around.file):
         there = f"the problem is in {problem.span.file}:{problem.span.line}, `{problem.span.text.strip()}`"
-        message = f"this call leads into a library that cannot be differentiated: {problem.message}"
-        return replace(problem, message=message, span=around, label="", notes=(there,), help=_OF_LIBRARIES)
+        message = f"{_LIBRARY_CALL}: {problem.message}"
+        return replace(problem, message=message, span=around, label="", notes=(there,), help=_rule_for_call(around))
     return replace(problem, notes=(*problem.notes, f"called from {call.file}:{call.line}, `{call.text.strip()}`"))
 
 
-_OF_LIBRARIES = "write the computation in Python, or declare a rule with `srcdiff.custom_rule`"
+_LIBRARY_CALL = "this call leads into a library that srcdiff cannot differentiate"
+
+
+def _rule_for_call(span: Span) -> str:
+    """The lines that declare a rule for the function that is called at a place."""
+    try:
+        call = ast.parse(span.text[span.column : span.end_column], mode="eval").body
+    except SyntaxError:  # it goes on in the next line
+        call = None
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Name | ast.Attribute):
+        return declared_as(ast.unparse(call.func), len(call.args) + len(call.keywords))
+    return "write the computation in Python, and declare it with `srcdiff.rule_for`"
 
 
 def _one_a_line(problems: list[Problem]) -> list[Problem]:
     """Of the problems that a library has, the first that comes from a line of the user's."""
-    first = {p.span: p for p in reversed(problems) if p.help == _OF_LIBRARIES}
-    return [p for p in problems if p.help != _OF_LIBRARIES or first[p.span] is p]
+    first = {p.span: p for p in reversed(problems) if p.message.startswith(_LIBRARY_CALL)}
+    return [p for p in problems if first.get(p.span, p) is p or not p.message.startswith(_LIBRARY_CALL)]
 
 
 _MOST_SPLITS = 4  # each may double what follows it
@@ -133,6 +145,8 @@ def _read(
     seen = {name: with_lists(reader, x) for name, x in bound.items()}
     before = reader.state.cells
     try:
+        if derivative is None and rule_declared_for(reader, Static(captured.function)) is not None:
+            derivative = captured.function
         if derivative is None:
             result = enter_captured(reader, captured, reader.frame, seen, None)
         else:

@@ -19,6 +19,7 @@ from srcdiff.frontend.interpreter import (
     calls,
     comprehensions,
     conditions,
+    declared_functions,
     indexing,
     lists,
     names,
@@ -28,6 +29,6 @@ from srcdiff.frontend.interpreter import (
 
 ROWS = (
     *(array_conversion, assignments, attributes, augmented, branches_loops, calls, comprehensions, conditions, lists),
-    *(arithmetic, names, statements, strings, indexing),
+    *(arithmetic, names, statements, strings, indexing, declared_functions),
     *(array_functions, builtin_functions, intrinsics, iterators, kernel_language, nested_derivatives, records),
 )

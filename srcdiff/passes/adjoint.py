@@ -60,7 +60,7 @@ from srcdiff.ir.types import FLOAT, INT, Array, Scalar, element_type, is_float
 from srcdiff.ir.words import own_name, words_for
 from srcdiff.library.blas_lapack import LIBRARY
 from srcdiff.passes.call_pairs import Pair, has_shadow
-from srcdiff.passes.custom_adjoints import adjoint_values, named, reads_parameters, require_shape
+from srcdiff.passes.custom_adjoints import adjoint_values, named, reads_parameters, require_shape, without_rule
 from srcdiff.rules import derivative_rule
 from srcdiff.rules.formula import Number, calls_functions, names_of, times, with_values
 
@@ -946,7 +946,7 @@ class Adjoint:
                 self.taken(out, mirror)
             return
         if rule.adjoint is None and rule.tangent is None:
-            raise DifferentiationError([Problem("SD301", f"`{rule.name}` has no derivative rule", operation.span)])
+            raise DifferentiationError([without_rule(rule, len(operation.args), operation.span)])
         seeds: list[Value] = []
         for out in operation.outs:
             if isinstance(out.type, Array):

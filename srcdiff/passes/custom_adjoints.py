@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
+from srcdiff.diagnostics.naming_objects import declared_as
 from srcdiff.frontend.domain.abstract_values import Static, Tuple
 from srcdiff.frontend.read import read
 from srcdiff.frontend.source.capture import capture
@@ -69,6 +70,12 @@ def adjoint_values(
     return function.written(builder, [*args, *outs, *seeds])
 
 
+def without_rule(call: Any, count: int, span: Span | None) -> Problem:
+    """A call of a library function that is known, but not its derivative."""
+    help_ = declared_as(call.name, count, can_be_called=True)
+    return Problem("SD301", f"`{call.name}` has no derivative rule", span, help=help_)
+
+
 def require_shape(result: Value, model: Value, rule: str, builder: Builder, span: Span | None) -> None:
     """Raise if the result of a rule does not have the shape of its argument or result."""
     for axis in range(result.array.rank):
@@ -88,7 +95,7 @@ def tangent_values(
     """Write the tangent of a call from the tangents of its arguments (None for zero); return those of the results."""
     if rule.tangent is None:
         if rule.adjoint is None:
-            raise DifferentiationError([Problem("SD301", f"`{rule.name}` has no derivative rule", span)])
+            raise DifferentiationError([without_rule(rule, len(args), span)])
         stand_ins = [out if isinstance(out.type, Array) else _stand_in(out, builder) for out in outs]
         return list(_transposed(rule.adjoint, builder, [*args, *outs], stand_ins, dots, range(len(args)), span))
     all_dots = [_zero(a, builder) if d is None else d for a, d in zip(args, dots, strict=True)]

@@ -467,9 +467,20 @@ ROWS = [
         function("return np.i0(x)"),
         "SD301",
         "`np.i0`",
-        "`srcdiff.custom_rule`",
+        "@srcdiff.rule_for(np.i0, adjoint=lambda x, out, out_bar: ...)",
         "def slope(x, out, out_bar):\n    return (out_bar * (np.i0(x + 1e-6) - np.i0(x - 1e-6)) / 2e-6,)\n"
-        "@srcdiff.custom_rule(adjoint=slope)\ndef g(x):\n    return np.i0(x)\n" + function("return g(x)"),
+        "@srcdiff.rule_for(np.i0, adjoint=slope, replace=True)\ndef i0(x): return np.i0(x)\n"
+        + function("return np.i0(x)"),
+    ),
+    Row(
+        "neither source nor rule",
+        "from scipy import special\n" + function("return special.dawsn(x)"),
+        "SD302",
+        "`dawsn` has no Python source and no derivative rule",
+        "@srcdiff.rule_for(special.dawsn)",
+        "from scipy import special\n@srcdiff.rule_for(special.dawsn)\n"
+        "def dawsn(x): return math.exp(-x * x) * np.sum(np.exp((np.arange(100) + 0.5) ** 2 * x * x / 1e4)) * x / 100\n"
+        + function("return special.dawsn(x)"),
     ),
     # statements and expressions
     Row(
@@ -736,7 +747,7 @@ def test_help_fits_the_program(row: Row, tmp_path: Path, monkeypatch: pytest.Mon
     problem: Problem = caught.value.problems[0]
     assert row.code == problem.code
     assert row.message in problem.message
-    assert row.help in str(problem).splitlines()[-1]
+    assert row.help in str(problem).partition(" = help: ")[2]
     assert problem.span is not None
     assert problem.span.file == str(tmp_path / "model.py")  # the user's line, not one of a library
 

@@ -28,6 +28,11 @@ class Static:
 
 
 @dataclass(frozen=True, slots=True)
+class Own(Static):
+    """A function that srcdiff itself calls. Rules that users declare do not apply to it."""
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceName:
     """A name of `numba.cuda` that means something in kernels: `grid`, `threadIdx.x`, `atomic.add`."""
 

@@ -30,6 +30,7 @@ from srcdiff.frontend.domain.state import (
     State,
 )
 from srcdiff.frontend.reading import Named, Outside, Passed
+from srcdiff.frontend.source.declared_rules import RulesRead
 from srcdiff.frontend.source.guards import Guards, Place
 from srcdiff.ir.nodes import Block, CoordinateKind, Function, If, Index, Operation, Raise, Value
 from srcdiff.ir.types import INT
@@ -86,6 +87,8 @@ class Reader(Shapes):
 
         # -- what the program is, beside its operations
         self.guards = Guards()
+        self.rules = RulesRead()
+        """The rules that users declared for the functions that the program calls."""
         self.outside: list[Outside] = []
         self.first: list[Operation] = []
         """What stands at the start of a kernel, wherever it was asked for: coordinates, and arrays of constant size."""

@@ -107,6 +107,8 @@ class Context:
     """The lists that this recursive function can reach."""
     lent: frozenset[Value] = frozenset()
     """Storage of lists that it was given to read."""
+    implemented: frozenset[Any] = frozenset()
+    """The declared rules whose implementations are being read: there, their functions are the original ones."""
 
 
 class CellsOf(MutableMapping[Location, Abstract]):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.frontend.domain.abstract_values import Abstract, Lazy, List, Size, Static, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Lazy, List, Own, Size, Tuple
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.shapes import ONE
 from srcdiff.frontend.domain.state import NeverReturns
@@ -103,7 +103,7 @@ def updated_value(reader: Reader, op: Update, old: Abstract, value: Abstract, no
     if op in (ast.Pow, np.power) and isinstance(old, Value) and isinstance(value, Value):
         return power_of_elements(reader, old, value, node)
     if isinstance(op, np.ufunc):
-        return call_value(reader, Static(op), [old, value][: op.nin], node)
+        return call_value(reader, Own(op), [old, value][: op.nin], node)
     return binary(reader, op, old, value, node)
 
 

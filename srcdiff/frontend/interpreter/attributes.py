@@ -15,6 +15,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Lazy,
     Method,
     Optional,
+    Own,
     Record,
     Static,
     Tuple,
@@ -69,7 +70,7 @@ def attribute_expression(reader: Reader, node: ast.Attribute) -> Abstract:
                     help_="check the spelling",
                 )
             if reader.frame.library:
-                return Static(original(module, node.attr))
+                return Own(original(module, node.attr))
             return look_up(reader, module, node.attr, node)
         case Static(value=np.dtype() as dtype) if node.attr in ("kind", "char", "name", "itemsize", "type"):
             return Static(getattr(dtype, node.attr))
@@ -183,7 +184,7 @@ def array_attribute(reader: Reader, array: Value | Lazy, node: ast.Attribute) ->
         case "real":
             return array
         case "flat":
-            return call_value(reader, Static(np.ravel), [array], node)
+            return call_value(reader, Own(np.ravel), [array], node)
         case "itemsize":
             return Static(np.dtype(array.array.dtype).itemsize)
         case "nbytes":

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.diagnostics.naming_objects import instead_of_call
+from srcdiff.diagnostics.naming_objects import declared_as, instead_of_call
 from srcdiff.frontend.domain.abstract_values import (
     Abstract,
     Choice,
@@ -23,6 +23,7 @@ from srcdiff.frontend.domain.abstract_values import (
     List,
     Method,
     Optional,
+    Own,
     Partial,
     Record,
     Static,
@@ -34,6 +35,7 @@ from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.assignments import CHANGED, INSTEAD
 from srcdiff.frontend.interpreter.attributes import attribute_of_class
 from srcdiff.frontend.interpreter.comprehensions import generator_call
+from srcdiff.frontend.interpreter.declared_functions import as_declared, rule_declared_for
 from srcdiff.frontend.interpreter.elementwise_functions import call_primitive
 from srcdiff.frontend.interpreter.evaluation import call_with, evaluate, evaluate_lazily, hashable, is_library
 from srcdiff.frontend.interpreter.inlining import call_closure
@@ -159,7 +161,7 @@ def rows_for(target: Any) -> Iterator[Row]:
 
 @expression(ast.Call)
 def call_expression(reader: Reader, node: ast.Call) -> Abstract:
-    function = evaluate(reader, node.func)
+    function = as_declared(reader, evaluate(reader, node.func))
     target = function.value if isinstance(function, Static) and hashable(function.value) else None
     if target in SYNTAX:
         found = SYNTAX[target](reader, node)
@@ -200,12 +202,12 @@ def without_axes(reader: Reader, function: Abstract, args: list[Abstract], found
 # -- what is called --------------------------------------------------------------------------------------------------
 
 
-@callee(Static)
+@callee(Static, Own)
 def call_object(
     reader: Reader, function: Static, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
     """A call of something that is known when the function is compiled."""
-    target = function.value
+    target = rule_declared_for(reader, function) or function.value
     if _computes_numbers(target):
         refuse_complex(reader, (*args, *keywords.values()), node)
     for row in rows_for(target):
@@ -396,11 +398,18 @@ def call_method(
     owner = method.of
     named = ARRAY_METHODS.get(method.name)
     if isinstance(owner, Static) and isinstance(owner.value, np.ufunc):
-        return call_with(reader, Static(UFUNC_METHODS[method.name]), [owner, *args], keywords, node)
+        if rule_declared_for(reader, owner) is not None:
+            message = f"the rule for `{owner.value.__name__}` does not cover its method `{method.name}`"
+            reader.refuse("SD304", node, message, help_="write a loop that calls the function")
+        return call_with(reader, Own(UFUNC_METHODS[method.name]), [owner, *args], keywords, node)
     if method.name in ("conj", "conjugate") and is_array(owner) and not args and not keywords:
         return forced(reader, owner)  # of real numbers it is the array itself; `np.conj` makes a new one
+    if is_array(owner) and hasattr(np.ndarray, method.name):
+        declared = rule_declared_for(reader, Static(getattr(np.ndarray, method.name)))
+        if declared is not None:
+            return call_with(reader, Static(declared), [owner, *args], keywords, node)
     if named is not None and is_array(owner):
-        return call_with(reader, Static(named), [owner, *args], keywords, node)
+        return call_with(reader, Own(named), [owner, *args], keywords, node)
     owner = forced(reader, owner)
     args = [forced(reader, a) for a in args]
     if isinstance(owner, Value) and not isinstance(owner.type, Array):
@@ -462,16 +471,24 @@ def no_source(reader: Reader, target: Any, args: list[Abstract], node: ast.AST) 
             f"`{name}` draws random numbers",
             help_="draw the numbers outside the function and pass them in",
         )
+    rule = declared_as(_spelled(node, name), len(args))
     if module.startswith("numpy") or getattr(np, name, None) is target:
         if any(isinstance(a, Value) and isinstance(a.type, Array) for a in args):
-            reader.refuse("SD303", node, f"`np.{name}` is not supported for arrays")
-        reader.refuse("SD301", node, f"`np.{name}` has no derivative rule")
+            reader.refuse("SD303", node, f"`np.{name}` is not supported for arrays", help_=rule)
+        reader.refuse("SD301", node, f"`np.{name}` has no derivative rule", help_=rule)
     name = name.removeprefix("builtins.")
     reason, instead = instead_of_call(target)
     if type(target).__module__.startswith("numba."):
         reason, instead = "", "call the Python function that Numba compiled, with arrays or in a loop"
         name = getattr(target, "__name__", type(target).__name__)
-    reader.refuse("SD302", node, reason or f"`{name}` has no Python source and no derivative rule", help_=instead)
+    message = reason or f"`{name}` has no Python source and no derivative rule"
+    reader.refuse("SD302", node, message, help_=instead or rule)
+
+
+def _spelled(node: ast.AST, name: str) -> str:
+    """A function as the user's call names it."""
+    function = node.func if isinstance(node, ast.Call) else None
+    return ast.unparse(function) if isinstance(function, ast.Name | ast.Attribute) else name
 
 
 def call_method_of_number(
@@ -482,4 +499,4 @@ def call_method_of_number(
         return owner
     if name not in ARRAY_METHODS:
         reader.refuse("SD203", node, f"{in_words(reader, owner)} has no supported method `{name}`")
-    return call_with(reader, Static(ARRAY_METHODS[name]), [owner, *args], keywords, node)
+    return call_with(reader, Own(ARRAY_METHODS[name]), [owner, *args], keywords, node)

@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 
 from srcdiff.diagnostics import Refusal
-from srcdiff.frontend.domain.abstract_values import (
-    Abstract,
-    Static,
-)
+from srcdiff.frontend.domain.abstract_values import Abstract, Own, Static
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.materialization import forced
@@ -75,11 +72,11 @@ def call_named(reader: Reader, name: str, node: ast.AST, *args: Abstract, **keyw
     function: Any = np
     for part in name.split("."):
         function = getattr(function, part)
-    return call_with(reader, Static(function), list(args), keywords, node)
+    return call_with(reader, Own(function), list(args), keywords, node)
 
 
 def as_array(reader: Reader, x: Abstract, node: ast.AST) -> Value:
     """A list or a tuple as a new array."""
-    array = call_value(reader, Static(np.array), [x], node)
+    array = call_value(reader, Own(np.array), [x], node)
     assert isinstance(array, Value)
     return array

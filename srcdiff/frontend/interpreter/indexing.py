@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from srcdiff.diagnostics.naming_objects import instead_of, is_plain
-from srcdiff.frontend.domain.abstract_values import Abstract, Items, Lazy, List, Record, Static, Stored, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Items, Lazy, List, Own, Record, Static, Stored, Tuple
 from srcdiff.frontend.domain.lattice import describe, loosened
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.evaluation import as_array, call_value, constant_value, evaluate, evaluate_lazily
@@ -226,7 +226,7 @@ def index_trick(reader: Reader, trick: Any, where: ast.expr, node: ast.AST) -> A
     text = any(isinstance(x, Static) and isinstance(x.value, str) for x in found)
     if text or (trick in (np.mgrid, np.ogrid) and not all(isinstance(p, ast.Slice) for p in parts)):
         reader.refuse("SD203", node, "only arrays, numbers and ranges are supported here")
-    return call_value(reader, Static(_TRICKS[type(trick)]), found, node)
+    return call_value(reader, Own(_TRICKS[type(trick)]), found, node)
 
 
 def range_in(reader: Reader, part: ast.Slice, node: ast.AST) -> Abstract:
@@ -236,6 +236,6 @@ def range_in(reader: Reader, part: ast.Slice, node: ast.AST) -> Abstract:
         reader.refuse("SD203", node, "a range needs an end here")
     stop = evaluate(reader, part.upper)
     if isinstance(part.step, ast.Constant) and isinstance(part.step.value, complex):
-        return call_value(reader, Static(np.linspace), [start, stop, Static(int(abs(part.step.value)))], node)
+        return call_value(reader, Own(np.linspace), [start, stop, Static(int(abs(part.step.value)))], node)
     step = Static(1) if part.step is None else evaluate(reader, part.step)
-    return call_value(reader, Static(np.arange), [start, stop, step], node)
+    return call_value(reader, Own(np.arange), [start, stop, step], node)

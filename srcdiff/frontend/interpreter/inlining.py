@@ -55,6 +55,8 @@ def call_closure(
 
 def enter_call(reader: Reader, function: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
     """Read the function's body in its own frame; what it returns is the value of the call."""
+    if reader.context.implemented:  # where some functions are others than elsewhere
+        function = (function, reader.context.implemented)
     with one_deeper(reader, frame, bound, node):
         # a list of unknown length is like any other with such elements; one of known length gets shorter each time
         contents = {n: contents_of_list(reader, x) if isinstance(x, List) else x for n, x in bound.items()}

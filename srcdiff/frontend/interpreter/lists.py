@@ -12,6 +12,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Items,
     Iteration,
     List,
+    Own,
     Reversed,
     Static,
     Stored,
@@ -272,7 +273,7 @@ def assign_slice(reader: Reader, base: List, where: ast.Slice, value: Abstract, 
         return Static(None)
     if step not in (Static(None), Static(1)):
         reader.refuse("SD102", node, "a slice with a step cannot be assigned here", help_="write a loop")
-    length = as_value(reader, call_value(reader, Static(len), [base], node))
+    length = as_value(reader, call_value(reader, Own(len), [base], node))
     first, last = (slice_end(reader, p, length, 1, node, k == 0) for k, p in enumerate((start, stop)))
     last = reader.apply("where", reader.apply("less", last, first), first, last)
     none, fresh = Static(None), new_list(reader, ())

@@ -28,7 +28,7 @@ from srcdiff.frontend.interpreter.materialization import forced
 from srcdiff.frontend.interpreter.numba_types import ANY_TYPES, as_told, refuse_told
 from srcdiff.frontend.interpreter.outside import lift_defaults
 from srcdiff.frontend.interpreter.representation import fresh_values, leaves_of
-from srcdiff.frontend.source.capture import Captured, capture
+from srcdiff.frontend.source.capture import Captured, capture, plain_function
 from srcdiff.frontend.source.guards import Attribute, Constant, Summary
 from srcdiff.frontend.source.numba_options import Told, fitting, is_replaced, results, settings, spelled, type_of
 from srcdiff.frontend.source.scopes import scopes_of
@@ -167,12 +167,26 @@ def call_plain(
     return enter_captured(reader, captured, frame, bound, node)
 
 
+def in_order(
+    reader: Reader, function: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> list[Abstract]:
+    """The arguments by position, as a custom rule takes them."""
+    if not keywords:
+        return args
+    try:
+        bound = inspect.signature(plain_function(function) or function).bind(*args, **keywords)
+    except TypeError as error:
+        reader.refuse("SD304", node, f"`{getattr(function, '__name__', 'function')}` is called with: {error}")
+    if bound.kwargs:
+        reader.refuse("SD304", node, "a function with a custom rule takes no keyword-only arguments")
+    return list(bound.args)
+
+
 def call_custom(
     reader: Reader, rule: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
     """A function whose derivative the user declared: its body is read, but not differentiated."""
-    if keywords:
-        reader.refuse("SD304", node, "a function with a custom rule takes positional arguments only")
+    args = in_order(reader, rule.function, args, keywords, node)
     for name in ("function", "adjoint", "tangent"):
         reader.guard(Attribute(Constant(rule), name), getattr(rule, name))
     descriptions = [loosened(describe(a)) for a in args]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from srcdiff.diagnostics.naming_objects import array_of, instead_of, named
-from srcdiff.frontend.domain.abstract_values import Abstract, Record, Static, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Own, Record, Static, Tuple
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.reading import Outside
 from srcdiff.frontend.source.guards import Attribute, Constant, Element, Place, Summary, Variable, contents, made
@@ -36,7 +36,8 @@ def outside_name(reader: Reader, function: types.FunctionType, node: ast.Name) -
         value = place.read()
     except NameError as error:
         reader.refuse("SD204", node, str(error))
-    return lift(reader, value, place, node.id, (), node)
+    found = lift(reader, value, place, node.id, (), node)
+    return Own(found.value) if reader.frame.library and callable(value) and isinstance(found, Static) else found
 
 
 def look_up(reader: Reader, owner: Any, name: str, node: ast.AST) -> Abstract:

@@ -1,10 +1,14 @@
-"""A function together with the derivative that the user declares for it."""
+"""The derivatives that users declare: for a function of theirs, and for a function that they cannot edit."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from srcdiff.frontend.source.capture import findable, plain_function, standing_for
 
@@ -46,3 +50,115 @@ def _declared(function: Any, adjoint: Any, tangent: Any) -> CustomRule:
     """The rule again: that which stands in the place of its function, if there is one."""
     there = standing_for(function, CustomRule)
     return CustomRule(function, adjoint, tangent) if there is None else there
+
+
+# -- rules for functions of others -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Declared:
+    """What stands for a function in generated code: another function, or one with a rule of its own."""
+
+    function: Callable[..., Any]
+    implementation: Callable[..., Any]
+
+    @property
+    def is_elementwise(self) -> bool:
+        """Whether the implementation is called for each element of arrays, as NumPy calls a ufunc."""
+        return isinstance(self.function, np.ufunc) and self.function.signature is None
+
+
+class RuleTable:
+    """The declared rules, by the identity of the function."""
+
+    def __init__(self) -> None:
+        self.rows: dict[Hashable, Declared] = {}
+        self.version = object()
+        """Another object after each change."""
+
+    def find(self, function: Any) -> Declared | None:
+        return self.rows.get(_identity(function)) if self.rows else None
+
+    def add(self, row: Declared) -> None:
+        self.rows[_identity(row.function)] = row
+        self.version = object()
+
+    def remove(self, function: Any) -> None:
+        del self.rows[_identity(function)]
+        self.version = object()
+
+
+RULES = RuleTable()
+
+
+def _identity(function: Any) -> Hashable:
+    """The same for the same function. A bound method is another object each time that it is looked up."""
+    if isinstance(function, types.MethodType):
+        return id(function.__self__), _identity(function.__func__)
+    if isinstance(function, types.BuiltinMethodType) and not isinstance(function.__self__, types.ModuleType | None):
+        return id(function.__self__), function.__name__
+    plain = plain_function(function) if getattr(function, "__srcdiff_derivative__", None) is None else None
+    return id(function if plain is None else plain)  # a row keeps its function alive
+
+
+class RulesRead:
+    """The rules that a program was read with, or their absence: the place of one guard for all of them.
+
+    As long as no rule is declared, the guard compares two objects.
+    """
+
+    scope = None
+
+    def __init__(self) -> None:
+        self.version = RULES.version
+        self.found: dict[Hashable, tuple[Any, Declared | None]] = {}
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return "rules", id(self)
+
+    def text(self, name: Callable[[Any], str]) -> str:
+        return f"({name(RULES)}.version is {name(self)}.version or {name(self)}.read())"
+
+    def find(self, function: Any) -> Declared | None:
+        row = RULES.find(function)
+        self.found[_identity(function)] = function, row
+        return row
+
+    def read(self) -> bool:
+        """Whether the same rules are declared now."""
+        version = RULES.version
+        is_same = all(RULES.find(function) is row for function, row in self.found.values())
+        if is_same:
+            self.version = version
+        return is_same
+
+
+def declare(
+    function: Any,
+    implementation: Callable[..., Any],
+    adjoint: Callable[..., Any] | None,
+    tangent: Callable[..., Any] | None,
+    replace: bool,
+) -> Callable[..., Any]:
+    """Add a rule for a function; return the implementation, with its derivative if that is declared too."""
+    if plain_function(implementation) is None:
+        raise TypeError(f"{implementation!r} is not a Python function")
+    if RULES.find(function) is not None and not replace:
+        name = getattr(function, "__name__", None) or repr(function)
+        raise ValueError(f"`{name}` has a rule already: pass `replace=True` to replace it")
+    if adjoint is not None or tangent is not None:
+        implementation = CustomRule(implementation, adjoint, tangent)
+    RULES.add(Declared(function, implementation))
+    return implementation
+
+
+def require_declarable(function: Any) -> None:
+    """Refuse what cannot have a rule."""
+    if not callable(function):
+        raise TypeError(f"`rule_for` takes the function that the rule is for, not {function!r}")
+    if isinstance(function, type):
+        raise TypeError(f"`rule_for` takes a function, not the class `{function.__name__}`")
+    is_ours = str(getattr(function, "__module__", "")).partition(".")[0] == "srcdiff"
+    if is_ours or getattr(function, "__srcdiff_derivative__", None) is not None:
+        raise TypeError(f"`rule_for` takes a function, not {function!r} of srcdiff")
