@@ -44,7 +44,7 @@ from srcdiff.frontend.boundary import parts_of_arguments, result_converter
 from srcdiff.frontend.domain.abstract_values import Static, Tuple
 from srcdiff.frontend.source.capture import Captured, capture, findable, made_once, plain_function, standing_for
 from srcdiff.frontend.source.declared_rules import CustomRule, declare, require_declarable
-from srcdiff.frontend.source.guards import Attribute, ChangedError, Constant, Guard, Watch
+from srcdiff.frontend.source.guards import Attribute, ChangedError, Constant, Guard, Summary, Watch
 from srcdiff.inspect.report import MemoryReport, memory_report
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array, Scalar
@@ -53,6 +53,7 @@ from srcdiff.signature.conversion import as_it_is, converter, gradient_converter
 from srcdiff.signature.descriptions import Description, is_passed, to_differentiate_by
 from srcdiff.signature.keys import described as description_of
 from srcdiff.signature.keys import is_large, is_on_device, key_of, layout_on_device
+from srcdiff.signature.own_arrays import with_own_arrays
 from srcdiff.signature.trees import NODES, TUPLES, VALUES, Part
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
@@ -65,6 +66,7 @@ _OURS = str(Path(__file__).parent.parent)
 _ARRAY = np.ndarray
 _PLAIN = frozenset({float, int})
 _WORKSPACE = ("workspace",)
+_THE_ARRAY = "pass the array itself, not an object that has `__srcdiff_array__`"
 _STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 
 
@@ -236,7 +238,10 @@ class Derivative:
         """A call with arguments of any kind."""
         if "out" in kwargs and self.takes_out:
             return self._into(kwargs.pop("out"), args, kwargs)
-        return self.run(self.bound(args, kwargs))
+        given = self.bound(args, kwargs)
+        if self.mode == "primal":
+            self._refuse_lost_writes(self._bound(args, kwargs), given)
+        return self.run(given)
 
     def run(self, args: tuple[Any, ...], further: tuple[Any, ...] = ()) -> Any:
         """Call it with all arguments of the function, and the further arguments of the derivative."""
@@ -344,7 +349,24 @@ class Derivative:
         return Workspace(self)
 
     def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """All arguments by position, with the current defaults of the function."""
+        """All arguments by position, with the current defaults of the function, as numbers, arrays and structures."""
+        given = self._bound(args, kwargs)
+        try:
+            return with_own_arrays(given)
+        except TypeError as error:
+            raise DifferentiationError([Problem("SD201", str(error), self.span)]) from None
+
+    def _refuse_lost_writes(self, given: tuple[Any, ...], converted: tuple[Any, ...]) -> None:
+        """Refuse to write to an array that stands for an object of the caller's: it may be a copy."""
+        if all(a is b for a, b in zip(given, converted, strict=True)):
+            return
+        writes = self.specialised(converted).compiled.writes
+        for name, a, b in zip(self.names, given, converted, strict=True):
+            if a is not b and any(re.match(rf"{re.escape(name)}\b", written) for written in writes):
+                message = f"the function writes to `{name}`, which is converted to an array for the call"
+                raise DifferentiationError([Problem("SD201", message, self.span, help=_THE_ARRAY)])
+
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         self.follow()
         if not kwargs and len(args) == len(self.names) and not self.by_name:
             return args
@@ -516,6 +538,11 @@ class Derivative:
         if compiled.reading.assumes_sizes and self.mode == "primal" and compiled.writes:
             request.exact = True  # a second call cannot undo what the first has written
             compiled = compile_request(request, self.backend, self.options)
+        if self.mode == "primal" and any(
+            o.name in compiled.writes and isinstance(o.place, Summary) for o in compiled.reading.outside
+        ):
+            message = "the function writes to an object from outside, which is converted to an array for the call"
+            raise DifferentiationError([Problem("SD201", message, self.span, help=_THE_ARRAY)])
         self._warn(compiled)
         return Specialisation(compiled, request.arguments, self, args, exact=bool(kind.get("exact")))
 

@@ -37,6 +37,7 @@ from srcdiff.frontend.source.capture import findable, made_once
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array, Stack, is_float
 from srcdiff.library import composed
+from srcdiff.signature.own_arrays import with_own_arrays
 from srcdiff.signature.structures import layout_of
 from srcdiff.signature.trees import NODES, VALUES, Part, parts_of
 
@@ -855,7 +856,7 @@ def check(
     """
     ORDER.checked("order", order)
     primal = derivative_of(f, "primal", 0, backend, options)
-    given = _by_parameter(primal, args)
+    given = _by_parameter(primal, with_own_arrays(args))
     names = tuple(n for n, a in given.items() if has_floats(a)) if wrt is None else primal.chosen(wrt)
     pairs = zip(primal.names, primal.bound(args, {}), strict=True)
     arguments = tuple(_with_floats(a) if n in names else a for n, a in pairs)

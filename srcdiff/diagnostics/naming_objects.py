@@ -13,6 +13,7 @@ import numpy as np
 
 _OUTSIDE = "read the numbers that you need outside the function, and pass them in"
 _A_DICTIONARY = "convert it to a plain dictionary: `dict(...)`"
+_AN_ARRAY = "convert it to an array: `np.asarray(...)`"
 _RANDOM = "draw the numbers outside the function and pass them in"
 
 _OF_CLASSES: dict[str, str] = {
@@ -28,6 +29,9 @@ _OF_CLASSES: dict[str, str] = {
     "collections.defaultdict": _A_DICTIONARY,
     "collections.Counter": _A_DICTIONARY,
     "collections.OrderedDict": _A_DICTIONARY,
+    "array.array": _AN_ARRAY,
+    "builtins.memoryview": _AN_ARRAY,
+    "builtins.bytearray": _AN_ARRAY,
     "fractions": "convert it to a float: `float(...)`",
     "decimal": "convert it to a float: `float(...)`",
     "logging": "log outside the function, or use `print`",
@@ -153,6 +157,9 @@ def instead_of(class_: type) -> str:
     for base in class_.__mro__[:-1]:
         if found := _found(_OF_CLASSES, *_home(base)):
             return found
+    if hasattr(class_, "__array__"):
+        own = f", or define `{class_.__name__}.__srcdiff_array__`" if is_own(class_) else ""
+        return f"{_AN_ARRAY}{own}"
     return f"make `{class_.__name__}` a dataclass" if is_own(class_) else _OUTSIDE
 
 

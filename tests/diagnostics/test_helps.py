@@ -482,6 +482,15 @@ ROWS = [
         "def dawsn(x): return math.exp(-x * x) * np.sum(np.exp((np.arange(100) + 0.5) ** 2 * x * x / 1e4)) * x / 100\n"
         + function("return special.dawsn(x)"),
     ),
+    Row(
+        "array of Python",
+        "import array\na = array.array('d', [1.0, 2.0])\n" + function("return np.sum(a * x)"),
+        "SD203",
+        "an instance of `array` is used",
+        "convert it to an array: `np.asarray(...)`",
+        "import array\na = array.array('d', [1.0, 2.0])\n" + function("return np.sum(np.asarray(a) * x)"),
+        "np.ones(2),",
+    ),
     # statements and expressions
     Row(
         "with",

@@ -47,7 +47,7 @@ from srcdiff.frontend.interpreter.library_calls import call_unknown, library_cal
 from srcdiff.frontend.interpreter.materialization import forced, settle
 from srcdiff.frontend.interpreter.numba_functions import call_custom, call_plain
 from srcdiff.frontend.interpreter.numbers import is_array
-from srcdiff.frontend.interpreter.outside import lift_partial
+from srcdiff.frontend.interpreter.outside import as_array_from_outside, lift_partial
 from srcdiff.frontend.interpreter.presence import checked, present
 from srcdiff.frontend.interpreter.strings import TEXT_METHODS, text_method
 from srcdiff.frontend.interpreter.tables import (
@@ -208,6 +208,8 @@ def call_object(
 ) -> Abstract:
     """A call of something that is known when the function is compiled."""
     target = rule_declared_for(reader, function) or function.value
+    if args and (target is np.asarray or target is np.array) and not isinstance(function, Own):
+        args = [as_array_from_outside(reader, args[0], node), *args[1:]]
     if _computes_numbers(target):
         refuse_complex(reader, (*args, *keywords.values()), node)
     for row in rows_for(target):

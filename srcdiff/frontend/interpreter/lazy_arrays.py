@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from srcdiff.diagnostics.naming_objects import instead_of, named
 from srcdiff.frontend.domain.abstract_values import Abstract, Items, Lazy, List, Size, Static, Tuple
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.shapes import ONE
@@ -24,6 +25,7 @@ from srcdiff.frontend.interpreter.number_kinds import as_element, require_wide, 
 from srcdiff.frontend.interpreter.numbers import as_number
 from srcdiff.ir.nodes import Index, Item, Slice, Value
 from srcdiff.ir.types import BOOL, FLOAT, FLOAT32, INT, Array, is_float
+from srcdiff.signature.own_arrays import speaks_array
 
 
 def as_lazy(reader: Reader, x: Abstract, node: ast.AST) -> Lazy:
@@ -150,6 +152,9 @@ def is_data(reader: Reader, lazy: Lazy) -> bool:
 
 def example_of(reader: Reader, x: Abstract, node: ast.AST) -> Any:
     """Something that NumPy promotes as it promotes `x`."""
+    if isinstance(x, Static) and speaks_array(x.value):
+        message = f"{named(x.value)} is used where a number or an array is needed"
+        reader.refuse("SD203", node, message, help_=instead_of(type(x.value)))
     if isinstance(x, Static):
         return type(x.value)(1) if isinstance(x.value, bool | int | float) else x.value
     if isinstance(x, Lazy):

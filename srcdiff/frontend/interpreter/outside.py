@@ -18,10 +18,21 @@ from srcdiff.diagnostics.naming_objects import array_of, instead_of, named
 from srcdiff.frontend.domain.abstract_values import Abstract, Own, Record, Static, Tuple
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.reading import Outside
-from srcdiff.frontend.source.guards import Attribute, Constant, Element, Place, Summary, Variable, contents, made
+from srcdiff.frontend.source.guards import (
+    Attribute,
+    Constant,
+    Element,
+    Place,
+    Summary,
+    Variable,
+    contents,
+    exactly,
+    made,
+)
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import FLOAT, Array, Scalar, is_supported_dtype
 from srcdiff.signature.enums import spelled
+from srcdiff.signature.own_arrays import has_own_array, own_array, speaks_array
 from srcdiff.signature.structures import Layout, is_plain_tuple, layout_of
 
 _MANY = 100  # elements of what is read from outside
@@ -69,6 +80,8 @@ def lift(
         if held is None:
             reader.guard(place, value)
         return Static(value)
+    if has_own_array(value):
+        return lift_own_array(reader, value, place, name, path, node)
     is_opened = is_plain_tuple(type(value)) if isinstance(value, tuple) else not reader.frame.library
     layout = layout_of(value) if is_opened else None
     if layout is not None:
@@ -85,6 +98,34 @@ def lift(
     if held is None:
         reader.guard(place, value)
     return Static(value.item() if isinstance(value, np.generic) else value, numpys)
+
+
+def lift_own_array(
+    reader: Reader, value: Any, place: Place, name: str, path: tuple[Any, ...], node: ast.AST
+) -> Abstract:
+    """An object that stands for an array or a float, which is asked for it at every call."""
+    try:
+        found = own_array(value)
+    except TypeError as error:
+        reader.refuse("SD201", node, f"`{name}` cannot be converted to an array: {error}")
+    if isinstance(found, np.ndarray | float | np.floating):
+        return input_from_outside(reader, found, Summary(own_array, place), name, path, node)
+    reader.guard(Summary(own_constant, place), own_constant(value))
+    return Static(found.item() if isinstance(found, np.generic) else found, isinstance(found, np.generic))
+
+
+def own_constant(value: Any) -> Any:
+    """The integer or boolean that an object stands for, to compare with another."""
+    return exactly(own_array(value))
+
+
+def as_array_from_outside(reader: Reader, x: Abstract, node: ast.AST) -> Abstract:
+    """The argument of `np.asarray`: an object from outside that NumPy can convert becomes an input."""
+    if not (isinstance(x, Static) and speaks_array(x.value)):
+        return x
+    of = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    name = of.id if isinstance(of, ast.Name) else "array"
+    return input_from_outside(reader, np.asarray(x.value), Summary(np.asarray, Constant(x.value)), name, (), node)
 
 
 def lift_parts(
