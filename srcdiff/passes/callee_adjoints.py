@@ -1,7 +1,7 @@
 """Adjoints of recursive functions.
 
-A function runs together with its adjoint if that is possible (`joint_calls.py`). Otherwise it becomes a pair of a
-forward and a reverse function (`call_pairs.py`).
+A function that allocates arrays runs together with its adjoint if that is possible (`joint_calls.py`). Otherwise it
+becomes a pair of a forward and a reverse function (`call_pairs.py`).
 
 The values that the reverse function pops are found by writing it. In derivatives that are differentiated again, and
 where a pair is not possible, a function gets one adjoint function that runs it again and then in reverse. A pair is not
@@ -11,12 +11,10 @@ them, or if it would store a reference to memory that the caller can reach by an
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from srcdiff.analyses.decisions import Decisions
 from srcdiff.analyses.structure import structure_of
 from srcdiff.diagnostics import DifferentiationError, Problem
 from srcdiff.ir.aliasing import points_to, written_sites
@@ -45,11 +43,10 @@ from srcdiff.ir.nodes import (
 from srcdiff.ir.types import FLOAT, Array, Stack, is_float
 from srcdiff.ir.words import own_name
 from srcdiff.passes.call_pairs import Pair, has_shadow, stack_for
-from srcdiff.passes.cse import eliminate_common_subexpressions
-from srcdiff.passes.joint_calls import Joint, join_calls, joint_functions
+from srcdiff.passes.joint_calls import Joint, joint_functions
 from srcdiff.passes.reverse_mode import Reversal, copied_first, reversed_function
 from srcdiff.passes.shadows import list_storage
-from srcdiff.passes.simplify import remove_dead, simplify
+from srcdiff.passes.simplify import remove_dead
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,26 +102,18 @@ class Reversed:
         return {kind: stack_for(kind) for kind in kinds}
 
 
-def reversals_of_callees(main: Reversal, callees: Sequence[Function], *, inside: bool = False) -> Reversed:
+def reversals_of_callees(main: Function, callees: Sequence[Function], *, inside: bool = False) -> Reversed:
     """Together with the functions, if that pays; a derivative that is differentiated once more does without."""
-    together = jointly(callees) if callees and not inside else None
-    if together is not None and (_keeps_arrays(callees) or _joins(main, together)):
-        return together
-    return separately(main.function, callees, inside=inside)
+    together = jointly(callees) if not inside and _allocates(callees) else None
+    return separately(main, callees, inside=inside) if together is None else together
 
 
-def _keeps_arrays(callees: Sequence[Function]) -> bool:
-    """Whether pairs may have to keep arrays, which takes longer than to run the functions once more."""
+def _allocates(callees: Sequence[Function]) -> bool:
+    """Whether pairs may have to keep arrays, which takes longer than to run both sweeps at once.
+
+    Numbers are kept quickly, and calls that do not wait for their results need less of the machine's stack.
+    """
     return any(isinstance(o, Alloc | Copy | Library) for callee in callees for o in walk(callee.body))
-
-
-def _joins(main: Reversal, found: Reversed) -> bool:
-    """Whether the calls of the main program join their adjoints, so that no function runs once more."""
-    trial = copy.copy(main)
-    trial.callees, trial.decisions, trial.finish = dict(found.known), Decisions(), lambda adjoint: adjoint
-    derivative = simplify(eliminate_common_subexpressions(reversed_function(trial), ()))
-    joined = join_calls(derivative, found.joint)
-    return not any(isinstance(o, Call) and o.function in found.joint for o in walk(joined.body))
 
 
 def separately(main: Function, callees: Sequence[Function], *, inside: bool = False) -> Reversed:

@@ -67,7 +67,7 @@ def start_pullback(state: Compilation) -> None:
 
 
 def _start(state: Compilation, reversal: Reversal) -> None:
-    found = reversals_of_callees(reversal, state.callees, inside=state.inside)
+    found = reversals_of_callees(reversal.function, state.callees, inside=state.inside)
     reversal.callees, reversal.decisions = found.known, state.decisions
     reversal.pairs, reversal.stacks, state.joint = found.pairs, found.stacks, found.joint
     state.reversals, state.reversed_callees = (reversal, *found.reversals), found.functions

@@ -1,4 +1,4 @@
-"""Recursive functions that only add up what their calls return: they run together with their adjoints."""
+"""Recursive functions of arrays that only add up what their calls return: they run together with their adjoints."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def of_numbers(x, y, n):
         return x * y
     total = 0.0
     for _ in range(n):
-        total += y * of_numbers(x * y, y + 0.1, n - 1)
+        powers = np.array([y, y * y])
+        total += powers[n % 2] * of_numbers(x * y, y + 0.1, n - 1)
         total -= math.sin(x)
     return total
 
@@ -52,7 +53,7 @@ def twice(x, n):
     """A result that is used twice."""
     if n == 0:
         return x[0]
-    inner = twice(x, n - 1)
+    inner = twice(x * 1.1, n - 1)
     return inner * x[n] + inner
 
 
@@ -61,13 +62,13 @@ def halves(x):
     if len(x) == 1:
         return x[0]
     middle = len(x) // 2
-    return x[0] * halves(x[:middle]) + halves(x[middle:])
+    return x[0] * halves(x[:middle]) + halves(np.sin(x[middle:]))
 
 
 def crossed(a, b, n):
     if n == 0:
         return a[0] * b[1]
-    return a[n] * crossed(b, a, n - 1)
+    return a[n] * crossed(b, a * 0.9, n - 1)
 
 
 def overlapping(x):
@@ -85,6 +86,11 @@ JOINT: dict[str, tuple[Any, ...]] = {
     "halves": (halves, RANDOM.normal(size=7)),
     "overlapping": (overlapping, RANDOM.normal(size=6)),
 }
+
+
+def of_few_numbers(x, n):
+    """Without arrays of its own: numbers are kept quickly, and calls at the end need little of the machine's stack."""
+    return x[0] if n == 0 else x[n] + 0.5 * of_few_numbers(x, n - 1)
 
 
 def nested(x, n):
@@ -133,6 +139,7 @@ def by_number(x, n):
 
 
 SEPARATE: dict[str, tuple[Any, ...]] = {
+    "of_few_numbers": (of_few_numbers, RANDOM.normal(size=4), 3),
     "nested": (nested, RANDOM.normal(size=4), 3),
     "selected": (selected, RANDOM.normal(size=4), 3),
     "changed_afterwards": (changed_afterwards, RANDOM.normal(size=3), 3),
@@ -166,11 +173,21 @@ def test_nothing_is_kept_between_the_sweeps(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SEPARATE)
-def test_function_that_would_run_again_at_every_level_becomes_a_pair(name: str) -> None:
+def test_other_functions_become_pairs(name: str) -> None:
     function, *arguments = SEPARATE[name]
     names = re.findall(r"^def (\w+)", srcdiff.source(function, *arguments), re.MULTILINE)
 
     assert [n for n in names if n.endswith("_adjoint")] == []
+
+
+@pytest.mark.numba
+def test_recursion_without_arrays_may_be_deep() -> None:
+    x = np.ones(100_001)
+
+    value, x_bar = srcdiff.value_and_grad(of_few_numbers)(x, 100_000)
+
+    assert value == 2.0
+    assert x_bar[-3:].tolist() == [0.25, 0.5, 1.0]
 
 
 def test_value_and_gradient_come_from_one_call() -> None:
