@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numba.core.errors import NumbaError
 
+from srcdiff.api.parts import gradient_of_parts
 from srcdiff.api.workspaces import Given, Memory, Workspace
 from srcdiff.backends.backend import Trait
 from srcdiff.backends.numba import numba_cpu
@@ -1086,10 +1087,12 @@ def _reverse(f: Any, wrt: Any, with_value: bool, has_aux: bool, backend: str, op
     return Derivative(f, "reverse", wrt, with_value=with_value, has_aux=has_aux, backend=backend, **how)
 
 
-def _reverse_mode(
-    f: Any, wrt: Wrt, with_value: bool, has_aux: bool, backend: str, options: dict[str, Any]
-) -> Derivative:
+def _reverse_mode(f: Any, wrt: Wrt, with_value: bool, has_aux: bool, backend: str, options: dict[str, Any]) -> Any:
     """The same derivative for equal requests, so that `grad(f)(x)` in a loop compiles once."""
+    if type(wrt) is not int:
+        parts = gradient_of_parts(f, wrt, lambda g, of: _reverse_mode(g, of, with_value, has_aux, backend, options))
+        if parts is not None:
+            return parts
     if options:
         options = compile_options(backend, options)
     is_key = type(wrt) in _NAMES or (type(wrt) is tuple and all(type(one) in _NAMES for one in wrt))
@@ -1133,9 +1136,10 @@ def grad(
 
     Args:
         f: A Python function that returns one float. It may call other functions. It may also be a function compiled
-            with `@njit`, or a derivative made by srcdiff.
+            with `@njit`, a bound method, an instance with `__call__`, or a derivative made by srcdiff.
         wrt: The arguments to differentiate with respect to: a position, a name, or a tuple of these. They may be
-            floats, arrays of floats, and tuples, lists, dictionaries and dataclasses of these.
+            floats, arrays of floats, and tuples, lists, dictionaries and instances of classes of these. `"model.w"`
+            is an attribute of an argument, and `"self.w"` one of the instance that a method is bound to.
         has_aux: Whether `f` returns a pair of a float and any other value. Then the gradient returns a pair, too: the
             derivative of the float, and the other value.
         backend: `"numba"` compiles the generated code, `"python"` runs it in the interpreter, `"cuda"` runs its loops
@@ -1151,7 +1155,8 @@ def grad(
         DifferentiationError: At the first call with new argument types, if `f` cannot be differentiated. The message
             shows the lines of `f`, the reason, and what to write instead.
     """
-    return _reverse_mode(f, wrt, False, has_aux, backend, options)
+    derivative: Derivative = _reverse_mode(f, wrt, False, has_aux, backend, options)
+    return derivative
 
 
 def value_and_grad(
@@ -1178,7 +1183,8 @@ def value_and_grad(
     Raises:
         DifferentiationError: At the first call with new argument types, if `f` cannot be differentiated.
     """
-    return _reverse_mode(f, wrt, True, has_aux, backend, options)
+    derivative: Derivative = _reverse_mode(f, wrt, True, has_aux, backend, options)
+    return derivative
 
 
 grad.__srcdiff_maker__ = _maker(with_value=False)  # type: ignore[attr-defined]

@@ -124,7 +124,7 @@ def _parts_like(value: Any, given: Any, name: str) -> list[Any]:
         if not isinstance(given, dict) or given.keys() != value.keys():
             raise ValueError(f"{name} must be a dictionary with the keys {', '.join(map(repr, value))}")
         return layout.taken_apart(given)
-    if layout.is_dataclass:
+    if layout.is_instance:
         if type(given) is not type(value):
             raise ValueError(f"{name} must be an instance of {type(value).__name__}")
         return layout.taken_apart(given)

@@ -67,7 +67,7 @@ _FUNCTIONS: dict[str, str] = {
     "builtins.open": "read the numbers outside the function and pass them in",
     "builtins.input": "read the numbers outside the function and pass them in",
     "builtins.getattr": "write the attribute: `x.name`",
-    "builtins.setattr": "make a new instance: `dataclasses.replace(...)`",
+    "builtins.setattr": "assign the attribute by its name: `instance.name = value`",
     "builtins.eval": "write the expression itself",
     "builtins.exec": "write the statements themselves",
     "builtins.vars": "name the fields one by one",
@@ -152,6 +152,9 @@ def named(value: Any) -> str:
     return f"an instance of `{type(value).__name__}`"
 
 
+_PLAINLY = "give `{}` plain attributes: no metaclass, no builtin base class, no `__getattr__` or `__setattr__`"
+
+
 def instead_of(class_: type) -> str:
     """What to write instead of an instance of a class."""
     for base in class_.__mro__[:-1]:
@@ -160,7 +163,7 @@ def instead_of(class_: type) -> str:
     if hasattr(class_, "__array__"):
         own = f", or define `{class_.__name__}.__srcdiff_array__`" if is_own(class_) else ""
         return f"{_AN_ARRAY}{own}"
-    return f"make `{class_.__name__}` a dataclass" if is_own(class_) else _OUTSIDE
+    return _PLAINLY.format(class_.__name__) if is_own(class_) else _OUTSIDE
 
 
 def array_of(dtype: np.dtype[Any]) -> tuple[str, str]:
@@ -193,9 +196,7 @@ def instead_of_call(target: Any) -> tuple[str, str]:
         return "`prange` lets Numba distribute the iterations over threads, which is not supported", "write `range`"
     if isinstance(target, type):
         made = _found(_TO_MAKE, module, name) or _found(_OF_CLASSES, module, name)
-        known = made or (
-            f"make `{target.__name__}` a dataclass" if is_own(target) else "compute with numbers and arrays"
-        )
+        known = made or (_PLAINLY.format(target.__name__) if is_own(target) else "compute with numbers and arrays")
         return f"instances of the class `{target.__name__}` are not supported", known
     if isinstance(target, types.MethodType):
         message = f"`{name}` is a bound method"

@@ -308,7 +308,7 @@ class _Taking:
     def group(self, d: Description, layout: Layout, text: str) -> str:
         """A tuple keeps its form, with None for constants. Other structures become tuples of their run-time parts."""
         _require_plain_keys(layout)
-        if not layout.is_dataclass:
+        if not layout.is_instance:
             keys = f"the keys {', '.join(map(repr, layout.names))}"
             count = f"{len(d.parts)} {'elements' if layout.kind is list else 'parts'}"
             self.require_length(text, len(d.parts), keys if layout.is_mapping else count)
@@ -487,7 +487,7 @@ def _made(x: Exported, layout: Layout, parts: Sequence[str]) -> str:
     """A tuple, a dictionary, a list, or an instance of a class that is defined in the file."""
     _require_plain_keys(layout)
     name = layout.kind.__name__
-    if not layout.is_dataclass:
+    if not layout.is_instance:
         is_named = hasattr(layout.kind, "_fields")
         if is_named and x.module.objects.setdefault(name, layout.kind) is not layout.kind:
             raise NotExportedError(f"two classes are called `{name}`")

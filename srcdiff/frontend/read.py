@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Group,
     Items,
     List,
+    Object,
     Optional,
     Parts,
     Poison,
@@ -24,15 +25,16 @@ from srcdiff.frontend.domain.abstract_values import (
 )
 from srcdiff.frontend.domain.lattice import describe, holds_complex, holds_lists, leaf_types, loosened, of_parts
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.frontend.domain.state import Frame, NeverReturns, RecursionFound
+from srcdiff.frontend.domain.state import Found, Frame, IsMentioned, IsWritten, NeverReturns, RecursionFound
 from srcdiff.frontend.handlers.derivative_arguments import with_lists
 from srcdiff.frontend.handlers.nested_derivatives import as_passed
 from srcdiff.frontend.interpreter.declared_functions import rule_declared_for
 from srcdiff.frontend.interpreter.evaluation import call_with, is_library
+from srcdiff.frontend.interpreter.instances import object_as_record
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.list_storage import contents_of_list, flat_contents, new_list
 from srcdiff.frontend.interpreter.numba_functions import enter_captured
-from srcdiff.frontend.interpreter.outside import look_at_class
+from srcdiff.frontend.interpreter.outside import hoist, look_at_class
 from srcdiff.frontend.interpreter.presence import present
 from srcdiff.frontend.interpreter.representation import fresh_values, leaves_of
 from srcdiff.frontend.reading import Reading
@@ -104,16 +106,24 @@ def read(
     name has two types after a branch or a loop, and is used, what follows is read for each.
     """
     split: set[ast.AST] = set()
+    stateful: set[type] = set()
+    mentioned: dict[int, Found] = {}
     first: DifferentiationError | None = None
     while True:
         scopes, library = scopes_of(captured.node), is_library(captured.function)
         reader = Reader(
             Frame(captured, captured.node, captured.file, captured.name, None, *scopes, library, captured.told)
         )
-        reader.exact, reader.trusted, reader.split = exact, inside is not None, split
+        reader.exact, reader.trusted, reader.split, reader.stateful = exact, inside is not None, split, stateful
         reader.is_kernel, reader.error_model = kernel, error_model
         try:
-            return _read(reader, captured, arguments, inside, derivative)
+            return _read(reader, captured, arguments, inside, derivative, mentioned.values())
+        except IsWritten as written:
+            assert written.kind not in stateful
+            stateful.add(written.kind)
+        except IsMentioned as instance:
+            assert id(instance.found.value) not in mentioned
+            mentioned[id(instance.found.value)] = instance.found
         except DifferentiationError as error:
             first = first or DifferentiationError(_one_a_line([_reached(p, reader.led_to) for p in error.problems]))
             found = {reader.culprits[p] for p in error.problems if p in reader.culprits} - split
@@ -127,7 +137,12 @@ def read(
 
 
 def _read(
-    reader: Reader, captured: Captured, arguments: dict[str, Description], inside: Span | None, derivative: Any
+    reader: Reader,
+    captured: Captured,
+    arguments: dict[str, Description],
+    inside: Span | None,
+    derivative: Any,
+    mentioned: Iterable[Found],
 ) -> Reading:
     assert ROWS  # the tables have all their rows
     node = captured.node
@@ -138,6 +153,10 @@ def _read(
     params: list[Value] = []
     lists: dict[List, Stored] = {}
     reader.guards.add(Attribute(Constant(captured.function), "__code__"), captured.code)
+    if captured.method is not None:
+        reader.guards.add_function(captured.method, captured.method.__code__)
+    for found in mentioned:
+        hoist(reader, found, node)
     for name, description in arguments.items():
         bound[name], values = _argument(reader, description, name, lists)
         params += values
@@ -161,8 +180,8 @@ def _read(
             result = Static(0.0)  # every path raises: the program has no value, and raises before it needs one
         else:
             result = MISSING
-    except RecursionFound as found:
-        raise AssertionError("a recursion escaped") from found
+    except RecursionFound as escaped:
+        raise AssertionError("a recursion escaped") from escaped
     if reader.problems:
         raise DifferentiationError(list(dict.fromkeys(reader.problems)))
     result = _with_contents(reader, present(reader, result))
@@ -242,6 +261,8 @@ def _with_contents(reader: Reader, result: Abstract) -> Abstract:
 
     def visit(x: Abstract) -> Abstract:
         match x:
+            case Object():
+                return NODES.map(visit, object_as_record(reader, x))
             case List():
                 contents = contents_of_list(reader, x)
                 if isinstance(contents, Stored) and holds_lists(contents.element):

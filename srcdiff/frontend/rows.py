@@ -8,6 +8,7 @@ from srcdiff.frontend.handlers import (
     kernel_language,
     nested_derivatives,
     records,
+    special_methods,
 )
 from srcdiff.frontend.interpreter import (
     arithmetic,
@@ -31,4 +32,5 @@ ROWS = (
     *(array_conversion, assignments, attributes, augmented, branches_loops, calls, comprehensions, conditions, lists),
     *(arithmetic, names, statements, strings, indexing, declared_functions),
     *(array_functions, builtin_functions, intrinsics, iterators, kernel_language, nested_derivatives, records),
+    special_methods,
 )

@@ -63,10 +63,12 @@ def _left_out(value: Any) -> Any:
     return value if isinstance(value, str) else None
 
 
-def lists_in(value: Any) -> list[list[Any]]:
-    """The lists in an argument."""
-    own = [value] if isinstance(value, list) else []
-    return own + [found for x in parts_of(value) or () if type(x) is not float for found in lists_in(x)]
+def lists_in(value: Any, around: tuple[int, ...] = ()) -> list[list[Any]]:
+    """The lists in an argument; an instance may refer to one `around` it."""
+    if id(value) in around:
+        return []
+    own, around = [value] if isinstance(value, list) else [], (*around, id(value))
+    return own + [found for x in parts_of(value) or () if type(x) is not float for found in lists_in(x, around)]
 
 
 def gradient_converter(d: Description) -> Callable[[Any, Any], Any] | None:

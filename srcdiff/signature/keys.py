@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+import threading
 import types
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +16,7 @@ from srcdiff.diagnostics.naming_objects import array_of, instead_of
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_supported_dtype
 from srcdiff.signature.descriptions import CONTIGUOUS, NUMPYS, Description
 from srcdiff.signature.enums import plain_number
-from srcdiff.signature.structures import is_plain_tuple, layout_of
+from srcdiff.signature.structures import Layout, is_plain_tuple, layout_of
 
 _LARGEST = 2**63 - 1
 
@@ -74,11 +75,39 @@ def key_of(value: Any, *, exact: bool = False) -> Any:
         if plain_number(value) is None:
             return "operators", kind
         return key_of(int(value) if isinstance(value, int) else float(value))
+    if isinstance(value, type | types.ModuleType | types.FunctionType):
+        return "constant", Kept(value)
     layout = layout_of(value)
     if layout is not None:
-        return ("record", layout, *[key_of(v, exact=exact) for v in layout.taken_apart(value)])
-    is_constant = callable(value) or isinstance(value, type | types.ModuleType | str)
-    return ("constant", Kept(value)) if is_constant else ("other", kind)
+        keys = _keys_of_parts(value, layout, exact)
+        return ("other", kind) if keys is None else ("record", layout, *keys)
+    return ("constant", Kept(value)) if callable(value) or isinstance(value, str) else ("other", kind)
+
+
+_opened = threading.local()
+"""The instances that are being looked at: one may refer to itself."""
+
+
+def _keys_of_parts(value: Any, layout: Layout, exact: bool) -> list[Any] | None:
+    """The keys of the parts; None for an instance that is part of itself."""
+    parts = layout.taken_apart(value)
+    if not layout.is_instance:
+        return [key_of(v, exact=exact) for v in parts]
+    around: set[int] = _opened.__dict__.setdefault("around", set())
+    if id(value) in around:
+        return None
+    around.add(id(value))
+    try:
+        keys = [key_of(v, exact=exact) for v in parts]
+    finally:
+        around.discard(id(value))
+    return [("constant", Kept(v)) if _is_other(key) else key for key, v in zip(keys, parts, strict=True)]
+
+
+def _is_other(key: Any) -> bool:
+    """Whether nothing is known of a part of an instance: then it is itself, and may not be needed."""
+    is_named = isinstance(key, tuple) and bool(key)
+    return is_named and (key[0] == "other" or (key[0] == "array" and key[1] is not np.memmap))
 
 
 def _key_of_array(value: np.ndarray[Any, Any], exact: bool) -> Any:

@@ -53,9 +53,9 @@ def with_own_arrays(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return values if all(a is b for a, b in zip(found, values, strict=True)) else tuple(found)
 
 
-def _converted(value: Any) -> Any:
+def _converted(value: Any, around: tuple[int, ...] = ()) -> Any:
     kind = type(value)
-    if kind in _ORDINARY:
+    if kind in _ORDINARY or id(value) in around:  # an instance may refer to itself
         return value
     if has_own_array(value):
         return own_array(value)
@@ -65,5 +65,5 @@ def _converted(value: Any) -> Any:
     if layout is None:
         return value
     parts = layout.taken_apart(value)
-    found = [_converted(part) for part in parts]
+    found = [_converted(part, (*around, id(value))) for part in parts]
     return value if all(a is b for a, b in zip(found, parts, strict=True)) else layout.made(found)

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import abc
 import collections
 import dataclasses
 import enum
+import functools
 import re
+import sys
+import types
+import typing
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from srcdiff.signature.enums import spelled
 
 _MAPPINGS = (dict, collections.OrderedDict)
+
+FOREIGN = {"srcdiff", "numba", "numba_cuda", "llvmlite", "numpy", "scipy", "pandas", "torch", "jax", "tensorflow"}
+"""Packages whose objects are not opened: what they are stands in compiled code."""
+_OWN_ACCESS = ("__getattr__", "__getattribute__", "__setattr__", "__delattr__")
+_HEAP_TYPE = 1 << 9
+"""The flag of classes that were made by a `class` statement."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -30,7 +41,7 @@ class Layout:
         return self.kind in _MAPPINGS
 
     @property
-    def is_dataclass(self) -> bool:
+    def is_instance(self) -> bool:
         return self.kind not in _MAPPINGS and not issubclass(self.kind, tuple | list)
 
     def part(self, owner: str, k: int) -> str:
@@ -38,7 +49,7 @@ class Layout:
         name = self.names[k]
         if isinstance(name, enum.Enum):
             return f"{owner}[{spelled(name)}]"
-        return f"{owner}.{name}" if self.is_dataclass else f"{owner}[{name!r}]"
+        return f"{owner}.{name}" if self.is_instance else f"{owner}[{name!r}]"
 
     def attribute(self, owner: str, k: int) -> str:
         """The same expression, but with the field name for a part of a named tuple."""
@@ -62,7 +73,7 @@ class Layout:
             return "{" + ", ".join(f"{n!r}: {p}" for n, p in zip(self.names, parts, strict=True)) + "}"
         if self.kind is list:
             return f"[{', '.join(parts)}]"
-        if self.is_dataclass:
+        if self.is_instance:
             parts = [f"{n}: {p}" for n, p in zip(self.names, parts, strict=True)]
         name = "" if self.kind is tuple else self.kind.__name__
         return f"{name}({', '.join(parts)}{',' if len(parts) == 1 and not name else ''})"
@@ -70,7 +81,7 @@ class Layout:
     def taken_apart(self, value: Any) -> list[Any]:
         if self.kind in _MAPPINGS:
             return [value[n] for n in self.names]
-        return [getattr(value, str(n)) for n in self.names] if self.is_dataclass else list(value)
+        return [getattr(value, str(n)) for n in self.names] if self.is_instance else list(value)
 
     def made(self, items: Sequence[Any]) -> Any:
         """An object with this layout. A dataclass is created without a call of its `__init__`.
@@ -85,6 +96,8 @@ class Layout:
             return kind(items)
         if issubclass(kind, tuple):
             return kind(*items)
+        if kind is types.SimpleNamespace:
+            return kind(**dict(zip(map(str, self.names), items, strict=True)))
         made: Any = object.__new__(kind)
         for name, item in zip(self.names, items, strict=True):
             object.__setattr__(made, str(name), item)
@@ -108,8 +121,46 @@ def made_layout(kind: Layout | type | None, count: int) -> Layout:
     return kind if isinstance(kind, Layout) else Layout(kind or tuple, tuple(range(count)))
 
 
+@functools.lru_cache(maxsize=1024)
+def is_plain_class(kind: type) -> bool:
+    """Whether the instances of a class are their attributes: it is written in Python, and so are those above it.
+
+    >>> is_plain_class(types.SimpleNamespace), is_plain_class(dict)
+    (True, False)
+    """
+    if kind is types.SimpleNamespace:
+        return True
+    if type(kind) not in (type, abc.ABCMeta) or issubclass(kind, BaseException) or kind is object:
+        return False
+    if any(hasattr(kind, name) for name in ("__array__", "__array_interface__", "__srcdiff_array__")):
+        return False  # its instances are arrays
+    for base in kind.__mro__[:-1]:
+        root = str(base.__module__).partition(".")[0]
+        is_ours = base in _WITHOUT_ATTRIBUTES
+        if not is_ours and (root in FOREIGN or root in sys.stdlib_module_names):
+            return False
+        if not base.__flags__ & _HEAP_TYPE or (not is_ours and any(name in vars(base) for name in _OWN_ACCESS)):
+            return False
+    return True
+
+
+_WITHOUT_ATTRIBUTES = (abc.ABC, typing.Generic, typing.Protocol)
+
+
+def attributes_of(value: Any) -> tuple[str, ...]:
+    """The names of the attributes that an instance has itself."""
+    slots = [name for base in reversed(type(value).__mro__) for name in _slots(base) if hasattr(value, name)]
+    return (*slots, *getattr(value, "__dict__", ()))
+
+
+def _slots(kind: type) -> tuple[str, ...]:
+    found = vars(kind).get("__slots__", ())
+    names = (found,) if isinstance(found, str) else tuple(found)
+    return tuple(name for name in names if name not in ("__dict__", "__weakref__"))
+
+
 def layout_of(value: Any) -> Layout | None:
-    """The layout of a tuple, a list, a dictionary or a dataclass; None for anything else, and for other keys."""
+    """The layout of a tuple, a list, a dictionary or an instance of a class; None for anything else."""
     kind = type(value)
     if kind in _MAPPINGS:
         return mapping_layout(kind, value) if all(is_key(key) for key in value) else None
@@ -120,7 +171,9 @@ def layout_of(value: Any) -> Layout | None:
         own = getattr(value, "__dict__", ())
         shadowed = [n for n in own if n not in names and hasattr(kind, n)] if len(own) > len(names) else ()
         return Layout(kind, names, shadowed=tuple(shadowed))
-    return None
+    plain: Any = kind
+    names = attributes_of(value) if is_plain_class(plain) else ()
+    return Layout(kind, names) if names else None  # one without attributes is only itself
 
 
 def own_methods(kind: type) -> set[str]:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Self, TypeGuard
 
 from srcdiff.diagnostics import Problem
 from srcdiff.ir.nodes import Slice, Value
@@ -81,6 +81,8 @@ Group = Tuple | Record
 
 
 _numbers = itertools.count()
+scope_numbers = itertools.count(1)
+"""Numbers of calls and of objects: both are scopes of variables."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -88,6 +90,25 @@ class List:
     """The identity of a list; what it holds is in the environment, so that all its names see a change."""
 
     number: int = field(default_factory=lambda: next(_numbers))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Object:
+    """The identity of an instance whose attributes are written: they are variables of a scope of its own."""
+
+    kind: type
+    defaults: Mapping[str, Abstract] = field(default_factory=dict)
+    """The values that its class has, for attributes that it does not have itself."""
+    number: int = field(default_factory=lambda: next(scope_numbers))
+    """The number of the scope."""
+
+
+@dataclass(frozen=True, slots=True)
+class Super:
+    """`super()` in a method of a class: the instance, and the class above which attributes are looked up."""
+
+    of: Abstract
+    above: type
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +320,8 @@ Abstract = (
     | Tuple
     | Record
     | List
+    | Object
+    | Super
     | Items
     | Stored
     | Slot
@@ -324,3 +347,20 @@ Abstract = (
 )
 
 MISSING = Missing()
+
+
+Instance = Record | Object
+
+
+def is_instance(x: Abstract) -> TypeGuard[Instance]:
+    """Whether it is an instance of a class."""
+    return isinstance(x, Object) or (isinstance(x, Record) and x.kind.is_instance)
+
+
+def class_of(x: Instance | Super) -> type:
+    match x:
+        case Object():
+            return x.kind
+        case Record():
+            return x.kind.kind
+    return class_of(x.of)  # type: ignore[arg-type]

@@ -24,6 +24,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Maybe,
     Method,
     Missing,
+    Object,
     Optional,
     Partial,
     Parts,
@@ -63,6 +64,8 @@ def describe(x: Abstract) -> Description:
             return Description(kind, getattr(x, "kind", None), tuple(map(describe, x.items)))
         case List():
             return Description("list", x)
+        case Object():
+            return Description("object", x)
         case Stored():
             return Description("stored", None, (x.element,))
         case Closure():
@@ -290,7 +293,7 @@ def leaf_types(d: Description) -> tuple[Type, ...] | None:
     if d.kind == "stored":
         arrays = stored_types(d.parts[0])
         return None if arrays is None else (*arrays, INT)
-    return () if d.kind in ("list", "missing") else None
+    return () if d.kind in ("list", "object", "missing") else None
 
 
 def is_number(x: Abstract) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from srcdiff.diagnostics import Problem, Refusal, Span
-from srcdiff.frontend.domain.abstract_values import Abstract, Lazy, List, Static
+from srcdiff.frontend.domain.abstract_values import Abstract, Lazy, List, Object, Static
 from srcdiff.frontend.domain.shapes import Doubt, Shapes, may_meet
 from srcdiff.frontend.domain.shapes import Key as SizeKey
 from srcdiff.frontend.domain.state import (
@@ -67,6 +67,17 @@ class Reader(Shapes):
         """The requested error model, which overrides the Numba options."""
         self.split: set[ast.AST] = set()
         """Branches and loops after which the paths do not meet again, because a name would have two types."""
+
+        self.stateful: set[type] = set()
+        """Classes whose instances are written to: they are objects with identity, all others are values."""
+        self.objects: dict[int, Object] = {}
+        """The objects, by the number of their scope."""
+        self.constructing: list[Object] = []
+        """Objects whose `__init__` is being read."""
+        self.lifted: dict[int, Object] = {}
+        """Objects that stand for instances outside, by the identity of these: they are there from the start."""
+        self.lifting: list[int] = []
+        """The instances outside that are being opened: one may refer to itself."""
 
         # -- problems
         self.problems: list[Problem] = []

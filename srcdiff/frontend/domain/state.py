@@ -10,13 +10,12 @@ The context says where in the program this is: the call, the loops around it, an
 from __future__ import annotations
 
 import ast
-import itertools
 from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from srcdiff.diagnostics import Problem, Refusal
-from srcdiff.frontend.domain.abstract_values import Abstract, Lazy, List
+from srcdiff.frontend.domain.abstract_values import Abstract, Lazy, List, scope_numbers
 from srcdiff.frontend.domain.shapes import Doubt
 from srcdiff.frontend.domain.shapes import Key as SizeKey
 from srcdiff.ir.nodes import Value
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from srcdiff.frontend.source.numba_options import Told
 
 Key = tuple[int, str]
-"""A variable: the number of the call that it belongs to, and its name. Names with `%` are not the user's."""
+"""A variable: the number of the call or the object that it belongs to, and its name. Names with `%` are not users'."""
 
 Location = Key | List
 """What holds a value: a variable, or a list on the heap."""
@@ -40,8 +39,6 @@ DEAD: Key = (0, "%dead")
 # How a block of statements was left. The reverse sweep then knows only `if` and loops.
 # ENDS is the end of a `while` whose condition is part of its body.
 GOES_ON, CONTINUES, BREAKS, RETURNS, RAISES, ENDS = 0, -1, 1, 2, 3, 4
-
-_numbers = itertools.count(1)
 
 
 @dataclass(eq=False, slots=True)
@@ -59,11 +56,11 @@ class Frame:
     """Whether it is one of our own functions: it takes arrays that are not computed yet, and writes into none."""
     told: Told | None = None
     """The Numba options, if Numba compiles the function or one of its callers."""
-    number: int = field(default_factory=lambda: next(_numbers))
+    number: int = field(default_factory=lambda: next(scope_numbers))
 
     def again(self) -> Frame:
         """Another call of the same function."""
-        return replace(self, number=next(_numbers))
+        return replace(self, number=next(scope_numbers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +160,30 @@ class RecursionFound(Exception):  # noqa: N818 -- a signal, not an error
 
     def __init__(self, identity: Any) -> None:
         self.identity = identity
+
+
+class IsWritten(Exception):  # noqa: N818 -- a signal, not an error
+    """Somebody writes to an attribute of an instance of a class: the program is read again, with objects of it."""
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An instance that was found outside, with its place and the name of the variable that it is part of."""
+
+    value: Any
+    place: Any
+    name: str
+    path: tuple[Any, ...]
+
+
+class IsMentioned(Exception):  # noqa: N818 -- a signal, not an error
+    """An instance outside is written to somewhere: the program is read again, with an object for it from the start."""
+
+    def __init__(self, found: Found) -> None:
+        self.found = found
 
 
 class Hopeless(Refusal):

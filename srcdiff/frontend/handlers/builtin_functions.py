@@ -22,6 +22,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Iteration,
     Lazy,
     List,
+    Object,
     Range,
     Record,
     Reversed,
@@ -387,6 +388,8 @@ def call_isinstance(reader: Reader, node: ast.AST, x: Abstract, kinds: Abstract)
         return Static(any(issubclass(x.kind or tuple, k) for k in kinds_))
     if isinstance(x, Record):
         return Static(issubclass(np.ndarray if is_complex(x) else x.kind.kind, kinds_))
+    if isinstance(x, Object):
+        return Static(issubclass(x.kind, kinds_))
     if isinstance(x, List | Slice):
         return Static((list if isinstance(x, List) else slice) in kinds_)
     if isinstance(x, Value):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 
-from srcdiff.frontend.domain.abstract_values import Abstract, Group, Items, List, Record, Stored
+from srcdiff.frontend.domain.abstract_values import Abstract, Group, Items, List, Object, Record, Stored
 from srcdiff.frontend.domain.lattice import describe, holds_lists, loosened
 from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.interpreter.instances import new_object, object_as_record
 from srcdiff.frontend.interpreter.list_storage import (
     as_stored,
     contents_of_list,
@@ -97,7 +98,9 @@ def with_lists(reader: Reader, x: Abstract) -> Abstract:
 
 
 def with_new_list(reader: Reader, x: Group | Items, items: Iterable[Abstract]) -> Abstract:
-    """The same of these parts; a list is one that may be changed."""
+    """The same of these parts; a list is one that may be changed, and so is an object."""
+    if isinstance(x, Record) and x.kind.kind in reader.stateful:
+        return new_object(reader, x.kind.kind, dict(zip(map(str, x.kind.names), items, strict=True)), reader.frame.node)
     return new_list(reader, tuple(items)) if x.layout.kind is list else x.remade(items)
 
 
@@ -138,6 +141,8 @@ def contents_of(reader: Reader, x: Abstract) -> Abstract:
         match leaf:
             case List():
                 return contents_of(reader, own_contents(reader, leaf))
+            case Object():
+                return contents_of(reader, object_as_record(reader, leaf))
             case Value(type=Array(rank=0)):
                 return reader.load(leaf, ())
         return present(reader, leaf)

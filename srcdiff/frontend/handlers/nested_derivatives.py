@@ -43,6 +43,7 @@ from srcdiff.frontend.handlers.derivative_arguments import (
 from srcdiff.frontend.interpreter.array_conversion import the_array
 from srcdiff.frontend.interpreter.evaluation import call_with
 from srcdiff.frontend.interpreter.inlining import bind_arguments
+from srcdiff.frontend.interpreter.instances import written_around
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.lazy_arrays import holds_floats
 from srcdiff.frontend.interpreter.list_storage import new_list
@@ -294,9 +295,8 @@ def call_derivative_object(
 
 def only_reads_around(reader: Reader, before: Cells, node: ast.AST) -> None:
     """A derivative changes nothing: an inner function that assigns names of the outer one is refused."""
-    for key, x in before.items():
-        if isinstance(key, tuple) and key[1][:1] != "%" and reader.cells.get(key, x) is not x:
-            reader.refuse("SD404", node, f"the inner function assigns `{key[1]}` of the enclosing function")
+    for key in written_around(reader, before):
+        reader.refuse("SD404", node, f"the inner function assigns `{key[1]}` of the enclosing function")
 
 
 def closed_function(reader: Reader, name: str, params: list[Value], body: Block) -> Function:

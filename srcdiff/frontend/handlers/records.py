@@ -5,19 +5,33 @@ from __future__ import annotations
 import ast
 import dataclasses
 import enum
+import types
+from typing import Any
 
 import numpy as np
 
-from srcdiff.frontend.domain.abstract_values import Abstract, Record, Static, Tuple
+from srcdiff.frontend.domain.abstract_values import (
+    MISSING,
+    Abstract,
+    Object,
+    Record,
+    Static,
+    Tuple,
+    class_of,
+    is_instance,
+)
 from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.domain.state import IsWritten
 from srcdiff.frontend.interpreter.evaluation import call_value, call_with
 from srcdiff.frontend.interpreter.indexing import key_position
+from srcdiff.frontend.interpreter.instances import in_class, new_object, object_as_record, own_attribute, read_attribute
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.materialization import forced
-from srcdiff.frontend.interpreter.outside import lift_fixed
+from srcdiff.frontend.interpreter.outside import lift_fixed, look_at_class
 from srcdiff.frontend.interpreter.tables import handles, handles_kind, method
 from srcdiff.frontend.source.guards import Attribute, Constant, Summary, contents
-from srcdiff.signature.structures import Layout, is_plain_tuple
+from srcdiff.signature.structures import FOREIGN, Layout, is_plain_class, is_plain_tuple
+from srcdiff.signature.trees import NODES
 
 
 @handles_kind(enum.EnumType)
@@ -34,7 +48,78 @@ def call_class(
     """A new instance of a class."""
     if issubclass(target, tuple) and hasattr(target, "_fields"):
         return make_namedtuple(reader, target, args, keywords, node)
-    return make_dataclass(reader, target, args, keywords, node) if dataclasses.is_dataclass(target) else None
+    if dataclasses.is_dataclass(target) and target not in reader.stateful and only_remembers(target):
+        return make_dataclass(reader, target, args, keywords, node)
+    own_access = any(_is_own(in_class(target, name)) for name in ("__setattr__", "__getattribute__", "__getattr__"))
+    if own_access and target.__module__.partition(".")[0] not in FOREIGN:
+        message = f"`{target.__name__}` defines how its attributes are accessed, which is not supported"
+        reader.refuse("SD102", node, message, help_="use properties")
+    is_plain = dataclasses.is_dataclass(target) or is_plain_class(target)
+    return construct(reader, target, args, keywords, node) if is_plain else None
+
+
+def construct(
+    reader: Reader, kind: type, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    """A new instance of a class whose `__init__` computes: it is an object until that has run."""
+    if in_class(kind, "__new__") is not object.__new__ and kind is not types.SimpleNamespace:
+        message = f"`{kind.__name__}` defines `__new__`, which is not supported"
+        reader.refuse("SD102", node, message, help_="create the instance outside the function, and pass it in")
+    look_at_class(reader, kind)
+    new = new_object(reader, kind, {}, node)
+    reader.constructing.append(new)
+    try:
+        if dataclasses.is_dataclass(kind) and kind.__init__.__code__.co_filename == "<string>":
+            fill_fields(reader, new, kind, args, keywords, node)
+        elif isinstance(in_class(kind, "__init__"), types.FunctionType):
+            init = read_attribute(reader, new, "__init__", node)
+            call_with(reader, init, args, keywords, node)
+        elif kind is types.SimpleNamespace:
+            reader.cells.update({(new.number, name): x for name, x in keywords.items()})
+        elif args or keywords:
+            reader.refuse("SD304", node, f"`{kind.__name__}` takes no arguments")
+    finally:
+        reader.constructing.remove(new)
+    if kind in reader.stateful:
+        return new
+    found = object_as_record(reader, new)
+    if any(new in NODES.leaves(x) for k, x in reader.cells.items() if not isinstance(k, tuple) or k[0] != new.number):
+        raise IsWritten(kind)  # it has been handed out while it was made, so that it has an identity
+    reader.update(cells={k: x for k, x in reader.cells.items() if not isinstance(k, tuple) or k[0] != new.number})
+    return found
+
+
+def _is_own(method: Any) -> bool:
+    """Whether a special method was written by the user, and not by `dataclasses`."""
+    return isinstance(method, types.FunctionType) and method.__code__.co_filename != "<string>"
+
+
+def fill_fields(
+    reader: Reader, new: Object, kind: type, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> None:
+    """What the `__init__` of a dataclass does: it assigns the fields, and calls `__post_init__`."""
+    fields = dataclasses.fields(kind)
+    if any(f._field_type is not dataclasses._FIELD for f in vars(kind)["__dataclass_fields__"].values()):  # type: ignore[attr-defined]
+        message = f"`{kind.__name__}` has an `InitVar` or a `ClassVar`, which is not supported"
+        reader.refuse("SD102", node, message, help_="create the instance outside the function, and pass it in")
+    by_position = [f.name for f in fields if f.init and not f.kw_only]
+    bound = {**dict(zip(by_position, args, strict=False)), **keywords}
+    if len(args) > len(by_position) or set(bound) - {f.name for f in fields if f.init}:
+        reader.refuse("SD304", node, f"`{kind.__name__}` needs the fields {', '.join(by_position)}")
+    for field in fields:
+        if field.name in bound:
+            value = bound[field.name]
+        elif field.default is not dataclasses.MISSING:
+            value = lift_fixed(reader, field.default, Constant(field.default), field.name, node)
+        elif field.default_factory is not dataclasses.MISSING:
+            value = forced(reader, call_value(reader, Static(field.default_factory), [], node))
+        elif field.init:
+            reader.refuse("SD304", node, f"`{kind.__name__}` needs the fields {', '.join(by_position)}")
+        else:
+            continue
+        reader.cells[new.number, field.name] = value
+    if in_class(kind, "__post_init__") is not MISSING:
+        call_with(reader, read_attribute(reader, new, "__post_init__", node), [], {}, node)
 
 
 def member_of(reader: Reader, kind: enum.EnumType, value: Abstract, node: ast.AST) -> Abstract:
@@ -71,7 +156,6 @@ def make_dataclass(
 ) -> Abstract:
     """A new instance, where that only means to remember its fields."""
     fields = {f.name: f for f in dataclasses.fields(kind)}
-    only_remembers(reader, kind, node)
     bound: dict[str, Abstract] = {**dict(zip(fields, args, strict=False)), **keywords}
     for name, field in fields.items():
         if name not in bound and field.default is not dataclasses.MISSING:
@@ -81,28 +165,27 @@ def make_dataclass(
     return Record(tuple(bound[f] for f in fields), Layout(kind, tuple(fields)))
 
 
-def only_remembers(reader: Reader, kind: type, node: ast.AST) -> None:
-    """Refuse a dataclass that does more than keep its fields when an instance is made."""
+def only_remembers(kind: type) -> bool:
+    """Whether a dataclass does no more than keep its fields when an instance is made."""
     made_by = kind.__init__.__code__  # type: ignore[misc]
-    made_by_dataclass = made_by.co_filename == "<string>"
     simple = all(f.init and not f.kw_only for f in dataclasses.fields(kind))
+    simple = simple and all(f.default_factory is dataclasses.MISSING for f in dataclasses.fields(kind))
     setter = getattr(kind.__setattr__, "__code__", None)  # of a frozen one, dataclasses writes it
     simple = simple and (setter is None or setter.co_filename == made_by.co_filename)
-    if hasattr(kind, "__post_init__") or not made_by_dataclass or not simple:
-        message = f"`{kind.__name__}` runs its own code when an instance is created, which is not supported"
-        reader.refuse("SD102", node, message, help_="create the instance outside the function, and pass it in")
+    return simple and made_by.co_filename == "<string>" and not hasattr(kind, "__post_init__")
 
 
 @handles(dataclasses.replace)
 def call_replaced(reader: Reader, node: ast.AST, of: Abstract, /, **fields: Abstract) -> Abstract:
     """`dataclasses.replace`."""
-    if not (isinstance(of, Record) and of.kind.is_dataclass):
+    if not (is_instance(of) and dataclasses.is_dataclass(class_of(of))):
         reader.refuse("SD203", node, f"{in_words(reader, of)} is used where an instance of a dataclass is needed")
-    only_remembers(reader, of.kind.kind, node)
-    if fields.keys() - set(of.kind.names):
-        reader.refuse("SD304", node, f"`{of.kind.kind.__name__}` has the fields {', '.join(map(str, of.kind.names))}")
-    named = zip(of.kind.names, of.items, strict=True)
-    return Record(tuple(fields.get(str(n), x) for n, x in named), of.kind)
+    kind = class_of(of)
+    names = [f.name for f in dataclasses.fields(kind) if f.init]
+    if fields.keys() - set(names):
+        reader.refuse("SD304", node, f"`{kind.__name__}` has the fields {', '.join(names)}")
+    given = {n: fields[n] if n in fields else own_attribute(reader, of, n) for n in names}
+    return call_with(reader, Static(kind), [], given, node)
 
 
 @method("tuple", "_replace")

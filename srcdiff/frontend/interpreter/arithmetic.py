@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.frontend.domain.abstract_values import Abstract, Lazy, List, Static, Text, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Lazy, List, Object, Record, Static, Text, Tuple
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.device_names import require_values
 from srcdiff.frontend.interpreter.evaluation import call_named, evaluate_lazily
@@ -26,7 +26,7 @@ from srcdiff.frontend.interpreter.number_kinds import (
 )
 from srcdiff.frontend.interpreter.numbers import as_number, as_numbers, is_array
 from srcdiff.frontend.interpreter.presence import needed
-from srcdiff.frontend.interpreter.tables import OPERATIONS, expression
+from srcdiff.frontend.interpreter.tables import OPERATIONS, UNARY, expression
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import BOOL, FLOAT, INT, is_float
 from srcdiff.signature.structures import own_methods
@@ -65,6 +65,11 @@ def binary(reader: Reader, op: type[ast.operator], left: Abstract, right: Abstra
         text = OPERATIONS[Text](reader, op, left, right, node)
         if text is not None:
             return text
+    for x in (left, right):
+        if isinstance(x, Record | Object):
+            found = OPERATIONS[type(x)](reader, op, left, right, node)
+            if found is not None:
+                return found
     if op not in BINARY:
         return matrix_product(reader, left, right, node)
     primitive, fold = BINARY[op]
@@ -97,9 +102,9 @@ def binary(reader: Reader, op: type[ast.operator], left: Abstract, right: Abstra
     if isinstance(left, Tuple) and isinstance(right, Static) and op is ast.Mult:
         return Tuple(left.items * right.value)
     if isinstance(left, List) or isinstance(right, List):
-        found = OPERATIONS[List](reader, op, left, right, node)
-        assert found is not None
-        return found
+        of_lists = OPERATIONS[List](reader, op, left, right, node)
+        assert of_lists is not None
+        return of_lists
     a, b = as_numbers(reader, left, right, node)
     if op in (ast.Div, ast.FloorDiv, ast.Mod):
         before_division(reader, b)
@@ -168,6 +173,10 @@ def power_of_elements(reader: Reader, base: Value, exponent: Value, node: ast.AS
 
 
 def unary(reader: Reader, primitive: str, operand: Abstract, node: ast.AST) -> Abstract:
+    if isinstance(operand, Record | Object):
+        found = UNARY[type(operand)](reader, primitive, operand, node)
+        if found is not None:
+            return found
     if is_array(operand):
         dtype = promoted_dtype(reader, getattr(np, primitive), (operand,), node)
         return elementwise(reader, (operand,), lambda v: signed(reader, primitive, v[0], dtype, node), dtype, node)

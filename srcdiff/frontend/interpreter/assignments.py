@@ -10,15 +10,18 @@ from srcdiff.frontend.domain.abstract_values import (
     Iteration,
     List,
     Method,
+    Object,
     Record,
     Static,
     Stored,
     Tuple,
+    is_instance,
 )
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.index_arrays import assign_part, require_apart
 from srcdiff.frontend.interpreter.indexing import array_items
+from srcdiff.frontend.interpreter.instances import write_attribute
 from srcdiff.frontend.interpreter.iteration import drained, for_each, iteration_over, unpacked
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.list_storage import (
@@ -53,10 +56,7 @@ CHANGED = "changing a dictionary is not supported"
 INSTEAD = "make a new dictionary, `{**old, key: value}`, or use separate variables"
 
 
-ATTRIBUTE = "assignment to an attribute is not supported"
-
-
-ANOTHER = "use a dataclass, and make a new instance: `m = dataclasses.replace(m, name=...)`"
+ANOTHER = "assign attributes of instances of your own classes only"
 
 
 def element_place(items: list[Abstract | Item], array: Value) -> tuple[Value, ...] | None:
@@ -111,8 +111,19 @@ def assign_target(reader: Reader, target: ast.expr, value: Abstract) -> None:
             assign_element(reader, target, value)
         case ast.Starred():
             assign_target(reader, target.value, value)
+        case ast.Attribute():
+            assign_attribute(reader, target, value)
         case _:
-            reader.refuse("SD101", target, ATTRIBUTE, help_=ANOTHER)
+            reader.refuse("SD101", target, f"`{ast.unparse(target)}` cannot be assigned")
+
+
+def assign_attribute(reader: Reader, target: ast.Attribute, value: Abstract) -> None:
+    owner = needed(reader, evaluate(reader, target.value), target)
+    if not is_instance(owner):
+        reader.refuse("SD101", target, f"an attribute of {in_words(reader, owner)} cannot be assigned", help_=ANOTHER)
+    assert isinstance(owner, Record | Object)
+    name_value(reader, value, target.attr)
+    write_attribute(reader, owner, target.attr, value, target)
 
 
 def assign_name(reader: Reader, target: ast.Name, value: Abstract) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import enum
 import types
+from typing import Any
 
 import numpy as np
 
@@ -14,10 +15,13 @@ from srcdiff.frontend.domain.abstract_values import (
     DeviceName,
     Lazy,
     Method,
+    Object,
     Optional,
     Own,
+    Partial,
     Record,
     Static,
+    Super,
     Tuple,
     is_device_module,
 )
@@ -25,23 +29,31 @@ from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.arithmetic import binary, number_of_elements
 from srcdiff.frontend.interpreter.device_names import device_name
 from srcdiff.frontend.interpreter.evaluation import call_value, evaluate_lazily
+from srcdiff.frontend.interpreter.instances import read_attribute
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.lazy_arrays import lengths_of
 from srcdiff.frontend.interpreter.materialization import forced
 from srcdiff.frontend.interpreter.number_kinds import numpys_own
-from srcdiff.frontend.interpreter.outside import lift, look_up
+from srcdiff.frontend.interpreter.outside import class_attribute, lift, look_up
 from srcdiff.frontend.interpreter.presence import key_of, present
 from srcdiff.frontend.interpreter.tables import expression
-from srcdiff.frontend.source.guards import Attribute, Constant, Summary, class_entry, original
+from srcdiff.frontend.source.guards import Attribute, Constant, class_entry, original
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array, Scalar
 from srcdiff.signature.enums import attribute_of
+from srcdiff.signature.structures import Layout, attributes_of, is_plain_class
 
 _OF_UFUNCS = {"reduce", "reduceat", "accumulate", "outer", "at"}
 
 
 _TAKEN_LAZILY = {"sum", "mean", "prod", "max", "min", "var", "std", "any", "all", "argmax", "argmin", "dot", "cumsum"}
 """Methods of arrays that take the array element by element."""
+
+
+def _is_plain_instance(value: Any) -> bool:
+    """Whether it is an instance of a class of the user's that has no attributes of its own."""
+    kind: Any = type(value)
+    return is_plain_class(kind) and not attributes_of(value)
 
 
 @expression(ast.Attribute)
@@ -85,8 +97,10 @@ def attribute_expression(reader: Reader, node: ast.Attribute) -> Abstract:
             return Static(owner.__members__[node.attr])
         case Static(value=enum.Enum() as member):
             return member_attribute(reader, member, node)
-        case Static(value=type() as owner) if node.attr in vars(owner):
-            return class_attribute(reader, owner, node.attr, node)
+        case Static(value=type() as owner) if any(node.attr in vars(k) for k in owner.__mro__):
+            return attribute_of_class(reader, owner, node.attr, node)
+        case Static() if _is_plain_instance(base.value):  # it has no attributes of its own
+            return read_attribute(reader, Record((), Layout(type(base.value), ())), node.attr, node)
         case Static() if not isinstance(base.value, str):
             reader.refuse(
                 "SD203",
@@ -94,8 +108,10 @@ def attribute_expression(reader: Reader, node: ast.Attribute) -> Abstract:
                 f"attributes of {in_words(reader, base)} are not supported",
                 help_=instead_of_attribute(base.value),
             )
-        case Record(kind=layout) if layout.is_dataclass:
-            return dataclass_attribute(reader, base, node)
+        case Record(kind=layout) if layout.is_instance:
+            return read_attribute(reader, base, node.attr, node)
+        case Object() | Super():
+            return read_attribute(reader, base, node.attr, node)
         case Tuple(kind=kind) if kind is not None and node.attr in kind._fields:  # type: ignore[attr-defined]
             return base.items[kind._fields.index(node.attr)]  # type: ignore[attr-defined]
         case Value(type=Array()):
@@ -130,38 +146,10 @@ def number_attribute(number: Value, node: ast.Attribute) -> Abstract:
     return found.get(node.attr, Method(number, node.attr))
 
 
-def dataclass_attribute(reader: Reader, owner: Record, node: ast.Attribute) -> Abstract:
-    """A field; or what its class has, of which a property is computed here."""
-    if node.attr in owner.kind.names:
-        return owner.items[owner.kind.names.index(node.attr)]
-    found = attribute_of_class(reader, owner, node.attr, node)
-    if isinstance(class_entry(owner.kind.kind, node.attr), staticmethod):
-        return found
-    if isinstance(found, Static) and isinstance(found.value, property):
-        return call_value(reader, Static(found.value.fget), [owner], node)
-    return Method(owner, node.attr) if isinstance(found, Static) and callable(found.value) else found
-
-
-def attribute_of_class(reader: Reader, owner: Record, name: str, node: ast.AST) -> Abstract:
-    """What the class of a dataclass has under a name."""
-    kind = owner.kind.kind
-    if name in owner.kind.shadowed:
-        message = f"this instance of `{kind.__name__}` overrides the attribute `{name}` of its class"
-        reader.refuse("SD203", node, message, help_=f"make `{name}` a field of `{kind.__name__}`")
-    if not any(name in vars(base) for base in kind.__mro__):
-        message = f"`{kind.__name__}` has no `{name}`; it has {', '.join(map(str, owner.kind.names))}"
-        reader.refuse("SD203", node, message)
-    return class_attribute(reader, kind, name, node)
-
-
-def class_attribute(reader: Reader, kind: type, name: str, node: ast.AST) -> Abstract:
-    """What a class, or one above it, has under a name."""
-    place = Summary(class_entry, Constant(kind), (name,))
-    found = place.read()
-    if isinstance(found, staticmethod):
-        reader.guard(place, found)
-        return Static(found.__func__)
-    return lift(reader, found, place, name, (), node)
+def attribute_of_class(reader: Reader, kind: type, name: str, node: ast.AST) -> Abstract:
+    """An attribute that is read from a class itself: its class methods are bound to it."""
+    entry, found = class_entry(kind, name), class_attribute(reader, kind, name, node)
+    return Partial(Static(entry.__func__), (Static(kind),), {}) if isinstance(entry, classmethod) else found
 
 
 def array_attribute(reader: Reader, array: Value | Lazy, node: ast.Attribute) -> Abstract:

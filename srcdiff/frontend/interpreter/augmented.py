@@ -12,8 +12,6 @@ from srcdiff.frontend.interpreter.aliases import forget_doubts
 from srcdiff.frontend.interpreter.arithmetic import arithmetic, binary, matrix_product
 from srcdiff.frontend.interpreter.array_assignment import assign_array, require_cast
 from srcdiff.frontend.interpreter.assignments import (
-    ANOTHER,
-    ATTRIBUTE,
     CHANGED,
     INSTEAD,
     assign_target,
@@ -47,9 +45,13 @@ def augmented_assignment(reader: Reader, node: ast.AugAssign) -> None:
     if isinstance(target, ast.Subscript):
         augment_element(reader, node, target)
         return
-    if not isinstance(target, ast.Name):
-        reader.refuse("SD101", node, ATTRIBUTE, help_=ANOTHER)
-    load = ast.copy_location(ast.Name(target.id, ast.Load()), target)
+    if isinstance(target, ast.Attribute):
+        if any(isinstance(n, ast.Call | ast.NamedExpr) for n in ast.walk(target.value)):
+            message = "the owner of the attribute is computed by a call, which would be read twice"
+            reader.refuse("SD101", node, message, help_="assign the owner to a name first")
+        load: ast.expr = ast.copy_location(ast.Attribute(target.value, target.attr, ast.Load()), target)
+    else:
+        load = ast.copy_location(ast.Name(target.id, ast.Load()), target)
     old = evaluate(reader, load)
     changes_no_other(reader, old, node)
     if isinstance(old, List) and augment_in_place(reader, node, old):

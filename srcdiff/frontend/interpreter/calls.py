@@ -22,6 +22,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Drawn,
     List,
     Method,
+    Object,
     Optional,
     Own,
     Partial,
@@ -33,12 +34,12 @@ from srcdiff.frontend.domain.abstract_values import (
 from srcdiff.frontend.domain.lattice import is_complex
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.assignments import CHANGED, INSTEAD
-from srcdiff.frontend.interpreter.attributes import attribute_of_class
 from srcdiff.frontend.interpreter.comprehensions import generator_call
 from srcdiff.frontend.interpreter.declared_functions import as_declared, rule_declared_for
 from srcdiff.frontend.interpreter.elementwise_functions import call_primitive
 from srcdiff.frontend.interpreter.evaluation import call_with, evaluate, evaluate_lazily, hashable, is_library
 from srcdiff.frontend.interpreter.inlining import call_closure
+from srcdiff.frontend.interpreter.instances import read_attribute
 from srcdiff.frontend.interpreter.iteration import evaluate_elements, read_keywords
 from srcdiff.frontend.interpreter.joins import branch_on, left_by_branches
 from srcdiff.frontend.interpreter.kind_in_words import in_words
@@ -262,12 +263,15 @@ def call_partial_object(
     return call_with(reader, Static(target.func), [*lifted, *args], {**named, **keywords}, node)
 
 
-@callee(Record)
-def call_record(
-    reader: Reader, function: Record, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+@callee(Record, Object)
+def call_instance(
+    reader: Reader, function: Record | Object, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
+    """An instance of a class with `__call__`."""
+    if isinstance(function, Record) and not function.kind.is_instance:
+        reader.refuse("SD203", node, f"{in_words(reader, function)} cannot be called")
     args, keywords = _computed(reader, args, keywords)
-    return call_method(reader, Method(function, "__call__"), args, keywords, node)
+    return call_with(reader, read_attribute(reader, function, "__call__", node), args, keywords, node)
 
 
 @callee(Choice)
@@ -424,9 +428,8 @@ def call_method(
         kind = "tuple"
     elif isinstance(owner, Record) and owner.kind.is_mapping:
         kind = "dictionary"
-    elif isinstance(owner, Record):
-        found = attribute_of_class(reader, owner, method.name, node)
-        return call_with(reader, found, [owner, *args], keywords, node)
+    elif isinstance(owner, Record | Object):
+        return call_with(reader, read_attribute(reader, owner, method.name, node), args, keywords, node)
     elif isinstance(owner, Static) and isinstance(owner.value, str):
         kind = "text"
     elif isinstance(owner, Value) and method.name == "item" and not args and not keywords:

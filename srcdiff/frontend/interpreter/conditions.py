@@ -11,6 +11,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Abstract,
     Items,
     List,
+    Object,
     Optional,
     Poison,
     Range,
@@ -34,7 +35,7 @@ from srcdiff.frontend.interpreter.number_kinds import is_pythons, pythons_own
 from srcdiff.frontend.interpreter.numbers import NUMBERS, as_number, as_numbers, is_array, truth_of
 from srcdiff.frontend.interpreter.presence import asks, checked, knowing, needed, present
 from srcdiff.frontend.interpreter.representation import as_value
-from srcdiff.frontend.interpreter.tables import expression
+from srcdiff.frontend.interpreter.tables import COMPARISONS, expression
 from srcdiff.ir.nodes import Apply, Const, If, Operation, Value
 from srcdiff.ir.types import BOOL, INT, Array
 
@@ -240,6 +241,10 @@ def compare_in_iteration(reader: Reader, node: ast.Compare) -> Abstract:
 
 
 def compare(reader: Reader, op: ast.cmpop, left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
+    for x in (left, right):
+        found = COMPARISONS[type(x)](reader, op, left, right, node) if isinstance(x, Record | Object) else None
+        if found is not None:
+            return found
     if isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
         left, right = needed(reader, left, node), needed(reader, right, node)
     sides = [x for x in (left, right) if isinstance(x, Optional)]
@@ -288,7 +293,9 @@ def compare_values(reader: Reader, op: ast.cmpop, left: Abstract, right: Abstrac
 
 
 def is_identical(reader: Reader, left: Abstract, right: Abstract, negated: bool, node: ast.AST) -> Abstract:
-    """`is`, where it can be decided: constants, functions, lists, truth values."""
+    """`is`, where it can be decided: constants, functions, lists, objects, truth values."""
+    if isinstance(left, Object) and isinstance(right, Object):
+        return Static((left is right) != negated)
     if isinstance(left, Static) and isinstance(right, Static):
         return Static((left.value is right.value) != negated)
     constant = left if isinstance(left, Static) else right if isinstance(right, Static) else None

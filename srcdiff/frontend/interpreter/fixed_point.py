@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from srcdiff.diagnostics import InternalError, Refusal
-from srcdiff.frontend.domain.abstract_values import MISSING, Abstract, List, Poison, Slot, Static
+from srcdiff.frontend.domain.abstract_values import MISSING, Abstract, List, Poison, Slot, Static, scope_numbers
 from srcdiff.frontend.domain.lattice import describe, handles, is_owned, join, leaf_types, loosened, mentioned
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import CONTINUES, GOES_ON, RAISES, Cells, Key, Location, State, is_variable, name_at
 from srcdiff.frontend.interpreter.joins import (
+    absent,
     conflict_at,
     forget_elements,
     joined_description,
@@ -64,7 +65,7 @@ def read_loop(
     Gives how it was left.
     """
     settle(reader)  # first: to compute what is pending calls functions, and their names are not the loop's
-    before, span = reader.state, reader.span
+    before, span, newest = reader.state, reader.span, next(scope_numbers)
     place = (id(node), reader.path)
     assigned, passing = assigned_by(reader, statement)
     carried = first_guess(reader, place, before.cells, assigned)
@@ -73,7 +74,7 @@ def read_loop(
         reader.made_here = made_here  # what is made has the same origin at each reading
         reader.early = list(early)
         with awaiting(reader, statement):
-            attempt = one_pass(reader, place, before, carried, passing, bounds, test, body)
+            attempt = one_pass(reader, place, before, carried, passing, newest, bounds, test, body)
         # doubts are about the memory of places in the program, which the next iteration shares
         before = replace(before, doubts=attempt.after.doubts, same_lists=attempt.after.same_lists)
         if attempt.carried == carried and not attempt.again:
@@ -92,15 +93,21 @@ def read_loop(
 
 def first_guess(reader: Reader, place: Any, before: Cells, assigned: list[Key]) -> dict[Location, Description]:
     """What the loop carries: what it carried when it was read before, and the names that it assigns."""
+    scopes = {k[0] for k in before if isinstance(k, tuple)}
     carried = {
         k: d
         for k, d in reader.learned.get(place, {}).items()
-        if all(h in before for h in mentioned(d)) and (is_variable(k) or k in before)
+        if all(h in before for h in mentioned(d)) and (k in before or is_still_there(reader, k, scopes))
     }
     for key in assigned:
         if key not in carried and key in before:
             carried[key] = loosened(describe(before[key]))
     return {k: join(d, head_description(reader, k, d, before)) for k, d in carried.items()}
+
+
+def is_still_there(reader: Reader, key: Location, scopes: set[int]) -> bool:
+    """Whether a loop that is read again may assign a variable: not an attribute of an object that is gone."""
+    return isinstance(key, tuple) and (key[0] not in reader.objects or key[0] in scopes)
 
 
 def next_guess(
@@ -118,7 +125,7 @@ def next_guess(
     reader.poisoned |= {k: after[k] for k in poisoned}
     for key in attempt.carried.keys() - set(poisoned):
         if leaf_types(attempt.carried[key]) is None and key in after:
-            changes_its_type(reader, key, before.get(key, MISSING), after[key], statement)
+            changes_its_type(reader, key, before.get(key, absent(reader, key)), after[key], statement)
     return attempt.carried
 
 
@@ -166,7 +173,7 @@ def assigned_by(reader: Reader, loop: ast.For | ast.While | None) -> tuple[list[
 
 def head_description(reader: Reader, key: Location, d: Description, before: Cells) -> Description:
     """What a carried name is before the loop."""
-    x = before.get(key, MISSING)
+    x = before.get(key, absent(reader, key))
     if handles(x) and is_owned(d):
         there = owned_description(reader, key, x, before, before)
     else:
@@ -180,6 +187,7 @@ def one_pass(
     before: State,
     carried: dict[Location, Description],
     passing: set[Key],
+    newest: int,
     bounds: tuple[Value, Value, Value] | None,
     test: Callable[[], Value] | None,
     body: Callable[[Value | None], None],
@@ -204,7 +212,7 @@ def one_pass(
     after = reader.state
     if after.dead:
         after = after.with_cells({**head.cells, reader.exit_key: Static(RAISES)})
-    found = carried_after(reader, before.cells, head.cells, after.cells, carried, passing)
+    found = carried_after(reader, before.cells, head.cells, after.cells, carried, passing, newest)
     again = not reader.dead and reader.learn(place, assumed, carried_arrays(after.cells, carried))
     return _Attempt(problems, found, params, after, operations, index, test_block, place, again)
 
@@ -214,7 +222,7 @@ def carry(reader: Reader, before: Cells, carried: dict[Location, Description]) -
     params: list[Value] = []
     for key, description in carried.items():
         if leaf_types(description) is None:
-            default = Poison(conflict_at(reader, key, before.get(key, MISSING), MISSING))
+            default = Poison(conflict_at(reader, key, before.get(key, absent(reader, key)), MISSING))
             reader.cells[key] = reader.poisoned.get(key, default)
             continue
         fresh, values = fresh_values(reader, description, name_at(key))
@@ -222,7 +230,7 @@ def carry(reader: Reader, before: Cells, carried: dict[Location, Description]) -
         note_mixed(reader, key, values)
         params += values
     for key, description in carried.items():
-        forget_elements(reader, reader.cells, description, before.get(key, MISSING), before)
+        forget_elements(reader, reader.cells, description, before.get(key, absent(reader, key)), before)
     return params
 
 
@@ -244,20 +252,25 @@ def carried_after(
     after: Cells,
     carried: dict[Location, Description],
     passing: set[Key],
+    newest: int,
 ) -> dict[Location, Description]:
-    """What is carried, joined with what the body leaves."""
+    """What is carried, joined with what the body leaves; objects after the `newest` one were made in the body."""
     found = dict(carried)
     for key, x in after.items():
         first = key not in before and key not in carried
-        if key == reader.exit_key or head.get(key) is x or (first and (key in passing or is_inner(reader, key))):
+        if (
+            key == reader.exit_key
+            or head.get(key) is x
+            or (first and (key in passing or is_inner(reader, key, newest)))
+        ):
             continue
         old = carried.get(key)
         if old is None:
-            new = joined_description(reader, key, before.get(key, MISSING), before, x, after, before)
+            new = joined_description(reader, key, before.get(key, absent(reader, key)), before, x, after, before)
         elif is_owned(old) and handles(x):
             new = join(old, owned_description(reader, key, x, after, before))
         elif handles(x):
-            new = joined_description(reader, key, before.get(key, MISSING), before, x, after, before)
+            new = joined_description(reader, key, before.get(key, absent(reader, key)), before, x, after, before)
         else:
             new = join(old, describe(x), flags=name_at(key) != "%return")
         if old is None or new != old:
@@ -271,9 +284,12 @@ def carried_arrays(cells: Cells, carried: dict[Location, Description]) -> dict[H
     return {key: x for key, x in found.items() if isinstance(x, Value) and isinstance(x.type, Array)}
 
 
-def is_inner(reader: Reader, key: Location) -> bool:
-    """Whether the name belongs to a call, or to a list made, inside the loop's body: no iteration sees it again."""
-    return not isinstance(key, tuple) or key[0] > reader.frame.number
+def is_inner(reader: Reader, key: Location, newest: int) -> bool:
+    """Whether it belongs to a call, an object or a list made inside the loop's body: no iteration sees it again."""
+    if not isinstance(key, tuple):
+        return True
+    owner = reader.objects.get(key[0])
+    return key[0] > (reader.frame.number if owner is None else newest)
 
 
 def finish_loop(
@@ -287,15 +303,15 @@ def finish_loop(
     code = after.cells.get(reader.exit_key, Static(GOES_ON))
     for key, description in attempt.carried.items():
         if leaf_types(description) is None:
-            a, b = before.cells.get(key, MISSING), after.cells.get(key, MISSING)
+            a, b = before.cells.get(key, absent(reader, key)), after.cells.get(key, absent(reader, key))
             poison = b if isinstance(b, Poison) else Poison(conflict_at(reader, key, a, b))
             behind = behind.with_cells({**behind.cells, key: poison})
             continue
         reader.state = before
-        inits += leaves_of(reader, before.cells.get(key, MISSING), description)
+        inits += leaves_of(reader, before.cells.get(key, absent(reader, key)), description)
         before, reader.state = reader.state, after
         with reader.into(attempt.operations):
-            yields += leaves_of(reader, after.cells.get(key, MISSING), description)
+            yields += leaves_of(reader, after.cells.get(key, absent(reader, key)), description)
         after, reader.state = reader.state, behind
         fresh, values = fresh_values(reader, description, name_at(key))
         reader.cells[key] = fresh
@@ -359,7 +375,7 @@ def last_values(
 ) -> None:
     """A name that the last iteration certainly assigned has that value, whatever it was before the loop."""
     for key, description in attempt.carried.items():
-        x = after.cells.get(key, MISSING)
+        x = after.cells.get(key, absent(reader, key))
         if isinstance(x, List) and handles(after.cells[x]):
             continue  # the lists in it may have names
         last = loosened(owned_description(reader, key, x, after.cells) if isinstance(x, List) else describe(x))

@@ -11,11 +11,26 @@ from typing import Any
 import numpy as np
 
 from srcdiff.diagnostics.naming_objects import instead_of, is_plain
-from srcdiff.frontend.domain.abstract_values import Abstract, Items, Lazy, List, Own, Record, Static, Stored, Tuple
+from srcdiff.frontend.domain.abstract_values import (
+    MISSING,
+    Abstract,
+    Items,
+    Lazy,
+    List,
+    Object,
+    Own,
+    Record,
+    Static,
+    Stored,
+    Tuple,
+    class_of,
+    is_instance,
+)
 from srcdiff.frontend.domain.lattice import describe, loosened
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.evaluation import as_array, call_value, constant_value, evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.index_arrays import picks, read_picked
+from srcdiff.frontend.interpreter.instances import in_class
 from srcdiff.frontend.interpreter.iteration import evaluate_elements
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.list_storage import (
@@ -83,6 +98,9 @@ def subscript(reader: Reader, base: Abstract, where: ast.expr, node: ast.AST) ->
             return base.items[place_of_key]
         case List():
             return SUBSCRIPTS[List](reader, base, where, node)
+        case Object() | Record():
+            if is_instance(base) and in_class(class_of(base), "__getitem__") is not MISSING:
+                return SUBSCRIPTS[type(base)](reader, base, where, node)
         case Static(value=str()):
             position = evaluate(reader, where)
             if isinstance(position, Static):

@@ -6,7 +6,19 @@ from collections.abc import Callable, Container, MutableMapping
 from dataclasses import dataclass, replace
 
 from srcdiff.diagnostics import Problem
-from srcdiff.frontend.domain.abstract_values import MISSING, Abstract, Items, List, Maybe, Missing, Poison, Slot, Static
+from srcdiff.frontend.domain.abstract_values import (
+    MISSING,
+    Abstract,
+    Items,
+    List,
+    Maybe,
+    Missing,
+    Poison,
+    Slot,
+    Static,
+    class_of,
+    is_instance,
+)
 from srcdiff.frontend.domain.lattice import (
     POISON,
     describe,
@@ -75,6 +87,16 @@ class Side:
     operations: list[Operation]
 
 
+def absent(reader: Reader, key: Location) -> Abstract:
+    """What a variable holds that no cell has: an object has the values of its class, until it has its own."""
+    if not isinstance(key, tuple):
+        return MISSING
+    if key[1] == "%exit":
+        return Static(GOES_ON)
+    owner = reader.objects.get(key[0])
+    return MISSING if owner is None else owner.defaults.get(key[1], MISSING)
+
+
 def or_die(reader: Reader, read: Callable[[], None]) -> None:
     """Read something that may raise on every path: then this path ends here, and only this one."""
     try:
@@ -106,8 +128,7 @@ def join_states(reader: Reader, condition: Value, first: Side, second: Side) -> 
     ends = [first.state, second.state]
     for key in changed:
         name = name_at(key)
-        absent = Static(GOES_ON) if name == "%exit" else MISSING
-        a, b = (end.cells.get(key, absent) for end in ends)
+        a, b = (end.cells.get(key, absent(reader, key)) for end in ends)
         flags = name != "%return"
         if left_then != left_else and is_local(reader, key):
             a, b = (MISSING, b) if left_then else (a, MISSING)  # once it has returned, nobody sees its names
@@ -241,6 +262,10 @@ def conflict_at(reader: Reader, key: Location, a: Abstract, b: Abstract) -> Prob
         what = "the result"
     if name_at(key) == "%choice":
         what = "this"
+    if is_instance(a) and is_instance(b) and class_of(a) is class_of(b):
+        message = f"{what} may refer to either of two instances of `{class_of(a).__name__}`"
+        message += ", whose attributes are assigned or hold lists"
+        return Problem("SD206", message, reader.span, help="use each of them in a branch of its own")
     if isinstance(a, List) and isinstance(b, List):
         return Problem("SD206", f"{what} may refer to either of two lists that have other names too", reader.span)
     if isinstance(a, Static) and isinstance(b, Static) and type(a.value) is type(b.value):

@@ -17,6 +17,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Maybe,
     Method,
     Missing,
+    Object,
     Optional,
     Partial,
     Range,
@@ -60,6 +61,8 @@ def in_words(reader: Reader, x: Abstract) -> str:
             return "a dictionary" if x.kind.is_mapping else f"an instance of `{x.kind.kind.__name__}`"
         case List():
             return "a list"
+        case Object():
+            return f"an instance of `{x.kind.__name__}`"
         case Items() | Stored():
             return "a list"
         case Optional():

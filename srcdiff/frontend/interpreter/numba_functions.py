@@ -23,6 +23,7 @@ from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Frame
 from srcdiff.frontend.interpreter.evaluation import is_library
 from srcdiff.frontend.interpreter.inlining import bind_arguments, enter_call
+from srcdiff.frontend.interpreter.instances import written_around
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.materialization import forced
 from srcdiff.frontend.interpreter.numba_types import ANY_TYPES, as_told, refuse_told
@@ -153,6 +154,8 @@ def call_plain(
         reader.refuse("SD302", node, message, help_=help_)
     if not is_library(plain):
         reader.guards.add_function(plain, captured.code)
+    if captured.method is not None:
+        reader.guards.add_function(captured.method, captured.method.__code__)
     bound = bind_arguments(
         reader, captured.node, args, keywords, lift_defaults(reader, plain, node), captured.name, node
     )
@@ -204,6 +207,9 @@ def call_custom(
         result = forced(reader, call_plain(reader, rule.function, inner, {}, node))
         description = loosened(describe(result))
         yields = leaves_of(reader, result, description)
+    for key in written_around(reader, before):
+        message = f"a function with a custom rule assigns `{key[1]}`, which is outside of it"
+        reader.refuse("SD304", node, message, help_="let it return what it computes")
     reader.update(cells=before)
     types = leaf_types(description)
     if types is None or description.kind not in ("value", "tuple"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import enum
 import functools
 import importlib
@@ -14,9 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from srcdiff.diagnostics import Problem, Refusal
 from srcdiff.diagnostics.naming_objects import array_of, instead_of, named
-from srcdiff.frontend.domain.abstract_values import Abstract, Own, Record, Static, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Items, List, Object, Own, Poison, Record, Static, Tuple
 from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.domain.state import Found, IsMentioned
 from srcdiff.frontend.reading import Outside
 from srcdiff.frontend.source.guards import (
     Attribute,
@@ -25,6 +28,7 @@ from srcdiff.frontend.source.guards import (
     Place,
     Summary,
     Variable,
+    class_entry,
     contents,
     exactly,
     made,
@@ -138,6 +142,10 @@ def lift_parts(
     node: ast.AST,
     held: str | None,
 ) -> Abstract:
+    if layout.kind in reader.stateful:
+        if id(value) not in reader.lifted:
+            raise IsMentioned(Found(value, place, name, path))
+        return reader.lifted[id(value)]
     names = layout.names
     if len(names) > _MANY:
         message = f"`{name}` from outside the function has {len(names)} elements, too many separate inputs"
@@ -148,12 +156,70 @@ def lift_parts(
     if held is None:
         reader.guard(Summary(made, place), made(value))
     look_at_class(reader, type(value))
-    inner = [Attribute(place, str(n)) if layout.is_dataclass else Element(place, n) for n in names]
+    inner = [Attribute(place, str(n)) if layout.is_instance else Element(place, n) for n in names]
     each = zip(layout.taken_apart(value), inner, names, strict=True)
-    items = tuple(lift(reader, v, at, name, (*path, n), node, held or "made") for v, at, n in each)
+    items = tuple(lift_part(reader, v, at, name, (*path, n), node, held or "made", layout) for v, at, n in each)
     if issubclass(layout.kind, tuple | list):
         return Tuple(items, layout.kind if hasattr(value, "_fields") else None)
     return Record(items, layout)
+
+
+def lift_part(
+    reader: Reader,
+    value: Any,
+    place: Place,
+    name: str,
+    path: tuple[Any, ...],
+    node: ast.AST,
+    held: str,
+    layout: Layout,
+) -> Abstract:
+    """A part of something outside; an attribute that is not supported must not be used."""
+    if not layout.is_instance:
+        return lift(reader, value, place, name, path, node, held)
+    if id(value) in reader.lifting:
+        message = f"`{name}` from outside the function refers to itself"
+        return Poison(Problem("SD201", message, reader.span_of(node), help="pass the values that you need"))
+    reader.lifting.append(id(value))
+    try:
+        return lift(reader, value, place, name, path, node, held)
+    except Refusal as refusal:
+        return Poison(refusal.problem)
+    finally:
+        reader.lifting.pop()
+
+
+def hoist(reader: Reader, found: Found, node: ast.AST) -> None:
+    """Make an object for an instance outside, before anything is read; lists in it may be changed."""
+    layout = layout_of(found.value)
+    assert layout is not None
+    new = Object(layout.kind, values_in_class(reader, layout.kind, node))
+    reader.objects[new.number] = reader.lifted[id(found.value)] = new
+    reader.guard(Summary(made, found.place), made(found.value))
+    look_at_class(reader, layout.kind)
+    for name, value in zip(layout.names, layout.taken_apart(found.value), strict=True):
+        path, place = (*found.path, name), Attribute(found.place, str(name))
+        lifted = lift_part(reader, value, place, found.name, path, node, "made", layout)
+        reader.cells[new.number, str(name)] = changeable(reader, lifted, value)
+
+
+def changeable(reader: Reader, x: Abstract, value: Any) -> Abstract:
+    """What stands for something outside, with lists that may be changed."""
+    if type(value) is not list or not isinstance(x, Tuple):
+        return x
+    handle = List()
+    reader.cells[handle] = Items(tuple(changeable(reader, i, v) for i, v in zip(x.items, value, strict=True)))
+    return handle
+
+
+def values_in_class(reader: Reader, kind: type, node: ast.AST) -> dict[str, Abstract]:
+    """The numbers, arrays and constants that a class has as attributes."""
+    found: dict[str, Abstract] = {}
+    for name in (n for base in reversed(kind.__mro__) for n in vars(base) if not n.startswith("__")):
+        if isinstance(class_entry(kind, name), bool | int | float | str | np.generic | np.ndarray | None):
+            with contextlib.suppress(Refusal):
+                found[name] = class_attribute(reader, kind, name, node)
+    return found
 
 
 def look_at_class(reader: Reader, kind: type) -> None:
@@ -220,3 +286,13 @@ def lift_partial(
 def lift_fixed(reader: Reader, value: Any, place: Place, name: str, node: ast.AST) -> Abstract:
     """A default, or what else cannot change while a guard holds."""
     return lift(reader, value, place, name, (), node, "fixed")
+
+
+def class_attribute(reader: Reader, kind: type, name: str, node: ast.AST) -> Abstract:
+    """What a class, or one above it, has under a name."""
+    place = Summary(class_entry, Constant(kind), (name,))
+    found = place.read()
+    if isinstance(found, staticmethod):
+        reader.guard(place, found)
+        return Static(found.__func__)
+    return lift(reader, found, place, name, (), node)

@@ -16,6 +16,7 @@ from srcdiff.frontend.domain.abstract_values import (
     List,
     Maybe,
     Missing,
+    Object,
     Optional,
     Parts,
     Poison,
@@ -83,8 +84,8 @@ def fresh_values(reader: Reader, d: Description, name: str) -> tuple[Abstract, l
         reader.storage.update(arrays)
         length = Value(INT, f"{name}_length")
         return Stored(d.parts[0], arrays, length), [*arrays, length]
-    if d.kind == "list":
-        handle: List = d.detail
+    if d.kind in ("list", "object"):
+        handle: List | Object = d.detail
         return handle, []
     if d.kind == "closure":
         node, frame, names = d.detail

@@ -13,6 +13,8 @@ Each row is one function that takes the reader. A module adds its rows by decora
     @device("grid")                      def ...(reader, node, *args, **keywords) -> Abstract
     @callee(Closure)                     def ...(reader, function, args, keywords, node) -> Abstract
     @operation(List)                     def ...(reader, operator, left, right, node) -> Abstract | None
+    @comparison_of(Record)               def ...(reader, operator, left, right, node) -> Abstract | None
+    @unary_of(Record)                    def ...(reader, primitive, operand, node) -> Abstract | None
     @subscripts(List)                    def ...(reader, base, where, node) -> Abstract
     @leaves("stored")                    def ...(reader, x, description) -> list[Value]
 """
@@ -60,6 +62,10 @@ CALLEES: dict[type, Callable[..., Abstract]] = {}
 """Abstract values that can be called."""
 OPERATIONS: dict[type, Callable[..., Abstract | None]] = {}
 """Operators, by the kind of one of their operands; they may decline."""
+COMPARISONS: dict[type, Callable[..., Abstract | None]] = {}
+"""Comparisons, by the kind of one of their operands; they may decline."""
+UNARY: dict[type, Callable[..., Abstract | None]] = {}
+"""Operators with one operand, by its kind; they may decline."""
 SUBSCRIPTS: dict[type, Callable[..., Abstract]] = {}
 """Subscripts, by the kind of what is indexed."""
 LEAVES: dict[str, Callable[..., list[Value]]] = {}
@@ -124,6 +130,14 @@ def callee(*kinds: type) -> Callable[[Run], Run]:
 
 def operation(*kinds: type) -> Callable[[Run], Run]:
     return _adds(OPERATIONS, *kinds)
+
+
+def comparison_of(*kinds: type) -> Callable[[Run], Run]:
+    return _adds(COMPARISONS, *kinds)
+
+
+def unary_of(*kinds: type) -> Callable[[Run], Run]:
+    return _adds(UNARY, *kinds)
 
 
 def subscripts(*kinds: type) -> Callable[[Run], Run]:

@@ -10,12 +10,14 @@ import linecache
 import operator
 import sys
 import types
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from srcdiff.diagnostics import Problem, Refusal, Span
 from srcdiff.diagnostics.span import SHARED
+from srcdiff.frontend.source.bound_methods import method_behind, opened
 from srcdiff.frontend.source.numba_options import Told, layers, told
 
 
@@ -30,6 +32,10 @@ class Captured:
     file: str
     told: Told | None = None
     """Its Numba options, if Numba compiles it."""
+    method: Any = None
+    """The function of a bound method that it stands for: see bound_methods.py."""
+    instance: str = ""
+    """The name of the instance that this method is bound to."""
 
     @property
     def name(self) -> str:
@@ -37,8 +43,22 @@ class Captured:
 
 
 def plain_function(function: Any) -> types.FunctionType | None:
-    """The Python function behind a function, a Numba dispatcher or one of our own objects."""
-    return next((layer for layer in layers(function) if isinstance(layer, types.FunctionType)), None)
+    """The Python function behind a function, a Numba dispatcher, a bound method or one of our own objects."""
+    found = next((layer for layer in layers(function) if isinstance(layer, types.FunctionType)), None)
+    method = method_behind(function) if found is None else None
+    if method is None or not isinstance(method.__func__, types.FunctionType):
+        return found
+    captured = capture(method.__func__)
+    assert isinstance(captured.node, ast.FunctionDef)
+    made = opened(method, captured.node, captured.file)
+    _METHODS[made.function] = Captured(
+        made.function, made.function.__code__, made.node, captured.file, captured.told, captured.function, made.instance
+    )
+    return made.function
+
+
+_METHODS: weakref.WeakKeyDictionary[types.FunctionType, Captured] = weakref.WeakKeyDictionary()
+"""Functions that stand for bound methods, with the syntax of the methods."""
 
 
 T = TypeVar("T")
@@ -130,6 +150,8 @@ def capture(function: Any) -> Captured:
     plain = plain_function(function)
     if plain is None:
         raise Refusal(Problem("SD103", f"`{function!r}` is not a Python function", None))  # and has no line
+    if plain in _METHODS:
+        return _METHODS[plain]
     captured: Captured = _captured(plain, plain.__code__)
     by_numba = told(function)
     return captured if by_numba is None else replace(captured, told=by_numba)

@@ -202,17 +202,18 @@ def contents(value: dict[str, Any] | None) -> Any:
     return value and tuple((name, exactly(x)) for name, x in value.items())
 
 
-def made(value: Any) -> Any:
-    """How a tuple, a list, a dictionary or a dataclass is made: its class, what it names, and its parts.
+def made(value: Any, around: tuple[int, ...] = ()) -> Any:
+    """How a tuple, a list, a dictionary or an instance is made: its class, what it names, and its parts.
 
-    Of floats and arrays, which are read at every call, only the type.
+    Of floats and arrays, which are read at every call, only the type. An instance may refer to one `around` it.
     """
-    if isinstance(value, enum.Enum):
+    if isinstance(value, enum.Enum) or id(value) in around:
         return Kept(value)
     layout = None if isinstance(value, tuple) else layout_of(value)
     if isinstance(value, tuple) or layout is not None:
         names, parts = (len(value), value) if layout is None else (layout, layout.taken_apart(value))
-        return (type(value), names, *map(made, parts))
+        around = around if layout is None or not layout.is_instance else (*around, id(value))
+        return (type(value), names, *(made(part, around) for part in parts))
     if isinstance(value, np.ndarray):
         return (np.ndarray, value.dtype, value.ndim)
     return type(value) if isinstance(value, float | np.floating) else exactly(value)

@@ -1,0 +1,141 @@
+"""Special methods of instances: operators, comparisons, length, elements and `super()`."""
+
+from __future__ import annotations
+
+import ast
+import types
+from typing import Any
+
+from srcdiff.frontend.domain.abstract_values import (
+    MISSING,
+    Abstract,
+    Object,
+    Record,
+    Static,
+    Super,
+    Tuple,
+    class_of,
+    is_instance,
+)
+from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.interpreter.conditions import compare
+from srcdiff.frontend.interpreter.evaluation import call_with, evaluate
+from srcdiff.frontend.interpreter.instances import in_class, read_attribute
+from srcdiff.frontend.interpreter.tables import comparison_of, handles_syntax, operation, subscripts, unary_of
+
+_BINARY: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "truediv",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "mod",
+    ast.Pow: "pow",
+    ast.MatMult: "matmul",
+    ast.BitAnd: "and",
+    ast.BitOr: "or",
+    ast.BitXor: "xor",
+    ast.LShift: "lshift",
+    ast.RShift: "rshift",
+}
+_COMPARE: dict[type[ast.cmpop], tuple[str, str]] = {
+    ast.Eq: ("__eq__", "__eq__"),
+    ast.NotEq: ("__ne__", "__ne__"),
+    ast.Lt: ("__lt__", "__gt__"),
+    ast.LtE: ("__le__", "__ge__"),
+    ast.Gt: ("__gt__", "__lt__"),
+    ast.GtE: ("__ge__", "__le__"),
+}
+_UNARY = {"negative": "__neg__", "positive": "__pos__", "invert": "__invert__"}
+
+
+def method_of(reader: Reader, x: Abstract, name: str) -> Any:
+    """The special method of an instance, if its class has one that is written in Python."""
+    found = in_class(class_of(x), name) if is_instance(x) else MISSING
+    return found if isinstance(found, types.FunctionType) else None
+
+
+def call_special(reader: Reader, x: Abstract, name: str, args: list[Abstract], node: ast.AST) -> Abstract:
+    assert isinstance(x, Record | Object)
+    return call_with(reader, read_attribute(reader, x, name, node), args, {}, node)
+
+
+@operation(Record, Object)
+def binary_operator(
+    reader: Reader, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST
+) -> Abstract | None:
+    """`a + b` of instances: `a.__add__(b)`, or `b.__radd__(a)` if `a` has none; a subclass on the right goes first."""
+    ways = [(left, f"__{_BINARY[op]}__", right), (right, f"__r{_BINARY[op]}__", left)]
+    if is_instance(left) and is_instance(right):
+        kinds = class_of(left), class_of(right)
+        if (
+            kinds[1] is not kinds[0]
+            and issubclass(kinds[1], kinds[0])
+            and in_class(kinds[1], ways[1][1]) is not in_class(kinds[0], ways[1][1])
+        ):
+            ways.reverse()
+    for owner, name, other in ways:
+        if method_of(reader, owner, name) is not None:
+            return call_special(reader, owner, name, [other], node)
+    return None
+
+
+@comparison_of(Record, Object)
+def comparison_operator(
+    reader: Reader, op: ast.cmpop, left: Abstract, right: Abstract, node: ast.AST
+) -> Abstract | None:
+    """`a < b` of instances: `a.__lt__(b)`, or `b.__gt__(a)`; two dataclasses are equal if their fields are."""
+    names = _COMPARE.get(type(op))
+    if names is None:
+        return None
+    for owner, name, other in ((left, names[0], right), (right, names[1], left)):
+        found = method_of(reader, owner, name)
+        if found is not None and found.__code__.co_filename != "<string>":
+            return call_special(reader, owner, name, [other], node)
+    if isinstance(op, ast.NotEq):
+        equal = comparison_operator(reader, ast.Eq(), left, right, node)
+        return None if equal is None else compare(reader, ast.Eq(), equal, Static(False), node)
+    both = isinstance(left, Record) and isinstance(right, Record) and left.kind.is_instance and right.kind.is_instance
+    if both and isinstance(op, ast.Eq) and method_of(reader, left, "__eq__") is not None:  # written by dataclasses
+        assert isinstance(left, Record)
+        assert isinstance(right, Record)
+        if left.kind.kind is not right.kind.kind:
+            return Static(False)
+        return compare(reader, op, Tuple(left.items), Tuple(right.items), node)
+    return None
+
+
+@unary_of(Record, Object)
+def unary_operator(reader: Reader, primitive: str, operand: Abstract, node: ast.AST) -> Abstract | None:
+    name = _UNARY.get(primitive, "")
+    return call_special(reader, operand, name, [], node) if method_of(reader, operand, name) is not None else None
+
+
+@subscripts(Record, Object)
+def element(reader: Reader, base: Abstract, where: ast.expr, node: ast.AST) -> Abstract:
+    """`a[i]` of an instance: `a.__getitem__(i)`."""
+    if isinstance(where, ast.Slice):
+        reader.refuse("SD102", node, "a slice of an instance is not supported", help_="index it with numbers")
+    return call_special(reader, base, "__getitem__", [evaluate(reader, where)], node)
+
+
+@handles_syntax(super)
+def super_call(reader: Reader, node: ast.Call) -> Abstract | None:
+    """`super()` in a method: the class that defines it, and the first argument."""
+    frame = reader.frame
+    while frame.captured is None and frame.parent is not None:
+        frame = frame.parent
+    if frame.captured is None or node.keywords or len(node.args) not in (0, 2):
+        return None
+    if node.args:
+        kind, of = (evaluate(reader, a) for a in node.args)
+        above = kind.value if isinstance(kind, Static) else None
+    else:
+        function = frame.captured.function
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+        above = cells["__class__"].cell_contents if "__class__" in cells else None
+        first = frame.captured.instance or function.__code__.co_varnames[0]
+        of = evaluate(reader, ast.copy_location(ast.Name(first, ast.Load()), node))
+    if not isinstance(above, type) or not is_instance(of):
+        reader.refuse("SD102", node, "`super()` is supported in methods of instances only")
+    return Super(of, above)

@@ -1,0 +1,200 @@
+"""Instances of classes, and their attributes.
+
+An instance is a value, made of its attributes, as long as nobody writes to an attribute of its class's instances. Where
+somebody does, the program is read again, and the instances of that class are objects with identity: their attributes
+are variables of a scope of their own, so that branches and loops join them like all others.
+
+    p = Point(1.0, x)       ->      Record((1.0, x), Point)
+    p.x += 1.0              ->      p is Object(Point), and `p.x` is the variable `x` of its scope
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import types
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from srcdiff.diagnostics import Problem
+from srcdiff.frontend.domain.abstract_values import (
+    MISSING,
+    Abstract,
+    Instance,
+    Maybe,
+    Missing,
+    Object,
+    Partial,
+    Poison,
+    Record,
+    Static,
+    Super,
+    class_of,
+)
+from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.domain.state import Cells, IsWritten, Key
+from srcdiff.frontend.interpreter.evaluation import call_value
+from srcdiff.frontend.interpreter.joins import absent
+from srcdiff.frontend.interpreter.outside import class_attribute, look_at_class, values_in_class
+from srcdiff.frontend.interpreter.presence import checked
+from srcdiff.frontend.source.guards import class_entry
+from srcdiff.signature.structures import Layout
+
+
+def new_object(reader: Reader, kind: type, attributes: dict[str, Abstract], node: ast.AST) -> Object:
+    """An object with these attributes in its scope."""
+    found = Object(kind, defaults=values_in_class(reader, kind, node))
+    reader.objects[found.number] = found
+    reader.cells.update({(found.number, name): x for name, x in attributes.items()})
+    return found
+
+
+def attributes_now(reader: Reader, x: Object) -> dict[str, Abstract]:
+    """The attributes that an object has itself, in the order in which they came to be."""
+    return {k[1]: value for k, value in reader.cells.items() if isinstance(k, tuple) and k[0] == x.number}
+
+
+def object_as_record(reader: Reader, x: Object) -> Record:
+    """What an object is now, as a value."""
+    found = attributes_now(reader, x)
+    return Record(tuple(found.values()), Layout(x.kind, tuple(found)))
+
+
+def require_in_reach(reader: Reader, x: Object) -> None:
+    """Refuse an object that a recursive function has from elsewhere: its calls would not see each other's changes."""
+    unit = reader.context.unit_frame
+    if unit is not None and x.number < unit.number:
+        message = f"a recursive function uses an instance of `{x.kind.__name__}` whose attributes are assigned"
+        reader.refuse("SD305", None, message, help_="pass the values that it needs, and return what it changes")
+
+
+def in_class(kind: type, name: str) -> Any:
+    """What a class has under a name; `MISSING` if it has nothing."""
+    try:
+        return class_entry(kind, name)
+    except AttributeError:
+        return MISSING
+
+
+# -- reading ---------------------------------------------------------------------------------------------------------
+
+
+def read_attribute(reader: Reader, owner: Instance | Super, name: str, node: ast.AST) -> Abstract:
+    """An attribute of an instance, as Python finds it: properties, then its own, then those of its class."""
+    kind = class_of(owner)
+    of, kinds = (
+        (owner.of, kind.__mro__[kind.__mro__.index(owner.above) + 1 :])
+        if isinstance(owner, Super)
+        else (
+            owner,
+            kind.__mro__,
+        )
+    )
+    holder = next((k for k in kinds if name in vars(k)), None)
+    entry = MISSING if holder is None else vars(holder)[name]
+    if isinstance(entry, property) and holder is not None:
+        class_attribute(reader, holder, name, node)
+        return call_value(reader, Static(entry.fget), [of], node)
+    if not isinstance(owner, Super):
+        own = own_attribute(reader, owner, name)
+        if not isinstance(own, Missing):
+            return _there(reader, owner, name, own, node)
+    if name == "__class__":
+        return Static(kind)
+    if isinstance(owner, Record) and name in owner.kind.shadowed:
+        message = f"this instance of `{kind.__name__}` overrides the attribute `{name}` of its class"
+        reader.refuse("SD203", node, message, help_=f"make `{name}` a field of `{kind.__name__}`")
+    if holder is None:
+        refuse_missing(reader, owner, name, node)
+    found = class_attribute(reader, holder, name, node)
+    if isinstance(entry, staticmethod):
+        return found
+    if isinstance(entry, classmethod):
+        return Partial(Static(entry.__func__), (Static(kind),), {})
+    if isinstance(entry, functools.cached_property):
+        value = call_value(reader, Static(entry.func), [of], node)
+        if isinstance(of, Object):
+            reader.cells[of.number, name] = value
+        return value
+    if isinstance(entry, types.FunctionType) or hasattr(entry, "py_func"):
+        return Partial(Static(entry), (of,), {})
+    if hasattr(type(entry), "__get__") and not isinstance(entry, type):
+        message = f"`{name}` of `{kind.__name__}` is a descriptor of a kind that is not supported"
+        reader.refuse("SD102", node, message, help_="use a method or a property")
+    return found
+
+
+def own_attribute(reader: Reader, owner: Instance, name: str) -> Abstract:
+    """What an instance has itself under a name."""
+    if isinstance(owner, Object):
+        require_in_reach(reader, owner)
+        return reader.cells.get((owner.number, name), MISSING)
+    return owner.items[owner.kind.names.index(name)] if name in owner.kind.names else MISSING
+
+
+def _there(reader: Reader, owner: Instance, name: str, found: Abstract, node: ast.AST) -> Abstract:
+    """An attribute that may be unusable, or not be there on some paths."""
+    if isinstance(found, Maybe):
+        in_its_class = in_class(class_of(owner), name)
+        if in_its_class is not MISSING and not isinstance(in_its_class, types.MemberDescriptorType):
+            message = f"`{name}` is an attribute of the instance on some paths, and of its class on others"
+            reader.refuse("SD202", node, message, help_=f"assign `{name}` in `__init__`")
+        text = f"'{class_of(owner).__name__}' object has no attribute '{name}'"
+        if not isinstance(found.flag, Static):
+            reader.raise_if(reader.apply("logical_not", found.flag), AttributeError, text)  # type: ignore[arg-type]
+        return found.value
+    return checked(reader, found, name, node) if isinstance(found, Poison) else found
+
+
+def refuse_missing(reader: Reader, owner: Instance | Super, name: str, node: ast.AST) -> NoReturn:
+    kind = class_of(owner)
+    known = owner.kind.names if isinstance(owner, Record) else ()
+    known = tuple(attributes_now(reader, owner)) if isinstance(owner, Object) else known
+    if reader.context.awaited and isinstance(owner, Object):
+        problem = Problem("SD204", f"`{kind.__name__}` has no attribute `{name}` on this path", reader.span_of(node))
+        reader.too_early(problem, AttributeError, f"'{kind.__name__}' object has no attribute '{name}'")
+    has = f"it has {', '.join(map(str, known))}" if known else "it has no attributes"
+    reader.refuse("SD203", node, f"`{kind.__name__}` has no `{name}`; {has}")
+
+
+# -- writing ---------------------------------------------------------------------------------------------------------
+
+
+def write_attribute(reader: Reader, owner: Instance, name: str, value: Abstract, node: ast.AST) -> None:
+    """Assign an attribute; a property is set by its own function."""
+    kind = class_of(owner)
+    is_new = isinstance(owner, Object) and owner in reader.constructing
+    is_frozen = dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    if is_frozen:
+        reader.raise_always(dataclasses.FrozenInstanceError, f"cannot assign to field {name!r}")
+    entry = in_class(kind, name)
+    if isinstance(entry, property):
+        if entry.fset is None:
+            reader.raise_always(AttributeError, f"property {name!r} of {kind.__name__!r} object has no setter")
+        class_attribute(reader, kind, name, node)
+        call_value(reader, Static(entry.fset), [owner, value], node)
+        return
+    if hasattr(type(entry), "__set__") and not isinstance(entry, types.MemberDescriptorType):
+        message = f"`{name}` of `{kind.__name__}` is a descriptor of a kind that is not supported"
+        reader.refuse("SD102", node, message, help_="use a property")
+    if kind not in reader.stateful and not is_new:
+        raise IsWritten(kind)
+    assert isinstance(owner, Object)
+    require_in_reach(reader, owner)
+    look_at_class(reader, kind)
+    reader.cells[owner.number, name] = value
+
+
+def written_around(reader: Reader, before: Cells) -> Iterator[Key]:
+    """The variables of an earlier state, and attributes of objects that were there, that hold something else now."""
+    for key, x in reader.cells.items():
+        if not isinstance(key, tuple) or key[1][:1] == "%":
+            continue
+        is_new = key not in before and not any(k[0] == key[0] for k in _variables(before))
+        if not is_new and before.get(key, absent(reader, key)) is not x:
+            yield key
+
+
+def _variables(cells: Cells) -> Iterator[Key]:
+    return (k for k in cells if isinstance(k, tuple))

@@ -1,0 +1,480 @@
+"""Instances of classes: read, called, made, written to, differentiated by, and left as they were."""
+
+import abc
+import dataclasses
+import functools
+import types
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+import srcdiff
+from srcdiff import DifferentiationError
+
+BACKENDS = ["python", "numba"]
+X, Y = np.array([1.0, 2.0, 3.0]), np.array([1.0, 0.0, 2.0])
+
+
+class Model:
+    """A class that computes in its methods, with all kinds of attributes."""
+
+    scale = 2.0
+
+    def __init__(self, w, b):
+        self.w = w
+        self.b = 0.5 * b
+
+    def predict(self, x):
+        return self.scale * (self.w * x + self.b)
+
+    def loss(self, x, y):
+        r = self.predict(x) - y
+        return np.sum(r * r) + self.norm
+
+    @property
+    def norm(self):
+        return np.sqrt(np.sum(self.w**2))
+
+    @staticmethod
+    def squared(t):
+        return t * t
+
+    @classmethod
+    def simple(cls, w):
+        return cls(w, 1.0)
+
+    def __call__(self, x):
+        return self.predict(x)
+
+
+class Child(Model):
+    def __init__(self, w, b, c):
+        super().__init__(w, b)
+        self.c = c
+
+    def predict(self, x):
+        return super().predict(x) + self.c * self.squared(x)
+
+
+class Body:
+    """A class whose methods assign its attributes."""
+
+    count = 0
+
+    def __init__(self, x, v):
+        self.x, self.v, self.t = x, v, 0.0
+        self.trace = []
+
+    def step(self, dt):
+        self.v -= dt * self.x
+        self.x += dt * self.v
+        self.t += dt
+        self.count += 1
+        self.trace.append(self.x)
+
+    @property
+    def energy(self):
+        return 0.5 * (self.x**2 + self.v**2)
+
+    @energy.setter
+    def energy(self, value):
+        self.v = np.sqrt(2.0 * value - self.x**2)
+
+    def run(self, dt, n):
+        for _ in range(n):
+            self.step(dt)
+        return self.x * self.t + self.energy
+
+
+class Vector:
+    """A class with operators, of which new instances are made all the time."""
+
+    __slots__ = ("x", "y")
+
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __add__(self, other):
+        return Vector(self.x + other.x, self.y + other.y)
+
+    def __sub__(self, other):
+        return self + -other
+
+    def __neg__(self):
+        return Vector(-self.x, -self.y)
+
+    def __mul__(self, factor):
+        return Vector(self.x * factor, self.y * factor)
+
+    __rmul__ = __mul__
+
+    def __matmul__(self, other):
+        return self.x * other.x + self.y * other.y
+
+    def __getitem__(self, k):
+        return self.x if k == 0 else self.y
+
+    def __lt__(self, other):
+        return self @ self < other @ other
+
+
+@dataclass
+class Spring:
+    k: float
+    rests: list = field(default_factory=list)
+    stiff: float = field(init=False)
+
+    def __post_init__(self):
+        self.stiff = self.k**2
+
+
+@dataclass(frozen=True)
+class Frozen:
+    a: float
+
+
+class Shape(abc.ABC):
+    @abc.abstractmethod
+    def area(self): ...
+
+    def double(self):
+        return 2.0 * self.area()
+
+
+class Disc(Shape):
+    def __init__(self, r):
+        self.r = r
+
+    def area(self):
+        return np.pi * self.r**2
+
+    @functools.cached_property
+    def edge(self):
+        return 2.0 * np.pi * self.r
+
+
+# -- programs --------------------------------------------------------------------------------------------------------
+
+MODEL, CHILD, DISC = Model(X * 0.5, 1.0), Child(X * 0.5, 1.0, 0.1), Disc(1.5)
+
+
+def from_outside(x):
+    return MODEL.loss(x, Y) + CHILD(x)[1] * CHILD.norm
+
+
+def made_inside(w, x):
+    return np.sum(Child(w, 2.0, 0.1)(x)) + Model.simple(w).loss(x, Y) + Model.squared(w[0])
+
+
+def changed_in_a_loop(x, n):
+    body = Body(x, 1.0)
+    for i in range(n):
+        body.step(0.1)
+        if body.x > 1.6:
+            body.v = -0.5 * body.v
+        if i == 3:
+            break
+    return body.energy + body.t * body.count + sum(body.trace)
+
+
+def two_names_of_one(x):
+    first = Body(x, 2.0)
+    second = first
+    second.x *= 3.0
+    first.v += second.x
+    return first.x * second.v
+
+
+def set_by_a_property(x):
+    body = Body(x, 0.0)
+    body.energy = 3.0 + x
+    return body.v * body.x
+
+
+def operators(a, b, n):
+    p, v = Vector(a, b), Vector(1.0, 0.5 * a)
+    for _ in range(n):
+        v = -v if p < v else v
+        p = p + 0.1 * v - v * 0.01
+    return p @ p + p[0] * p[1]
+
+
+def in_containers(x):
+    bodies = [Body(x * k, 1.0) for k in (1.0, 2.0)]
+    for body in bodies:
+        body.step(0.2)
+    shapes = {"disc": Disc(x), "other": (Disc(2.0 * x), 3.0)}
+    return bodies[0].x * bodies[1].x + shapes["disc"].double() + shapes["other"][0].edge
+
+
+def dataclasses_that_compute(x):
+    spring = Spring(x)
+    spring.rests.append(2.0 * x)
+    spring.k += 1.0
+    other = dataclasses.replace(spring, k=3.0 * x)
+    return spring.stiff * spring.k + sum(spring.rests) * other.stiff
+
+
+def attribute_of_the_class_until_written(x, n):
+    body = Body(x, 1.0)
+    for _ in range(n):
+        body.count = body.count + x
+    return body.count * x + body.x
+
+
+def attribute_that_comes_later(x, n):
+    body = Body(x, 1.0)
+    body.total = 0.0
+    for k in range(n):
+        body.total += body.x * k
+        body.last = k * x
+    return body.total + body.last
+
+
+def shared_by_attributes(x):
+    owner = types.SimpleNamespace(body=Body(x, 1.0), w=2.0)
+    same = owner.body
+    same.x = same.x * owner.w
+    return owner.body.x**2
+
+
+PROGRAMS = {
+    "from outside": (from_outside, (X,)),
+    "made inside": (made_inside, (X * 0.3, X)),
+    "changed in a loop": (changed_in_a_loop, (1.3, 6)),
+    "not changed, no iteration": (changed_in_a_loop, (1.3, 0)),
+    "two names of one": (two_names_of_one, (1.3,)),
+    "set by a property": (set_by_a_property, (0.7,)),
+    "operators": (operators, (0.4, 0.3, 3)),
+    "in containers": (in_containers, (0.8,)),
+    "dataclasses that compute": (dataclasses_that_compute, (1.2,)),
+    "attribute of the class until written": (attribute_of_the_class_until_written, (1.2, 2)),
+    "attribute of the class": (attribute_of_the_class_until_written, (1.2, 0)),
+    "attribute that comes later": (attribute_that_comes_later, (1.2, 3)),
+    "shared by attributes": (shared_by_attributes, (1.2,)),
+    "bound method": (MODEL.loss, (X, Y)),
+    "bound method of a subclass": (CHILD.loss, (X, Y)),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_derivatives_of_both_orders_agree_with_differences(name):
+    function, arguments = PROGRAMS[name]
+    srcdiff.check(function, *arguments, order=2, backend="python")
+
+
+@pytest.mark.parametrize("name", ["made inside", "changed in a loop", "operators", "in containers", "bound method"])
+def test_compiled_derivatives_agree_with_differences(name):
+    function, arguments = PROGRAMS[name]
+    srcdiff.check(function, *arguments)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_forward_mode_agrees_with_reverse_mode(name):
+    function, arguments = PROGRAMS[name]
+    gradient = srcdiff.grad(function, backend="python")(*arguments)
+    dots = (np.ones_like(arguments[0]), *(None for _ in arguments[1:]))
+    _, tangent = srcdiff.jvp(function, arguments, dots, backend="python")
+    assert np.sum(gradient) == pytest.approx(float(tangent))
+
+
+# -- instances as arguments --------------------------------------------------------------------------------------------
+
+
+def of_a_model(model, x):
+    return model.loss(x, Y)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_gradient_has_the_structure_of_the_instance(backend):
+    gradient = srcdiff.grad(of_a_model, backend=backend)(MODEL, X)
+    assert type(gradient) is Model
+    w_bar, b_bar = srcdiff.grad(lambda w, b: Model(w, 2.0 * b).loss(X, Y), wrt=(0, 1), backend=backend)(X * 0.5, 0.5)
+    np.testing.assert_allclose(gradient.w, w_bar)
+    assert gradient.b == pytest.approx(b_bar)
+
+
+@pytest.mark.parametrize("wrt", ["self.w", ("self.w", "x"), "self", ("x", "self.b")])
+def test_wrt_reaches_into_the_instance_of_a_bound_method(wrt):
+    found = srcdiff.grad(MODEL.loss, wrt=wrt, backend="python")(X, Y)
+    whole, x_bar = srcdiff.grad(Model.loss, wrt=("self", "x"), backend="python")(MODEL, X, Y)
+    expected = {"self.w": whole.w, "self": whole, "x": x_bar, "self.b": whole.b}
+    pairs = zip(found, wrt, strict=True) if isinstance(wrt, tuple) else [(found, wrt)]
+    for one, name in pairs:
+        if name == "self":
+            assert vars(one).keys() == vars(expected[name]).keys()
+        else:
+            np.testing.assert_allclose(one, expected[name])
+
+
+def test_wrt_reaches_into_an_argument():
+    found = srcdiff.value_and_grad(of_a_model, wrt=("model.w", "x"), backend="python")(MODEL, X)
+    whole = srcdiff.grad(of_a_model, backend="python")(MODEL, X)
+    assert found[0] == pytest.approx(of_a_model(MODEL, X))
+    np.testing.assert_allclose(found[1][0], whole.w)
+
+
+def test_a_part_that_is_not_there_is_an_error():
+    with pytest.raises(ValueError, match="no attribute 'weights'"):
+        srcdiff.grad(MODEL.loss, wrt="self.weights", backend="python")(X, Y)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_a_call_writes_is_not_seen_by_the_caller(backend):
+    body = Body(1.3, 1.0)
+    before = {**vars(body), "trace": list(body.trace)}
+    gradient = srcdiff.grad(Body.run, backend=backend)(body, 0.1, 4)
+    assert vars(body) == before
+    step = 1e-6
+    ends = [Body(1.3 + s, 1.0).run(0.1, 4) for s in (step, -step)]
+    assert gradient.x == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-6)
+
+
+def test_an_instance_outside_that_is_written_to_stays_as_it_was():
+    body = Body(1.3, 1.0)
+
+    def energy(dt):
+        for _ in range(3):
+            body.step(dt)
+        return body.energy
+
+    gradient = srcdiff.grad(energy, backend="python")
+    values = gradient(0.1), gradient(0.1)
+    assert values[0] == values[1]
+    assert (body.x, body.v, body.t, body.trace) == (1.3, 1.0, 0.0, [])
+    plain = [Body(1.3, 1.0) for _ in range(2)]
+    for one, s in zip(plain, (1e-6, -1e-6), strict=True):
+        for _ in range(3):
+            one.step(0.1 + s)
+    assert values[0] == pytest.approx((plain[0].energy - plain[1].energy) / 2e-6, rel=1e-6)
+
+
+def test_attributes_are_those_at_the_time_of_the_call():
+    model = Model(X, 2.0)
+    gradient = srcdiff.grad(model.loss, backend="python")
+    first = gradient(X, Y)
+    model.w = model.w * 2.0
+    assert not np.allclose(first, gradient(X, Y))
+    np.testing.assert_allclose(gradient(X, Y), srcdiff.grad(model.loss, backend="python")(X, Y))
+    model.extra = 3.0  # another layout
+    np.testing.assert_allclose(gradient(X, Y), srcdiff.grad(model.loss, backend="python")(X, Y))
+
+
+def test_a_method_that_is_replaced_is_noticed(monkeypatch):
+    gradient = srcdiff.grad(from_outside, backend="python")
+    before = gradient(X)
+    monkeypatch.setattr(Model, "scale", 3.0)
+    assert not np.allclose(before, gradient(X))
+    monkeypatch.setattr(Child, "predict", lambda self, x: x * self.c)
+    np.testing.assert_allclose(gradient(X), srcdiff.grad(lambda x: from_outside(x), backend="python")(X))
+
+
+def test_attributes_that_nobody_reads_may_be_anything():
+    model = Model(X, 2.0)
+    model.log, model.numbers, model.itself = open, {1.5: 2.0}, model
+    assert np.all(np.isfinite(srcdiff.grad(model.loss, backend="python")(X, Y)))
+    assert np.all(np.isfinite(srcdiff.grad(of_a_model, wrt="x", backend="python")(model, X)))
+
+
+def test_a_namespace_is_a_structure():
+    p = types.SimpleNamespace(a=2.0, b=np.array([1.0, 2.0]))
+    gradient = srcdiff.grad(lambda p: p.a * np.sum(p.b**2), backend="python")(p)
+    assert gradient.a == pytest.approx(5.0)
+    np.testing.assert_allclose(gradient.b, [4.0, 8.0])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_mode_takes_bound_methods_and_callable_instances(backend):
+    np.testing.assert_allclose(srcdiff.jacobian(MODEL, backend=backend)(X), np.diag(2.0 * MODEL.w))
+    hessian = srcdiff.hessian(MODEL.loss, backend=backend)(X, Y)
+    np.testing.assert_allclose(hessian, np.diag(8.0 * MODEL.w**2))
+    np.testing.assert_allclose(srcdiff.hvp(MODEL.loss, backend=backend)(X, Y, X), hessian @ X)
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+
+
+def either_of_two(x):
+    a, b = Body(x, 1.0), Body(2.0 * x, 1.0)
+    c = a if x > 1.0 else b
+    c.step(0.1)
+    return a.x + b.x
+
+
+def frozen_written(x):
+    one = Frozen(x)
+    one.a = 2.0
+    return one.a
+
+
+def of_another_kind(x):
+    x.real = 2.0
+    return x
+
+
+class Own:
+    def __init__(self, a):
+        self.a = a
+
+    def __getattr__(self, name):
+        return 3.0
+
+
+def with_own_access(x):
+    return Own(x).b
+
+
+def walked(body, n):
+    if n == 0:
+        return body.x
+    body.step(0.1)
+    return walked(body, n - 1)
+
+
+def in_recursion(x):
+    return walked(Body(x, 1.0), 3)
+
+
+def written_by_an_inner_function(x):
+    body = Body(x, 1.0)
+
+    def inner(y):
+        body.later = y
+        return y * y
+
+    return srcdiff.grad(inner)(x) + body.later
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (either_of_two, "either of two instances of `Body`"),
+        (of_another_kind, "an attribute of a float cannot be assigned"),
+        (with_own_access, "how its attributes are accessed"),
+        (in_recursion, "a recursive function uses an instance of `Body`"),
+        (written_by_an_inner_function, "assigns `later`"),
+        (lambda x: Body(x, 1.0).speed, "`Body` has no `speed`; it has x, v, t, trace"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(function, said):
+    with pytest.raises(DifferentiationError, match=said):
+        srcdiff.grad(function, backend="python")(1.5)
+
+
+def test_writing_to_a_frozen_dataclass_raises_as_in_python():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        srcdiff.grad(frozen_written, backend="python")(1.5)
+
+
+def test_an_attribute_that_no_path_has_set_raises_as_in_python():
+    def later(x):
+        body = Body(x, 1.0)
+        if x > 1.0:
+            body.extra = x * x
+        return body.extra
+
+    gradient = srcdiff.grad(later, backend="python")
+    assert gradient(1.5) == pytest.approx(3.0)
+    with pytest.raises(AttributeError, match="'Body' object has no attribute 'extra'"):
+        gradient(0.5)
