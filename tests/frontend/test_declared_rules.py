@@ -411,7 +411,11 @@ def test_second_rule_is_an_error() -> None:
         srcdiff.rule_for(cube)(lambda x: x)
 
 
-@pytest.mark.parametrize("wrong", [3.0, float, srcdiff.grad, srcdiff.grad(cube)], ids=repr)
+@pytest.mark.parametrize(
+    "wrong",
+    [3.0, float, srcdiff.grad, srcdiff.grad(cube)],
+    ids=["number", "class", "function of srcdiff", "derivative"],
+)
 def test_only_functions_have_rules(wrong: Any) -> None:
     with pytest.raises(TypeError, match="`rule_for` takes"):
         srcdiff.rule_for(wrong)
