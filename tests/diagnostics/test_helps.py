@@ -132,14 +132,6 @@ ROWS = [
         function("y = x\nfor k in range(100):\n    y = y - y / 100\nreturn y"),
     ),
     Row(
-        "**kwargs of a helper",
-        "def g(x, **kwargs):\n    return x * kwargs['a']\n" + function("return g(x, a=2.0)"),
-        "SD102",
-        "`g` takes `**kwargs`",
-        "give each parameter of `g` a name",
-        "def g(x, a):\n    return x * a\n" + function("return g(x, a=2.0)"),
-    ),
-    Row(
         "records",
         function("return x * r['a'][0]", "x, r"),
         "SD201",

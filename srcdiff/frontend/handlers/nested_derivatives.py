@@ -84,7 +84,12 @@ def as_passed(
         rest = given[arguments.vararg.arg]
         assert isinstance(rest, Tuple)
         first += rest.items
-    return first, {a.arg: given[a.arg] for a in arguments.kwonlyargs}
+    by_name = {a.arg: given[a.arg] for a in arguments.kwonlyargs}
+    if arguments.kwarg is not None:
+        others = given[arguments.kwarg.arg]
+        assert isinstance(others, Record)
+        by_name |= dict(zip(map(str, others.kind.names), others.items, strict=True))
+    return first, by_name
 
 
 def _free_values(block: Block, defined: set[Value]) -> dict[Value, None]:

@@ -25,6 +25,7 @@ from srcdiff.frontend.interpreter.growth import (
 )
 from srcdiff.frontend.interpreter.list_storage import contents_of_list
 from srcdiff.frontend.interpreter.materialization import forced, settle
+from srcdiff.frontend.interpreter.names import new_dictionary
 from srcdiff.frontend.interpreter.presence import checked
 from srcdiff.frontend.interpreter.recursion import call_recursive, kind_of
 from srcdiff.frontend.interpreter.statements import run_body, values_in
@@ -195,13 +196,15 @@ def bind_arguments(
     elif extra:
         reader.refuse("SD304", node, f"`{name}` takes {len(positional)} arguments, but {len(args)} are given")
     names = {*positional, *(a.arg for a in arguments.kwonlyargs)} - {a.arg for a in arguments.posonlyargs}
-    if arguments.kwarg is not None:
-        message = f"`{name}` takes `**{arguments.kwarg.arg}`, which is not supported"
-        reader.refuse("SD102", node, message, help_=f"give each parameter of `{name}` a name")
+    others: dict[Any, Abstract] = {}
     for keyword, x in keywords.items():
-        if keyword not in names or keyword in bound:
+        if keyword in names and keyword in bound:
+            reader.refuse("SD304", node, f"`{name}` gets `{keyword}` by position and by keyword")
+        if keyword not in names and arguments.kwarg is None:
             reader.refuse("SD304", node, f"`{name}` does not take the keyword `{keyword}` here")
-        bound[keyword] = x
+        (bound if keyword in names else others)[keyword] = x
+    if arguments.kwarg is not None:
+        bound[arguments.kwarg.arg] = new_dictionary(others)
     for parameter in (*positional, *(a.arg for a in arguments.kwonlyargs)):
         if parameter not in bound:
             if parameter not in defaults:

@@ -7,6 +7,7 @@ import enum
 import functools
 import itertools
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from srcdiff.frontend.domain.abstract_values import (
     Abstract,
@@ -442,10 +443,16 @@ def read_keywords(reader: Reader, node: ast.Call, read: Callable[[ast.expr], Abs
     found: dict[str, Abstract] = {}
     for keyword in node.keywords:
         if keyword.arg is not None:
-            found[keyword.arg] = read(keyword.value)
-            continue
-        more = evaluate(reader, keyword.value)
-        if not (isinstance(more, Record) and more.kind.is_mapping):
-            reader.refuse("SD102", node, f"`**` of {in_words(reader, more)} is not supported")
-        found |= {str(name): x for name, x in zip(more.kind.names, more.items, strict=True)}
+            more: dict[Any, Abstract] = {keyword.arg: read(keyword.value)}
+        else:
+            given = evaluate(reader, keyword.value)
+            if not (isinstance(given, Record) and given.kind.is_mapping):
+                reader.refuse("SD102", node, f"`**` of {in_words(reader, given)} is not supported")
+            more = dict(zip(given.kind.names, given.items, strict=True))
+        for name, x in more.items():
+            if not isinstance(name, str):
+                reader.refuse("SD304", node, f"`**` of a dictionary needs strings as keys, and {name!r} is none")
+            if name in found:
+                reader.refuse("SD304", node, f"the keyword `{name}` is given twice")
+            found[str.__str__(name)] = x
     return found
