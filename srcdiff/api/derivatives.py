@@ -52,12 +52,14 @@ from srcdiff.ir.types import Array, Scalar
 from srcdiff.passes.workspace_parameters import no_memory
 from srcdiff.signature.conversion import as_it_is, converter, gradient_converter, lists_in
 from srcdiff.signature.descriptions import Description, is_passed, to_differentiate_by
+from srcdiff.signature.flat_views import FlatView
 from srcdiff.signature.keys import described as description_of
 from srcdiff.signature.keys import is_large, is_on_device, key_of, layout_on_device
 from srcdiff.signature.own_arrays import with_own_arrays
 from srcdiff.signature.trees import NODES, TUPLES, VALUES, Part
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
+    from srcdiff.api.c_functions import CFunction
     from srcdiff.backends.cuda.on_device import OnDevice
     from srcdiff.driver.compiling import Compiled, Derivation
     from srcdiff.frontend.reading import Reading
@@ -187,7 +189,7 @@ class Derivative:
     def __dir__(self) -> list[str]:
         return sorted({*(n for n in super().__dir__() if n.startswith("__")), *self.shown})
 
-    shown: tuple[str, ...] = ("compile", "function", "kind", "report", "source", "workspace", "wrt")
+    shown: tuple[str, ...] = ("cfunc", "compile", "function", "kind", "ravel", "report", "source", "workspace", "wrt")
     """The public attributes."""
 
     def chosen(self, wrt: Wrt) -> tuple[str, ...]:
@@ -407,6 +409,49 @@ class Derivative:
         values = self.bound(tuple(stand_in(a) for a in args), {k: stand_in(v) for k, v in kwargs.items()})
         self.specialised(values).compile(values)
         return self
+
+    def ravel(self, *args: Any, **kwargs: Any) -> FlatView:
+        """The parameters of the derivative as one vector of float64, with names and slices, and back.
+
+        The arguments are an example. The parameters are all numbers and arrays of floats in the arguments `wrt`: in
+        tuples, lists, dictionaries and instances of classes, too.
+
+        >>> def line(p, t):
+        ...     return np.sum(p["slope"] * t + p["start"])
+        >>> view = grad(line).ravel({"slope": 2.0, "start": np.zeros(2)}, np.ones(2))
+        >>> view.x, view.names
+        (array([2., 0., 0.]), ["p['slope']", "p['start'][0]", "p['start'][1]"])
+        >>> view.unravel([1.0, 2.0, 3.0])
+        {'slope': 1.0, 'start': array([2., 3.])}
+        """
+        bound = self.bound(args, kwargs)
+        inner = [name for name in self.wrt if name not in self.names]
+        if inner or not self.wrt:
+            what = f"`{inner[0]}` is not an argument" if inner else "it has no arguments to differentiate by"
+            raise TypeError(f"{self!r} has no flat view: {what}")
+        try:
+            return FlatView(self.names, bound, self.wrt, single=self.single)
+        except RecursionError:
+            raise TypeError(f"{self!r} has no flat view: an instance in the arguments refers to itself") from None
+
+    def cfunc(self, *args: Any, **kwargs: Any) -> CFunction:
+        """A compiled function for C that computes the value and the gradient, without Python in the call.
+
+            int f(int64_t n, const double *x, double *gradient, double *value, void *data)
+
+        `x` is the vector of parameters, as `ravel` makes it from the same example. The other arguments are copied
+        now, and the code is that of the function as it is now. It returns 0, 1 if the function has raised an exception,
+        -1 if `n` is wrong, and -2 for a null pointer; if it does not return 0, it has written nothing.
+
+        >>> c = grad(lambda x: x[0] * x[1]).cfunc(np.array([2.0, 3.0]))
+        >>> c.address > 0
+        True
+        >>> c(np.array([2.0, 3.0]))  # through ctypes
+        (6.0, array([3., 2.]))
+        """
+        from srcdiff.api.c_functions import CFunction
+
+        return CFunction(self, self.ravel(*args, **kwargs))
 
     @property
     def captured(self) -> Captured:
@@ -1199,7 +1244,7 @@ class Differentiable(Derivative):
         super().__init__(function, "primal", 0, backend=backend, **checked)
         self.given = {"backend": backend, **checked}
 
-    shown = (*Derivative.shown, "grad", "value_and_grad")
+    shown = ("compile", "function", "grad", "kind", "report", "source", "value_and_grad", "workspace", "wrt")
 
     def __reduce__(self) -> Any:
         return _differentiable_again, (findable(self.of), self.given)

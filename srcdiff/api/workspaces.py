@@ -126,7 +126,7 @@ class Given:
 
 def _leaves(argument: Any, out: Any, name: str) -> Iterator[Any]:
     """For each array of the gradient, the given array or None."""
-    for part, one in _ARGUMENTS.beside(argument, out, name, _parts_given):
+    for part, one in ARGUMENTS.beside(argument, out, name, _parts_given):
         value = part.value
         if isinstance(value, np.ndarray):
             if one is not None:
@@ -156,7 +156,7 @@ def _is_of_numbers(x: Any) -> bool:
     return isinstance(x, list) and not any(isinstance(v, np.ndarray) or parts_of(v) is not None for v in x)
 
 
-_ARGUMENTS = replace(VALUES, parts=lambda x: None if x is None or _is_of_numbers(x) else parts_of(x))
+ARGUMENTS = replace(VALUES, parts=lambda x: None if x is None or _is_of_numbers(x) else parts_of(x))
 """The structure of arguments, in which a list of numbers is one leaf."""
 
 

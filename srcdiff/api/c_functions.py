@@ -1,0 +1,164 @@
+"""`g.cfunc`: the value and the gradient as a function that C programs call by its address, for flat parameters."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from srcdiff.api.workspaces import ARGUMENTS
+from srcdiff.backends.backend import Trait
+from srcdiff.backends.numba import c_callable
+from srcdiff.signature.flat_views import FlatPart, FlatView
+from srcdiff.signature.trees import VALUES
+
+if TYPE_CHECKING:
+    from srcdiff.api.derivatives import Derivative, Specialisation
+
+DECLARATION = "int {name}(int64_t n, const double *x, double *gradient, double *value, void *data);"
+_POINTER = ctypes.POINTER(ctypes.c_double)
+_TYPE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, _POINTER, _POINTER, _POINTER, ctypes.c_void_p)
+
+
+class CFunction:
+    """A compiled function for C, made by `Derivative.cfunc`. It must live for as long as C calls the address."""
+
+    def __init__(self, derivative: Derivative, flat: FlatView) -> None:
+        if derivative.mode != "reverse" or not derivative.has(Trait.COMPILED):
+            raise TypeError(f"{derivative!r} has no function for C: use `grad` or `value_and_grad`, compiled by Numba")
+        if not flat.size:
+            raise ValueError(f"the arguments {', '.join(derivative.wrt)} of the example have no parameters")
+        self.derivative = derivative if derivative.with_value else _with_value(derivative)
+        """The same function for Python: `value_and_grad`."""
+        self.flat = flat
+        """The view of the parameters as a vector: see `Derivative.ravel`."""
+        self.n = flat.size
+        """The number of parameters."""
+        self._data: list[np.ndarray[Any, Any]] = []
+        """The copies of the arrays that are no parameters."""
+        self._compiled = self._compile()
+        self.address: int = self._compiled.address
+        """The address of the function."""
+        self.ctypes: Any = _TYPE(self.address)
+        """The function for `ctypes`, which releases the GIL for the call."""
+
+    def __call__(self, x: Any) -> tuple[float, np.ndarray[Any, Any]]:
+        """The value and the gradient at a vector, by a call of the C function.
+
+        If it fails, this raises the exception that the derivative raises in Python.
+        """
+        vector = np.ascontiguousarray(self.flat.checked(x))
+        gradient, value = np.empty(self.n), ctypes.c_double()
+        code = self.ctypes(self.n, _pointer(vector), _pointer(gradient), ctypes.byref(value), None)
+        if code == c_callable.RAISED:
+            self.derivative.run(self.flat.arguments(vector))
+        if code != c_callable.OK:
+            raise RuntimeError(f"{self!r} returned {code}")
+        return value.value, gradient
+
+    def declaration(self, name: str = "f") -> str:
+        """The declaration of the function in C."""
+        return DECLARATION.format(name=name)
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self!r} is an address of this process: make it again in the other")
+
+    def __repr__(self) -> str:
+        return f"<C function of {self.derivative!r}, {self.n} parameters>"
+
+    # -- compilation -------------------------------------------------------------------------------------------------
+
+    def _compile(self) -> Any:
+        args = self.flat.arguments(self.flat.x)
+        specialisation = self._specialised(args)
+        values = specialisation.prepared(args)
+        specialisation.compile(args)
+        objects: dict[str, Any] = {}
+        names = [self.derivative.names[k] for k in specialisation.positions]
+        parts = {name: iter(self._parts_of(name)) for name in self.derivative.wrt}
+        call = []
+        for k, value in enumerate(values):  # behind the arguments are values from outside
+            call.append(self._expression(value, objects, parts.get(names[k]) if k < len(names) else None))
+        left = [part.name for of in parts.values() for part in of]
+        assert not left, f"{left} are not passed to the compiled function"
+        value = "result[0][0]" if self.derivative.has_aux else "result[0]"
+        text = c_callable.text_of(self.n, call, value, list(self._stores(args)))
+        return c_callable.c_callable(text, specialisation.function, objects)
+
+    def _specialised(self, args: tuple[Any, ...]) -> Specialisation:
+        """The specialisation; if the example has axes of length one, the code that broadcasts them."""
+        found = self.derivative.specialised(args)
+        has_unit_axes = any(1 in getattr(leaf, "shape", ()) for leaf in VALUES.leaves(args))
+        return self.derivative.exactly_specialised(args) if found.assumes_sizes and has_unit_axes else found
+
+    def _parts_of(self, name: str) -> list[FlatPart]:
+        return [part for part in self.flat.parts if part.argument == name]
+
+    def _expression(self, value: Any, objects: dict[str, Any], parts: Iterator[FlatPart] | None) -> str:
+        """An argument of the compiled function. Its floats are the next parameters, if it has parameters."""
+        if isinstance(value, tuple):
+            inner = [self._expression(item, objects, parts) for item in value]
+            if not hasattr(value, "_fields"):
+                return f"({', '.join(inner)},)" if inner else "()"
+            return f"{_named(objects, 'kind', type(value))}({', '.join(inner)})"
+        if isinstance(value, np.ndarray):
+            if parts is not None and value.dtype.kind == "f":
+                return c_callable.parameter(_taken(parts, value.size), value.shape, value.dtype)
+            self._data.append(np.array(value, order="C"))
+            return c_callable.data(_named(objects, "address", self._data[-1].ctypes.data), value)
+        if parts is not None and isinstance(value, float | np.floating):
+            number = c_callable.parameter(_taken(parts, 1), (), None)
+            return number if isinstance(value, float) else f"np.{value.dtype}({number})"
+        return _named(objects, "constant", value)
+
+    def _stores(self, args: tuple[Any, ...]) -> Iterator[str]:
+        """The statements that write the gradient."""
+        start = 0
+        for k, name in enumerate(self.derivative.wrt):
+            whole = "result[1]" if self.derivative.single else f"result[1][{k}]"
+            for part in ARGUMENTS.named(args[self.derivative.names.index(name)], name):
+                leaf = part.value
+                if isinstance(leaf, list):
+                    shape: tuple[int, ...] | None = (sum(map(_is_number, leaf)),)
+                elif isinstance(leaf, np.ndarray) and leaf.dtype.kind == "f":
+                    shape = leaf.shape
+                elif _is_number(leaf):
+                    shape = None
+                else:
+                    continue
+                size = 1 if shape is None else int(np.prod(shape, dtype=np.int64))
+                if size:
+                    yield c_callable.store(start, part.subscripted(whole), shape)
+                start += size
+
+
+def _with_value(derivative: Derivative) -> Derivative:
+    options = {**derivative.options, "backend": derivative.backend, "has_aux": derivative.has_aux}
+    return type(derivative)(derivative.of, "reverse", derivative.asked, with_value=True, **options)
+
+
+def _is_number(leaf: Any) -> bool:
+    """Whether a value of an unravelled argument is a parameter: they are floats."""
+    return isinstance(leaf, float | np.floating)
+
+
+def _taken(parts: Iterator[FlatPart], size: int) -> int:
+    """Take the next parts with so many numbers, which become one array if they were a list; their start."""
+    first = next(parts)
+    taken = first.size
+    while taken < size:
+        taken += next(parts).size
+    assert taken == size
+    return int(first.slice.start)
+
+
+def _named(objects: dict[str, Any], kind: str, value: Any) -> str:
+    name = f"{kind}_{len(objects)}"
+    objects[name] = value
+    return name
+
+
+def _pointer(array: np.ndarray[Any, Any]) -> Any:
+    return array.ctypes.data_as(_POINTER)
