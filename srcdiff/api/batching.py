@@ -224,7 +224,8 @@ class Batched:
             lengths.setdefault(len(given[k]), name)
         if len(lengths) != 1:
             counts = ", ".join(f"`{name}` has {n}" for n, name in lengths.items())
-            raise ValueError(f"the batched arguments must have equal lengths: {counts or 'there are none'}")
+            equal = f"the batched arguments must have equal lengths: {counts}"
+            raise ValueError(equal if counts else "no argument is batched: name at least one array in `over`")
         (count,) = lengths
         if count == 0:
             raise ValueError("the batch is empty, so the shapes of its results are not known")

@@ -76,7 +76,7 @@ class Benchmark:
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
-        yield f"{self.function}, value and gradient with respect to {self.wrt}: least of many calls, taken in turns"
+        yield f"{self.function}, value and gradient with respect to {self.wrt}: the fastest of many alternating calls"
         yield ""
         yield f"{'':18}{'time':>12}{'x function':>12}{'srcdiff is':>16}{'memory kept':>14}{'first call':>12}"
         for row in self.rows:

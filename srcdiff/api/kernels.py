@@ -127,7 +127,7 @@ class Kernel:
         found = {n: describe_argument(a, n, self.span) for n, a in zip(self.names, args, strict=True)}
         for name, description in found.items():
             if description.kind not in ("value", "static"):
-                message = f"the argument `{name}` is a {description.kind}, which cannot be passed to a kernel"
+                message = f"the argument `{name}` is a {description.kind}, but a kernel takes arrays and numbers"
                 raise DifferentiationError([Problem("SD201", message, self.span, help="pass arrays and numbers")])
         return found
 

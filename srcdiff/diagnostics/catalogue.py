@@ -69,7 +69,12 @@ _kind(
     "check the types of the operands",
     "def f(x):\n    return x[0]\n",
 )
-_kind("SD204", "a name is not defined", "define it before it is used", "def f(x):\n    return x * undefined_name\n")
+_kind(
+    "SD204",
+    "a name is not defined",
+    "assign it before this line, or check the spelling",
+    "def f(x):\n    return x * undefined_name\n",
+)
 _kind(
     "SD205",
     "a value must be known at compile time",
@@ -78,7 +83,7 @@ _kind(
 )
 _kind(
     "SD206",
-    "it is not known which list or array a name refers to",
+    "srcdiff cannot tell which list or array a name refers to",
     "give each list its own name, and do not rebind that name in a branch or a loop",
     "def f(x, n):\n    a = [x]\n    b = [x * x]\n    c = a\n    for k in range(n):\n        if k == 1:\n"
     "            c = b\n        c.append(x)\n    return a[-1] + b[-1]\n",
@@ -145,7 +150,7 @@ _kind(
 _kind(
     "SD401",
     "the result is not a single float",
-    "return one float; with `has_aux=True` the function may return a second value beside it",
+    "return one float; with `has_aux=True`, return a pair of the float and any other value",
     "def f(x):\n    return x, x * x\n",
 )
 _kind(
@@ -158,7 +163,7 @@ _kind(
 _kind(
     "SD404",
     "an unsupported derivative inside a differentiated function",
-    "let the inner function depend only on its arguments, and let it return everything that it computes",
+    "pass everything that the inner function reads as arguments, and return everything that it computes",
     "import srcdiff\n\ndef f(x):\n    total = x\n\n    def g(y):\n        nonlocal total\n        total = total + y\n"
     "        return y * total\n\n    return srcdiff.grad(g)(x) + total\n",
 )

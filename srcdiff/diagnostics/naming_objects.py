@@ -171,7 +171,7 @@ def array_of(dtype: np.dtype[Any]) -> tuple[str, str]:
     if dtype.fields is not None:
         return "an array of records", "pass each field as an array: `a['name']`"
     if dtype == np.uint64:
-        return "an array of uint64", "only signed 64-bit integers are supported: pass it as `.astype(np.int64)`"
+        return "an array of uint64", "pass signed integers: `.astype(np.int64)`"
     kinds = {"U": "strings", "S": "bytes", "O": "objects", "M": "dates", "m": "durations", "V": "records"}
     known = "pass each field as an array: `a['name']`" if dtype.kind == "V" else "pass numbers: `.astype(float)`"
     return f"an array of {kinds.get(dtype.kind, dtype)}", known
@@ -193,7 +193,7 @@ def instead_of_call(target: Any) -> tuple[str, str]:
     """Why srcdiff cannot read a called object (empty if its name says enough), and what to write instead."""
     module, name = _home(target)
     if (module, name) == ("numba.misc.special", "prange"):
-        return "`prange` lets Numba distribute the iterations over threads, which is not supported", "write `range`"
+        return "`prange` runs the iterations in several threads, which is not supported", "write `range`"
     if isinstance(target, type):
         made = _found(_TO_MAKE, module, name) or _found(_OF_CLASSES, module, name)
         known = made or (_PLAINLY.format(target.__name__) if is_own(target) else "compute with numbers and arrays")
@@ -202,7 +202,7 @@ def instead_of_call(target: Any) -> tuple[str, str]:
         message = f"`{name}` is a bound method"
         return message, f"pass the instance and call its method: `instance.{target.__name__}(...)`"
     if isinstance(target, functools._lru_cache_wrapper):
-        return f"`{name}` has a cache, which is not supported", "remove the decorator `lru_cache`"
+        return f"`{name}` is cached by `lru_cache`, which is not supported", "remove the decorator `lru_cache`"
     if not isinstance(target, _FUNCTION_TYPES):
         class_ = type(target)
         return f"{named(target)} is called, which is not supported", instead_of(class_)

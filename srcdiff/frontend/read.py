@@ -266,7 +266,9 @@ def _with_contents(reader: Reader, result: Abstract) -> Abstract:
             case List():
                 contents = contents_of_list(reader, x)
                 if isinstance(contents, Stored) and holds_lists(contents.element):
-                    message = "a list of lists with lengths known only at run time cannot be a result"
+                    message = (
+                        "the result is a list of lists with lengths known only at run time, which is not supported"
+                    )
                     help_ = "return an array: `np.array(...)`"
                     raise DifferentiationError([Problem("SD401", message, reader.span, help=help_)])
                 return NODES.map(visit, flat_contents(reader, x) if isinstance(contents, Stored) else contents)
@@ -274,7 +276,13 @@ def _with_contents(reader: Reader, result: Abstract) -> Abstract:
                 return reader.load(x, ())
             case Optional():
                 raise DifferentiationError(
-                    [Problem("SD401", f"a part of the result is {in_words(reader, x)}", reader.span)]
+                    [
+                        Problem(
+                            "SD401",
+                            f"a part of the result is {in_words(reader, x)}, which is not supported",
+                            reader.span,
+                        )
+                    ]
                 )
             case Poison():
                 raise DifferentiationError([x.problem] if x.problem is not None else [])

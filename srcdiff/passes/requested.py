@@ -53,9 +53,9 @@ def chosen(state: Compilation, name: str) -> list[Value]:
     argument = state.reading.arguments[name]
     values = [v for v in leaves(argument, state.reading) if is_float(v.type)]
     if not values:
-        what = f"`{name}` holds no floats"
+        what = f"`{name}` holds no floats, so it has no derivative"
         if isinstance(argument, Value) and isinstance(argument.type, Array):
-            what = f"`{name}` is an array of {argument.type.dtype}"
+            what = f"`{name}` is an array of {argument.type.dtype}, so it has no derivative"
         help_ = (
             f"pass `{name}` as floats: `.astype(float)`" if "array" in what else "choose another argument with `wrt=`"
         )
@@ -67,12 +67,12 @@ def intermediate(state: Compilation, name: str) -> Value:
     value = state.reading.intermediates.get(name)
     defined = {v for o in state.main.body.operations for v in o.defines()} | set(state.main.params)
     if value is None or value not in defined or isinstance(value.type, Array) or not is_float(value.type):
-        what = f"`{name}` is neither an argument nor a float that the function assigns once, outside branches and loops"
+        what = f"`{name}` is not an argument, and not a float that is assigned once, outside branches and loops"
         raise DifferentiationError([Problem("SD402", what, state.span, help="name an argument with `wrt=`")])
     others = [n for n, v in state.reading.intermediates.items() if v is value and n != name]
     others += [p.name for p in parts_of_arguments(state.reading.arguments) if p.value is value]
     if others:
-        what = f"`{name}` and `{others[0]}` are the same number, so there is no derivative by only one of them"
+        what = f"`{name}` and `{others[0]}` are the same number, so the derivative by one of them alone is not defined"
         raise DifferentiationError([Problem("SD402", what, state.span, help="name an argument with `wrt=`")])
     return value
 

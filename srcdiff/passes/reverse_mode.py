@@ -394,7 +394,7 @@ def _seen_by_calls(reversal: Reversal) -> frozenset[Value]:
             memories = [sites.get(operation.args[k], frozenset()) for k in seeing]
             seen = frozenset[Value]().union(*(_connected(m, sites) for m in memories if m & written))
             if seen & reversal.returned:
-                message = "an array that a recursive function reads is written later and also returned"
+                message = "a recursive function reads an array that is written later and returned"
                 problem = Problem("SD305", message, operation.span, help="return a copy: `.copy()`")
                 raise DifferentiationError([problem])
             found |= seen

@@ -156,7 +156,7 @@ def described(key: Any, name: str, span: Span | None, *, exact: bool = False) ->
             items = tuple(described(p, layout.part(name, k), span, exact=exact) for k, p in enumerate(parts))
             return Description("record", layout, items)
         case "operators", kind:
-            message = f"the argument `{name}` has the type {kind.__name__}, which defines its own operators"
+            message = f"the argument `{name}` is a `{kind.__name__}`, which defines its own operators"
             raise DifferentiationError([Problem("SD201", message, span, help="pass it as a plain number")])
         case "unsigned", _:
             message = f"the argument `{name}` is an unsigned integer that does not fit into int64"
@@ -200,13 +200,16 @@ def _refused(name: str, span: Span | None, kind: type, dtype: np.dtype[Any] | No
     elif kind is np.ndarray:
         assert dtype is not None
         what, help_ = array_of(dtype)
-        message = f"the argument `{name}` is {what}"
+        message = f"the argument `{name}` is {what}, which is not supported"
     elif issubclass(kind, dict):
         message = f"the argument `{name}` is a {kind.__name__}"
         message += " with keys other than strings and integers" if kind is dict else ""
         help_ = "use strings or integers as keys" if kind is dict else "pass a plain dictionary: `dict(...)`"
     else:
-        message, help_ = f"the argument `{name}` is an instance of `{kind.__name__}`", instead_of(kind)
+        message, help_ = (
+            f"the argument `{name}` is an instance of `{kind.__name__}`, which is not supported",
+            instead_of(kind),
+        )
     return DifferentiationError([Problem("SD201", message, span, help=help_)])
 
 

@@ -1091,7 +1091,7 @@ def test_prints_happen_once(backend: str, capfd: pytest.CaptureFixture[str]) -> 
     srcdiff.grad(talkative, backend=backend)(2.0, 2)
     sys.stdout.flush()
 
-    assert "start 2\nturn 0 4.0\nturn 1 16.0\n" == capfd.readouterr().out
+    assert "start 2\niteration 0 4.0\niteration 1 16.0\n" == capfd.readouterr().out
 
 
 def talkative(x, n):

@@ -219,7 +219,7 @@ def test_write_to_a_global_is_one_problem(tmp_path: Path) -> None:
 def test_array_of_integers_is_named_before_the_integer_it_leads_to(tmp_path: Path) -> None:
     error = refusal_of("def f(a):\n    return a[0] * a[1]\n", tmp_path, np.arange(3))
 
-    assert ["`a` is an array of int64"] == [problem.message for problem in error.problems]
+    assert ["`a` is an array of int64, so it has no derivative"] == [problem.message for problem in error.problems]
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_array_of_integers_is_named_before_the_integer_it_leads_to(tmp_path: Pat
         ("return (lambda t: t) * x", "a function is used where a number is needed"),
         ("return f'{x}' * x", "a string is used where a number is needed"),
         ("return 2.0 * [x]", "a list cannot be multiplied by a float"),
-        ("y = [x].append\n    return y", "a method that is not called"),
+        ("y = [x].append\n    return y", "a method is assigned to a name"),
     ],
 )
 def test_things_are_named_in_plain_words(text: str, words: str, tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_span_whose_file_is_gone_shows_no_line() -> None:
     assert str(problem).splitlines() == [
         "error[SD204]: `y` is not defined",
         " --> <nowhere>:3:5",
-        "  = help: define it before it is used",
+        "  = help: assign it before this line, or check the spelling",
     ]
 
 

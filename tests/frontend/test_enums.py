@@ -374,5 +374,5 @@ def test_other_classes_of_numbers_are_numbers_unless_they_compute_in_another_way
         2.0**70,
     ]
     assert len(gradient.specialisations) == 3
-    with pytest.raises(DifferentiationError, match="`y` has the type Strange, which defines its own operators"):
+    with pytest.raises(DifferentiationError, match="`y` is a `Strange`, which defines its own operators"):
         gradient(2.0, Strange(3.0))

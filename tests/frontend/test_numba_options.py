@@ -280,7 +280,7 @@ def other_array(x):
     [
         (otherwise, "compiled with `pipeline_class=Other`"),
         (without_sign, "`n` of `without_sign` has the type uint32"),
-        (other_array, r"`a` of `other_array` is float64\[:\] in Numba"),
+        (other_array, r"`a` of `other_array` is declared as float64\[:\]"),
     ],
 )
 def test_what_is_not_followed_is_refused_with_the_line(function, reason):

@@ -260,7 +260,7 @@ def extended_by_another_call(items):
     ],
 )
 def test_list_that_may_be_the_one_passed_is_not_changed(function: Any) -> None:
-    message = "a list is changed, and a recursive function may have returned the same list"
+    message = "this changes a list that a recursive function may have returned"
     assert refusal(function, [0.3, 0.7]) == message
 
 
@@ -325,7 +325,10 @@ def test_recursive_function_returns_no_function_and_no_list_of_lists() -> None:
 
         return make(2)[0][0]
 
-    assert refusal(of_functions, 0.5) == "what it returns in the recursive function `make` is a function"
+    assert (
+        refusal(of_functions, 0.5)
+        == "the result of the recursive function `make` is a function, which is not supported"
+    )
     assert "is a list of lists" in refusal(of_lists, 0.5)
 
 

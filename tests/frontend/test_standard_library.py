@@ -201,7 +201,7 @@ ITERATORS = [
 
 @pytest.mark.parametrize("function", ITERATORS)
 def test_an_iterator_that_is_not_used_up_where_it_stands_is_refused(function: Callable[..., Any]) -> None:
-    with pytest.raises(srcdiff.DifferentiationError, match="is an iterator that is not consumed here") as caught:
+    with pytest.raises(srcdiff.DifferentiationError, match="is an iterator, but a value is needed here") as caught:
         srcdiff.grad(function, backend="python")(A)
 
     assert "convert it to a list: `list(...)`" in str(caught.value)
@@ -258,7 +258,7 @@ def test_default_beside_several_arguments_is_refused() -> None:
 
 
 def test_arrays_have_no_order() -> None:
-    with pytest.raises(srcdiff.DifferentiationError, match="arrays cannot be ordered"):
+    with pytest.raises(srcdiff.DifferentiationError, match=r"lists of arrays, .* cannot be sorted"):
         srcdiff.grad(lambda a: sorted([a, 2.0 * a])[0][0], backend="python")(A)
 
 

@@ -416,9 +416,7 @@ class _Launch:
             shared = outline.known_independent[loop]
             meeting = {o for o in accesses if isinstance(o, Store) and o.adds and memory(o.array) & shared}
             if any(not memory(o.array) <= shared for o in meeting):
-                message = (
-                    "on the GPU, an array cannot be either shared by all elements of a batch or created for one of them"
-                )
+                message = "a name refers to an array that a whole batch shares, or to a new one, depending on the path"
                 raise DifferentiationError([Problem("SD501", message, loop.span, help="copy the shared array first")])
         else:
             meeting = outline.meeting(loop)
@@ -698,7 +696,7 @@ class _Launch:
 
 def refuse_reshaping(kernel: Function) -> None:
     """Reject remaining reshapes: their base is one of several arrays, and Numba must know that it is contiguous."""
-    message = "it is not known at compile time which array this reshaped array belongs to"
+    message = "srcdiff cannot tell which array this reshaped array is a view of"
     for operation in walk(kernel.body):
         if isinstance(operation, Reshape):
             problem = Problem("SD501", message, operation.span, help="copy the reshaped array: `.reshape(...).copy()`")

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from srcdiff.frontend.interpreter.recursive_results import Unit
 
 _MAY_BE_A_COPY = (
-    "this writes to an array that may be a view or a copy of another array (a reshaped array, a diagonal, or the "
-    "result of a recursive function)"
+    "this writes to an array that may be a view of another array, or a copy: a reshaped array, a diagonal, or the "
+    "result of a recursive function"
 )
 
 

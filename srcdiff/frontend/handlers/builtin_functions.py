@@ -86,7 +86,7 @@ def call_stop_gradient(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
     return reader.apply("stop_gradient", as_number(reader, x, node))
 
 
-@marked("__srcdiff_stop_gradient__")
+@marked("__srcdiff_stop_gradient__", lazy=True)
 def stop_gradient_row(
     reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
@@ -394,10 +394,10 @@ def call_isinstance(reader: Reader, node: ast.AST, x: Abstract, kinds: Abstract)
         return Static((list if isinstance(x, List) else slice) in kinds_)
     if isinstance(x, Value):
         if not isinstance(x.type, Array) and any(k.__module__ == "numpy" for k in kinds_):
-            reader.refuse("SD205", node, "it is not known here whether this is a number of Python or of NumPy")
+            reader.refuse("SD205", node, "srcdiff cannot tell here whether this number is Python's or NumPy's")
         mine = np.ndarray if isinstance(x.type, Array) else is_kind[x.scalar.dtype]
         return Static(issubclass(mine, kinds_))
-    reader.refuse("SD102", node, "this use of `isinstance` is not supported")
+    reader.refuse("SD102", node, f"`isinstance` of {in_words(reader, x)} is not supported")
 
 
 @handles(divmod)

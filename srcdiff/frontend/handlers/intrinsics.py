@@ -84,7 +84,9 @@ def call_first_result(reader: Reader, node: ast.AST, function: Abstract, *args: 
     before = reader.became_floats
     result = call_value(reader, function, list(args), node)
     if reader.became_floats != before:
-        message = "the function returns integers or floats, and NumPy uses the type of the first result for all of them"
+        message = (
+            "the function returns an integer on one path and a float on another, but NumPy gives all results one type"
+        )
         reader.refuse("SD203", node, message, help_="return floats only: `0.0` instead of `0`")
     return result
 
@@ -181,7 +183,7 @@ def call_axes_of_length_one(reader: Reader, node: ast.AST, a: Abstract) -> Abstr
             reader.assumes = not reader.exact
             differs = reader.apply("not_equal" if guess else "equal", reader.dim(array, axis), reader.const(1))
             length = "does not have length one" if guess else "has length one"
-            text = f"axis {axis} {length}, which is not known at compile time: pass `axis`"
+            text = f"axis {axis} {length}, which was not known at compile time: pass `axis`"
             raise_with(reader, differs, ValueError, (text,))
     return Tuple(tuple(Static(axis) for axis in found))
 

@@ -154,7 +154,7 @@ def in_known_order(
 def sorting_order(reader: Reader, keys: Stored, reverse: Abstract, node: ast.AST) -> Value:
     """The places of the elements in their order."""
     if not is_of_numbers(keys.element):
-        message = "arrays cannot be ordered, and the order of these lists is not known here"
+        message = "lists of arrays, and lists of lists with lengths known only at run time, cannot be sorted"
         reader.refuse("SD203", node, message, help_="pass a `key` that returns a number")
     columns: list[Abstract] = [reader.view(a, (Slice(None, keys.length, None),)) for a in keys.arrays]
     order = forced(reader, call_value(reader, Static(sorting.order_of_keys), [Tuple(tuple(columns)), reverse], node))

@@ -67,7 +67,7 @@ def device_gridsize(reader: Reader, node: ast.AST, ndim: Abstract) -> Abstract:
 
 def along_axes(reader: Reader, what: str, kind: CoordinateKind, ndim: Abstract, node: ast.AST) -> Abstract:
     if not (isinstance(ndim, Static) and ndim.value in (1, 2, 3)):
-        reader.refuse("SD205", node, f"`cuda.{what}` takes 1, 2 or 3")
+        reader.refuse("SD205", node, f"the argument of `cuda.{what}` must be 1, 2 or 3")
     values = tuple(coordinate_at_start(reader, kind, axis) for axis in range(ndim.value))
     return values[0] if ndim.value == 1 else Tuple(values)
 

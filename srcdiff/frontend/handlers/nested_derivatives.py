@@ -101,6 +101,9 @@ def _free_values(block: Block, defined: set[Value]) -> dict[Value, None]:
     return {v: None for v in used if v not in defined}
 
 
+_IN_RECURSION = "a derivative is taken inside a recursive function, which is not supported"
+
+
 @marked("__srcdiff_maker__")
 def make_derivative(
     reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
@@ -169,7 +172,7 @@ def call_positions_of(reader: Reader, node: ast.AST, function: Abstract, wrt: Ab
         each = chosen if isinstance(chosen, tuple) else (chosen,)
         found = [k if isinstance(k, int) else names.index(k) for k in each]
     except ValueError:
-        reader.refuse("SD304", node, f"{chosen!r} is not an argument of the function")
+        reader.refuse("SD304", node, f"the function has no argument {chosen!r}")
     return Tuple(tuple(map(Static, found))) if isinstance(chosen, tuple) else Static(found[0])
 
 
@@ -199,7 +202,7 @@ def plain_option(reader: Reader, x: Abstract, node: ast.AST) -> Any:
     if isinstance(x, Tuple):
         return tuple(plain_option(reader, i, node) for i in x.items)
     if not isinstance(x, Static):
-        reader.refuse("SD304", node, "the derivative must be known at compile time")
+        reader.refuse("SD205", node, "the options of a derivative must be known at compile time")
     return x.value
 
 
@@ -248,14 +251,14 @@ def call_derivative(
     keywords = {name: forced(reader, a) for name, a in keywords.items()}
     derivation = derivative.derivation
     if any(u.function is None for u in reader.units.values()):
-        reader.refuse("SD404", node, "a derivative is taken inside a recursive function")
+        reader.refuse("SD404", node, _IN_RECURSION, help_="take the derivative outside the recursive function")
     count = len(args) - derivation.takes
     args, further = args[:count], args[count:]
     captured, _ = parameters_of(reader, derivative.function, node)
     given = bound_arguments(reader, derivative.function, args, keywords, node)
     if any(n not in given for n in derivation.wrt):
         message = "a derivative inside another one cannot be taken with respect to an intermediate variable"
-        reader.refuse("SD404", node, message)
+        reader.refuse("SD404", node, message, help_="make it an argument of the inner function")
     settle(reader)
     before, reader.stand_ins = reader.state, set()
     inner, pairs, lists = separated_arguments(reader, given, derivation.wrt)
@@ -322,7 +325,7 @@ def keep_apart(reader: Reader, main: Function, written: set[Value], pairs: dict[
     for a in (p for p in arrays if p in written):
         for b in arrays:
             if a is not b and not reader.disjoint(pairs.get(a, a), pairs.get(b, b)):
-                message = "the function that is differentiated here writes to an array that may share memory"
+                message = "the inner function writes to an array that may share memory"
                 reader.refuse("SD403", node, f"{message} with another array that it reads")
 
 

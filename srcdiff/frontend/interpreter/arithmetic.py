@@ -92,7 +92,8 @@ def binary(reader: Reader, op: type[ast.operator], left: Abstract, right: Abstra
             reader.refuse("SD203", node, str(error))
         else:
             if isinstance(result, complex):
-                reader.refuse("SD201", node, "the result is complex", help_="use two floats")
+                message = "the result of this operation is complex, which is not supported"
+                reader.refuse("SD201", node, message, help_="use two floats, for the real and the imaginary part")
             return Static(result, left.numpys or right.numpys)
     for group in (left, right):
         if isinstance(group, Tuple) and group.kind is not None:
@@ -132,7 +133,7 @@ def require_no_operator(reader: Reader, kind: type, name: str, node: ast.AST) ->
     """Refuse a named tuple whose class says itself what the operator does."""
     if own_methods(kind) & {f"__{side}{name}__" for side in ("", "r", "i")}:
         message = f"`{kind.__name__}` defines `__{name}__`, which is not supported"
-        reader.refuse("SD102", node, message, help_="write an ordinary function for it and call that")
+        reader.refuse("SD102", node, message, help_="write a function for this operation, and call that")
 
 
 def arithmetic(reader: Reader, op: type[ast.operator], a: Value, b: Value, node: ast.AST) -> Value:

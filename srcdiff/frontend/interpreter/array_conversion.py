@@ -98,7 +98,7 @@ def width_of(reader: Reader, rows: Stored) -> Value:
     """The length that all lists of a list have."""
     lengths = rows.arrays[-1]
     empty = reader.apply("less_equal", rows.length, reader.const(0))
-    reader.raise_if(empty, ValueError, "an array of a list of lists that has none yet: its second axis is not known")
+    reader.raise_if(empty, ValueError, "the list of lists is empty, so the length of the second axis is not known")
     width, index = reader.load(lengths, (reader.const(0),)), Value(INT, "i")
     with reader.block() as operations:
         other = reader.apply("not_equal", reader.load(lengths, (index,)), width)
@@ -112,7 +112,9 @@ def nested_shape(reader: Reader, x: Abstract, node: ast.AST) -> Any:
     if isinstance(x, List):
         contents = contents_of_list(reader, x)
         if not isinstance(contents, Items):
-            reader.refuse("SD303", node, "an array of a list that grows at run time is not supported")
+            reader.refuse(
+                "SD303", node, "a nested list whose length is known only at run time cannot be converted to an array"
+            )
         return tuple(nested_shape(reader, i, node) for i in contents.items)
     if isinstance(x, Tuple):
         return tuple(nested_shape(reader, i, node) for i in x.items)
@@ -175,7 +177,9 @@ def call_array(
     else:
         array = call_asarray(reader, node, object, dtype, order)
         if copy == Static(False) and array is not object:
-            reader.refuse("SD303", node, "`copy=False` is not possible: the array may have to be copied here")
+            reader.refuse(
+                "SD303", node, "`copy=False` is not supported here, because the conversion may have to copy the array"
+            )
     rank = array.array.rank if isinstance(array, Value) and isinstance(array.type, Array) else 0
     missing = tuple(Static(k) for k in range(static_integers(reader, ndmin, node)[0] - rank))
     return call_expand_dims(reader, node, array, Tuple(missing)) if missing else array

@@ -132,10 +132,15 @@ def assign_name(reader: Reader, target: ast.Name, value: Abstract) -> None:
         frame = frame.parent
     if target.id in reader.frame.nonlocals and target.id not in frame.locals:
         reader.refuse(
-            "SD101", target, f"`{target.id}` is defined outside the differentiated function and cannot be changed"
+            "SD101",
+            target,
+            f"`{target.id}` is a variable from outside the differentiated function, which cannot be assigned",
+            help_="return the value instead of assigning it",
         )
     if isinstance(value, Method):
-        reader.refuse("SD102", target, "a method that is not called is not supported")
+        reader.refuse(
+            "SD102", target, "a method is assigned to a name, which is not supported", help_="call the method"
+        )
     value = as_declared(reader, frame, target.id, value)
     name_value(reader, value, target.id)
     note_name(reader, target.id, value)
@@ -170,7 +175,7 @@ def assign_several(reader: Reader, target: ast.Tuple | ast.List, value: Abstract
     )
     if not stars:
         if len(items) != len(target.elts):
-            text = f"{len(items)} values are unpacked into {len(target.elts)} names"
+            text = f"{len(items)} values cannot be unpacked into {len(target.elts)} names"
             reader.refuse("SD203", target, text)
         for part, item in zip(target.elts, items, strict=True):
             assign_target(reader, part, item)
@@ -178,7 +183,11 @@ def assign_several(reader: Reader, target: ast.Tuple | ast.List, value: Abstract
     star = stars[0]
     behind = len(target.elts) - star - 1
     if len(items) < len(target.elts) - 1:
-        reader.refuse("SD203", target, f"{len(items)} values are too few for the names")
+        reader.refuse(
+            "SD203",
+            target,
+            f"{len(items)} values cannot be unpacked into {len(target.elts) - 1} names and a starred name",
+        )
     middle = items[star : len(items) - behind]
     for part, item in zip(target.elts[:star], items[:star], strict=True):
         assign_target(reader, part, item)
@@ -268,7 +277,12 @@ def write_position(reader: Reader, base: List, position: Abstract, value: Abstra
     where = list_position(reader, stored, as_integer(reader, position, target))
     stored = wide_enough(reader, base, value, target)
     if any(isinstance(a.type, Stack) for a in stored.arrays):
-        reader.refuse("SD102", target, "replacing an array in a list is not supported")
+        reader.refuse(
+            "SD102",
+            target,
+            "assignment of an array to an element of a list is not supported",
+            help_="use an array with one more axis",
+        )
     forget_slots(reader, base)
     put_element(reader, base, stored, where, value, target)
 

@@ -126,8 +126,8 @@ def member_attribute(reader: Reader, member: enum.Enum, node: ast.Attribute) -> 
     try:
         value = attribute_of(member, node.attr)
     except LookupError:
-        message = f"`{type(member).__name__}` computes `{node.attr}` itself, which is not supported"
-        reader.refuse("SD102", node, message, help_="write an ordinary function for it and call that")
+        message = f"`{type(member).__name__}` defines its own `{node.attr}`, which is not supported"
+        reader.refuse("SD102", node, message, help_="write a function that computes it, and call that")
     place = Attribute(Constant(member), f"_{node.attr}_")
     reader.guard(place, value)
     return lift(reader, value, place, node.attr, (), node, "fixed")

@@ -77,7 +77,7 @@ def changes_no_other(reader: Reader, old: Abstract, node: ast.AST) -> None:
         holders = {k for k, x in names if name_at(k)[:1] != "%" and _holds(x, old)}
         is_box = old in reader.boxes or bool(reader.boxed & holders)
         if is_box and (reader.boxes.get(old) or len(holders) > 1):
-            message = "a zero-dimensional array is changed in place, and other names may refer to the same array"
+            message = "this changes a zero-dimensional array in place, and other names may refer to the same array"
             instead = "convert it to a number: `float(...)`"
             reader.shared[node] = Problem("SD303", message, reader.span_of(node), help=instead)
     if node in reader.shared:

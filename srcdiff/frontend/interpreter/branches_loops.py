@@ -306,7 +306,8 @@ def read_written_out(
 def for_each_place(reader: Reader, node: ast.For, source: Each, body: Callable[[Abstract], None]) -> None:
     """Nested loops over all places of an array."""
     if node.orelse or _breaks(node.body) or _returns(node.body):
-        reader.refuse("SD101", node, "a loop over all indices of an array cannot have `break` or `return`")
+        message = "`break`, `return` and `else` are not supported in a loop over `np.ndindex`"
+        reader.refuse("SD101", node, message, help_="write nested loops over `range`")
     lengths = [reader.cast(as_value(reader, s), INT) for s in source.shape]
     nodes: list[ast.AST] = [reader.levels.setdefault((node, axis), ast.Pass()) for axis in range(len(lengths))]
 

@@ -153,9 +153,9 @@ def rows_for(target: Any) -> Iterator[Row]:
     by_kind = row_of_kind(target)
     if by_kind is not None:
         yield Row(by_kind)
-    for marker, run in MARKERS.items():
+    for marker, handler in MARKERS.items():
         if getattr(target, marker, None) is not None:
-            yield Row(run, lazy=marker == "__srcdiff_stop_gradient__")
+            yield Row(handler.run, handler.lazy)
     yield Row(call_unknown)
     yield Row(_with_source)
 
@@ -229,7 +229,9 @@ def _computes_numbers(target: Any) -> bool:
 
 def refuse_complex(reader: Reader, args: Iterable[Abstract], node: ast.AST) -> None:
     if any(is_complex(part) for a in args for part in NODES.nodes(a)):
-        reader.refuse("SD201", node, "the argument is complex, which is not supported", help_="take its `.real`")
+        reader.refuse(
+            "SD201", node, "an argument is complex, which is not supported", help_="pass its real part: `.real`"
+        )
 
 
 def _prepared(
@@ -435,7 +437,7 @@ def call_method(
     elif isinstance(owner, Value) and method.name == "item" and not args and not keywords:
         return reader.cast(owner, FLOAT) if is_float(owner.type) else owner  # it was NumPy's, and is Python's now
     else:
-        reader.refuse("SD203", node, f"{in_words(reader, owner)} has no supported method `{method.name}`")
+        reader.refuse("SD203", node, f"the method `{method.name}` of {in_words(reader, owner)} is not supported")
     function = METHODS.get((kind, method.name))
     if function is None and kind == "text" and method.name in TEXT_METHODS:
         return text_method(reader, method.name, owner, args, keywords, node)
@@ -446,7 +448,7 @@ def call_method(
         if kind == "tuple" and hasattr(list, method.name):
             message = "a tuple, or a list from outside the function, cannot be changed"
             reader.refuse(code, node, message, help_="convert it to a list first: `list(...)`")
-        reader.refuse(code, node, f"the {kind} method `{method.name}` is not supported")
+        reader.refuse(code, node, f"the method `{method.name}` of a {kind} is not supported")
     return run_handler(reader, function, method.name, node, owner, *args, **keywords)
 
 
@@ -503,5 +505,5 @@ def call_method_of_number(
     if name in ("item", "copy", "tolist") and not args and not keywords:
         return owner
     if name not in ARRAY_METHODS:
-        reader.refuse("SD203", node, f"{in_words(reader, owner)} has no supported method `{name}`")
+        reader.refuse("SD203", node, f"the method `{name}` of {in_words(reader, owner)} is not supported")
     return call_with(reader, Own(ARRAY_METHODS[name]), [owner, *args], keywords, node)

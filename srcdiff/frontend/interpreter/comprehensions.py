@@ -47,7 +47,9 @@ def comprehension(reader: Reader, node: ast.ListComp | ast.GeneratorExp) -> Abst
 def first_that(reader: Reader, node: ast.GeneratorExp, wanted: bool) -> Abstract:
     """`any` or `all` of a generator: a loop that is left at the first element that decides."""
     if len(node.generators) != 1:
-        reader.refuse("SD102", node, "`any` and `all` support a single `for` here", help_="write the loops")
+        reader.refuse(
+            "SD102", node, "a generator with several `for` is not supported in `any` and `all`", help_="write the loops"
+        )
     generator = node.generators[0]
     found = ast.Name("%found", ast.Store())
     decides = node.elt if wanted else ast.UnaryOp(ast.Not(), node.elt)
@@ -122,5 +124,5 @@ def generator_expression(reader: Reader, node: ast.GeneratorExp) -> Abstract:
     """One that a builtin function goes through at once is a list; any other computes its elements later."""
     if reader.frame.library:
         return comprehension(reader, node)
-    message = "a generator expression must be consumed where it is written"
+    message = "a generator expression is stored, which is not supported"
     reader.refuse("SD102", node, message, help_="write a list comprehension: `[... for ...]`")

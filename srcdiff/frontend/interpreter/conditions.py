@@ -310,7 +310,7 @@ def is_identical(reader: Reader, left: Abstract, right: Abstract, negated: bool,
     if left is right or (len(lists) == 2 and certain):
         return Static((left is right) != negated)
     reader.refuse(
-        "SD205", node, "it is not known here whether two values are the same object", help_="compare with `==`"
+        "SD205", node, "srcdiff cannot tell here whether these two are the same object", help_="compare with `==`"
     )
 
 
@@ -399,7 +399,12 @@ def contains_known(reader: Reader, item: Abstract, group: Abstract, negated: boo
         except TypeError as error:
             reader.refuse("SD203", node, str(error))
     if not isinstance(group, Tuple):
-        reader.refuse("SD102", node, "`in` is supported for tuples only", help_="compare the elements in a loop")
+        reader.refuse(
+            "SD102",
+            node,
+            f"`in` with {in_words(reader, group)} is not supported",
+            help_="compare the elements in a loop",
+        )
     result: Abstract = Static(False)
     for other in group.items:
         test = compare(reader, ast.Eq(), item, other, node)

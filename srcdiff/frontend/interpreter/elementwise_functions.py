@@ -48,7 +48,7 @@ def call_primitive(
     if target is not None and any(is_array(a) for a in (*args, *keywords.values())):
         return primitive_on_arrays(reader, primitive, args, keywords, node, target)
     if keywords:
-        reader.refuse("SD304", node, f"`{primitive}` does not take keyword arguments here")
+        reader.refuse("SD304", node, f"keyword arguments of `{primitive}` are supported for arrays only")
     if primitive == "power" and len(args) == 3:
         reader.refuse("SD304", node, "`pow` with a modulus is not supported")
     if primitive in ("int", "float") and args and isinstance(args[0], Static) and isinstance(args[0].value, str):
@@ -103,7 +103,7 @@ def of_truth_values(reader: Reader, primitive: str, values: list[Value], target:
 def number_in_text(reader: Reader, kind: type, args: list[Abstract], node: ast.AST) -> Abstract:
     """`float("inf")`, `int("ff", 16)`."""
     if not all(isinstance(a, Static) for a in args):
-        reader.refuse("SD205", node, "this must be known at compile time")
+        reader.refuse("SD205", node, "the text of a number must be known at compile time")
     try:
         return Static(kind(*(a.value for a in args if isinstance(a, Static))))
     except ValueError as error:
@@ -125,7 +125,7 @@ def primitive_on_arrays(
     if out is None and len(args) == PRIMITIVES[primitive].arity + 1:
         *args, out = args
     if keywords:
-        reader.refuse("SD304", node, f"`{primitive}` does not support `{next(iter(keywords))}` here")
+        reader.refuse("SD304", node, f"the keyword `{next(iter(keywords))}` of `{primitive}` is not supported")
     kind = promoted_dtype(reader, target, args, node)
     if dtype is not None and dtype != Static(None):
         kind = dtype_of(reader, dtype, node)
@@ -143,7 +143,12 @@ def primitive_on_arrays(
         out = out.items[0]
     if out is None or (isinstance(out, Static) and out.value is None):
         if where is not None and not (isinstance(where, Static) and where.value is True):
-            reader.refuse("SD304", node, "`where` without `out` leaves elements uninitialised")
+            reader.refuse(
+                "SD304",
+                node,
+                "`where` without `out` leaves elements uninitialised",
+                help_="use `np.where`, or pass `out`",
+            )
         return result
     if not (isinstance(out, Value) and isinstance(out.type, Array)):
         reader.refuse("SD203", node, f"{in_words(reader, out)} is used where an array is needed")

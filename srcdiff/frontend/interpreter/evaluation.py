@@ -48,7 +48,7 @@ def evaluate_lazily(reader: Reader, node: ast.expr) -> Abstract:
 def constant_value(reader: Reader, node: ast.expr) -> Any:
     found = evaluate(reader, node)
     if not isinstance(found, Static):
-        reader.refuse("SD205", node, "this must be known at compile time")
+        reader.refuse("SD205", node, "this value must be known at compile time")
     return found.value
 
 

@@ -140,8 +140,8 @@ def refuse_unsettled(
     named = [name_at(k) for k in unsettled if carried.get(k) != attempt.carried.get(k)]
     for name in named or [name_at(k) for k, d in unsettled.items() if d.kind == "poison"]:
         message = f"`{name}` has different types in different iterations of the loop"
-        reader.refuse("SD202", node, message, help_="use different names")
-    raise InternalError("the types that a loop carries do not settle")
+        reader.refuse("SD202", node, message, help_="use another name for one of the types")
+    raise InternalError("the types of the variables in a loop reach no fixed point")
 
 
 @contextlib.contextmanager

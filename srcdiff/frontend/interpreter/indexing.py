@@ -243,7 +243,7 @@ def index_trick(reader: Reader, trick: Any, where: ast.expr, node: ast.AST) -> A
     found = [range_in(reader, p, node) if isinstance(p, ast.Slice) else evaluate_lazily(reader, p) for p in parts]
     text = any(isinstance(x, Static) and isinstance(x.value, str) for x in found)
     if text or (trick in (np.mgrid, np.ogrid) and not all(isinstance(p, ast.Slice) for p in parts)):
-        reader.refuse("SD203", node, "only arrays, numbers and ranges are supported here")
+        reader.refuse("SD203", node, "`np.r_`, `np.c_`, `np.mgrid` and `np.ogrid` take arrays, numbers and slices only")
     return call_value(reader, Own(_TRICKS[type(trick)]), found, node)
 
 
@@ -251,7 +251,7 @@ def range_in(reader: Reader, part: ast.Slice, node: ast.AST) -> Abstract:
     """`start:stop:step`, or with an imaginary number for the step so many numbers, the stop included."""
     start = Static(0) if part.lower is None else evaluate(reader, part.lower)
     if part.upper is None:
-        reader.refuse("SD203", node, "a range needs an end here")
+        reader.refuse("SD203", node, "a slice needs an end here: `start:stop`")
     stop = evaluate(reader, part.upper)
     if isinstance(part.step, ast.Constant) and isinstance(part.step.value, complex):
         return call_value(reader, Own(np.linspace), [start, stop, Static(int(abs(part.step.value)))], node)

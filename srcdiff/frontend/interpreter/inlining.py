@@ -201,7 +201,7 @@ def bind_arguments(
         if keyword in names and keyword in bound:
             reader.refuse("SD304", node, f"`{name}` gets `{keyword}` by position and by keyword")
         if keyword not in names and arguments.kwarg is None:
-            reader.refuse("SD304", node, f"`{name}` does not take the keyword `{keyword}` here")
+            reader.refuse("SD304", node, f"`{name}` has no parameter `{keyword}`")
         (bound if keyword in names else others)[keyword] = x
     if arguments.kwarg is not None:
         bound[arguments.kwarg.arg] = new_dictionary(others)

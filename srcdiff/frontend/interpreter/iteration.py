@@ -191,7 +191,7 @@ def require_same_lengths(reader: Reader, lengths: list[Abstract], node: ast.AST)
     if len({reader.size_key(n) for n in values}) < 2:
         return
     if reader.context.ends_early and not reader.frame.library:
-        message = "`strict=True` in a loop that may end before the lengths are compared is not supported"
+        message = "`zip` with `strict=True` is not supported in a loop that may end early"
         reader.refuse("SD102", node, message, help_="compare the lengths before the loop")
     shortest = values[0]
     for value in values[1:]:
@@ -245,7 +245,7 @@ def fold_elements(
         first = begin(found.element(Static(0)))
     elif starts_arrays(reader, first, found):
         empty = reader.apply("less_equal", as_value(reader, found.length), reader.const(0))
-        reader.raise_if(empty, ValueError, "the sequence is empty, and is one of arrays otherwise")
+        reader.raise_if(empty, ValueError, "the sequence is empty, so the shape of the result is not known")
         first, done = step(first, found.element(Static(0))), 1
     reader.cells[key] = forced(reader, first)
 
@@ -434,7 +434,7 @@ def unpacked(reader: Reader, x: Abstract, node: ast.AST) -> tuple[Abstract, ...]
     if isinstance(found, Iteration):
         known = known_length(reader, found)
         if known is None:
-            reader.refuse("SD205", node, "the number of elements is not known at compile time")
+            reader.refuse("SD205", node, "the length of this sequence must be known at compile time")
         return tuple(found.element(Static(k)) for k in range(known))
     return found
 

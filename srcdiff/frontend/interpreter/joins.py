@@ -253,7 +253,7 @@ def conflict_at(reader: Reader, key: Location, a: Abstract, b: Abstract) -> Prob
             return x.problem
     if not is_variable(key):
         if isinstance(a, Slot) or isinstance(b, Slot):
-            message = "a list is an element of another list on some paths or in some iterations only"
+            message = "a list is an element of another list on some paths or in some iterations, but not in all"
             return Problem("SD206", message, reader.span, help="insert a copy: `list(...)`")
         message = "the list holds elements of different types on different paths"
         return Problem("SD202", message, reader.span, help=SAME_ELEMENTS)
@@ -267,10 +267,14 @@ def conflict_at(reader: Reader, key: Location, a: Abstract, b: Abstract) -> Prob
         message += ", whose attributes are assigned or hold lists"
         return Problem("SD206", message, reader.span, help="use each of them in a branch of its own")
     if isinstance(a, List) and isinstance(b, List):
-        return Problem("SD206", f"{what} may refer to either of two lists that have other names too", reader.span)
+        return Problem(
+            "SD206",
+            f"{what} is one list or another, depending on the path, and both lists have other names too",
+            reader.span,
+        )
     if isinstance(a, Static) and isinstance(b, Static) and type(a.value) is type(b.value):
-        message = f"{what} is {a.value!r} on one path and {b.value!r} on another, but only numbers can vary"
-        return Problem("SD202", message, reader.span, help="represent the choices by numbers or booleans")
+        message = f"{what} is {a.value!r} on one path and {b.value!r} on another; only numbers may differ"
+        return Problem("SD202", message, reader.span, help="use a number or a boolean, and compare that")
     return Problem(
         "SD202", f"{what} is {in_words(reader, a)} on one path and {in_words(reader, b)} on another", reader.span
     )

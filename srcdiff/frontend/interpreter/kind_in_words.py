@@ -68,7 +68,7 @@ def in_words(reader: Reader, x: Abstract) -> str:
         case Optional():
             return f"{in_words(reader, x.value)} or `None`"
         case Maybe():
-            return f"{in_words(reader, x.value)} that may not be assigned"
+            return f"{in_words(reader, x.value)} that is assigned on some paths only"
         case Missing():
             return "not assigned"
         case Closure() | Choice() | Transformed() | Partial():

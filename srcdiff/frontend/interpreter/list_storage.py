@@ -108,7 +108,7 @@ def set_items(reader: Reader, handle: List, items: Iterable[Abstract], node: ast
         inside |= more
         todo += more
     if handle in inside:
-        reader.refuse("SD206", node, "the list would be an element of itself", help_="insert a copy: `list(...)`")
+        reader.refuse("SD206", node, "the list is inserted into itself", help_="insert a copy: `list(...)`")
     reader.cells[handle] = contents
 
 
@@ -334,7 +334,7 @@ def not_twice(reader: Reader, item: Abstract, node: ast.AST) -> None:
         for part in item.items:
             not_twice(reader, part, node)
     elif isinstance(contents, Slot) or (isinstance(item, List) and len(perhaps(reader, item)) > 1):
-        message = "the same list would be an element twice"
+        message = "the same list is inserted twice"
         reader.refuse("SD206", node, message, help_="insert a copy: `list(...)`")
 
 
@@ -499,7 +499,7 @@ def top_of(reader: Reader, handle: List) -> List:
 
 
 def element_gone(reader: Reader) -> Problem:
-    message = "this list was an element of another list that has changed since then"
+    message = "this list is an element of another list, which has changed since"
     return Problem(
         "SD206", message, reader.span, help="read the element again after the change, or copy it first: `list(...)`"
     )
@@ -531,5 +531,5 @@ def changing(reader: Reader, handle: List, node: ast.AST) -> None:
 
 
 def may_be_another(reader: Reader, node: ast.AST) -> NoReturn:
-    message = "a list is changed, and a recursive function may have returned the same list"
+    message = "this changes a list that a recursive function may have returned"
     reader.refuse("SD206", node, message, help_="pass a copy: `list(...)`")

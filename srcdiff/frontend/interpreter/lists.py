@@ -26,6 +26,7 @@ from srcdiff.frontend.interpreter.evaluation import call_value, constant_value, 
 from srcdiff.frontend.interpreter.fixed_point import read_loop
 from srcdiff.frontend.interpreter.indexing import read_position
 from srcdiff.frontend.interpreter.iteration import evaluate_elements, fold_elements, for_each, iteration_over
+from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.list_storage import (
     append,
     as_iteration,
@@ -272,7 +273,9 @@ def assign_slice(reader: Reader, base: List, where: ast.Slice, value: Abstract, 
         set_items(reader, base, items, node)
         return Static(None)
     if step not in (Static(None), Static(1)):
-        reader.refuse("SD102", node, "a slice with a step cannot be assigned here", help_="write a loop")
+        reader.refuse(
+            "SD102", node, "assignment to a slice with a step is not supported for this list", help_="write a loop"
+        )
     length = as_value(reader, call_value(reader, Own(len), [base], node))
     first, last = (slice_end(reader, p, length, 1, node, k == 0) for k, p in enumerate((start, stop)))
     last = reader.apply("where", reader.apply("less", last, first), first, last)
@@ -394,7 +397,12 @@ def known_list_operator(
             return new_list(reader, a.items * right.value)
         if isinstance(a, Items) and len(a.items) == 1 and isinstance(right, Value):
             return repeated_list(reader, a.items[0], right)
-    reader.refuse("SD203", node, "this operation on lists is not supported", help_="append in a loop")
+    reader.refuse(
+        "SD203",
+        node,
+        f"this operation of {in_words(reader, left)} and {in_words(reader, right)} is not supported",
+        help_="append in a loop",
+    )
 
 
 def repeated_list(reader: Reader, item: Abstract, times: Value) -> Abstract:
@@ -402,7 +410,9 @@ def repeated_list(reader: Reader, item: Abstract, times: Value) -> Abstract:
     element = loosened(describe(item))
     types_ = leaf_types(element)
     if types_ is None or any(isinstance(t, Array) for t in types_):
-        reader.refuse("SD203", None, "a list of these elements cannot be repeated")
+        reader.refuse(
+            "SD203", None, "a list of arrays or functions cannot be repeated `n` times", help_="append in a loop"
+        )
     length = reader.apply("where", reader.apply("greater", times, reader.const(0)), times, reader.const(0))
     arrays = tuple(
         reader.alloc(t.dtype, (length,), leaf)

@@ -22,7 +22,7 @@ Places = tuple[Value, ...]
 def forced(reader: Reader, x: Abstract) -> Abstract:
     """The array itself, computed; anything else as it is."""
     if isinstance(x, Through | Drawn):
-        reader.refuse("SD102", None, f"{in_words(reader, x)} is an iterator that is not consumed here", help_=AS_LIST)
+        reader.refuse("SD102", None, f"{in_words(reader, x)} is an iterator, but a value is needed here", help_=AS_LIST)
     if not isinstance(x, Lazy):
         return x
     if x.array is None:

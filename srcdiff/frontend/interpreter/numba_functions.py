@@ -97,7 +97,7 @@ def signatures_for(
     if not found or len(results(found)) > 1:
         signatures = " and ".join(f"`{spelled(s)}`" for s in known)
         given_as = ", ".join(f"`{n}`, {in_words(reader, x)}" for n, x in bound.items())
-        why = "and only the memory layout decides which of them is called for" if found else "but it is called with"
+        why = "and the memory layout decides which one Numba calls for" if found else "but it is called with"
         message = f"`{captured.name}` is compiled for {signatures}, {why} {given_as}"
         raise Refusal(Problem("SD304", message, span, help=f"convert the arguments, or {ANY_TYPES}"))
     return found
@@ -146,7 +146,7 @@ def call_plain(
         reader.refuse("SD302", node, problem.message, help_=help_)
     plain = captured.function
     if captured.node.args.kwarg is not None and is_installed(captured.file):
-        message = f"`{captured.name}` is a library function with `**` keywords, which is not supported"
+        message = f"`{captured.name}` is a library function that takes `**` keywords, which is not supported"
         help_ = instead_of_call(plain)[1]
         if hasattr(plain, "__wrapped__"):
             message = f"`{captured.name}` is wrapped by a library decorator, which is not supported"
@@ -162,7 +162,7 @@ def call_plain(
     library = is_library(plain)
     around = None if library else reader.frame.told
     if around is not None and captured.told is None and is_replaced(plain):
-        message = f"Numba replaces `{captured.name}` in compiled code: there is an `@overload` of it"
+        message = f"`{captured.name}` has an `@overload`, so compiled code calls another function"
         reader.refuse("SD307", node, message, help_="call an `@njit` function without an `@overload`")
     told = captured.told or (None if around is None else Told(parallel=around.parallel))
     scopes = scopes_of(captured.node)

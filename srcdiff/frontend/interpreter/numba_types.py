@@ -51,7 +51,7 @@ def as_told(reader: Reader, x: Abstract, type_: Any, what: str, captured: Captur
         case types.Array():
             found = describe(x)
             if found.kind == "value" and found != Description("value", Array(str(type_.dtype), type_.ndim)):
-                message = f"{what} of `{captured.name}` is {spelled(type_)} in Numba but {found.detail} in NumPy"
+                message = f"{what} of `{captured.name}` is declared as {spelled(type_)}, but it is {found.detail}"
                 refuse_told(reader, message, f"convert it with `.astype`, or {ANY_TYPES}")
     return x
 

@@ -98,7 +98,9 @@ def lift(
     if is_other and not numpys and not is_number:
         what = "a dictionary with keys other than strings and integers" if type(value) is dict else named(value)
         help_ = _KEYS if type(value) is dict else instead_of(type(value))
-        reader.refuse("SD201", node, f"`{name}` from outside the function is {what}", help_=help_)
+        reader.refuse(
+            "SD201", node, f"`{name}` from outside the function is {what}, which is not supported", help_=help_
+        )
     if held is None:
         reader.guard(place, value)
     return Static(value.item() if isinstance(value, np.generic) else value, numpys)
@@ -148,7 +150,7 @@ def lift_parts(
         return reader.lifted[id(value)]
     names = layout.names
     if len(names) > _MANY:
-        message = f"`{name}` from outside the function has {len(names)} elements, too many separate inputs"
+        message = f"`{name}` from outside the function has {len(names)} elements; at most {_MANY} are supported"
         instead = "read the values that you need outside the function, and pass them in"
         help_ = instead if layout.is_mapping else "convert it to an array: `np.array(...)`"
         reader.refuse("SD201", node, message, help_=help_)
@@ -237,7 +239,7 @@ def input_from_outside(
     if isinstance(value, np.ndarray):
         if not is_supported_dtype(value.dtype):
             message, help_ = array_of(value.dtype)
-            reader.refuse("SD201", node, f"`{name}` is {message}", help_=help_)
+            reader.refuse("SD201", node, f"`{name}` is {message}, which is not supported", help_=help_)
         type_: Array | Scalar = Array(value.dtype.name, value.ndim)
     else:
         type_ = Scalar(value.dtype.name) if isinstance(value, np.floating) else FLOAT

@@ -48,6 +48,7 @@ from srcdiff.frontend.domain.lattice import describe, handles, holds_lists, leaf
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Frame, Key, Location, NeverReturns, State, UnknownResult, is_variable, name_at
 from srcdiff.frontend.interpreter.aliases import all_origins, may_be_same, may_share
+from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.list_storage import as_stored, changing, contents_of_list, copied_row, is_row, perhaps
 from srcdiff.frontend.interpreter.materialization import settle
 from srcdiff.frontend.interpreter.recursive_results import (
@@ -91,7 +92,9 @@ def call_recursive(reader: Reader, identity: Any, frame: Frame, bound: dict[str,
     descriptions = {name: description_passed(x) for name, x in given.items()}
     for name, d in descriptions.items():
         if leaf_types(d) is None or mentioned(d):
-            reader.refuse("SD305", node, f"`{name}` cannot be passed to a recursive function")
+            reader.refuse(
+                "SD305", node, f"`{name}` is {in_words(reader, bound[name])}, which a recursive function cannot take"
+            )
     around = seen_around(reader, frame, bound, node)
     surroundings = {key: described_surrounding(reader, key, assigned) for key, assigned in around.items()}
     for d in (*descriptions.values(), *surroundings.values()):
@@ -166,7 +169,7 @@ def require_alone(reader: Reader, handle: List, node: ast.AST) -> None:
     """Refuse to let a recursive function change a list that is an element of a list, or has lists in it."""
     contents = contents_of_list(reader, handle)
     if is_row(reader, handle) or (isinstance(contents, Stored) and holds_lists(contents.element)):
-        message = "a recursive function changes a list of lists, or one of its elements"
+        message = "a recursive function changes a list of lists, or a list in it, which is not supported"
         reader.refuse("SD305", node, message, help_="use a list of numbers, or an array")
 
 
@@ -426,7 +429,9 @@ def receive_parameter(reader: Reader, key: Location, d: Description, node: ast.A
     """A parameter for something that it is given; what cannot be passed must not be used."""
     if leaf_types(d) is None:
         what = f"`{name_at(key)}`" if is_variable(key) else "the list"
-        problem = Problem("SD305", f"{what} cannot be read in a recursive function", reader.span_of(node))
+        problem = Problem(
+            "SD305", f"{what} from outside a recursive function is of a type that it cannot read", reader.span_of(node)
+        )
         reader.cells[key] = Poison(problem)
         return []
     fresh, values = fresh_values(reader, d, name_at(key))

@@ -117,8 +117,8 @@ def outcome_of(
     """What it gives: its result, the names that it has assigned, and the lists that it has changed."""
     if isinstance(result, Group):
         result = result.remade(map(functools.partial(forced, reader), result.items))
-    before = assumed or Outcome(description_handed(reader, result, "what it returns"))
-    found = widened(before.result, description_handed(reader, result, "what it returns"))
+    before = assumed or Outcome(description_handed(reader, result, "the result of"))
+    found = widened(before.result, description_handed(reader, result, "the result of"))
     changed = dict(before.changed)
     for key, x in given.items():
         now = reader.cells.get(key, x)
@@ -126,12 +126,12 @@ def outcome_of(
         changes = not kept or (key in slots and is_changed(reader, slots[key], given, operations))
         around = isinstance(key, tuple) and key[0] != reader.frame.number
         if around and (changes or key in changed):
-            d = description_handed(reader, now, f"`{name_at(key)}`")
+            d = description_handed(reader, now, f"`{name_at(key)}` in")
             changed[key] = widened(changed.get(key, d), d)
     lists = dict(before.lists)
     for slot, handle in slots.items():
         if slot not in changed and (slot in lists or is_changed(reader, handle, given, operations)):
-            d = contents_handed(reader, reader.cells[handle], "the list")
+            d = contents_handed(reader, reader.cells[handle], "the list in")
             d = widened(describe(given[handle]), d)
             lists[slot] = widened(lists.get(slot, d), d)
     gives = [(result, found), *((reader.cells[key], d) for key, d in changed.items())]
@@ -148,7 +148,9 @@ def description_handed(reader: Reader, x: Abstract, what: str) -> Description:
     found = loosened(describe(x))
     types = leaf_types(found)
     if types is None or mentioned(found) or found.kind == "closure" or any(isinstance(t, Stack) for t in types):
-        message = f"{what} in the recursive function `{reader.frame.name}` is {in_words(reader, x)}"
+        message = (
+            f"{what} the recursive function `{reader.frame.name}` is {in_words(reader, x)}, which is not supported"
+        )
         reader.refuse("SD305", reader.frame.node, message, help_=_GIVES)
     return found
 
@@ -158,14 +160,14 @@ def contents_handed(reader: Reader, contents: Abstract, what: str) -> Descriptio
     if isinstance(contents, Items):
         return Description("items", None, tuple(handed_element(reader, i, what) for i in contents.items))
     if not isinstance(contents, Stored) or holds_arrays(contents) or holds_lists(contents.element):
-        message = f"{what} in the recursive function `{reader.frame.name}` is a list whose elements are not numbers"
+        message = f"{what} the recursive function `{reader.frame.name}` is a list whose elements are not numbers"
         reader.refuse("SD305", reader.frame.node, message, help_=_GIVES)
     return describe(contents)
 
 
 def handed_element(reader: Reader, x: Abstract, what: str) -> Description:
     if handles(x):
-        message = f"{what} in the recursive function `{reader.frame.name}` is a list of lists"
+        message = f"{what} the recursive function `{reader.frame.name}` is a list of lists, which is not supported"
         reader.refuse("SD305", reader.frame.node, message, help_=_GIVES)
     return description_handed(reader, x, what)
 

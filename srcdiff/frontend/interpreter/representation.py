@@ -42,7 +42,7 @@ def as_value(reader: Reader, x: Abstract, node: ast.AST | None = None) -> Value:
         number = x.value if isinstance(x.value, np.generic) else plain_number(x.value)
         if number is None:
             message = f"`{type(x.value).__name__}` defines its own operators, which is not supported"
-            reader.refuse("SD102", node, message, help_="write an ordinary function for it and call that")
+            reader.refuse("SD102", node, message, help_="write a function for this operation, and call that")
         if isinstance(number, int) and not -(2**63) <= number < 2**63:
             reader.refuse("SD203", node, "an integer does not fit into 64 bits", help_="use a float")
         return reader.const(number)

@@ -277,7 +277,9 @@ def raise_assertion(reader: Reader, node: ast.Assert) -> None:
 def raise_statement(reader: Reader, node: ast.Raise) -> None:
     without_cause = node.cause is None or (isinstance(node.cause, ast.Constant) and node.cause.value is None)
     if node.exc is None or not without_cause:
-        reader.refuse("SD101", node, "`raise` needs an exception, and no cause other than `None`")
+        reader.refuse(
+            "SD101", node, "`raise` without an exception, or with a cause other than `None`, is not supported"
+        )
     call = node.exc if isinstance(node.exc, ast.Call) else None
     kind = evaluate(reader, node.exc if call is None else call.func)
     if not (isinstance(kind, Static) and isinstance(kind.value, type) and issubclass(kind.value, BaseException)):

@@ -89,7 +89,7 @@ def formatted_text(reader: Reader, x: Abstract, conversion: str, spec: Text, nod
         return literal(template.format(x.value))
     if colon or conversion not in ("", "!s"):
         if isinstance(x, Static | Text):
-            reader.refuse("SD102", node, "a string cannot be formatted here with a width known only at run time")
+            reader.refuse("SD102", node, "a width that is known only at run time is not supported for strings")
         if colon:
             reader.refuse("SD203", node, f"{in_words(reader, x)} cannot be formatted")
     return text_of(reader, x, node)
@@ -170,7 +170,9 @@ def text_format(reader: Reader, node: ast.AST, owner: Static, *args: Abstract, *
         if name is None:
             continue
         if "{" in (spec or ""):
-            reader.refuse("SD102", node, "a nested format is not supported", help_="use an f-string")
+            reader.refuse(
+                "SD102", node, "a placeholder inside the format of another is not supported", help_="use an f-string"
+            )
         key = name or str(count)
         count += not name
         known: dict[str, Abstract] = {**{str(k): a for k, a in enumerate(args)}, **keywords}

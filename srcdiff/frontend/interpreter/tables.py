@@ -54,7 +54,7 @@ SYNTAX: dict[Any, Callable[[Reader, ast.Call], Abstract | None]] = {}
 """Functions that are asked before their arguments are evaluated; they may decline."""
 KINDS: dict[type, Callable[..., Abstract | None]] = {}
 """What a call of an object of a class means; it may decline."""
-MARKERS: dict[str, Callable[..., Abstract]] = {}
+MARKERS: dict[str, Handler] = {}
 """What a call of an object means that has an attribute of this name: those of srcdiff itself say so."""
 METHODS: dict[tuple[str, str], Callable[..., Abstract]] = {}
 DEVICE: dict[str, Callable[..., Abstract]] = {}
@@ -112,8 +112,13 @@ def handles_kind(*kinds: type) -> Callable[[Run], Run]:
     return _adds(KINDS, *kinds)
 
 
-def marked(*attributes: str) -> Callable[[Run], Run]:
-    return _adds(MARKERS, *attributes)
+def marked(attribute: str, *, lazy: bool = False) -> Callable[[Run], Run]:
+    def add(run: Run) -> Run:
+        assert attribute not in MARKERS, attribute
+        MARKERS[attribute] = Handler(run, lazy, consumes=False)
+        return run
+
+    return add
 
 
 def method(kind: str, *names: str) -> Callable[[Run], Run]:

@@ -200,7 +200,7 @@ def _captured(plain: types.FunctionType, code: types.CodeType) -> Captured:
             reason, help_ = f"`{file}` has changed: {error}", _AGAIN
             continue
         if len(found) != 1:
-            reason, help_ = ("its line no longer defines it", _AGAIN) if not found else _SEVERAL
+            reason, help_ = ("its line in the file does not define it any more", _AGAIN) if not found else _SEVERAL
         elif _is_what_runs(plain, file, text, found[0]):
             return Captured(plain, code, found[0], file)
         else:
@@ -209,7 +209,7 @@ def _captured(plain: types.FunctionType, code: types.CodeType) -> Captured:
 
 
 _AGAIN = "reload its module with `importlib.reload`, or run its notebook cell again"
-_SEVERAL = ("several functions are defined on its line", "write each function on its own line")
+_SEVERAL = ("its line defines several functions", "write each function on its own line")
 
 
 def _texts(file: str, function: types.FunctionType) -> Iterator[str]:
