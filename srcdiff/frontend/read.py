@@ -28,7 +28,7 @@ from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Found, Frame, IsMentioned, IsWritten, NeverReturns, RecursionFound
 from srcdiff.frontend.handlers.derivative_arguments import with_lists
 from srcdiff.frontend.handlers.nested_derivatives import as_passed
-from srcdiff.frontend.interpreter.declared_functions import rule_declared_for
+from srcdiff.frontend.interpreter.declared_functions import rule_declared_for, with_instance
 from srcdiff.frontend.interpreter.evaluation import call_with, is_library
 from srcdiff.frontend.interpreter.instances import object_as_record
 from srcdiff.frontend.interpreter.kind_in_words import in_words
@@ -147,7 +147,9 @@ def _read(
     assert ROWS  # the tables have all their rows
     node = captured.node
     reader.span = inside if reader.frame.library else reader.span_of(node)
-    reader.reported = refused_syntax(captured)
+    called = captured.method or captured.function
+    is_ruled = derivative is None and rule_declared_for(reader, Static(called)) is not None
+    reader.reported = {} if is_ruled else refused_syntax(captured)
     reader.problems += reader.reported.values()
     bound: dict[str, Abstract] = {}
     params: list[Value] = []
@@ -164,13 +166,13 @@ def _read(
     seen = {name: with_lists(reader, x) for name, x in bound.items()}
     before = reader.state.cells
     try:
-        if derivative is None and rule_declared_for(reader, Static(captured.function)) is not None:
-            derivative = captured.function
-        if derivative is None:
-            result = enter_captured(reader, captured, reader.frame, seen, None)
+        by_position, by_name = as_passed(node, seen)
+        if is_ruled and captured.method is not None:
+            by_position = with_instance(reader, captured, by_position, node)
+        if is_ruled or derivative is not None:
+            result = call_with(reader, Static(called if is_ruled else derivative), by_position, by_name, node)
         else:
-            by_position, by_name = as_passed(node, seen)
-            result = call_with(reader, Static(derivative), by_position, by_name, node)
+            result = enter_captured(reader, captured, reader.frame, seen, None)
     except Refusal as refusal:
         if refusal.problem is not None:
             reader.problems.append(refusal.problem)

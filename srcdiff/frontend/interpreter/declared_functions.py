@@ -14,7 +14,9 @@ from srcdiff.frontend.interpreter.lazy_arrays import example_of
 from srcdiff.frontend.interpreter.materialization import forced
 from srcdiff.frontend.interpreter.number_kinds import as_element, numpys_own
 from srcdiff.frontend.interpreter.numbers import as_number, is_array
+from srcdiff.frontend.interpreter.outside import outside_name
 from srcdiff.frontend.interpreter.tables import handles_kind
+from srcdiff.frontend.source.capture import Captured
 from srcdiff.frontend.source.declared_rules import Declared
 
 
@@ -33,6 +35,12 @@ def as_declared(reader: Reader, function: Abstract) -> Abstract:
     """What is called: a function, or the rule for it."""
     row = rule_declared_for(reader, function)
     return function if row is None else Static(row)
+
+
+def with_instance(reader: Reader, captured: Captured, args: list[Abstract], node: ast.AST) -> list[Abstract]:
+    """The arguments of the method that a function stands for: the instance comes first."""
+    name = ast.copy_location(ast.Name(captured.instance, ast.Load()), node)
+    return [outside_name(reader, captured.function, name), *args]
 
 
 @handles_kind(Declared)

@@ -17,11 +17,12 @@ from numba.core import types
 
 from srcdiff.diagnostics import Problem, Refusal, Span
 from srcdiff.diagnostics.naming_objects import instead_of_call, is_installed
-from srcdiff.frontend.domain.abstract_values import Abstract, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Static, Tuple
 from srcdiff.frontend.domain.lattice import describe, leaf_types, loosened
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Frame
-from srcdiff.frontend.interpreter.evaluation import is_library
+from srcdiff.frontend.interpreter.declared_functions import rule_declared_for, with_instance
+from srcdiff.frontend.interpreter.evaluation import call_with, is_library
 from srcdiff.frontend.interpreter.inlining import bind_arguments, enter_call
 from srcdiff.frontend.interpreter.instances import written_around
 from srcdiff.frontend.interpreter.kind_in_words import in_words
@@ -156,6 +157,10 @@ def call_plain(
         reader.guards.add_function(plain, captured.code)
     if captured.method is not None:
         reader.guards.add_function(captured.method, captured.method.__code__)
+        if rule_declared_for(reader, Static(captured.method)) is not None:
+            return call_with(
+                reader, Static(captured.method), with_instance(reader, captured, args, node), keywords, node
+            )
     bound = bind_arguments(
         reader, captured.node, args, keywords, lift_defaults(reader, plain, node), captured.name, node
     )

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from srcdiff.frontend.source.bound_methods import method_behind
 from srcdiff.frontend.source.capture import findable, plain_function, standing_for
+from srcdiff.frontend.source.numba_options import layers
 
 
 class CustomRule:
@@ -97,8 +99,9 @@ def _identity(function: Any) -> Hashable:
         return id(function.__self__), _identity(function.__func__)
     if isinstance(function, types.BuiltinMethodType) and not isinstance(function.__self__, types.ModuleType | None):
         return id(function.__self__), function.__name__
-    plain = plain_function(function) if getattr(function, "__srcdiff_derivative__", None) is None else None
-    return id(function if plain is None else plain)  # a row keeps its function alive
+    if getattr(function, "__srcdiff_derivative__", None) is None:
+        function = next((layer for layer in layers(function) if isinstance(layer, types.FunctionType)), function)
+    return id(function)  # a row keeps its function alive
 
 
 class RulesRead:
@@ -159,6 +162,12 @@ def require_declarable(function: Any) -> None:
         raise TypeError(f"`rule_for` takes the function that the rule is for, not {function!r}")
     if isinstance(function, type):
         raise TypeError(f"`rule_for` takes a function, not the class `{function.__name__}`")
+    method = function if isinstance(function, types.MethodType) else method_behind(function)
+    if method is not None and isinstance(method.__func__, types.FunctionType):  # those of C have no source to find
+        owner = method.__self__ if isinstance(method.__self__, type) else type(method.__self__)
+        name = f"{owner.__name__}.{method.__name__}"
+        name += ".__func__" if isinstance(method.__self__, type) else ""
+        raise TypeError(f"`rule_for` takes the function of the class, `{name}`, not a bound method or an instance")
     is_ours = str(getattr(function, "__module__", "")).partition(".")[0] == "srcdiff"
     if is_ours or getattr(function, "__srcdiff_derivative__", None) is not None:
         raise TypeError(f"`rule_for` takes a function, not {function!r} of srcdiff")
