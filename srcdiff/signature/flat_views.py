@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,12 +42,12 @@ class FlatPart:
             for index in np.ndindex(self.shape):
                 yield f"{self.name}[{', '.join(map(str, index))}]"
 
-    def flat(self, value: Any) -> Any:
-        """The value of this part, as it stands in the vector."""
+    def flat(self, value: Any, rows: tuple[int, ...]) -> Any:
+        """The value of this part, as it stands in the vector, or in each row."""
         array = _checked_numbers(value, f"`{self.name}`")
-        if array.shape != self.shape:
-            raise ValueError(f"`{self.name}` must have the shape {self.shape}, but it has {array.shape}")
-        return array.reshape(-1)
+        if array.shape != rows + self.shape:
+            raise ValueError(f"`{self.name}` must have the shape {rows + self.shape}, but it has {array.shape}")
+        return array.reshape(*rows, self.size)
 
     def of(self, vector: Vector) -> Any:
         """Its value in a vector. An array of float64 is a view of the vector."""
@@ -99,20 +99,28 @@ class FlatView:
         """The place of each part in the vector, by its name."""
         return {part.name: part.slice for part in self.parts}
 
-    def ravel(self, value: Any) -> Vector:
-        """The vector of parameters, or of a gradient, with the structure of the example."""
+    def ravel(self, value: Any, rows: tuple[int, ...] = ()) -> Vector:
+        """The vector of parameters, or of a gradient, with the structure of the example.
+
+        With `rows`, all parts have these axes in front of their own, as in a Jacobian, and so has the result.
+        """
+        vector = np.empty((*rows, self.size))
+        for part, given in self.beside(value, _parts_beside):
+            if given is None:
+                raise TypeError(f"`{part.name}` must be a number or an array, not None")
+            vector[..., part.slice] = part.flat(given, rows)
+        return vector
+
+    def beside(self, value: Any, opened: Callable[[Any, Any, str], Sequence[Any]]) -> Iterator[tuple[FlatPart, Any]]:
+        """The parts, each with what stands at its place in another value: see `Trees.beside`."""
         wholes = (value,) if self._single else tuple(value)
         if len(wholes) != len(self._places):
             raise ValueError(f"{len(self._places)} values are needed, for {', '.join(self._wrt)}")
-        vector = np.empty(self.size)
         for whole, place, name, (_, leaves) in zip(wholes, self._places, self._wrt, self._trees, strict=True):
-            found = VALUES.beside(self._args[place], whole, name, _parts_beside, Layout.attribute)
-            for (part, given), leaf in zip(found, leaves, strict=True):
+            found = VALUES.beside(self._args[place], whole, name, opened, Layout.attribute)
+            for (_, given), leaf in zip(found, leaves, strict=True):
                 if isinstance(leaf, FlatPart):
-                    if given is None:
-                        raise TypeError(f"`{part.name}` must be a number or an array, not None")
-                    vector[leaf.slice] = leaf.flat(given)
-        return vector
+                    yield leaf, given
 
     def unravel(self, x: Any) -> Any:
         """The parameters with the structure of the example: the argument, or a tuple of the arguments in `wrt`.

@@ -34,7 +34,7 @@ def ensure_found() -> None:
 
 
 def _find() -> bool:
-    import scipy  # type: ignore[import-untyped]
+    import scipy
 
     if not _integers_agree(scipy.__config__.CONFIG):
         return False
