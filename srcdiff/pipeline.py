@@ -65,6 +65,7 @@ from srcdiff.passes.shape_checks import remove_shape_checks
 from srcdiff.passes.simplify import simplify
 from srcdiff.passes.single_iterations import branch_on_single_iterations
 from srcdiff.passes.small_arrays import replace_small_arrays, replace_small_seeds
+from srcdiff.passes.strong_zeros import choose_zeros
 from srcdiff.passes.triangular_solves import solve_triangles
 
 # -- conditions and inputs of passes -------------------------------------------------------------------------------
@@ -198,6 +199,7 @@ DIFFERENTIATE = (
     *sweeps(REVERSE),
     Pass("forward mode", derivative.forward_mode, "a tangent beside every active value", mode("forward")),
 )
+STRONG_ZEROS = Pass("strong zeros", each(choose_zeros), "products that are zero if an adjoint is become choices")
 OPTIMIZE = (
     *CLEAN_UP,
     BRANCH_FUSION,
@@ -208,6 +210,8 @@ OPTIMIZE = (
     Pass("array contraction", each(contract), "arrays of which each iteration uses one part shrink to that part"),
     Pass("row gathering", each(gather_rows), "each row collects its contributions from other rows"),
     Pass("scatter to gather", each(gather), "each element collects its contributions"),
+    *CLEAN_UP,
+    STRONG_ZEROS,
     *CLEAN_UP,
     Pass(
         "consecutive stores", each(assign_consecutive_elements), "arrays that are filled in order start by assignment"
@@ -286,6 +290,8 @@ KERNEL_PASSES: Sequence[Pass] = (
     Pass("guard closing", kernels.close_guard, "put the guard around the kernel again", kernels.guarded),
     *CLEAN_UP_KERNEL,
     Pass("kernel tangent", kernels.tangent_kernel, "a tangent beside every active value", kernels.has_tangents),
+    *CLEAN_UP_KERNEL,
+    STRONG_ZEROS,
     *CLEAN_UP_KERNEL,
     Pass("atomic adds", kernels.add_atomically, "adds that threads may make to one element are atomic"),
     Pass("thread memory", kernels.place_memory, "place arrays in local, shared or global memory"),

@@ -53,6 +53,8 @@ FOLDABLE: dict[str, Callable[..., Any]] = {
 
 _OPPOSITE = {"equal": "not_equal", "not_equal": "equal"}
 
+STRONG = {"strong_multiply": "multiply", "strong_divide": "divide"}
+"""Products and quotients that are zero if their first argument is, with those that are like them for other numbers."""
 
 _DOUBLINGS = (0.25, 0.5, 2, 4)
 """Factors that change the exponent of a float and nothing else."""
@@ -169,6 +171,8 @@ class Builder:
                     if factor in _DOUBLINGS and type_ == FLOAT and other in self.scaled:
                         constant, base = self.scaled[other]
                         return self.apply("multiply", self.const(factor * constant), base)
+        if primitive in STRONG and (known[0] or (known[1] is not None and math.isfinite(known[1]) and known[1] != 0)):
+            return self.apply(STRONG[primitive], *args)
         if primitive in ("divide", "power") and known[1] == 1 and args[0].type == type_ and known[1] is not True:
             return args[0]
         if type_ == INT and primitive in ("add", "subtract") and known[1] == 0 and args[0].type == INT:

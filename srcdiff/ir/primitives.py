@@ -149,6 +149,10 @@ _function("cbrt",            1, "float",   "np.cbrt",         "math.cbrt")
 _function("hypot",           2, "float",   "np.hypot",        "math.hypot")
 _function("float_power",     2, "float64", "np.float_power",  "math.pow")
 
+# -- a strong zero: zero times anything, and zero over anything, is zero (passes/strong_zeros.py writes them as choices)
+_function("strong_multiply", 2, "float64", "strong_multiply", spelling="({0} * {1} if {0} != 0.0 else 0.0)", cheap=True)
+_function("strong_divide",   2, "float64", "strong_divide",   spelling="({0} / {1} if {0} != 0.0 else 0.0)", cheap=True)
+
 # -- exponentials and logarithms
 _function("exp",             1, "float",   "np.exp",          "math.exp")
 _function("exp2",            1, "float",   "np.exp2",         "math.exp2")

@@ -1,7 +1,7 @@
 """Reverse mode: the operations of a program backwards, each with the adjoint of what it did.
 
     primal                      kept                    adjoint
-    y = f(x)                    what f' reads           x_bar += f'(x) * y_bar
+    y = f(x)                    what f' reads           x_bar += f'(x) * y_bar, nothing if y_bar is zero
     a[i] = e                                            e_bar += a_bar[i]; a_bar[i] = 0
     a[i] += e                                           e_bar += a_bar[i]
     if c: A else: B             c, if it is gone        if c: A backwards else: B backwards
@@ -25,6 +25,8 @@ from typing import Any
 
 from srcdiff.analyses.activity import Activity
 from srcdiff.analyses.saved_values import Formula, Plan, Term
+from srcdiff.analyses.selections import selected_values
+from srcdiff.analyses.signs import expected_signs
 from srcdiff.analyses.structure import Structure
 from srcdiff.analyses.symbolic_shapes import Lengths
 from srcdiff.diagnostics import DifferentiationError, InternalError, Problem
@@ -155,7 +157,8 @@ class Adjoint:
         """Operations whose results are had again by their lengths, if those are enough."""
         dims = [o for o in structure.start if structure.is_apart and isinstance(o, Dim)]
         self.dims = {(o.array, o.axis): o.out for o in dims if structure.home[o.out] is structure.home.get(o.array)}
-        self.lengths = Lengths(Function("", (), structure.top))
+        program = Function("", (), structure.top)
+        self.lengths, self.signs, self.selected = Lengths(program), expected_signs(program), selected_values(program)
         self.uses: dict[Value, int] = {}
         self.top = Mirror(structure.top, None)
 
@@ -557,11 +560,22 @@ class Adjoint:
         names = names_of(rule, again, self.builder)
         for name, argument in zip(rule.parameters, operation.args, strict=True):
             if name in rule.partials and argument in self.active:
-                amount = times(out_bar, rule.partials[name], names, self.builder)
+                strong = self.is_strong(operation, name)
+                amount = times(out_bar, rule.partials[name], names, self.builder, strong=strong)
                 if amount is not None:
                     if out_bar in self.zero_unless:
                         self.zero_unless[amount] = self.zero_unless[out_bar]
                     self.add(mirror, argument, amount)
+
+    def is_strong(self, operation: Apply, parameter: str) -> bool:
+        """Whether the adjoint may be zero while the derivative is infinite or NaN.
+
+        If only an argument that nobody means to be infinite makes it so, as in `k * (1.0 / d)`, the result is no number
+        either, and has an adjoint of zero only if it is left out.
+        """
+        if self.signs.is_singular(operation, parameter):
+            return True
+        return operation.out in self.selected and not self.signs.partial_is_finite(operation, parameter)
 
     def computed(self, mirror: Mirror, primitive: str, args: Sequence[Value | Number]) -> Value | None:
         """What the program has computed so in the block of the mirror, or in one around it."""

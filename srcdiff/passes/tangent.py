@@ -1,7 +1,7 @@
 """Forward mode: the program with a tangent beside every value that depends on the inputs, in the same order.
 
     primal                      tangent
-    y = f(x)                    y_dot = f'(x) * x_dot
+    y = f(x)                    y_dot = f'(x) * x_dot, zero if x_dot is
     a[i] = e                    a_dot[i] = e_dot
     v = a[1:]                   v_dot = a_dot[1:]
     if c: A else: B             both sides yield the tangents too
@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from srcdiff.analyses.activity import Activity, activity
+from srcdiff.analyses.signs import expected_signs
 from srcdiff.analyses.structure import structure_of
 from srcdiff.diagnostics import DifferentiationError, Problem
 from srcdiff.ir.aliasing import points_to
@@ -110,6 +111,7 @@ class Tangent:
         self.dots = dict(dots)
         self.builder = Builder()
         self.builder.constants.update(structure_of(function).constants)
+        self.signs = expected_signs(function)
         self.problems: list[Problem] = []
 
     # -- tangents ----------------------------------------------------------------------------------------------------
@@ -218,7 +220,8 @@ class Tangent:
         total: Value | None = None
         for name, argument in zip(rule.parameters, operation.args, strict=True):
             if name in rule.partials and argument in self.dots:
-                amount = times(self.dots[argument], rule.partials[name], names, self.builder)
+                strong = self.signs.is_singular(operation, name)
+                amount = times(self.dots[argument], rule.partials[name], names, self.builder, strong=strong)
                 if amount is not None:
                     total = amount if total is None else self.builder.apply("add", total, amount)
         if total is None:

@@ -117,33 +117,53 @@ def with_values(rule: Rule, given: Mapping[str, Value], computed: Computed) -> t
     return replace(rule, partials={name: named(f) for name, f in rule.partials.items()}, let=let), names
 
 
-def times(factor: Value, expression: ast.expr, names: Environment, builder: Builder) -> Value | None:
+def times(
+    factor: Value, expression: ast.expr, names: Environment, builder: Builder, *, strong: bool = False
+) -> Value | None:
     """`factor * formula`, written as a person would: `t / y` for `1 / y`, a choice of products for a choice.
 
+    A `strong` factor makes the product zero if it is zero, also if the formula is infinite or NaN.
     If the formula is zero, as it is for a product by a constant zero, there is nothing to add, whatever the factor is.
     """
+    multiply, divide = ("strong_multiply", "strong_divide") if strong else ("multiply", "divide")
     match expression:
         case ast.Constant(value=value) if value == 0:
             return None
         case ast.Constant(value=value) if value == 1:
             return factor
-        case ast.Name(
-            id="nan"
-        ):  # whatever the factor: as a product, its derivative would be NaN where it is not chosen
+        case ast.Constant():
+            return builder.apply("multiply", factor, build(expression, names, builder))
+        case ast.Name(id="nan") if not strong:
+            # whatever the factor: as a product, its derivative would be NaN where it is not chosen
             return builder.const(CONSTANTS["nan"])
         case ast.UnaryOp(op=ast.USub()):
-            inner = times(factor, expression.operand, names, builder)
+            inner = times(factor, expression.operand, names, builder, strong=strong)
             return None if inner is None else builder.apply("negative", inner)
-        case ast.BinOp(op=ast.Div()):
-            top = times(factor, expression.left, names, builder)
-            return None if top is None else builder.apply("divide", top, build(expression.right, names, builder))
+        case ast.BinOp(op=ast.Div()) if not strong or _divides_constant(expression):
+            top = times(factor, expression.left, names, builder, strong=strong)
+            return None if top is None else builder.apply(divide, top, build(expression.right, names, builder))
         case ast.IfExp():
             condition = build(expression.test, names, builder)
             known = builder.constants.get(condition)
             if known is not None:
-                return times(factor, expression.body if known else expression.orelse, names, builder)
-            sides = [times(factor, side, names, builder) for side in (expression.body, expression.orelse)]
+                return times(factor, expression.body if known else expression.orelse, names, builder, strong=strong)
+            sides = [
+                times(factor, side, names, builder, strong=strong) for side in (expression.body, expression.orelse)
+            ]
             chosen = [builder.const(0.0) if side is None else side for side in sides]
             return builder.apply("where", condition, *chosen)
+        case ast.Call(func=ast.Name(id="strong_multiply"), args=[first, second]):  # zero if any of the three is
+            product = times(factor, second, names, builder, strong=strong)
+            return None if product is None else builder.apply("strong_multiply", build(first, names, builder), product)
     partial = build(expression, names, builder)
-    return None if builder.constants.get(partial) == 0 else builder.apply("multiply", factor, partial)
+    return None if builder.constants.get(partial) == 0 else builder.apply(multiply, factor, partial)
+
+
+def _divides_constant(expression: ast.expr) -> bool:
+    """Whether it is a constant, or a quotient of one: a factor takes the place of the constant."""
+    match expression:
+        case ast.BinOp(op=ast.Div(), left=left):
+            return _divides_constant(left)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return _divides_constant(operand)
+    return isinstance(expression, ast.Constant)

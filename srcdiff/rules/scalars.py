@@ -38,6 +38,13 @@ elementwise("negative(x)",        x="-1.0")
 elementwise("positive(x)",        x="1.0")
 elementwise("square(x)",          x="2.0 * x")
 elementwise("reciprocal(x)",      x="-out * out",                                          on=AWAY_FROM_ZERO)
+# The first factor of these two is an adjoint or a tangent, and a zero of it is stronger than an infinite partial. They
+# are products all the same: where the first factor is zero, they still have derivatives with respect to it.
+elementwise("strong_multiply(x, y)",  x="y",                 y="strong_multiply(x, 1.0)",
+            at=[edge(x=0.0, y=inf, x_bar=inf, y_bar=0.0), edge(x=0.0, y=3.0, x_bar=3.0, y_bar=0.0)])
+elementwise("strong_divide(x, y)",    x="1.0 / y",           y="-strong_multiply(x, 1.0 / y / y)",
+            on={"y": AWAY_FROM_ZERO},
+            at=[edge(x=0.0, y=0.0, x_bar=inf, y_bar=-0.0), edge(x=0.0, y=4.0, x_bar=0.25, y_bar=0.0)])
 elementwise("sqrt(x)",            x="0.5 / out",                                           on=POSITIVE,
             at=[edge(x=0.0, x_bar=inf), edge(x=inf, x_bar=0.0)])
 elementwise("cbrt(x)",            x="1.0 / (3.0 * out * out)",                             on=AWAY_FROM_ZERO,

@@ -136,3 +136,243 @@ def test_nan_is_in_the_last_bin(backend: str) -> None:
 
         assert value == binned(y, NAN, edges)
         np.testing.assert_array_equal(y_bar, np.where(y == np.sqrt(value), 2.0 * y, 0.0))
+
+
+# -- strong zeros: an adjoint, or a tangent, of exactly zero contributes nothing ------------------------------------
+
+
+def distances_of_a_triangle(x: Any) -> Any:
+    d = x[:, None] - x[None, :]
+    r = np.sqrt(d**2)
+    return np.sum(np.triu(r, 1) ** 3)
+
+
+def potential(x: Any, m: Any) -> Any:
+    """As many write the energy of bodies that attract each other."""
+    d = x[:, None] - x[None, :]
+    inverse = np.sqrt(d**2)
+    inverse[inverse > 0] = 1.0 / inverse[inverse > 0]
+    return np.sum(np.triu(-(m[:, None] * m[None, :]) * inverse, 1))
+
+
+def selected_after_a_reshape(x: Any) -> Any:
+    t = np.sqrt(x).reshape(2, 2)
+    t[1, 0] = 3.0 * t[0, 1]
+    return np.sum(t[t > 1e-6])
+
+
+def selected_after_a_view(x: Any) -> Any:
+    t = np.sqrt(x)
+    part = t[1:]
+    part[1] = 2.0
+    return np.sum(t[t > 1e-6] ** 2) + t[1]
+
+
+def logarithms_within_limits(x: Any) -> Any:
+    return np.sum(np.clip(np.log(x), -2.0, 2.0))
+
+
+def logarithms_above_a_limit(x: Any) -> Any:
+    total = 0.0
+    for i in range(len(x)):
+        total += max(np.log(x[i]), -3.0)
+    return total
+
+
+def weights_of_nothing(x: Any, w: Any) -> Any:
+    return np.sum(w * np.sqrt(x))
+
+
+def sigmoids(x: Any) -> Any:
+    return np.sum(1.0 / (1.0 + np.exp(-x)))
+
+
+def angle(x: Any, w: float) -> Any:
+    return w * np.arccos(x[0]) + np.arcsin(x[1]) + w * x[2] ** 0.3
+
+
+def soft_time_warping(gamma: float, a: Any, b: Any) -> Any:
+    n, m = len(a), len(b)
+    table = np.full((n + 1, m + 1), np.inf)
+    table[0, 0] = 0.0
+    for i in range(1, n + 1):
+        for j in range(1, m + 1):
+            u, v, w = -table[i - 1, j - 1] / gamma, -table[i - 1, j] / gamma, -table[i, j - 1] / gamma
+            largest = max(u, v, w)
+            total = np.exp(u - largest) + np.exp(v - largest) + np.exp(w - largest)
+            table[i, j] = (a[i - 1] - b[j - 1]) ** 2 - gamma * (np.log(total) + largest)
+    return table[n, m]
+
+
+def soft_time_warping_by_products(scale: float, a: Any, b: Any) -> Any:
+    """The same table, with multiplications by what may be infinite."""
+    table = np.full((len(a) + 1, len(b) + 1), np.inf)
+    table[0, 0] = 0.0
+    for i in range(len(a)):
+        for j in range(len(b)):
+            u, v, w = -scale * table[i, j], -scale * table[i, j + 1], -scale * table[i + 1, j]
+            total = np.exp(u) + np.exp(v) + np.exp(w)
+            table[i + 1, j + 1] = (a[i] - b[j]) ** 2 - np.log(total) / scale
+    return table[len(a), len(b)]
+
+
+def quotients_that_are_left_out(x: Any, k: Any) -> Any:
+    t = np.empty(len(x))
+    for i in range(len(x)):
+        q = 1.0 / x[i]
+        t[i] = q * k[i]
+    return np.sum(t[np.abs(x) > 0.1])
+
+
+def remainders_that_are_left_out(x: Any, y: Any) -> Any:
+    t = np.fmod(x, y) + np.power(x, y)
+    t[0] = 0.0
+    return np.sum(t)
+
+
+LINE = np.array([0.0, 1.0, 3.5, 3.0])
+ZEROS = np.array([0.0, 2.0, 4.0, 0.0])
+SERIES = (np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.5, 2.7, 3.1]))
+
+#: Functions, points, the argument, and what differences are not to move: there, the derivative is zero by convention.
+STRONG: list[Any] = [
+    (distances_of_a_triangle, (LINE,), 0, ()),
+    (potential, (LINE, np.array([1.0, 2.0, 0.5, 0.7])), 0, ()),
+    (potential, (LINE, np.array([1.0, 2.0, 0.5, 0.7])), 1, ()),
+    (selected_after_a_reshape, (ZEROS,), 0, (0, 3)),
+    (selected_after_a_view, (ZEROS,), 0, (0, 3)),
+    (logarithms_within_limits, (ZEROS,), 0, (0, 3)),
+    (logarithms_above_a_limit, (ZEROS,), 0, (0, 3)),
+    (weights_of_nothing, (ZEROS, np.array([0.0, 1.0, 2.0, 0.0])), 0, (0, 3)),
+    (weights_of_nothing, (ZEROS, np.array([0.0, 1.0, 2.0, 0.0])), 1, ()),
+    (sigmoids, (np.array([-800.0, 0.5, 800.0, -720.0]),), 0, ()),
+    (angle, (np.array([1.0, 0.5, 0.0]), 0.0), 0, (0, 2)),
+    (soft_time_warping, (0.7, *SERIES), 0, ()),
+    (soft_time_warping, (0.7, *SERIES), 1, ()),
+    (soft_time_warping_by_products, (1.3, *SERIES), 0, ()),
+    (soft_time_warping_by_products, (1.3, *SERIES), 2, ()),
+    (quotients_that_are_left_out, (np.array([0.0, 2.0, -3.0]), np.array([1.0, 2.0, 3.0])), 0, (0,)),
+    (quotients_that_are_left_out, (np.array([0.0, 2.0, -3.0]), np.array([1.0, 2.0, 3.0])), 1, ()),
+    (remainders_that_are_left_out, (np.array([0.0, 2.0, 3.0]), np.array([0.0, 3.5, 2.0])), 0, (0,)),
+    (remainders_that_are_left_out, (np.array([0.0, 2.0, 3.0]), np.array([0.0, 3.5, 2.0])), 1, (0,)),
+]
+NAMED = [pytest.param(*row, id=f"{row[0].__name__}-{row[2]}") for row in STRONG]
+
+
+def differences(function: Any, point: Any, place: int, fixed: Any, step: float) -> Any:
+    """Central differences of a function, or of its gradient; zero where it is not to be moved."""
+    moved = np.asarray(point[place])
+    found = []
+    for k in range(moved.size):
+        values = []
+        for sign in (1.0, -1.0):
+            other = moved.astype(float).ravel()
+            other[k] += sign * step
+            shaped = other.reshape(moved.shape) if moved.ndim else float(other[0])
+            values.append(value_of(function, (*point[:place], shaped, *point[place + 1 :])))
+        found.append(np.zeros_like(values[0]) if k in fixed else (values[0] - values[1]) / (2.0 * step))
+    return np.array(found) if moved.ndim else found[0]
+
+
+@pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=pytest.mark.numba)])
+@pytest.mark.parametrize(("function", "point", "place", "fixed"), NAMED)
+def test_an_adjoint_of_zero_contributes_nothing(
+    function: Any, point: Any, place: int, fixed: Any, backend: str
+) -> None:
+    expected = differences(function, point, place, fixed, 1e-6)
+
+    found = srcdiff.grad(function, wrt=place, backend=backend)(*clone(point))
+
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)  # the error of the differences
+
+
+# An infinite tangent is another matter: in forward mode, a derivative of zero does not stop it.
+FORWARD = [row for row in NAMED if row.values[0] not in (sigmoids, soft_time_warping, soft_time_warping_by_products)]
+
+
+@pytest.mark.parametrize(("function", "point", "place", "fixed"), FORWARD)
+def test_a_tangent_of_zero_contributes_nothing(function: Any, point: Any, place: int, fixed: Any) -> None:
+    direction = np.random.default_rng(3).uniform(0.5, 1.0, np.shape(point[place]))
+    for k in fixed:
+        direction[k] = 0.0
+    gradient = srcdiff.grad(function, wrt=place, backend="python")(*clone(point))
+    tangents: list[Any] = [None] * len(point)
+    tangents[place] = direction
+
+    _, found = srcdiff.jvp(function, point, tuple(tangents), backend="python")
+
+    np.testing.assert_allclose(found, np.sum(gradient * direction), rtol=1e-9)
+
+
+SECOND = [row for row in NAMED if row.values[0] in (distances_of_a_triangle, potential, selected_after_a_view)]
+
+
+@pytest.mark.parametrize(("function", "point", "place", "fixed"), SECOND)
+def test_the_same_holds_for_derivatives_of_derivatives(function: Any, point: Any, place: int, fixed: Any) -> None:
+    gradient = srcdiff.grad(function, wrt=place, backend="python")
+    expected = differences(gradient, point, place, fixed, 1e-5)
+
+    found = srcdiff.hessian(function, wrt=place, backend="python")(*clone(point))
+
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)  # the error of the differences
+
+
+@pytest.mark.parametrize("x", [0.25, 1.0, 4.0])
+def test_a_product_with_an_adjoint_of_zero_has_a_derivative(x: float) -> None:
+    """At one, the adjoint of the root is zero, and its derivative is not."""
+
+    def f(x: Any) -> Any:
+        return (np.sqrt(x) - 1.0) ** 2 + (1.0 / x - 1.0) ** 2
+
+    expected = 0.5 * x**-1.5 + 6.0 * x**-4.0 - 4.0 * x**-3.0
+
+    for found in (
+        srcdiff.hessian(f, backend="python")(x),
+        srcdiff.grad(srcdiff.grad(f, backend="python"), backend="python")(x),
+        srcdiff.hvp(f, backend="python")(x, 1.0),
+    ):
+        assert found == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_derivative_itself_is_infinite_as_before() -> None:
+    assert srcdiff.grad(lambda x: np.sqrt(x), backend="python")(0.0) == np.inf
+    assert srcdiff.grad(lambda x: np.log(x), backend="python")(0.0) == np.inf
+    assert srcdiff.jvp(lambda x: 2.0 * np.sqrt(x), (0.0,), (1.0,), backend="python")[1] == np.inf
+    assert np.isnan(srcdiff.grad(lambda x: np.sqrt(x), backend="python")(-1.0))
+
+
+@pytest.mark.parametrize(
+    ("function", "x"),
+    [
+        (lambda x: np.sqrt(x) ** 2, 0.0),
+        (lambda x: np.arccos(x) ** 2, 1.0),
+        (lambda x: np.cbrt(x) ** 3, 0.0),
+        (lambda x: (x**0.25) ** 4, 0.0),
+    ],
+)
+def test_a_limit_of_zero_times_infinity_is_not_called_zero(function: Any, x: float) -> None:
+    """The adjoint is zero because of the number that makes the derivative infinite; the limits are 1, -2, 1 and 1."""
+    assert np.isnan(srcdiff.grad(function, backend="python")(x))
+
+
+def test_the_square_of_a_distance_has_a_derivative() -> None:
+    """Where a sum of squares is zero, it is least, and its own derivative is zero."""
+
+    def f(x: Any) -> Any:
+        r = np.sqrt((x[0] - x[1]) ** 2 + x[2] * x[2])
+        return r**2 + x[0]
+
+    np.testing.assert_array_equal(srcdiff.grad(f, backend="python")(np.array([1.0, 1.0, 0.0])), [1.0, 0.0, 0.0])
+
+
+def test_a_pullback_of_zeros_gives_zeros() -> None:
+    _, pullback = srcdiff.vjp(lambda x: np.log(x) + 1.0 / x, np.array([0.0, 1.0, 2.0]), backend="python")
+
+    np.testing.assert_array_equal(pullback(np.array([0.0, 1.0, 1.0]))[0], [0.0, 0.0, 0.25])
+
+
+def test_no_choice_is_made_where_an_adjoint_is_never_zero() -> None:
+    for function in (lambda x: np.sum(np.log(x)), lambda x: np.mean(np.sqrt(x)), lambda x: np.sum(x / (1.0 + x * x))):
+        gradient = srcdiff.grad(function, backend="python")
+        gradient(np.ones(3))
+        assert "!= 0.0" not in gradient.source

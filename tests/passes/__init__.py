@@ -78,6 +78,7 @@ from srcdiff.passes.shape_checks import remove_shape_checks
 from srcdiff.passes.simplify import simplify
 from srcdiff.passes.single_iterations import branch_on_single_iterations
 from srcdiff.passes.small_arrays import replace_small_arrays
+from srcdiff.passes.strong_zeros import choose_zeros
 from srcdiff.passes.triangular_solves import solve_triangles
 from tests.passes.derivatives import DERIVATIVES, OBJECTS, Options, Run
 
@@ -148,6 +149,7 @@ PASSES: dict[str, Run] = {
     "row_gathering": each(gather_rows),
     "scatter_to_gather": each(gather),
     "shape_checks": each(remove_shape_checks),
+    "strong_zeros": each(choose_zeros),
     "triangular_solves": each(solve_triangles),
     "simplify": each(simplify),
     "single_iterations": each(branch_on_single_iterations),

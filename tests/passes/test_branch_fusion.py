@@ -59,4 +59,4 @@ def test_nothing_is_kept_for_the_branch_of_the_same_iteration():
     gradient = srcdiff.grad(exponential_and_parabola)
     gradient(np.array([1.0, -1.0]), 0.7)
     assert "kept" not in gradient.source
-    assert gradient.source.count("if ") == 1
+    assert len([line for line in gradient.source.splitlines() if line.strip().startswith("if ")]) == 1
