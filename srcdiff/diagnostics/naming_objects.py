@@ -66,7 +66,6 @@ _FUNCTIONS: dict[str, str] = {
     "builtins.next": "write a `for` loop with a `break`",
     "builtins.open": "read the numbers outside the function and pass them in",
     "builtins.input": "read the numbers outside the function and pass them in",
-    "builtins.getattr": "write the attribute: `x.name`",
     "builtins.setattr": "assign the attribute by its name: `instance.name = value`",
     "builtins.eval": "write the expression itself",
     "builtins.exec": "write the statements themselves",

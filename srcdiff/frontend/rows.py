@@ -4,6 +4,7 @@ from srcdiff.frontend.handlers import (
     array_functions,
     builtin_functions,
     intrinsics,
+    introspection,
     iterators,
     kernel_language,
     nested_derivatives,
@@ -32,5 +33,5 @@ ROWS = (
     *(array_conversion, assignments, attributes, augmented, branches_loops, calls, comprehensions, conditions, lists),
     *(arithmetic, names, statements, strings, indexing, declared_functions),
     *(array_functions, builtin_functions, intrinsics, iterators, kernel_language, nested_derivatives, records),
-    special_methods,
+    *(special_methods, introspection),
 )

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import enum
 import functools
+import numbers
+import types
+from typing import NamedTuple
 
+import numba
 import numpy as np
 import pytest
 
@@ -177,3 +182,226 @@ def test_collected_keywords_cannot_be_changed():
         return x
 
     refuses(lambda x: changed(x, a=1.0), 1.0, match="dictionar")
+
+
+# -- what a program asks about its values -------------------------------------------------------------------------
+
+
+class Shape:
+    sides = 4.0
+
+    def __init__(self, size):
+        self.size = size
+
+    def area(self, x):
+        return self.size * x * x
+
+    @property
+    def doubled(self):
+        return 2.0 * self.size
+
+
+class Round(Shape):
+    sides = 0.0
+
+    def __call__(self, x):
+        return self.size * np.sin(x)
+
+
+class Slotted:
+    __slots__ = ("a", "b")
+
+    def __init__(self, a):
+        self.a = a
+
+
+class Pair(NamedTuple):
+    a: float
+    b: float
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+SHAPE = Shape(3.0)
+NUMBERS = [1.0, 2.0]
+
+
+def reads_by_name(x):
+    return getattr(SHAPE, "size") * x + getattr(SHAPE, "area")(x) + getattr(np, "sin")(x) + getattr(SHAPE, "doubled")  # noqa: B009
+
+
+def reads_or_takes_a_default(x):
+    made = Round(x)
+    total = getattr(SHAPE, "missing", x) + getattr(made, "size", 0.0) + getattr(made, "sides", 5.0) * x
+    return total + getattr(Slotted(x), "a", 2.0) ** 2 + getattr(Slotted(x), "b", x**3) + getattr(None, "a", x)
+
+
+def names_in_a_loop(x):
+    pair, total = Pair(x, x * x), 0.0
+    for name in ("a", "b"):
+        total += getattr(pair, name) ** 2
+    return total
+
+
+def asks_for_attributes(x, a):
+    total = 0.0
+    for thing in (x, a, SHAPE, None, np, NUMBERS, Pair(x, x), {"k": x}, Colour.RED, np.sin, "text"):
+        total *= 2.0
+        if hasattr(thing, "shape"):
+            total += 1.0
+        total *= 2.0
+        if hasattr(thing, "size") or hasattr(thing, "__len__") or hasattr(thing, "detach"):
+            total += 1.0
+    return total * x + np.sum(a)
+
+
+def asks_for_types(x, a):
+    total = 0.0
+    inner = lambda: x  # noqa: E731
+    for thing in (x, a, 1, True, SHAPE, Round(x), None, NUMBERS, (1.0, x), Pair(x, x), [x], {"k": x}, "text", inner):
+        for kind in (float, int, bool, np.ndarray, Shape, Round, list, tuple, Pair, dict, str, types.FunctionType):
+            total *= 1.01
+            if type(thing) is kind:
+                total += 1.0
+            if type(thing) != kind:  # noqa: E721
+                total += 0.1
+            if isinstance(thing, kind):
+                total += 0.01
+    return total * x * 1e-3 + np.sum(a)
+
+
+def asks_for_abstract_classes(x, a):
+    total = 0.0
+    for thing in (x, a[0], 1, a, True):
+        total *= 2.0
+        if isinstance(thing, numbers.Real):
+            total += 1.0
+        if isinstance(thing, int | float) or isinstance(thing, (str, (list, np.ndarray))):
+            total += 3.0
+    return total * x + np.sum(a)
+
+
+def number_of_the_same_type(x, a, n):
+    one, zero = type(x)(1), type(a[0])(0)
+    return one * x + (zero + x) ** 2 + type(n)(2.7) * x + type(a[0] * x)(3) * x
+
+
+def instance_of_the_same_class(x):
+    made = Round(x)
+    return type(made)(x * x)(x) + (x if type(made).__name__ == "Round" else 0.0)
+
+
+def what_can_be_called(x):
+    total = 0.0
+    for thing in (np.sin, Shape, SHAPE, Round(x), x, None, lambda y: y, SHAPE.area, functools.partial(max, x), "text"):
+        total = 2.0 * total + (x if callable(thing) else 0.0)
+    return total
+
+
+def perhaps_none(x, n):
+    y = None
+    for k in range(n):
+        y = x * k
+    return y * x if isinstance(y, float) else x**2
+
+
+ARRAY = np.array([1.0, 2.0])
+
+ASKED = [
+    case(reads_by_name, 0.7),
+    case(reads_or_takes_a_default, 0.7),
+    case(names_in_a_loop, 0.7),
+    case(asks_for_attributes, 0.7, ARRAY),
+    case(asks_for_types, 0.7, ARRAY),
+    case(asks_for_abstract_classes, 0.7, ARRAY),
+    case(number_of_the_same_type, 0.7, ARRAY, 3),
+    case(instance_of_the_same_class, 0.7),
+    case(what_can_be_called, 0.7),
+    case(perhaps_none, 0.7, 3),
+    case(perhaps_none, 0.7, 0),
+]
+
+
+@pytest.mark.parametrize(("function", "args"), ASKED)
+def test_what_a_program_asks_about_its_values(function, args):
+    srcdiff.check(function, *args, order=2, backend="python")
+
+
+@pytest.mark.numba
+@pytest.mark.parametrize(("function", "args"), [ASKED[1], ASKED[6]])
+def test_what_compiled_code_asks_about_its_values(function, args):
+    srcdiff.check(function, *args, backend="numba")
+
+
+def by_type(x):
+    return 2.0 * x if type(x) is float else 3.0 * x
+
+
+def test_a_number_of_numpy_is_not_taken_for_one_of_python():
+    gradient = srcdiff.grad(by_type, backend="python")
+    assert gradient(1.0) == 2.0
+    with pytest.raises(DifferentiationError, match="whether this number is Python's or NumPy's"):
+        gradient(np.float64(1.0))
+    assert gradient(1.0) == 2.0
+    refuses(lambda a: a[0] if type(a[0]) is float else 2.0 * a[0], ARRAY, match="is Python's or NumPy's")
+    refuses(
+        lambda x, n: x if isinstance(n[0] + 1, int) else 2.0 * x, 1.0, np.array([1]), match="is Python's or NumPy's"
+    )
+
+
+def test_an_integer_to_differentiate_by_is_an_integer():
+    assert srcdiff.grad(lambda x: 2.0 * x if isinstance(x, int) else 3.0 * x, backend="python")(2) == 2.0
+
+
+def test_an_element_of_an_integer_array_is_no_int():
+    f = lambda x, n: 2.0 * x if isinstance(n[0], int) else 3.0 * x  # noqa: E731
+    assert srcdiff.grad(f, backend="python")(1.0, np.array([1])) == 3.0
+    compiled = numba.njit(f)
+    assert srcdiff.grad(compiled, backend="python")(1.0, np.array([1])) == 2.0
+
+
+def test_attributes_that_come_and_go():
+    box = types.SimpleNamespace(a=2.0)
+    module = types.ModuleType("module_for_test")
+
+    def f(x):
+        return x * getattr(box, "a", 5.0) * (2.0 if hasattr(module, "b") else 1.0)
+
+    gradient = srcdiff.grad(f, backend="python")
+    assert gradient(1.0) == 2.0
+    del box.a
+    assert gradient(1.0) == 5.0
+    module.b = 1
+    assert gradient(1.0) == 10.0
+
+
+class Cached:
+    def __init__(self, w):
+        self.w = w
+
+    def value(self, x):
+        if not hasattr(self, "kept"):
+            self.kept = self.w * x
+        return self.kept
+
+
+def test_an_attribute_that_is_assigned_if_it_is_not_there():
+    def once(x):
+        cached = Cached(x)
+        return cached.value(x) + cached.value(2.0 * x)
+
+    def in_a_loop(x, n):
+        cached, total = Cached(x), 0.0
+        for k in range(n):
+            total += cached.value(x + k)
+        return total
+
+    srcdiff.check(once, 0.7, order=2, backend="python")
+    refuses(in_a_loop, 0.7, 3, match="`kept`")
+
+
+def test_what_cannot_be_asked_is_refused():
+    refuses(lambda x: x if hasattr(SHAPE, "doubled") else 0.0, 1.0, match="is a property")
+    refuses(lambda x, n: getattr(SHAPE, "a" * n) * x, 1.0, 2, match="known at compile time|text|string")

@@ -64,6 +64,8 @@ class Parts(Node):
 class Tuple(Parts):
     kind: type | None = None
     """The namedtuple class, if it is one."""
+    is_list: bool = field(default=False, compare=False)
+    """Whether it is a list from outside, which is not changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +226,13 @@ class Method:
 
 
 @dataclass(frozen=True, slots=True)
+class TypeOf:
+    """`type(x)` of a number that may be Python's or NumPy's: one of several classes."""
+
+    options: tuple[type, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Text:
     """A text with numbers in it, `template.format(*values)`; only `print`, `assert` and `raise` take it."""
 
@@ -336,6 +345,7 @@ Abstract = (
     | Transformed
     | Choice
     | Method
+    | TypeOf
     | Text
     | Missing
     | Maybe

@@ -22,7 +22,6 @@ from srcdiff.frontend.domain.abstract_values import (
     Iteration,
     Lazy,
     List,
-    Object,
     Range,
     Record,
     Reversed,
@@ -31,7 +30,6 @@ from srcdiff.frontend.domain.abstract_values import (
     Tuple,
     Zip,
 )
-from srcdiff.frontend.domain.lattice import is_complex
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.arithmetic import binary
 from srcdiff.frontend.interpreter.array_conversion import call_astype
@@ -372,32 +370,6 @@ def call_int32(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
 @handles(np.bool_)
 def call_bool_(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
     return converted_to(reader, x, BOOL, node)
-
-
-@handles(isinstance)
-def call_isinstance(reader: Reader, node: ast.AST, x: Abstract, kinds: Abstract) -> Abstract:
-    kinds_ = (
-        tuple(k.value for k in kinds.items if isinstance(k, Static))
-        if isinstance(kinds, Tuple)
-        else ((kinds.value,) if isinstance(kinds, Static) else ())
-    )
-    if isinstance(x, Static):
-        return Static(isinstance(x.value, kinds_))
-    is_kind: dict[str, type] = {"float64": float, "float32": np.float32, "int64": int, "bool": bool}
-    if isinstance(x, Tuple):
-        return Static(any(issubclass(x.kind or tuple, k) for k in kinds_))
-    if isinstance(x, Record):
-        return Static(issubclass(np.ndarray if is_complex(x) else x.kind.kind, kinds_))
-    if isinstance(x, Object):
-        return Static(issubclass(x.kind, kinds_))
-    if isinstance(x, List | Slice):
-        return Static((list if isinstance(x, List) else slice) in kinds_)
-    if isinstance(x, Value):
-        if not isinstance(x.type, Array) and any(k.__module__ == "numpy" for k in kinds_):
-            reader.refuse("SD205", node, "srcdiff cannot tell here whether this number is Python's or NumPy's")
-        mine = np.ndarray if isinstance(x.type, Array) else is_kind[x.scalar.dtype]
-        return Static(issubclass(mine, kinds_))
-    reader.refuse("SD102", node, f"`isinstance` of {in_words(reader, x)} is not supported")
 
 
 @handles(divmod)

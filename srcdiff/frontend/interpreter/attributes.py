@@ -40,7 +40,7 @@ from srcdiff.frontend.interpreter.tables import expression
 from srcdiff.frontend.source.guards import Attribute, Constant, class_entry, original
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array, Scalar
-from srcdiff.signature.enums import attribute_of
+from srcdiff.signature.enums import attribute_of as attribute_of_member
 from srcdiff.signature.structures import Layout, attributes_of, is_plain_class
 
 _OF_UFUNCS = {"reduce", "reduceat", "accumulate", "outer", "at"}
@@ -62,7 +62,11 @@ def attribute_expression(reader: Reader, node: ast.Attribute) -> Abstract:
         key = key_of(reader, node.value.id)
         if key is not None and isinstance(reader.cells.get(key), Optional):
             reader.cells[key] = present(reader, reader.cells[key])
-    base = evaluate_lazily(reader, node.value)
+    return attribute_of(reader, evaluate_lazily(reader, node.value), node)
+
+
+def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstract:
+    """The attribute that the node names, of a value."""
     match base:
         case Lazy() if node.attr in ("shape", "ndim", "size", "dtype"):
             return array_attribute(reader, base, node)
@@ -97,6 +101,8 @@ def attribute_expression(reader: Reader, node: ast.Attribute) -> Abstract:
             return Static(owner.__members__[node.attr])
         case Static(value=enum.Enum() as member):
             return member_attribute(reader, member, node)
+        case Static(value=type() as owner) if node.attr in ("__name__", "__qualname__"):
+            return Static(getattr(owner, node.attr))
         case Static(value=type() as owner) if any(node.attr in vars(k) for k in owner.__mro__):
             return attribute_of_class(reader, owner, node.attr, node)
         case Static() if _is_plain_instance(base.value):  # it has no attributes of its own
@@ -124,7 +130,7 @@ def attribute_expression(reader: Reader, node: ast.Attribute) -> Abstract:
 def member_attribute(reader: Reader, member: enum.Enum, node: ast.Attribute) -> Abstract:
     """The name of a member of an enum, or its value, which are constants."""
     try:
-        value = attribute_of(member, node.attr)
+        value = attribute_of_member(member, node.attr)
     except LookupError:
         message = f"`{type(member).__name__}` defines its own `{node.attr}`, which is not supported"
         reader.refuse("SD102", node, message, help_="write a function that computes it, and call that")

@@ -20,6 +20,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Static,
     Stored,
     Tuple,
+    TypeOf,
 )
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.arithmetic import unary
@@ -264,6 +265,9 @@ def compare(reader: Reader, op: ast.cmpop, left: Abstract, right: Abstract, node
 
 def compare_values(reader: Reader, op: ast.cmpop, left: Abstract, right: Abstract, node: ast.AST) -> Abstract:
     require_values(reader, node, left, right)
+    is_about_types = isinstance(left, TypeOf) or isinstance(right, TypeOf)
+    if is_about_types and isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
+        return is_type(reader, left, right, isinstance(op, ast.IsNot | ast.NotEq), node)
     if isinstance(op, ast.Is | ast.IsNot):
         return is_identical(reader, left, right, isinstance(op, ast.IsNot), node)
     if isinstance(op, ast.In | ast.NotIn):
@@ -290,6 +294,15 @@ def compare_values(reader: Reader, op: ast.cmpop, left: Abstract, right: Abstrac
         return ordered_tuples(reader, op, left, right, node)
     result = reader.apply(primitive, *as_numbers(reader, left, right, node))
     return pythons_own(reader, result) if is_pythons(reader, left) and is_pythons(reader, right) else result
+
+
+def is_type(reader: Reader, left: Abstract, right: Abstract, negated: bool, node: ast.AST) -> Abstract:
+    """Whether two classes are the same, one of which is Python's or NumPy's class of a number."""
+    one, other = ((x.value,) if isinstance(x, Static) else getattr(x, "options", ()) for x in (left, right))
+    if any(a is b for a in one for b in other):
+        message = "srcdiff cannot tell here whether this number is Python's or NumPy's"
+        reader.refuse("SD205", node, message, help_="use `isinstance`")
+    return Static(negated)
 
 
 def is_identical(reader: Reader, left: Abstract, right: Abstract, negated: bool, node: ast.AST) -> Abstract:

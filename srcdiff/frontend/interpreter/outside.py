@@ -162,7 +162,7 @@ def lift_parts(
     each = zip(layout.taken_apart(value), inner, names, strict=True)
     items = tuple(lift_part(reader, v, at, name, (*path, n), node, held or "made", layout) for v, at, n in each)
     if issubclass(layout.kind, tuple | list):
-        return Tuple(items, layout.kind if hasattr(value, "_fields") else None)
+        return Tuple(items, layout.kind if hasattr(value, "_fields") else None, isinstance(value, list))
     return Record(items, layout)
 
 
