@@ -405,3 +405,48 @@ def test_an_attribute_that_is_assigned_if_it_is_not_there():
 def test_what_cannot_be_asked_is_refused():
     refuses(lambda x: x if hasattr(SHAPE, "doubled") else 0.0, 1.0, match="is a property")
     refuses(lambda x, n: getattr(SHAPE, "a" * n) * x, 1.0, 2, match="known at compile time|text|string")
+
+
+# -- sums of booleans ---------------------------------------------------------------------------------------------
+
+
+def sums_of_arrays(a):
+    n = np.sum(a > 0) + np.count_nonzero(a > 1) + (a > 1.5).sum() + np.count_nonzero([v > 0 for v in a])
+    return (n + np.mean(a > 0) + np.sum((a > 0) + (a > 1)) + np.cumsum(a > 0)[-1]) * a[0] ** 2
+
+
+def sums_of_flags(a):
+    flags = [a[0] > 0, a[1] > 0, a[1] > a[0]]
+    n = sum(flags) + sum(v > 1 for v in a) + sum(a > 0) + (True + True)
+    for v in a:
+        n += v > 0
+    return n * a[0] ** 2
+
+
+def of_pythons_numbers(x, y):
+    return ((x > 0) + (y > 0) - (x > y)) * x**2 + sum((x > 0, y > 0)) * y
+
+
+@numba.njit
+def in_compiled_code(a):
+    n = (a[0] > 0) + (a[1] > 0) - (a[0] > a[1])
+    return (n + (-(a[1] > 0.5)) * 0.5) * a[0] ** 2 + ((a[0] > 0) * (a[1] > 0) + (a[0] > 0)) * a[1]
+
+
+@pytest.mark.parametrize("function", [sums_of_arrays, sums_of_flags])
+def test_sums_of_booleans(function):
+    srcdiff.check(function, np.array([0.5, 1.25]), order=2, backend="python")
+
+
+def test_sums_of_booleans_of_python_and_of_numba():
+    srcdiff.check(of_pythons_numbers, 0.7, 0.3, order=2, backend="python")
+    srcdiff.check(in_compiled_code, np.array([0.5, 1.25]), order=2, backend="python")
+
+
+@pytest.mark.numba
+def test_sums_of_booleans_in_compiled_code():
+    srcdiff.check(in_compiled_code, np.array([0.5, 1.25]), backend="numba")
+
+
+def test_a_sum_of_booleans_that_may_be_numpys_is_refused():
+    refuses(lambda a: ((a[0] > 0) + (a[1] > 0)) * a[0], ARRAY, match="NumPy adds booleans with `or`")

@@ -116,7 +116,7 @@ def binary(reader: Reader, op: type[ast.operator], left: Abstract, right: Abstra
     if a.type == BOOL and b.type == BOOL and reader.has_numpys:
         if op is ast.Mult:
             return reader.apply("logical_and", a, b)
-        if op in (ast.Add, ast.Sub):
+        if op in (ast.Add, ast.Sub) and reader.frame.told is None:  # Numba adds them as integers
             refuse_truth_values(reader, primitive, node)
     return arithmetic(reader, op, a, b, node)
 
@@ -185,7 +185,7 @@ def unary(reader: Reader, primitive: str, operand: Abstract, node: ast.AST) -> A
     if is_pythons(reader, operand):
         reader.assumes_pythons |= value.type == BOOL
         return pythons_own(reader, signed(reader, primitive, value, "int64", node))
-    if value.type == BOOL and reader.has_numpys:
+    if value.type == BOOL and reader.has_numpys and (reader.frame.told is None or primitive == "invert"):
         refuse_truth_values(reader, primitive, node)
     require_long(reader, primitive, (value,), node)
     return signed(reader, primitive, value, "int64", node)
