@@ -491,3 +491,52 @@ def test_error_shows_the_lines_that_declare_a_rule() -> None:
 
     assert "@srcdiff.rule_for(special.jv)\n" in shown
     assert "def jv(x, y): ..." in shown
+
+
+# -- more programs ---------------------------------------------------------------------------------------------------
+
+
+def legendre(n: Any, x: float) -> float:
+    before, now = 1.0, x
+    if n == 0:
+        return before
+    for k in range(1, int(n)):
+        before, now = now, ((2 * k + 1) * x * now - k * before) / (k + 1)
+    return now
+
+
+def with_orders(x: Any, orders: Any) -> Any:
+    total = np.sum(special.eval_legendre(3, x)) + np.sum(special.eval_legendre(orders, x[::-2, None]))
+    for n in range(4):
+        total += special.eval_legendre(n, x[n % 2])
+    return total
+
+
+def until_small(x: Any, n: int) -> Any:
+    y, k = x[0], 0
+    while k < n:
+        y = special.expit(y) * y
+        if y < 0.2:
+            break
+        k += 1
+    return y + x[1]
+
+
+def expit_adjoint(x: float, out: float, out_bar: float) -> float:
+    return out_bar * out * (1.0 - out)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    ("f", "more"),
+    [(with_orders, np.arange(4)), (until_small, 0), (until_small, 1), (until_small, 5)],
+    ids=["orders", "no iteration", "one iteration", "early exit"],
+)
+def test_integers_loops_and_early_exits(f: Any, more: Any, backend: str) -> None:
+    srcdiff.rule_for(special.eval_legendre)(legendre)
+    srcdiff.rule_for(special.expit, adjoint=expit_adjoint, replace=True)(lambda x: 1.0 / (1.0 + np.exp(-x)))
+    x = np.array([1.3, 0.4, -0.2])
+
+    gradient = srcdiff.grad(f, backend=backend)(x, more)
+
+    np.testing.assert_allclose(gradient, differences(lambda x: f(x, more), x), rtol=1e-8, atol=1e-9)
