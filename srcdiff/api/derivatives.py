@@ -43,6 +43,7 @@ from srcdiff.diagnostics.options import (
 )
 from srcdiff.frontend.boundary import parts_of_arguments, result_converter
 from srcdiff.frontend.domain.abstract_values import Static, Tuple
+from srcdiff.frontend.source.bound_methods import method_behind
 from srcdiff.frontend.source.capture import Captured, capture, findable, made_once, plain_function, standing_for
 from srcdiff.frontend.source.declared_rules import CustomRule, declare, require_declarable
 from srcdiff.frontend.source.guards import Attribute, ChangedError, Constant, Guard, Summary, Watch
@@ -50,7 +51,7 @@ from srcdiff.inspect.report import MemoryReport, memory_report
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array, Scalar
 from srcdiff.passes.workspace_parameters import no_memory
-from srcdiff.signature.conversion import as_it_is, converter, gradient_converter, lists_in
+from srcdiff.signature.conversion import as_it_is, converter, gradient_converter, with_identity
 from srcdiff.signature.descriptions import Description, is_passed, to_differentiate_by
 from srcdiff.signature.flat_views import FlatView
 from srcdiff.signature.keys import described as description_of
@@ -629,8 +630,13 @@ class Derivative:
         return Derivation(self.mode, self.wrt, *kind)
 
     def guards(self) -> list[Guard]:
-        """Guards that the dispatcher still has this function."""
-        return [Guard(Attribute(Constant(self.of), "py_func"), self.function)] if hasattr(self.of, "py_func") else []
+        """Guards that the dispatcher, or the class of the instance, still has this function."""
+        if hasattr(self.of, "py_func"):
+            return [Guard(Attribute(Constant(self.of), "py_func"), self.function)]
+        method = None if isinstance(self.of, types.MethodType) else method_behind(self.of)
+        if method is None or isinstance(self.of, types.FunctionType):
+            return []
+        return [Guard(Attribute(Attribute(Constant(self.of), "__call__"), "__func__"), method.__func__)]
 
     # -- inspection --------------------------------------------------------------------------------------------------
 
@@ -784,7 +790,8 @@ class Specialisation:
         each = [(k, n) for k, n in enumerate(owner.wrt) if n in names and is_gradient]
         made = [(k, names.index(n), gradient_converter(descriptions[n])) for k, n in each]
         self.lists = [(k, position, convert) for k, position, convert in made if convert is not None]
-        self.has_lists = any(len(lists_in(a)) for a in args)
+        self.has_lists = any(with_identity(a, compiled.reading.written_kinds) for a in args)
+        """Whether there are lists in the arguments, or instances that are written to."""
         self.owner = owner
         self.is_simple = (
             not exact  # types do not include sizes
@@ -908,7 +915,7 @@ class Specialisation:
         """The arguments of the compiled function."""
         values = self.converted(args) + [o.read() for o in self.outside]
         if self.has_lists:
-            self.keep_lists_apart(args)
+            self.keep_identities_apart(args)
         if self.apart:
             self.keep_apart(values)
         return values
@@ -997,12 +1004,22 @@ class Specialisation:
                 message = f"{pair} share memory, and `{self.owner.function.__name__}` writes to one of them"
                 raise DifferentiationError([Problem("SD403", message, self.owner.span)])
 
-    def keep_lists_apart(self, args: tuple[Any, ...]) -> None:
-        """Reject the same list for two arguments: a change of one would have to change the other."""
-        lists = [found for a in args for found in lists_in(a)]
-        if len({id(found) for found in lists}) < len(lists):
-            message = "the same list is passed for two arguments"
-            raise DifferentiationError([Problem("SD403", message, self.owner.span)])
+    def keep_identities_apart(self, args: tuple[Any, ...]) -> None:
+        """Reject the same list or instance for two arguments: a change of one would have to change the other."""
+        reading = self.compiled.reading
+        is_changed = reading.changed_lists or reading.written_kinds
+        outside = {id(place.read()) for place in reading.held_outside} if is_changed else set()
+        known = set(outside)
+        for found in (x for a in args for x in with_identity(a, reading.written_kinds)):
+            if id(found) in known:
+                what = "list" if isinstance(found, list) else f"instance of `{type(found).__name__}`"
+                function = f"`{self.owner.function.__name__}`"
+                message = f"the same {what} is passed twice"
+                if id(found) in outside:
+                    message = f"the same {what} is passed and read from outside by {function}"
+                message += "" if isinstance(found, list) else f", and {function} writes to its attributes"
+                raise DifferentiationError([Problem("SD403", message, self.owner.span)])
+            known.add(id(found))
 
     def with_lists(self, result: Any, args: tuple[Any, ...]) -> Any:
         """The gradient of a list is a list."""

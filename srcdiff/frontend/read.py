@@ -157,8 +157,7 @@ def _read(
     reader.guards.add(Attribute(Constant(captured.function), "__code__"), captured.code)
     if captured.method is not None:
         reader.guards.add_function(captured.method, captured.method.__code__)
-    for found in mentioned:
-        hoist(reader, found, node)
+    hoist(reader, mentioned, node)
     for name, description in arguments.items():
         bound[name], values = _argument(reader, description, name, lists)
         params += values
@@ -216,6 +215,8 @@ def _read(
         reader.told_options,
         tuple(reader.differences.values()),
         tuple(_changed_lists(reader, seen, before)),
+        frozenset(reader.stateful),
+        tuple(reader.held_outside),
     )
 
 

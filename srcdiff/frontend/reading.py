@@ -79,3 +79,7 @@ class Reading:
     """Lines in which functions that Numba compiles give other numbers, and why."""
     changed_lists: tuple[str, ...] = ()
     """Lists of the caller's that it changes."""
+    written_kinds: frozenset[type] = frozenset()
+    """The classes whose instances are written to: they have an identity."""
+    held_outside: tuple[Place, ...] = ()
+    """Where lists and instances of these classes were found outside."""

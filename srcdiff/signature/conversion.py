@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -63,12 +63,13 @@ def _left_out(value: Any) -> Any:
     return value if isinstance(value, str) else None
 
 
-def lists_in(value: Any, around: tuple[int, ...] = ()) -> list[list[Any]]:
-    """The lists in an argument; an instance may refer to one `around` it."""
+def with_identity(value: Any, kinds: Set[type], around: tuple[int, ...] = ()) -> list[Any]:
+    """The lists in an argument, and the instances of these classes; an instance may refer to one `around` it."""
     if id(value) in around:
         return []
-    own, around = [value] if isinstance(value, list) else [], (*around, id(value))
-    return own + [found for x in parts_of(value) or () if type(x) is not float for found in lists_in(x, around)]
+    own = [value] if isinstance(value, list) or type(value) in kinds else []
+    parts = [x for x in parts_of(value) or () if type(x) is not float]
+    return own + [found for x in parts for found in with_identity(x, kinds, (*around, id(value)))]
 
 
 def gradient_converter(d: Description) -> Callable[[Any, Any], Any] | None:

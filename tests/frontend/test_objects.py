@@ -467,6 +467,16 @@ def test_writing_to_a_frozen_dataclass_raises_as_in_python():
         srcdiff.grad(frozen_written, backend="python")(1.5)
 
 
+def test_an_attribute_without_a_slot_raises_as_in_python():
+    def written(x):
+        vector = Vector(x, 1.0)
+        vector.z = 3.0
+        return vector.x
+
+    with pytest.raises(AttributeError, match="'Vector' object has no attribute 'z'"):
+        srcdiff.grad(written, backend="python")(1.5)
+
+
 def test_an_attribute_that_no_path_has_set_raises_as_in_python():
     def later(x):
         body = Body(x, 1.0)
@@ -478,3 +488,288 @@ def test_an_attribute_that_no_path_has_set_raises_as_in_python():
     assert gradient(1.5) == pytest.approx(3.0)
     with pytest.raises(AttributeError, match="'Body' object has no attribute 'extra'"):
         gradient(0.5)
+
+
+# -- identity ----------------------------------------------------------------------------------------------------------
+
+
+def writes_to_both(x, a, b):
+    a.x *= x
+    b.x += a.v
+    return a.x * b.x
+
+
+def writes_through_children(x, a, b):
+    a.x.x *= x
+    return a.x.x * b.x.x
+
+
+ONE = Body(1.3, 1.0)
+
+
+def also_from_outside(x, a):
+    a.x *= x
+    return ONE.x * a.x
+
+
+LIST = [1.0, 2.0]
+
+
+def list_also_from_outside(x, values):
+    values.append(x)
+    return sum(LIST) * x
+
+
+@pytest.mark.parametrize(
+    ("function", "rest", "said"),
+    [
+        (writes_to_both, lambda one: (one, one), "the same instance of `Body` is passed twice"),
+        (writes_through_children, lambda one: (Body(one, 0.0), Body(one, 0.0)), "passed twice"),
+        (lambda x, pair: writes_to_both(x, *pair), lambda one: ([one, one],), "passed twice"),
+        (also_from_outside, lambda _: (ONE,), "is passed and read from outside"),
+        (list_also_from_outside, lambda _: (LIST,), "the same list is passed and read from outside"),
+    ],
+)
+def test_one_instance_in_two_places_is_refused_if_it_is_written_to(function, rest, said):
+    gradient = srcdiff.grad(function, backend="python")
+    with pytest.raises(DifferentiationError, match=said):
+        gradient(2.0, *rest(Body(1.5, 1.0)))
+
+
+def test_one_instance_in_two_places_may_be_read():
+    gradient = srcdiff.grad(lambda a, b: a.r * b.r, wrt=(0, 1), backend="python")
+    assert [g.r for g in gradient(DISC, DISC)] == [1.5, 1.5]
+
+
+def test_whether_attributes_outside_are_one_object_is_asked_at_every_call():
+    left, right = types.SimpleNamespace(), types.SimpleNamespace()
+
+    def changed(x):
+        left.body.x *= x
+        return right.body.x * x
+
+    gradient = srcdiff.value_and_grad(changed, backend="python")
+    for is_shared in (True, False, True):
+        left.body = Body(2.0, 1.0)
+        right.body = left.body if is_shared else Body(2.0, 1.0)
+        assert gradient(3.0) == pytest.approx((18.0, 12.0) if is_shared else (6.0, 2.0))
+
+
+def test_instances_outside_may_refer_to_each_other_and_share_lists():
+    left, right, values = Body(2.0, 1.0), Body(3.0, 1.0), [1.0]
+    left.other, right.other, left.trace, right.trace = right, left, values, values
+
+    def changed(x):
+        left.other.x *= x
+        right.other.x *= x
+        left.trace.append(x)
+        return left.x * right.x + sum(right.trace) + sum(values)
+
+    gradient = srcdiff.value_and_grad(changed, backend="python")
+    assert gradient(3.0) == pytest.approx((54.0 + 8.0, 36.0 + 2.0))
+    right.trace = [1.0]
+    assert gradient(3.0) == pytest.approx((54.0 + 5.0, 36.0 + 1.0))
+    assert (left.x, right.x, values) == (2.0, 3.0, [1.0])
+
+
+class Node:
+    following = 5.0
+
+    def __init__(self, value):
+        self.value, self.child, self.read = value, types.SimpleNamespace(parent=self), self.get
+        self.following = 2.0 * value
+
+    def get(self):
+        return self.following
+
+
+def test_an_instance_that_its_attributes_refer_to_has_an_identity():
+    srcdiff.check(lambda x: Node(x).child.parent.following * Node(x).read(), 1.3, backend="python")
+
+
+# -- names and operators -----------------------------------------------------------------------------------------------
+
+
+class Private:
+    __factor = 2.0
+
+    def __init__(self, w):
+        self.__w = w
+
+    def scaled(self, by=1.0):
+        self.__w *= by * self.__factor
+        return self.__w
+
+    @staticmethod
+    def __half(t):
+        return t / 2.0
+
+    def half(self):
+        return self.__half(self.__w)
+
+
+class AlsoPrivate(Private):
+    def __init__(self, w):
+        super().__init__(w)
+        self.__w = 3.0 * w
+
+    def both(self):
+        return self.__w * self.scaled() * self.half()
+
+
+class Sum:
+    def __init__(self, x):
+        self.x = x
+
+    def __add__(self, other):
+        return Sum(self.x + other.x) if isinstance(other, Sum) else NotImplemented
+
+    def __radd__(self, other):
+        return Sum(self.x + 5.0 * other)
+
+    def __iadd__(self, other):
+        self.x += 10.0 * other.x
+        return self
+
+    def __mul__(self, other):
+        return NotImplemented
+
+    def __lt__(self, other):
+        return NotImplemented if isinstance(other, Sum) else self.x < other
+
+    def __eq__(self, other):
+        return NotImplemented
+
+    __hash__ = None
+
+
+class Factor:
+    def __init__(self, x):
+        self.x = x
+
+    def __rmul__(self, other):
+        return 7.0 * self.x * other.x
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = None
+
+
+def in_place(x):
+    first, several = Sum(x), [Sum(x)]
+    second, holder = first, types.SimpleNamespace(of=Sum(x))
+    for _ in range(2):
+        first += Sum(x)
+    several[0] += first
+    holder.of += several[0]
+    return second.x * several[0].x + holder.of.x
+
+
+@dataclass
+class Compared:
+    a: float
+    b: float = field(default=1.0, compare=False)
+
+
+@dataclass(eq=False)
+class ComparedAsAbove(Compared):
+    c: float = 0.0
+
+
+class Remembers:
+    def __init__(self, w):
+        self.w = w
+
+    @functools.cached_property
+    def total(self):
+        return np.sum(self.w)
+
+    @functools.cached_property
+    def doubled(self):
+        return 2.0 * self.w
+
+
+def remembered(x):
+    one = Remembers(x * 1.0)
+    before = one.total
+    one.w[0] = 5.0
+    one.doubled[1] = 3.0 * x[1]
+    return one.total * before + np.sum(one.doubled**2)
+
+
+@pytest.mark.parametrize(
+    ("function", "x"),
+    [
+        (lambda x: AlsoPrivate(x).both(), 1.3),
+        (lambda x: Private(2.0).scaled(x), 1.3),
+        (in_place, 1.3),
+        (lambda x: (x + Sum(x)).x * (Sum(x) * Factor(x)), 1.3),
+        (lambda x: x * x if Sum(x) == Factor(x) else x, 1.3),
+        (lambda x: x * x if Sum(x) != Factor(x) else x, 1.3),
+        (lambda x: x * x if Compared(x, 1.0) == Compared(x, 2.0) else x, 1.3),
+        (lambda x: x * x if ComparedAsAbove(x, 1.0, 2.0) == ComparedAsAbove(x, 1.0, 3.0) else x, 1.3),
+        (remembered, X),
+    ],
+)
+def test_names_operators_and_cached_properties_mean_what_they_mean_in_python(function, x):
+    srcdiff.check(function, x, backend="python")
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (lambda x: (Sum(x) + x).x, "an instance of `Sum` is used where a number is needed"),
+        (lambda x: x if Sum(x) < Sum(x) else 2.0 * x, "an instance of `Sum` is used"),
+        (lambda x: x if Sum(x) == Sum(x) else 2.0 * x, "an instance of `Sum` is used"),
+        (lambda x: Factor(x) * Factor(x), "an instance of `Factor` is used"),
+        (lambda x: np.sum((np.array([x, x]) + Sum(x)).x), "NumPy applies this operator to each element"),
+        (lambda x: Compared(x, a=2.0 * x).a, "`Compared` needs the fields a, b"),
+    ],
+)
+def test_operators_and_calls_that_fail_in_python_are_refused(function, said):
+    with pytest.raises(DifferentiationError, match=said):
+        srcdiff.grad(function, backend="python")(1.5)
+
+
+# -- changes between calls ---------------------------------------------------------------------------------------------
+
+
+class Method:
+    def __init__(self, w):
+        self.w = w
+
+    def power(self, x, k=2.0, *, factor=1.0):
+        return factor * self.w * x**k
+
+    def __call__(self, x):
+        return self.power(x)
+
+    def of_all(*args):
+        return args[0].w * args[1]
+
+
+class Above(Method):
+    def __call__(self, x):
+        return super().__call__(x) * x
+
+
+def test_defaults_and_special_methods_that_are_replaced_are_noticed(monkeypatch):
+    one = Method(2.0)
+    power, call = (srcdiff.value_and_grad(f, backend="python") for f in (one.power, one))
+    assert (power(3.0)[0], call(3.0)[0]) == (18.0, 18.0)
+    monkeypatch.setattr(Method.power, "__defaults__", (3.0,))
+    assert (power(3.0)[0], call(3.0)[0]) == (54.0, 54.0)
+    monkeypatch.setitem(Method.power.__kwdefaults__, "factor", 0.5)
+    assert (power(3.0)[0], call(3.0)[0]) == (27.0, 27.0)
+    monkeypatch.setattr(Method, "__call__", lambda self, x: 100.0 * x)
+    assert (power(3.0)[0], call(3.0)[0]) == (27.0, 300.0)
+
+
+def test_a_bound_method_may_use_its_instance_by_super_only():
+    srcdiff.check(Above(2.0), 3.0, backend="python")
+
+
+def test_a_bound_method_without_a_name_for_its_instance_is_refused():
+    with pytest.raises(TypeError, match="wrap it in a function or a lambda"):
+        srcdiff.grad(Method(2.0).of_all)

@@ -13,7 +13,7 @@ from srcdiff.frontend.domain.abstract_values import Items, Record, Static, Store
 from srcdiff.frontend.domain.lattice import list_of
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import FLOAT, INT, Array
-from srcdiff.signature.conversion import converter, gradient_converter, lists_in
+from srcdiff.signature.conversion import converter, gradient_converter, with_identity
 from srcdiff.signature.descriptions import Description, floats_for_integers, to_differentiate_by, type_text
 from srcdiff.signature.keys import describe_argument, key_of
 from srcdiff.signature.structures import Layout
@@ -128,7 +128,7 @@ _TEXT = Description("static", (str, "t"))
 def test_lists_are_found_wherever_they_are():
     first, second = [1.0], [[2.0]]
 
-    assert [first, second, second[0]] == lists_in({"a": first, "t": (second, 1.0)})
+    assert [first, second, second[0]] == with_identity({"a": first, "t": (second, 1.0)}, set())
 
 
 def test_integers_to_differentiate_by_are_floats_all_the_way_down():

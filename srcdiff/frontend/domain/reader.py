@@ -74,8 +74,12 @@ class Reader(Shapes):
         """The objects, by the number of their scope."""
         self.constructing: list[Object] = []
         """Objects whose `__init__` is being read."""
-        self.lifted: dict[int, Object] = {}
-        """Objects that stand for instances outside, by the identity of these: they are there from the start."""
+        self.lifted: dict[int, Object | List] = {}
+        """What stands for instances outside and their lists, by the identity of these: it is there from the start."""
+        self.hoisting = False
+        """Whether that is being made."""
+        self.held_outside: list[Place] = []
+        """Where lists and such instances were found outside: an argument must not be one of them."""
         self.lifting: list[int] = []
         """The instances outside that are being opened: one may refer to itself."""
 

@@ -21,7 +21,7 @@ from srcdiff.frontend.domain.abstract_values import (
     is_instance,
 )
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.frontend.domain.state import IsWritten
+from srcdiff.frontend.domain.state import Frame, IsWritten
 from srcdiff.frontend.interpreter.evaluation import call_value, call_with
 from srcdiff.frontend.interpreter.indexing import key_position
 from srcdiff.frontend.interpreter.instances import in_class, new_object, object_as_record, own_attribute, read_attribute
@@ -30,8 +30,8 @@ from srcdiff.frontend.interpreter.materialization import forced
 from srcdiff.frontend.interpreter.outside import lift_fixed, look_at_class
 from srcdiff.frontend.interpreter.tables import handles, handles_kind, method
 from srcdiff.frontend.source.guards import Attribute, Constant, Summary, contents
+from srcdiff.ir.nodes import Value
 from srcdiff.signature.structures import FOREIGN, Layout, is_plain_class, is_plain_tuple
-from srcdiff.signature.trees import NODES
 
 
 @handles_kind(enum.EnumType)
@@ -83,10 +83,22 @@ def construct(
     if kind in reader.stateful:
         return new
     found = object_as_record(reader, new)
-    if any(new in NODES.leaves(x) for k, x in reader.cells.items() if not isinstance(k, tuple) or k[0] != new.number):
+    if any(refers_to(x, new) for x in reader.cells.values()):
         raise IsWritten(kind)  # it has been handed out while it was made, so that it has an identity
     reader.update(cells={k: x for k, x in reader.cells.items() if not isinstance(k, tuple) or k[0] != new.number})
     return found
+
+
+def refers_to(x: Any, to: Object) -> bool:
+    """Whether an object is part of something, or of what a bound method, a closure or an iterator holds."""
+    if x is to or isinstance(x, Object | Value | Frame | ast.AST | type):
+        return x is to
+    if isinstance(x, tuple | list):
+        return any(refers_to(item, to) for item in x)
+    if isinstance(x, dict):
+        return any(refers_to(item, to) for item in x.values())
+    fields = dataclasses.fields(x) if dataclasses.is_dataclass(x) else ()
+    return any(refers_to(getattr(x, f.name), to) for f in fields)
 
 
 def _is_own(method: Any) -> bool:
@@ -104,7 +116,8 @@ def fill_fields(
         reader.refuse("SD102", node, message, help_="create the instance outside the function, and pass it in")
     by_position = [f.name for f in fields if f.init and not f.kw_only]
     bound = {**dict(zip(by_position, args, strict=False)), **keywords}
-    if len(args) > len(by_position) or set(bound) - {f.name for f in fields if f.init}:
+    is_twice = set(by_position[: len(args)]) & set(keywords)
+    if is_twice or len(args) > len(by_position) or set(bound) - {f.name for f in fields if f.init}:
         reader.refuse("SD304", node, f"`{kind.__name__}` needs the fields {', '.join(by_position)}")
     for field in fields:
         if field.name in bound:
@@ -146,7 +159,7 @@ def make_namedtuple(
     for name, default in defaults.items():
         if name not in bound:
             bound[name] = lift_fixed(reader, default, Constant(default), name, node)
-    if set(bound) != set(fields):
+    if set(bound) != set(fields) or len(args) > len(fields) or set(fields[: len(args)]) & set(keywords):
         reader.refuse("SD304", node, f"`{kind.__name__}` needs the fields {', '.join(fields)}")
     return Tuple(tuple(bound[f] for f in fields), kind)
 
@@ -160,7 +173,8 @@ def make_dataclass(
     for name, field in fields.items():
         if name not in bound and field.default is not dataclasses.MISSING:
             bound[name] = lift_fixed(reader, field.default, Constant(field.default), name, node)
-    if set(bound) != set(fields) or len(args) + len(keywords) > len(fields):
+    is_twice = set(list(fields)[: len(args)]) & set(keywords)
+    if is_twice or set(bound) != set(fields) or len(args) + len(keywords) > len(fields):
         reader.refuse("SD304", node, f"`{kind.__name__}` needs the fields {', '.join(fields)}")
     return Record(tuple(bound[f] for f in fields), Layout(kind, tuple(fields)))
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import types
 from typing import Any
 
 from srcdiff.frontend.domain.abstract_values import (
     MISSING,
     Abstract,
+    Lazy,
     Object,
     Record,
     Static,
@@ -21,7 +23,9 @@ from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.conditions import compare
 from srcdiff.frontend.interpreter.evaluation import call_with, evaluate
 from srcdiff.frontend.interpreter.instances import in_class, read_attribute
-from srcdiff.frontend.interpreter.tables import comparison_of, handles_syntax, operation, subscripts, unary_of
+from srcdiff.frontend.interpreter.numbers import is_array
+from srcdiff.frontend.interpreter.tables import comparison_of, handles_syntax, in_place, operation, subscripts, unary_of
+from srcdiff.ir.nodes import Value
 
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -60,24 +64,59 @@ def call_special(reader: Reader, x: Abstract, name: str, args: list[Abstract], n
     return call_with(reader, read_attribute(reader, x, name, node), args, {}, node)
 
 
+def is_declined(x: Abstract) -> bool:
+    """Whether a special method leaves it to the other operand."""
+    return isinstance(x, Static) and x.value is NotImplemented
+
+
+def is_subclass_on_the_right(left: Abstract, right: Abstract) -> bool:
+    if not (is_instance(left) and is_instance(right)):
+        return False
+    kinds = class_of(left), class_of(right)
+    return kinds[1] is not kinds[0] and issubclass(kinds[1], kinds[0])
+
+
+def require_no_array(reader: Reader, left: Abstract, right: Abstract, node: ast.AST) -> None:
+    """Refuse an array on the left: NumPy calls the method of the instance for every element, unless told not to."""
+    of_arrays = in_class(class_of(right), "__array_ufunc__") if is_instance(right) else None
+    if of_arrays is not None and (isinstance(left, Lazy) or (isinstance(left, Value) and is_array(left))):
+        message = "NumPy applies this operator to each element of the array and the instance"
+        reader.refuse(
+            "SD102", node, message, help_="exchange the operands, or set `__array_ufunc__ = None` in the class"
+        )
+
+
 @operation(Record, Object)
 def binary_operator(
     reader: Reader, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST
 ) -> Abstract | None:
     """`a + b` of instances: `a.__add__(b)`, or `b.__radd__(a)` if `a` has none; a subclass on the right goes first."""
+    require_no_array(reader, left, right, node)
     ways = [(left, f"__{_BINARY[op]}__", right), (right, f"__r{_BINARY[op]}__", left)]
     if is_instance(left) and is_instance(right):
         kinds = class_of(left), class_of(right)
-        if (
-            kinds[1] is not kinds[0]
-            and issubclass(kinds[1], kinds[0])
-            and in_class(kinds[1], ways[1][1]) is not in_class(kinds[0], ways[1][1])
+        if kinds[0] is kinds[1]:
+            ways.pop()
+        elif is_subclass_on_the_right(left, right) and in_class(kinds[1], ways[1][1]) is not in_class(
+            kinds[0], ways[1][1]
         ):
             ways.reverse()
     for owner, name, other in ways:
         if method_of(reader, owner, name) is not None:
-            return call_special(reader, owner, name, [other], node)
+            found = call_special(reader, owner, name, [other], node)
+            if not is_declined(found):
+                return found
     return None
+
+
+@in_place(Record, Object)
+def in_place_operator(
+    reader: Reader, op: type[ast.operator], old: Abstract, value: Abstract, node: ast.AST
+) -> Abstract | None:
+    """`a += b` of an instance that has `__iadd__`."""
+    name = f"__i{_BINARY[op]}__"
+    found = call_special(reader, old, name, [value], node) if method_of(reader, old, name) is not None else None
+    return None if found is None or is_declined(found) else found
 
 
 @comparison_of(Record, Object)
@@ -88,21 +127,47 @@ def comparison_operator(
     names = _COMPARE.get(type(op))
     if names is None:
         return None
-    for owner, name, other in ((left, names[0], right), (right, names[1], left)):
-        found = method_of(reader, owner, name)
-        if found is not None and found.__code__.co_filename != "<string>":
-            return call_special(reader, owner, name, [other], node)
+    require_no_array(reader, left, right, node)
+    ways = [(left, names[0], right), (right, names[1], left)]
+    if is_subclass_on_the_right(left, right):
+        ways.reverse()
+    for owner, name, other in ways:
+        found = own_comparison(reader, owner, name, other, node)
+        if found is not None:
+            return found
     if isinstance(op, ast.NotEq):
-        equal = comparison_operator(reader, ast.Eq(), left, right, node)
+        equal = equal_fields(reader, left, right, node)
         return None if equal is None else compare(reader, ast.Eq(), equal, Static(False), node)
+    return equal_fields(reader, left, right, node) if isinstance(op, ast.Eq) else None
+
+
+def own_comparison(reader: Reader, x: Abstract, name: str, other: Abstract, node: ast.AST) -> Abstract | None:
+    """What a method that the user wrote says; without one, `!=` is the opposite of `==`."""
+    opposite = name == "__ne__" and method_of(reader, x, name) is None
+    method = method_of(reader, x, "__eq__" if opposite else name)
+    if method is None or method.__code__.co_filename == "<string>":
+        return None
+    found = call_special(reader, x, "__eq__" if opposite else name, [other], node)
+    if is_declined(found):
+        return None
+    return compare(reader, ast.Eq(), found, Static(False), node) if opposite else found
+
+
+def equal_fields(reader: Reader, left: Abstract, right: Abstract, node: ast.AST) -> Abstract | None:
+    """Whether the fields of two dataclasses are equal, by the method that `dataclasses` writes."""
     both = isinstance(left, Record) and isinstance(right, Record) and left.kind.is_instance and right.kind.is_instance
-    if both and isinstance(op, ast.Eq) and method_of(reader, left, "__eq__") is not None:  # written by dataclasses
-        assert isinstance(left, Record)
-        assert isinstance(right, Record)
-        if left.kind.kind is not right.kind.kind:
-            return Static(False)
-        return compare(reader, op, Tuple(left.items), Tuple(right.items), node)
-    return None
+    method = method_of(reader, left, "__eq__")
+    if not both or method is None or method.__code__.co_filename != "<string>":
+        return None
+    assert isinstance(left, Record)
+    assert isinstance(right, Record)
+    kind = left.kind.kind
+    if kind is not right.kind.kind:
+        return Static(False)
+    writer = next(base for base in kind.__mro__ if "__eq__" in vars(base))
+    compared = [left.kind.names.index(f.name) for f in dataclasses.fields(writer) if f.compare]
+    sides = [Tuple(tuple(x.items[k] for k in compared)) for x in (left, right)]
+    return compare(reader, ast.Eq(), sides[0], sides[1], node)
 
 
 @unary_of(Record, Object)

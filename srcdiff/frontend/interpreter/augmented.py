@@ -29,7 +29,7 @@ from srcdiff.frontend.interpreter.materialization import forced
 from srcdiff.frontend.interpreter.numbers import as_number, is_array
 from srcdiff.frontend.interpreter.presence import needed
 from srcdiff.frontend.interpreter.representation import write_element
-from srcdiff.frontend.interpreter.tables import statement
+from srcdiff.frontend.interpreter.tables import IN_PLACE, statement
 from srcdiff.ir.nodes import Block, Call, Index, Item, NewAxis, Slice, Store, Value, walk
 from srcdiff.ir.types import BOOL, FLOAT, Array, Scalar, is_float
 from srcdiff.signature.trees import NODES
@@ -64,9 +64,15 @@ def augmented_assignment(reader: Reader, node: ast.AugAssign) -> None:
     if isinstance(old, Value) and isinstance(old.type, Array):
         assign_array(reader, old, evaluate_operand(reader, node.value), node, type(node.op))
         return
-    assign_target(
-        reader, target, forced(reader, binary(reader, type(node.op), old, evaluate(reader, node.value), node))
-    )
+    assign_target(reader, target, forced(reader, augmented(reader, node, old)))
+
+
+def augmented(reader: Reader, node: ast.AugAssign, old: Abstract) -> Abstract:
+    """The value after `x += ...` of something that the assignment does not change itself, unless its class says so."""
+    value = evaluate(reader, node.value)
+    special = IN_PLACE.get(type(old))
+    found = None if special is None else special(reader, type(node.op), old, value, node)
+    return binary(reader, type(node.op), old, value, node) if found is None else found
 
 
 def changes_no_other(reader: Reader, old: Abstract, node: ast.AST) -> None:
@@ -166,8 +172,7 @@ def augment_list(reader: Reader, node: ast.AugAssign, target: ast.Subscript, bas
         return
     if isinstance(old, List) and augment_in_place(reader, node, old):
         return
-    new = binary(reader, type(node.op), old, evaluate(reader, node.value), node)
-    write_position(reader, base, position, new, target)
+    write_position(reader, base, position, augmented(reader, node, old), target)
 
 
 def augment_in_place(reader: Reader, node: ast.AugAssign, old: List) -> bool:

@@ -39,7 +39,10 @@ from srcdiff.frontend.interpreter.joins import absent
 from srcdiff.frontend.interpreter.outside import class_attribute, look_at_class, values_in_class
 from srcdiff.frontend.interpreter.presence import checked
 from srcdiff.frontend.source.guards import class_entry
+from srcdiff.ir.nodes import Value
+from srcdiff.ir.types import Scalar
 from srcdiff.signature.structures import Layout
+from srcdiff.signature.trees import NODES
 
 
 def new_object(reader: Reader, kind: type, attributes: dict[str, Abstract], node: ast.AST) -> Object:
@@ -116,6 +119,8 @@ def read_attribute(reader: Reader, owner: Instance | Super, name: str, node: ast
         value = call_value(reader, Static(entry.func), [of], node)
         if isinstance(of, Object):
             reader.cells[of.number, name] = value
+        elif not _stays(of) or not _stays(value):
+            raise IsWritten(kind)  # it could be another one when it is read again
         return value
     if isinstance(entry, types.FunctionType) or hasattr(entry, "py_func"):
         return Partial(Static(entry), (of,), {})
@@ -123,6 +128,14 @@ def read_attribute(reader: Reader, owner: Instance | Super, name: str, node: ast
         message = f"`{name}` of `{kind.__name__}` is a descriptor of a kind that is not supported"
         reader.refuse("SD102", node, message, help_="use a method or a property")
     return found
+
+
+def _stays(x: Abstract) -> bool:
+    """Whether something consists of numbers and constants, so that it cannot be changed in place."""
+    return all(
+        isinstance(leaf, Static) or (isinstance(leaf, Value) and isinstance(leaf.type, Scalar))
+        for leaf in NODES.leaves(x)
+    )
 
 
 def own_attribute(reader: Reader, owner: Instance, name: str) -> Abstract:
@@ -178,6 +191,8 @@ def write_attribute(reader: Reader, owner: Instance, name: str, value: Abstract,
     if hasattr(type(entry), "__set__") and not isinstance(entry, types.MemberDescriptorType):
         message = f"`{name}` of `{kind.__name__}` is a descriptor of a kind that is not supported"
         reader.refuse("SD102", node, message, help_="use a property")
+    if kind.__dictoffset__ == 0 and not isinstance(entry, types.MemberDescriptorType):
+        reader.raise_always(AttributeError, f"{kind.__name__!r} object has no attribute {name!r}")
     if kind not in reader.stateful and not is_new:
         raise IsWritten(kind)
     assert isinstance(owner, Object)

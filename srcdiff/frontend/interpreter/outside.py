@@ -11,6 +11,7 @@ import re
 import sys
 import types
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -144,9 +145,13 @@ def lift_parts(
     node: ast.AST,
     held: str | None,
 ) -> Abstract:
-    if layout.kind in reader.stateful:
-        if id(value) not in reader.lifted:
-            raise IsMentioned(Found(value, place, name, path))
+    if layout.kind in reader.stateful and id(value) not in reader.lifted:
+        raise IsMentioned(Found(value, place, name, path))
+    if layout.kind in reader.stateful or layout.kind is list:
+        reader.held_outside.append(place)
+    if reader.lifted and (layout.kind in reader.stateful or layout.kind is list):
+        reader.guard(place, value)  # whether two of them are the same is compiled in
+    if id(value) in reader.lifted:
         return reader.lifted[id(value)]
     names = layout.names
     if len(names) > _MANY:
@@ -161,6 +166,10 @@ def lift_parts(
     inner = [Attribute(place, str(n)) if layout.is_instance else Element(place, n) for n in names]
     each = zip(layout.taken_apart(value), inner, names, strict=True)
     items = tuple(lift_part(reader, v, at, name, (*path, n), node, held or "made", layout) for v, at, n in each)
+    if layout.kind is list and reader.hoisting:
+        handle = reader.lifted[id(value)] = List()
+        reader.cells[handle] = Items(items)
+        return handle
     if issubclass(layout.kind, tuple | list):
         return Tuple(items, layout.kind if hasattr(value, "_fields") else None, isinstance(value, list))
     return Record(items, layout)
@@ -191,27 +200,28 @@ def lift_part(
         reader.lifting.pop()
 
 
-def hoist(reader: Reader, found: Found, node: ast.AST) -> None:
-    """Make an object for an instance outside, before anything is read; lists in it may be changed."""
-    layout = layout_of(found.value)
-    assert layout is not None
-    new = Object(layout.kind, values_in_class(reader, layout.kind, node))
-    reader.objects[new.number] = reader.lifted[id(found.value)] = new
-    reader.guard(Summary(made, found.place), made(found.value))
-    look_at_class(reader, layout.kind)
-    for name, value in zip(layout.names, layout.taken_apart(found.value), strict=True):
-        path, place = (*found.path, name), Attribute(found.place, str(name))
-        lifted = lift_part(reader, value, place, found.name, path, node, "made", layout)
-        reader.cells[new.number, str(name)] = changeable(reader, lifted, value)
+def hoist(reader: Reader, mentioned: Iterable[Found], node: ast.AST) -> None:
+    """Make objects for instances outside, before anything is read; lists in them may be changed.
 
-
-def changeable(reader: Reader, x: Abstract, value: Any) -> Abstract:
-    """What stands for something outside, with lists that may be changed."""
-    if type(value) is not list or not isinstance(x, Tuple):
-        return x
-    handle = List()
-    reader.cells[handle] = Items(tuple(changeable(reader, i, v) for i, v in zip(x.items, value, strict=True)))
-    return handle
+    They may refer to each other, so all of them are there before the first gets its attributes.
+    """
+    each = [(found, layout_of(found.value)) for found in mentioned]
+    for found, layout in each:
+        assert layout is not None
+        made_for = Object(layout.kind, values_in_class(reader, layout.kind, node))
+        reader.objects[made_for.number] = reader.lifted[id(found.value)] = made_for
+    reader.hoisting = True
+    for found, layout in each:
+        assert layout is not None
+        new = reader.lifted[id(found.value)]
+        assert isinstance(new, Object)
+        reader.guard(Summary(made, found.place), made(found.value))
+        look_at_class(reader, layout.kind)
+        for name, value in zip(layout.names, layout.taken_apart(found.value), strict=True):
+            path, place = (*found.path, name), Attribute(found.place, str(name))
+            lifted = lift_part(reader, value, place, found.name, path, node, "made", layout)
+            reader.cells[new.number, str(name)] = lifted
+    reader.hoisting = False
 
 
 def values_in_class(reader: Reader, kind: type, node: ast.AST) -> dict[str, Abstract]:

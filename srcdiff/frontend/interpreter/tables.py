@@ -13,6 +13,7 @@ Each row is one function that takes the reader. A module adds its rows by decora
     @device("grid")                      def ...(reader, node, *args, **keywords) -> Abstract
     @callee(Closure)                     def ...(reader, function, args, keywords, node) -> Abstract
     @operation(List)                     def ...(reader, operator, left, right, node) -> Abstract | None
+    @in_place(Record)                    def ...(reader, operator, old, value, node) -> Abstract | None
     @comparison_of(Record)               def ...(reader, operator, left, right, node) -> Abstract | None
     @unary_of(Record)                    def ...(reader, primitive, operand, node) -> Abstract | None
     @subscripts(List)                    def ...(reader, base, where, node) -> Abstract
@@ -62,6 +63,8 @@ CALLEES: dict[type, Callable[..., Abstract]] = {}
 """Abstract values that can be called."""
 OPERATIONS: dict[type, Callable[..., Abstract | None]] = {}
 """Operators, by the kind of one of their operands; they may decline."""
+IN_PLACE: dict[type, Callable[..., Abstract | None]] = {}
+"""Operators of augmented assignments, by the kind of what is changed; they may decline."""
 COMPARISONS: dict[type, Callable[..., Abstract | None]] = {}
 """Comparisons, by the kind of one of their operands; they may decline."""
 UNARY: dict[type, Callable[..., Abstract | None]] = {}
@@ -135,6 +138,10 @@ def callee(*kinds: type) -> Callable[[Run], Run]:
 
 def operation(*kinds: type) -> Callable[[Run], Run]:
     return _adds(OPERATIONS, *kinds)
+
+
+def in_place(*kinds: type) -> Callable[[Run], Run]:
+    return _adds(IN_PLACE, *kinds)
 
 
 def comparison_of(*kinds: type) -> Callable[[Run], Run]:

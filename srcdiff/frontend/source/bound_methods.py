@@ -14,6 +14,7 @@ import types
 from dataclasses import dataclass
 from typing import Any
 
+from srcdiff.frontend.source.guards import contents, exactly
 from srcdiff.signature.keys import Kept
 from srcdiff.signature.structures import is_plain_class
 
@@ -39,17 +40,20 @@ def method_behind(function: Any) -> types.MethodType | None:
     return found if isinstance(found, types.MethodType) else None
 
 
-def opened(method: types.MethodType, node: ast.FunctionDef, file: str) -> Opened:
+def opened(method: types.MethodType, node: ast.FunctionDef | ast.Lambda, file: str) -> Opened:
     """A function with the parameters of the method but the first, which it reads from its closure."""
     function = method.__func__
     assert isinstance(function, types.FunctionType)
-    found: Opened = _opened(function, function.__code__, Kept(method.__self__), Kept(node), file)
+    defaults = exactly(function.__defaults__), contents(function.__kwdefaults__)
+    found: Opened = _opened(function, function.__code__, defaults, Kept(method.__self__), Kept(node), file)
     return found
 
 
 @functools.lru_cache(maxsize=256)
-def _opened(function: types.FunctionType, code: types.CodeType, instance: Kept, node: Kept, file: str) -> Opened:
-    inner: ast.FunctionDef = copy.deepcopy(node.value)
+def _opened(
+    function: types.FunctionType, code: types.CodeType, defaults: Any, instance: Kept, node: Kept, file: str
+) -> Opened:
+    inner = _as_function(copy.deepcopy(node.value))
     inner.decorator_list = []
     group = inner.args.posonlyargs or inner.args.args
     name = group.pop(0).arg
@@ -57,7 +61,10 @@ def _opened(function: types.FunctionType, code: types.CodeType, instance: Kept, 
     arguments = ast.arguments(
         posonlyargs=[], args=[ast.arg(n) for n in dict.fromkeys(around)], kwonlyargs=[], kw_defaults=[], defaults=[]
     )
-    body: list[ast.stmt] = [inner, ast.Return(ast.Name(inner.name, ast.Load()))]
+    mention = ast.copy_location(ast.Expr(ast.Name(name, ast.Load())), inner)  # `super()` reads it without a word
+    compiled = copy.copy(inner)
+    compiled.body = [*inner.body, mention]
+    body: list[ast.stmt] = [compiled, ast.Return(ast.Name(inner.name, ast.Load()))]
     outer = ast.copy_location(ast.FunctionDef("around", arguments, body, [], lineno=inner.lineno, col_offset=0), inner)
     module = ast.fix_missing_locations(ast.Module([outer], []))
     whole = compile(module, file, "exec", dont_inherit=True)
@@ -70,3 +77,11 @@ def _opened(function: types.FunctionType, code: types.CodeType, instance: Kept, 
     made.__kwdefaults__, made.__doc__, made.__module__ = function.__kwdefaults__, function.__doc__, function.__module__
     made.__qualname__ = function.__qualname__
     return Opened(made, inner, name)
+
+
+def _as_function(node: ast.FunctionDef | ast.Lambda) -> ast.FunctionDef:
+    """A lambda as a `def`."""
+    if isinstance(node, ast.FunctionDef):
+        return node
+    result = ast.copy_location(ast.Return(node.body), node.body)
+    return ast.fix_missing_locations(ast.copy_location(ast.FunctionDef("function", node.args, [result], []), node))

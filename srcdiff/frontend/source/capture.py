@@ -49,7 +49,8 @@ def plain_function(function: Any) -> types.FunctionType | None:
     if method is None or not isinstance(method.__func__, types.FunctionType):
         return found
     captured = capture(method.__func__)
-    assert isinstance(captured.node, ast.FunctionDef)
+    if not (captured.node.args.posonlyargs or captured.node.args.args):
+        return None  # the instance is one of its `*args`
     made = opened(method, captured.node, captured.file)
     _METHODS[made.function] = Captured(
         made.function, made.function.__code__, made.node, captured.file, captured.told, captured.function, made.instance
@@ -82,7 +83,44 @@ def findable(function: Any) -> Any:
 
 @functools.lru_cache(maxsize=256)
 def _parsed(file: str, text: str) -> ast.Module:
-    return ast.parse(text, file)
+    tree = ast.parse(text, file)
+    if "__" in text:
+        _PrivateNames().visit(tree)
+    return tree
+
+
+class _PrivateNames(ast.NodeVisitor):
+    """Gives private names the name of their class, as Python does: `self.__w` in `Model` is `self._Model__w`."""
+
+    def __init__(self) -> None:
+        self.prefix = ""
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        outer, name = self.prefix, node.name.lstrip("_")
+        for part in (*node.decorator_list, *node.bases, *node.keywords):
+            self.visit(part)
+        self.prefix = f"_{name}" if name else ""
+        for part in node.body:
+            self.visit(part)
+        self.prefix = outer
+
+    def generic_visit(self, node: ast.AST) -> None:
+        match node:
+            case ast.Name():
+                node.id = self.full(node.id)
+            case ast.Attribute():
+                node.attr = self.full(node.attr)
+            case ast.arg():
+                node.arg = self.full(node.arg)
+            case ast.keyword(arg=str() as name):
+                node.arg = self.full(name)
+            case ast.Global() | ast.Nonlocal():
+                node.names = [self.full(name) for name in node.names]
+        super().generic_visit(node)
+
+    def full(self, name: str) -> str:
+        is_private = name.startswith("__") and not name.endswith("__") and "." not in name
+        return self.prefix + name if is_private and self.prefix else name
 
 
 @functools.lru_cache(maxsize=256)
