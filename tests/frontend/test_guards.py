@@ -567,3 +567,19 @@ def test_functions_and_flags_are_told_apart():
 
 def eval_with_source(text: str):
     return module(f"f = {text}").f
+
+
+def test_globals_may_have_the_names_that_guards_are_made_with():
+    made = module(
+        """
+        factor = 2.0
+
+        def inner(x):
+            return x * x * factor
+
+        def outer(x):
+            return inner(x) * x
+        """
+    )
+
+    np.testing.assert_allclose(6.0 * 1.5**2, srcdiff.grad(made.outer, backend="python")(1.5))

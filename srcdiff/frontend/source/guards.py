@@ -413,11 +413,15 @@ def _reading(place: Place) -> Callable[[], Any]:
     return _function(place.scope, names, (), [f"return {text}"])
 
 
+_NAME_OF_GUARDS = "srcdiff_s_own_guards"  # which hides no name of the user's
+
+
 def _function(scope: Scope, names: Names, parameters: Sequence[str], lines: Sequence[str]) -> Callable[..., Any]:
     """A function with these lines that sees what another function sees."""
     free = scope.__code__.co_freevars if scope.__closure__ is not None else ()
     given = ", ".join([*parameters, *names.objects])
-    text = f"def outer({', '.join(free)}):\n  def inner({given}):\n" + "".join(f"    {line}\n" for line in lines)
+    head = f"def outer({', '.join(free)}):\n  def {_NAME_OF_GUARDS}({given}):\n"
+    text = head + "".join(f"    {line}\n" for line in lines)
     outer = next(c for c in compile(text, "<srcdiff guards>", "exec").co_consts if isinstance(c, types.CodeType))
     inner = next(c for c in outer.co_consts if isinstance(c, types.CodeType))
     cells = dict(zip(free, scope.__closure__ or (), strict=True))
