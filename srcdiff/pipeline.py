@@ -19,8 +19,8 @@ from srcdiff.backends.cuda.kernel_passes import KernelCompilation
 from srcdiff.backends.registry import BACKENDS
 from srcdiff.emit.module import first_line_about, write_kernels, write_module
 from srcdiff.ir.nodes import Function, Value
+from srcdiff.passes import derivative_expansion, requested
 from srcdiff.passes import differentiation as derivative
-from srcdiff.passes import requested
 from srcdiff.passes.array_contraction import contract
 from srcdiff.passes.branch_fusion import fuse_branches
 from srcdiff.passes.carried_elements import carry_elements
@@ -136,6 +136,11 @@ def note_primal(state: Compilation) -> None:
 
 REVERSE = mode("reverse", "pullback")
 SIMPLIFICATION = Pass("simplification", each(simplify), "fold constants, remove dead code and constant loop parameters")
+NESTED_DERIVATIVES = Pass(
+    "nested derivatives",
+    derivative_expansion.expand_derivatives,
+    "derivatives that the program takes are programs, written into it",
+)
 CLEAN_UP = (
     Pass("common subexpressions", each(eliminate_common_subexpressions, named), "compute equal expressions once"),
     SIMPLIFICATION,
@@ -173,6 +178,7 @@ def sweeps(when: Callable[[Any], bool], check: Callable[[Any], None] = lambda st
 
 
 DIFFERENTIATE = (
+    NESTED_DERIVATIVES,
     *CLEAN_UP,
     Pass("early checks", each(check_early, named), "check lengths before the loops that repeat it"),
     Pass("triangular solves", each(solve_triangles), "solve equations with a Cholesky factor by substitution"),
@@ -260,6 +266,7 @@ FINISH = (
     Pass("emission", emit, "write the source"),
 )
 PASSES: Sequence[Pass] = (*DIFFERENTIATE, *OPTIMIZE, *JACOBIAN, *FINISH)
+derivative_expansion.take_derivatives_by((*DIFFERENTIATE, *JACOBIAN))
 
 
 # -- the passes over users' own kernels ------------------------------------------------------------------------------
@@ -269,6 +276,7 @@ CLEAN_UP_KERNEL = (
     SIMPLIFICATION,
 )
 KERNEL_PASSES: Sequence[Pass] = (
+    NESTED_DERIVATIVES,
     *CLEAN_UP_KERNEL,
     Pass("conditions", each(conditions_as_formulas), "write `and` and `or` of integers without branches"),
     Pass("grid counts", each(count_iterations_over_grid), "loops over a grid count their iterations"),

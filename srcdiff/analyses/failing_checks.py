@@ -14,20 +14,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from srcdiff.ir.builder import Builder
-from srcdiff.ir.nodes import Alloc, Apply, Const, Dim, Function, If, Raise, Value, walk
+from srcdiff.ir.nodes import Alloc, Apply, Const, Derivative, Dim, Function, If, Raise, Value, walk
 from srcdiff.ir.types import Scalar
 
 
 def check_fails(function: Function, shapes: Mapping[Value, Sequence[int]]) -> bool:
     """Whether any check of the function fails, by the shapes of its parameters alone."""
     builder = Builder()
-    known, made = builder.constants, dict[Value, Alloc]()
+    known, made, shapes = builder.constants, dict[Value, Alloc](), dict(shapes)
     for operation in walk(function.body):
         match operation:
             case Const():
                 known[operation.out] = operation.value
             case Alloc():
                 made[operation.out] = operation
+            case Derivative():
+                pairs = zip(operation.params, operation.args, strict=True)
+                shapes |= {param: shapes[arg] for param, arg in pairs if arg in shapes}
             case Dim(array=array, axis=axis):
                 size = _length(array, axis, shapes, made, known)
                 if size is not None:

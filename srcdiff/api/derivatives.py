@@ -62,7 +62,8 @@ from srcdiff.signature.trees import NODES, TUPLES, VALUES, Part
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
     from srcdiff.api.c_functions import CFunction
     from srcdiff.backends.cuda.on_device import OnDevice
-    from srcdiff.driver.compiling import Compiled, Derivation
+    from srcdiff.driver.compiling import Compiled
+    from srcdiff.frontend.derivation import Derivation
     from srcdiff.frontend.reading import Reading
     from srcdiff.passes.compilation import Request
 
@@ -624,7 +625,7 @@ class Derivative:
     @property
     def derivation(self) -> Derivation:
         """The kind of this derivative, without its function."""
-        from srcdiff.driver.compiling import Derivation
+        from srcdiff.frontend.derivation import Derivation
 
         kind = (self.with_value, self.has_aux, self.single, self.jacobian, self.directions)
         return Derivation(self.mode, self.wrt, *kind)
@@ -1134,7 +1135,7 @@ def _maker(with_value: bool) -> Callable[..., Derivation]:
         has_aux: bool = False,
         **options: Any,
     ) -> Derivation:
-        from srcdiff.driver.compiling import Derivation
+        from srcdiff.frontend.derivation import Derivation
 
         require_inside(options)
         chosen = chosen_names(wrt, names, of, stars)

@@ -42,7 +42,8 @@ from srcdiff.signature.structures import layout_of
 from srcdiff.signature.trees import NODES, VALUES, Part, parts_of
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
-    from srcdiff.driver.compiling import Compiled, Derivation
+    from srcdiff.driver.compiling import Compiled
+    from srcdiff.frontend.derivation import Derivation
     from srcdiff.frontend.reading import Reading
 
 Function = Callable[..., Any]
@@ -201,7 +202,7 @@ def _by_parameter(primal: Derivative, given: Sequence[Any]) -> dict[str, Any]:
 
 def _jvp_of(names: tuple[str, ...], chosen: tuple[int, ...]) -> Any:
     """What `jvp` means inside a differentiated function, with tangents of these arguments."""
-    from srcdiff.driver.compiling import Derivation
+    from srcdiff.frontend.derivation import Derivation
 
     if not chosen:  # the value alone
         return Derivation("primal", (), with_value=True, single=False)
@@ -785,7 +786,7 @@ def _jacobian_inside(
     **options: Any,
 ) -> Derivation:
     """What `jacobian` means inside a differentiated function."""
-    from srcdiff.driver.compiling import Derivation
+    from srcdiff.frontend.derivation import Derivation
 
     require_inside({**options, "mode": mode, "directions": directions}, ("backend", "mode", "directions"))
     kind = {None: "", "forward": "forward", "reverse": "pullback"}[mode]

@@ -21,21 +21,16 @@ from srcdiff.diagnostics.timings import timed
 from srcdiff.driver import source_cache
 from srcdiff.emit.module import Module
 from srcdiff.frontend.boundary import parts_of_arguments
-from srcdiff.frontend.callees import mark_writing_calls
 from srcdiff.frontend.domain.abstract_values import Abstract, Static
 from srcdiff.frontend.read import read
 from srcdiff.frontend.reading import Reading
 from srcdiff.frontend.source.guards import Guard, collected, names_in
-from srcdiff.ir.clone import without_comments
-from srcdiff.ir.nodes import Function, Value, free_values
+from srcdiff.ir.nodes import Value, free_values
 from srcdiff.ir.types import INT, Array
 from srcdiff.passes import differentiation as derivative
 from srcdiff.passes import requested
 from srcdiff.passes.compilation import Compilation, Request
-from srcdiff.passes.growing_buffers import grow_buffers
 from srcdiff.passes.manager import look, run
-from srcdiff.passes.reverse_mode import protect_arguments, with_new_results
-from srcdiff.passes.stacks import stacks_as_arrays
 from srcdiff.passes.workspace_parameters import WorkspaceBuffer
 from srcdiff.signature.trees import Part
 
@@ -156,7 +151,7 @@ def cheaper_mode(request: Request, asked: str | None) -> tuple[str, int | None]:
 def _tidied(request: Request) -> Compilation:
     with collected(), seldom_collected():
         state = start(request, "python")
-        run(pipeline.CLEAN_UP, state)
+        run((pipeline.NESTED_DERIVATIVES, *pipeline.CLEAN_UP), state)
     return state
 
 
@@ -167,6 +162,7 @@ def start(request: Request, backend: str) -> Compilation:
         how = {"exact": request.exact, "derivative": request.of, "error_model": request.error_model}
         reading = read(request.captured, request.arguments, **how)
     state = Compilation(reading.program, request, reading, backend=backend)
+    state.around = frozenset(v for callee in state.callees for v in free_values(callee))  # see `finished`
     requested.refuse_lost_results(state)
     if request.jacobian:
         requested.refuse_lists_in_jacobian(state)
@@ -197,57 +193,6 @@ def for_threads(request: Request) -> Module:
     pipeline.emit(state)
     module: Module = state.module
     return module
-
-
-@dataclass(frozen=True, slots=True)
-class Derived:
-    """A derivative as a program, to be written into another."""
-
-    main: Function
-    callees: tuple[Function, ...]
-    further: dict[str, Abstract]
-    written: set[Value]
-    """The parameters that the function writes into; the derivative writes into copies."""
-    form: Abstract | None = None
-    """The structure of a Jacobian, from the results."""
-
-
-@dataclass(frozen=True, slots=True)
-class Derivation:
-    """Which derivative is meant, of a function that is read elsewhere."""
-
-    mode: str
-    wrt: tuple[str, ...]
-    with_value: bool = False
-    has_aux: bool = False
-    single: bool = True
-    jacobian: bool = False
-    """Whether all tangents, or all pullbacks, are meant; the mode is empty if the one with fewer sweeps is."""
-    directions: int | None = None
-
-    @property
-    def takes(self) -> int:
-        """How many arguments it takes beside those of the function."""
-        return len(self.wrt) if self.mode == "forward" and not self.jacobian else 0
-
-    def derive(self, reading: Reading) -> Derived:
-        """The derivative as IR: the passes up to it, without those that are about text."""
-        request = Request(reading.captured, {}, self.wrt, self.mode, self.with_value, self.has_aux, self.single)
-        request.jacobian, request.directions = self.jacobian, self.directions
-        state = Compilation(mark_writing_calls(reading.program), request, reading, inside=True)
-        state.around = frozenset(v for callee in state.callees for v in free_values(callee))  # it gets them at the end
-        if self.jacobian:
-            requested.refuse_lists_in_jacobian(state)
-            request.mode = request.mode or requested.cheaper_mode(state)
-            request.numbers = requested.few_directions(state, request.mode) if self.directions is None else None
-        state.seeds = requested.seeds_of(state)
-        run((*pipeline.DIFFERENTIATE, *pipeline.JACOBIAN) if self.jacobian else pipeline.DIFFERENTIATE, state)
-        functions = [stacks_as_arrays(without_comments(f)) for f in (state.main, *state.callees)]
-        main, *callees = [grow_buffers(f, in_chunks=False) for f in functions]
-        main, _ = protect_arguments(main)
-        main = with_new_results(main) if self.mode == "primal" else main
-        form = requested.jacobian_form(state) if self.jacobian else None
-        return Derived(main, tuple(callees), state.further, requested.written_arguments(reading), form)
 
 
 def _require_originals(mentioned: Sequence[Guard], state: Compilation) -> None:

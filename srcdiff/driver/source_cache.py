@@ -34,10 +34,11 @@ def is_cached(request: Request, backend: str, options: dict[str, Any]) -> bool:
 def cached(state: Compilation, options: dict[str, Any]) -> Iterator[bool]:
     """Load the source from the cache and yield whether it was there; otherwise store the source of the block."""
     key = cache_key(state, options) if is_cached(state.request, state.backend, options) else None
+    reading = state.reading  # the passes replace it, and the next process has this one
     is_known = key is not None and restore(state, key)
     yield is_known
     if key is not None and not is_known:
-        keep(state, key)
+        keep(state, key, nameable(reading))
 
 
 def cache_key(state: Compilation, options: dict[str, Any]) -> str | None:
@@ -88,8 +89,8 @@ def _restored(found: Any, objects: Mapping[str, Any]) -> tuple[Module, list[str]
     return module, found["warnings"]
 
 
-def keep(state: Compilation, key: str) -> None:
-    module, objects = state.module, nameable(state.reading)
+def keep(state: Compilation, key: str, objects: Mapping[str, Any]) -> None:
+    module = state.module
     if any(objects.get(name) is not x for name, x in module.objects.items()):
         return  # it cannot be put together again
     kept = {

@@ -14,6 +14,15 @@ def holds_array(value: Value) -> bool:
     return isinstance(value.type, Array)
 
 
+def finished(program: Program, outside: Sequence[Value]) -> Program:
+    """The program whose recursive functions get all that they read as arguments, and return arrays of their own.
+
+    Derivatives inside the program come first: those of recursive functions are then such functions, too.
+    """
+    program = pass_outside_values(mark_writing_calls(program), outside)
+    return replace(program, callees=tuple(with_own_results(c) for c in program.callees))
+
+
 def with_own_results(function: Function) -> Function:
     """The function with copies of the arrays that it would give and that are not its own, or that it gives twice."""
     sites, taken = points_to(function), set(function.params)

@@ -9,7 +9,7 @@ from typing import Any
 
 from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
 from srcdiff.diagnostics.naming_objects import declared_as, is_installed
-from srcdiff.frontend.callees import mark_writing_calls, pass_outside_values, with_own_results
+from srcdiff.frontend.callees import finished, mark_writing_calls
 from srcdiff.frontend.domain.abstract_values import (
     MISSING,
     Abstract,
@@ -43,7 +43,7 @@ from srcdiff.frontend.source.accepted import refused_syntax
 from srcdiff.frontend.source.capture import Captured
 from srcdiff.frontend.source.guards import Attribute, Constant, collect
 from srcdiff.frontend.source.scopes import scopes_of
-from srcdiff.ir.nodes import Block, Function, Operation, Program, Value
+from srcdiff.ir.nodes import Block, Derivative, Function, Operation, Program, Value, walk
 from srcdiff.ir.types import Array
 from srcdiff.signature.descriptions import INTEGER, NUMPYS, Description
 from srcdiff.signature.trees import NODES
@@ -191,10 +191,10 @@ def _read(
     stores = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
     once = {name: values[-1] for name, values in reader.assigned.items() if stores.count(name) == 1}
     main = Function(captured.name, tuple(params), Block((*reader.first, *operations), tuple(outputs)))
-    callees = (*(u.function for u in reader.units.values() if u.function is not None), *reader.derived.values())
+    callees = tuple(u.function for u in reader.units.values() if u.function is not None)
     program = mark_writing_calls(Program(main, callees))
-    program = pass_outside_values(program, [o.value for o in reader.outside])
-    program = replace(program, callees=tuple(with_own_results(c) for c in program.callees))
+    if not any(isinstance(o, Derivative) for o in walk(main.body)):
+        program = finished(program, [o.value for o in reader.outside])
     outside, guards, unknown = tuple(reader.outside), tuple(reader.guards), tuple(reader.unknown_calls)
     collect(guards)
     return Reading(

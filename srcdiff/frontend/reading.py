@@ -52,6 +52,7 @@ class Reading:
     """A function read at certain argument types."""
 
     program: Program
+    """Where it has derivatives inside it, the functions that it calls see the outside values: they are not finished."""
     arguments: dict[str, Abstract]
     result: Abstract
     outside: tuple[Outside, ...]

@@ -12,6 +12,7 @@ from srcdiff.ir.nodes import (
     Const,
     Copy,
     Custom,
+    Derivative,
     Dim,
     Function,
     Grow,
@@ -57,6 +58,9 @@ def points_to(function: Function) -> dict[Value, Sites]:
                 found[operation.out] = frozenset((operation.out,))
             case Library() | Call():
                 found |= {out: frozenset((out,)) for out in operation.outs if isinstance(out.type, Array)}
+            case Derivative():  # whose parameters are copies, as far as they are written
+                arrays = (*operation.outs, *operation.params)
+                found |= {v: frozenset((v,)) for v in arrays if isinstance(v.type, Array)}
             case _:
                 flows += _flows(operation)
     changed = True
@@ -173,12 +177,16 @@ class Apart:
 
 
 def written_sites(block: Block, sites: dict[Value, Sites]) -> set[Value]:
-    """The memory that the block may write to."""
+    """The memory that the block may write to; what a derivative inside it writes to is its own."""
     found: set[Value] = set()
-    for operation in walk(block):
-        if isinstance(operation, Store):
-            found |= sites.get(operation.array, frozenset())
-        if isinstance(operation, Call):
-            for argument in operation.written:
-                found |= sites.get(argument, frozenset())
+    work = [block]
+    while work:
+        for operation in work.pop().operations:
+            if isinstance(operation, Store):
+                found |= sites.get(operation.array, frozenset())
+            elif isinstance(operation, Call):
+                for argument in operation.written:
+                    found |= sites.get(argument, frozenset())
+            elif not isinstance(operation, Derivative):
+                work += operation.blocks()
     return found

@@ -17,6 +17,7 @@ from srcdiff.ir.nodes import (
     Coordinate,
     CoordinateKind,
     Copy,
+    Derivative,
     Dim,
     If,
     Index,
@@ -58,6 +59,27 @@ STRONG = {"strong_multiply": "multiply", "strong_divide": "divide"}
 
 _DOUBLINGS = (0.25, 0.5, 2, 4)
 """Factors that change the exponent of a float and nothing else."""
+
+
+def derivative_types(derivative: Derivative) -> list[Type]:
+    """The types of the results of a derivative inside a program."""
+    results = [v.type for v in derivative.body.yields]
+    floats = [p.type for p in derivative.params if is_float(p.type)]
+    if derivative.jacobian:
+        return [_part_of_jacobian(result, by) for result in results if is_float(result) for by in floats]
+    found = results if derivative.with_value else []
+    beside = {"reverse": floats, "forward": results, "primal": []}[derivative.mode]
+    return [*found, *map(type_beside, beside)]
+
+
+def type_beside(type_: Type) -> Type:
+    """The type of the adjoint or tangent of something: a number is as wide as can be."""
+    return FLOAT if isinstance(type_, Scalar) else type_
+
+
+def _part_of_jacobian(result: Type, by: Type) -> Type:
+    rank = sum(t.rank for t in (result, by) if isinstance(t, Array))
+    return Array("float64", rank) if rank else FLOAT
 
 
 class Builder:

@@ -373,6 +373,33 @@ class Custom(Operation):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Derivative(Operation):
+    """A derivative of what `body` computes, with respect to the parameters that are floats.
+
+    It changes nothing around it: where the body writes into an array, the derivative writes into a copy. The arrays
+    that it returns are new. A pass writes the derivative in place of the operation, before any other pass.
+    """
+
+    outs: Results
+    """First the results of the body, if `with_value`. Then, for each float parameter, the adjoint that belongs to an
+    adjoint of one of the first result (`reverse`); for each result, its tangent (`forward`); nothing (`primal`); or for
+    each float result and each float parameter, a part of the Jacobian."""
+    function: str
+    """The name of the user's function."""
+    args: Operands
+    params: Inners
+    body: Block
+    mode: str = ""
+    """`reverse`, `forward` or `primal`; of a Jacobian, `forward`, `pullback`, or nothing: the cheaper one."""
+    tangents: Operands = ()
+    """The tangents of the float parameters, in forward mode."""
+    with_value: bool = False
+    jacobian: bool = False
+    directions: int = 0
+    """The number of directions in one sweep of a Jacobian, if the user chose it."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Formatted:
     """A text with values in it: `template.format(*values)`."""
 
@@ -558,10 +585,16 @@ def called_by(main: Function, functions: Iterable[Function]) -> tuple[Function, 
 
 def free_values(function: Function) -> set[Value]:
     """The values that a function uses and does not define: those of a program around it."""
-    operations = walk(function.body)
-    used = {v for o in operations for v in (*o.uses(), *(y for b in o.blocks() for y in b.yields))}
-    defined = {v for o in operations for v in (*o.defines(), *o.inner())}
-    return (used | set(function.body.yields)) - defined - set(function.params)
+    return set(values_around(function.body, function.params))
+
+
+def values_around(block: Block, defined: Iterable[Value] = ()) -> list[Value]:
+    """The values that a block takes from around it, in order; some values are defined there for it."""
+    operations = walk(block)
+    known = {*defined, *(v for o in operations for v in (*o.defines(), *o.inner()))}
+    blocks = [block, *(b for o in operations for b in o.blocks())]
+    used = [v for o in operations for v in o.uses()] + [v for b in blocks for v in b.yields]
+    return list(dict.fromkeys(v for v in used if v not in known))
 
 
 def substituted(block: Block, by: Substitution) -> Block:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NoReturn
 
 from srcdiff.diagnostics import InternalError
-from srcdiff.ir.builder import result_type_of
+from srcdiff.ir.builder import derivative_types, result_type_of, type_beside
 from srcdiff.ir.nodes import (
     Again,
     Alloc,
@@ -25,6 +25,7 @@ from srcdiff.ir.nodes import (
     Coordinate,
     Copy,
     Custom,
+    Derivative,
     Dim,
     Enlarge,
     Formatted,
@@ -56,6 +57,8 @@ from srcdiff.ir.print import line_of
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, Type, element_type, is_float
 
 _PLACES = ("", "local", "shared")
+_MODES = ("reverse", "forward", "primal")
+_MODES_OF_JACOBIANS = ("", "forward", "pullback")
 _CONSTANTS: dict[str, tuple[type, ...]] = {"float64": (float,), "float32": (float,), "int64": (int,), "bool": (bool,)}
 _INT_RANGE = range(-(2**63), 2**63)
 
@@ -217,13 +220,16 @@ class _Check:
             self.fail(f"{len(shape)} lengths are not the shape of {array}", operation)
 
     def agree(self, values: Sequence[Value], others: Sequence[Value], what: str, operation: Operation) -> None:
-        if len(values) == len(others):
-            for value, other in zip(values, others, strict=True):
-                if value.type is not other.type and value.type != other.type:
+        self.have(values, [other.type for other in others], what, operation)
+
+    def have(self, values: Sequence[Value], types: Sequence[Type], what: str, operation: Operation) -> None:
+        if len(values) == len(types):
+            for value, type_ in zip(values, types, strict=True):
+                if value.type is not type_ and value.type != type_:
                     break
             else:
                 return
-        found, expected = (", ".join(str(v.type) for v in side) or "nothing" for side in (values, others))
+        found, expected = (", ".join(map(str, side)) or "nothing" for side in ([v.type for v in values], types))
         self.fail(f"types differ: {what} are {found}, not {expected}", operation)
 
     # -- scalars -----------------------------------------------------------------------------------------------------
@@ -407,6 +413,20 @@ class _Check:
         if operation.rule is None:
             self.fail("there is no rule", operation)
 
+    def derivative(self, operation: Derivative) -> None:
+        self.agree(operation.params, operation.args, "parameters", operation)
+        modes = _MODES_OF_JACOBIANS if operation.jacobian else _MODES
+        if operation.mode not in modes:
+            self.fail(f"there is no mode `{operation.mode}`", operation)
+        if operation.mode == "reverse" and not operation.body.yields:
+            self.fail("there is no result to differentiate", operation)
+        if operation.jacobian and operation.with_value:
+            self.fail("a Jacobian has no value", operation)
+        has_tangents = operation.mode == "forward" and not operation.jacobian
+        taken = [type_beside(p.type) for p in operation.params if has_tangents and is_float(p.type)]
+        self.have(operation.tangents, taken, "tangents", operation)
+        self.have(operation.outs, derivative_types(operation), "results", operation)
+
     # -- calls and effects -------------------------------------------------------------------------------------------
 
     def library(self, operation: Library) -> None:
@@ -485,6 +505,7 @@ _CHECKS: dict[type[Operation], Callable[[_Check, Any], None]] = {
     Loop: _Check.loop,
     Call: _Check.call,
     Custom: _Check.custom,
+    Derivative: _Check.derivative,
     Raise: _Check.raise_,
     Print: _Check.print,
     NewStack: _Check.new_stack,

@@ -116,6 +116,4 @@ class Compilation(State):
     @property
     def span(self) -> Span:
         """Where the function is defined."""
-        captured = self.request.captured
-        node = captured.node
-        return Span(captured.file, node.lineno, node.col_offset, node.col_offset + 3, captured.name)
+        return self.request.captured.span

@@ -12,6 +12,7 @@ from srcdiff.diagnostics import DifferentiationError, Problem, Refusal, Span
 from srcdiff.diagnostics.naming_objects import declared_as
 from srcdiff.frontend.domain.abstract_values import Static, Tuple
 from srcdiff.frontend.read import read
+from srcdiff.frontend.reading import Reading
 from srcdiff.frontend.source.capture import capture
 from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.builder import Builder
@@ -109,6 +110,12 @@ def _transposed(*given: Any) -> Sequence[Value]:
     return transposed(*given)
 
 
+def _without_derivatives(reading: Reading) -> Function:
+    from srcdiff.passes.derivative_expansion import without_derivatives  # which needs the passes, and they this module
+
+    return without_derivatives(reading).main
+
+
 def _stand_in(value: Value, builder: Builder) -> Value:
     """The argument for a parameter whose shape alone is read."""
     return value if isinstance(value.type, Array) else builder.const(0.0)
@@ -165,7 +172,7 @@ def _read_rule(
     if reading.outside:
         message = f"`{name}` reads `{reading.outside[0].name}`, which is not one of its arguments"
         raise DifferentiationError([Problem("SD306", message, span)])
-    main = reading.program.main
+    main = _without_derivatives(reading)
     if written_sites(main.body, points_to(main)) & set(main.params[:known]):
         message = f"`{name}` writes to its arguments"
         raise DifferentiationError([Problem("SD306", message, span, help="write to a copy: `a = a.copy()`")])

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from srcdiff.analyses.reach import zero_gradient
+from srcdiff.frontend.derivation import are_lengths
 from srcdiff.frontend.domain.abstract_values import Static
 from srcdiff.ir.aliasing import points_to
 from srcdiff.ir.builder import Builder
@@ -19,7 +20,7 @@ from srcdiff.passes.compilation import Compilation
 from srcdiff.passes.custom_adjoints import rules_share_no_memory
 from srcdiff.passes.jacobian import MOST_LANES, Sweep, jacobian_of
 from srcdiff.passes.product_loops import products_as_loops
-from srcdiff.passes.requested import are_lengths, chosen, leaves, output_of, outputs_with_written, with_lists_cut
+from srcdiff.passes.requested import chosen, leaves, output_of, outputs_with_written, with_lists_cut
 from srcdiff.passes.reverse_mode import Reversal, copied_first, protect_arguments, with_new_results
 from srcdiff.passes.tangent import tangent_of, tangents_of_callees
 from srcdiff.passes.workspace_parameters import with_given_results, with_workspace
@@ -30,7 +31,7 @@ def start_gradient(state: Compilation) -> None:
     request = state.request
     wrt = [v for name in request.wrt for v in chosen(state, name)]  # integers there are why the result is none
     output = output_of(state)
-    for name in request.wrt:
+    for name in request.wrt if not state.inside else ():
         state.warnings += zero_gradient(state.reading, state.main, name, chosen(state, name), output)
     check_rules(state)
     name = free_name(state, f"{state.main.name}_{'value_and_grad' if request.with_value else 'grad'}")

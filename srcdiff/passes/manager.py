@@ -42,7 +42,7 @@ class State:
     checked: set[Operation] = field(default_factory=set, kw_only=True)
     """Operations whose types have been found right."""
     around: frozenset[Value] = field(default=frozenset(), kw_only=True)
-    """Values of the program that this one is a part of, if it is, which its functions see."""
+    """Values of the program around them that the functions see, while derivatives are not taken yet."""
 
     def whole_program(self) -> Program:
         """The program with all functions that it calls."""

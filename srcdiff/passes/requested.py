@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from srcdiff.analyses.symbolic_shapes import lengths_of
-from srcdiff.diagnostics import DifferentiationError, ListsInJacobianError, Problem
-from srcdiff.diagnostics.naming_objects import named
+from srcdiff.diagnostics import DifferentiationError, Problem
 from srcdiff.diagnostics.options import FEW_DIRECTIONS
+from srcdiff.frontend import derivation
 from srcdiff.frontend.boundary import is_written, parts_of_arguments
-from srcdiff.frontend.domain.abstract_values import Abstract, Items, List, Parts, Record, Static, Stored, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, List, Parts, Static, Stored, Tuple
 from srcdiff.frontend.domain.lattice import is_computed
 from srcdiff.frontend.reading import Reading
 from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Block, Function, Slice, Value
-from srcdiff.ir.types import FLOAT, Array, is_float
+from srcdiff.ir.types import Array, is_float
 from srcdiff.passes.compilation import Compilation
-from srcdiff.signature.structures import Layout, made_layout
+from srcdiff.signature.structures import made_layout
 from srcdiff.signature.trees import NODES, Part
 
 _FEW = 8  # results that are fewer than the numbers of an array, as a guess
@@ -28,7 +28,7 @@ _FEW = 8  # results that are fewer than the numbers of an array, as a guess
 
 def leaves(x: Abstract, reading: Reading) -> list[Value]:
     """The values in an argument; for a list, the arrays of its storage."""
-    return [leaf for leaf in NODES.leaves(_contents(x, reading)) if isinstance(leaf, Value)]
+    return derivation.leaves(x, reading.lists)
 
 
 def chosen_values(state: Compilation, name: str) -> list[Value]:
@@ -50,17 +50,7 @@ def chosen(state: Compilation, name: str) -> list[Value]:
     """The parts of an argument, or an intermediate number of the function, to differentiate by: floats."""
     if name not in state.reading.arguments:
         return [intermediate(state, name)]
-    argument = state.reading.arguments[name]
-    values = [v for v in leaves(argument, state.reading) if is_float(v.type)]
-    if not values:
-        what = f"`{name}` holds no floats, so it has no derivative"
-        if isinstance(argument, Value) and isinstance(argument.type, Array):
-            what = f"`{name}` is an array of {argument.type.dtype}, so it has no derivative"
-        help_ = (
-            f"pass `{name}` as floats: `.astype(float)`" if "array" in what else "choose another argument with `wrt=`"
-        )
-        raise DifferentiationError([Problem("SD402", what, state.span, help=help_)])
-    return values
+    return derivation.floats_in(name, state.reading.arguments[name], state.reading.lists, state.span)
 
 
 def intermediate(state: Compilation, name: str) -> Value:
@@ -79,31 +69,7 @@ def intermediate(state: Compilation, name: str) -> Value:
 
 def output_of(state: Compilation) -> int:
     """Which of the function's results is the number to differentiate."""
-    result = state.reading.result
-    scalar = result
-    if state.request.has_aux:
-        if not (isinstance(result, Tuple) and len(result.items) == 2):
-            message = "with `has_aux=True` the function must return a pair: the float, and any other value"
-            raise DifferentiationError([Problem("SD401", message, state.span)])
-        scalar = result.items[0]
-    if isinstance(scalar, Static) and isinstance(scalar.value, float | int):
-        return 0
-    if not isinstance(scalar, Value) or isinstance(scalar.type, Array) or not is_float(scalar.type):
-        kinds = {"int64": "an integer", "bool": "a boolean"}
-        what = (
-            "a tuple"
-            if isinstance(scalar, Tuple)
-            else "a dictionary or a dataclass"
-            if isinstance(scalar, Record)
-            else "a list"
-            if isinstance(scalar, Items | Stored)
-            else named(scalar.value)
-            if isinstance(scalar, Static)
-            else "not a number"
-        )
-        if isinstance(scalar, Value):
-            what = "an array" if isinstance(scalar.type, Array) else kinds.get(scalar.scalar.dtype, what)
-        raise DifferentiationError([Problem("SD401", f"the result is {what}, not one float", state.span)])
+    derivation.require_number(state.reading.result, state.request.has_aux, state.span)
     return 0
 
 
@@ -137,16 +103,16 @@ def seeds_of(state: Compilation) -> dict[str, Abstract]:
         for n in state.request.wrt:
             argument, name = _argument(state, n), f"{n}_dot"
             chosen(state, n)  # there is something to take a tangent of
-            found[name] = _beside(_contents(argument, reading), iter(leaves(argument, reading)), name)
+            found[name] = derivation.tangent_beside(argument, reading.lists, name)
         return found
     if state.request.mode != "pullback":
         return {}
-    found = {"result_bar": _beside(reading.result, iter(reading.program.main.body.yields), "result_bar")}
+    found = {"result_bar": derivation.beside(reading.result, iter(reading.program.main.body.yields), "result_bar")}
     for part in written_results(state):
         name = re.sub(r"\W+", "_", part.name).strip("_") + "_bar"
         while name in found:
             name += "_"
-        found[name] = _beside(part.value, iter(leaves(part.value, reading)), name)
+        found[name] = derivation.beside(part.value, iter(leaves(part.value, reading)), name)
     return found
 
 
@@ -169,17 +135,6 @@ def written_results(state: Compilation) -> tuple[Part, ...]:
     if state.inside or (state.request.jacobian and not returns_written(state)):
         return ()
     return written_parts(state.reading)
-
-
-def are_lengths(x: Abstract) -> list[bool]:
-    """For each value in a result, whether it is the length of a list."""
-    found: list[bool] = []
-    for leaf in NODES.leaves(x):
-        if isinstance(leaf, Stored):
-            found += [*(False for _ in leaf.arrays), True]
-        elif is_computed(leaf):
-            found.append(False)
-    return found
 
 
 def with_lists_cut(main: Function, result: Abstract) -> Function:
@@ -224,62 +179,17 @@ def apart_pairs(reading: Reading, written: set[Value]) -> tuple[tuple[int, int],
     return tuple((a, b) for a, b in pairs if params[a] in written or params[b] in written)
 
 
-def _contents(x: Abstract, reading: Reading) -> Abstract:
-    """An argument, with its lists replaced by their storage."""
-
-    def visit(leaf: Abstract) -> Abstract:
-        if not isinstance(leaf, List):
-            return leaf
-        return Tuple(reading.lists[leaf].arrays) if leaf in reading.lists else Static(None)
-
-    return NODES.map(visit, x)
-
-
-def _beside(x: Abstract, values: Iterator[Value], name: str) -> Abstract:
-    """Something made like `x`, with a new value for each float among its values."""
-
-    names = NODES.named(x, name, Layout.variable)
-
-    def leaf(x: Abstract) -> Abstract:
-        name = next(names).name
-        if isinstance(x, Stored):
-            return Tuple(tuple(new(name) for _ in (*x.arrays, x.length)))
-        return new(name) if is_computed(x) else Static(None)
-
-    def new(name: str) -> Abstract:
-        type_ = next(values).type
-        return Value(type_ if isinstance(type_, Array) else FLOAT, name) if is_float(type_) else Static(None)
-
-    return NODES.fold(x, leaf, lambda _, items: Tuple(tuple(items)))
-
-
 def jacobian_form(state: Compilation) -> Abstract:
     """How a Jacobian is made: like the result, with a structure like the arguments in place of each float.
 
     Of a function that returns nothing, it is a tuple of those for the arrays that the function writes into.
     """
     request, reading = state.request, state.reading
-
-    def row(rank: int) -> Abstract:
-        def cell(leaf: Abstract) -> Abstract:
-            if not (isinstance(leaf, Value) and is_float(leaf.type)):
-                return Static(None)
-            total = rank + (leaf.type.rank if isinstance(leaf.type, Array) else 0)
-            return Value(Array("float64", total) if total else FLOAT)
-
-        parts = [NODES.map(cell, reading.arguments[n]) for n in request.wrt]
-        return parts[0] if request.single else Tuple(tuple(parts))
-
-    values = iter(reading.program.main.body.yields)
-
-    def visit(leaf: Abstract) -> Abstract:
-        type_ = next(values).type if is_computed(leaf) else None
-        is_differentiated = type_ is not None and is_float(type_)
-        return row(type_.rank if isinstance(type_, Array) else 0) if is_differentiated else Static(None)
-
+    arguments = [reading.arguments[n] for n in request.wrt]
     if returns_written(state):
-        return Tuple(tuple(row(part.value.array.rank) for part in written_parts(reading)))
-    return NODES.map(visit, reading.result)
+        parts = written_parts(reading)
+        return Tuple(tuple(derivation.row_of_jacobian(p.value.array.rank, arguments, request.single) for p in parts))
+    return derivation.jacobian_form(reading.result, reading.program.main.body.yields, arguments, request.single)
 
 
 def numbers_of(state: Compilation, known: Mapping[Value, Any]) -> tuple[int | None, int | None]:
@@ -314,10 +224,7 @@ def returns_written(state: Compilation) -> bool:
 def refuse_lists_in_jacobian(state: Compilation) -> None:
     """Lists whose lengths are known only at run time have no axis in a Jacobian."""
     arguments = [state.reading.arguments[n] for n in state.request.wrt if n in state.reading.arguments]
-    found = [leaf for x in (*arguments, state.reading.result) for leaf in NODES.leaves(x)]
-    if any(isinstance(leaf, List | Stored) for leaf in found):
-        message = "a list with a length known only at run time has no axis in a Jacobian"
-        raise ListsInJacobianError([Problem("SD404", message, state.span, help="use arrays as arguments and results")])
+    derivation.refuse_lists_in_jacobian((*arguments, state.reading.result), state.span)
 
 
 def result_template(state: Compilation) -> str:

@@ -691,3 +691,24 @@ def test_formulas_of_lengths_are_loaded_once(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(interpreter, "load", None)
     steps.adjoint[2, 2]((x, 5, np.zeros(4)), (x_bar, None, np.ones(4)))
     assert_equal(np.diag(expected), x_bar)
+
+
+def cube(x):
+    return x * x * x
+
+
+@kernel
+def slopes(x, y):
+    i = cuda.grid(1)
+    if i < x.shape[0]:
+        y[i] = srcdiff.grad(cube)(x[i]) * srcdiff.jacobian(lambda z: (z, cube(z)))(x[i])[1]
+
+
+def test_threads_take_derivatives():
+    x, y = np.array([1.0, 2.0, 0.5]), np.zeros(3)
+    x_bar, y_bar = np.zeros(3), np.ones(3)
+    slopes[1, 4](x, y)
+    slopes.adjoint[1, 4]((x, y), (x_bar, y_bar))
+
+    np.testing.assert_allclose(y, 9.0 * x**4)
+    np.testing.assert_allclose(x_bar, 36.0 * x**3)

@@ -136,6 +136,33 @@ LEGAL: dict[str, list[str]] = {
             yield t%12
         """,
     ],
+    "Derivative": [
+        """
+        d%11: float64 = derivative g(x%0) params=(p%10: float64) mode=reverse
+            t%12: float64 = multiply(p%10, x%0)
+            yield t%12
+        """,
+        """
+        y%12: float64, b%13: bool, d%14: float64 = derivative 'a b'(s%6, n%1) \
+params=(p%10: float32, m%11: int64) mode=reverse with_value
+            t%15: float64 = v%4[m%11]
+            yield t%15, flag%2
+        """,
+        """
+        y%11: float32[:], d%12: float32[:] = derivative g(w%9) params=(p%10: float32[:]) \
+mode=forward tangents=(w%9) with_value
+            yield p%10
+        """,
+        """
+        y%10: float64[:] = derivative g() mode=primal with_value
+            yield v%4
+        """,
+        """
+        j%12: float64[:, :], d%13: float64[:], e%14: float64[:], f%15: float64 = \
+derivative g(v%4, x%0) params=(p%10: float64[:], q%11: float64) jacobian directions=2
+            yield p%10, n%1, q%11
+        """,
+    ],
     "Raise": [
         "raise ValueError()",
         "raise ValueError('it is so', x%0, (1, (2.5, None), True), format('{} < {}', x%0, n%1))",
@@ -342,6 +369,54 @@ ILLEGAL: dict[str, list[tuple[str, str]]] = {
                 yield p%11
             """,
             "types differ: values of the body are int64, not float64",
+        ),
+    ],
+    "Derivative": [
+        (
+            """
+            d%11: float64 = derivative g(n%1) params=(p%10: float64) mode=reverse
+                yield p%10
+            """,
+            "types differ: parameters are float64, not int64",
+        ),
+        (
+            """
+            d%11: float64 = derivative g(x%0) params=(p%10: float64) mode=backwards
+                yield p%10
+            """,
+            "there is no mode `backwards`",
+        ),
+        (
+            "d%11: float64 = derivative g(x%0) params=(p%10: float64) mode=reverse",
+            "there is no result to differentiate",
+        ),
+        (
+            """
+            d%11: float64 = derivative g(x%0) params=(p%10: float64) mode=forward
+                yield p%10
+            """,
+            "types differ: tangents are nothing, not float64",
+        ),
+        (
+            """
+            d%11: float64 = derivative g(s%6) params=(p%10: float32) mode=forward tangents=(s%6)
+                yield p%10
+            """,
+            "types differ: tangents are float32, not float64",
+        ),
+        (
+            """
+            d%11: float64[:] = derivative g(x%0) params=(p%10: float64) mode=reverse
+                yield p%10
+            """,
+            "types differ: results are float64[:], not float64",
+        ),
+        (
+            """
+            d%11: float64 = derivative g(x%0) params=(p%10: float64) jacobian with_value
+                yield p%10
+            """,
+            "a Jacobian has no value",
         ),
     ],
     "Raise": [

@@ -12,7 +12,7 @@ from typing import Any
 
 from numpy.linalg import LinAlgError
 
-from srcdiff import custom_rule
+from srcdiff import custom_rule, pipeline
 from srcdiff.backends.cuda.kernel_adjoint import (
     adding_atomically,
     conditions_as_formulas,
@@ -27,6 +27,8 @@ from srcdiff.backends.cuda.numbered_references import references_as_numbers
 from srcdiff.backends.cuda.races import SPREAD, Spread
 from srcdiff.backends.cuda.thread_memory import _Slots, private_memory
 from srcdiff.diagnostics import Span
+from srcdiff.frontend.callees import finished
+from srcdiff.frontend.source.capture import capture
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.clone import fresh
 from srcdiff.ir.nodes import Block, Comment, CoordinateKind, Function, Loop, Operation, Program, Value, called_by
@@ -34,6 +36,7 @@ from srcdiff.ir.types import Array
 from srcdiff.passes.batch_loop import for_each
 from srcdiff.passes.callee_adjoints import Reversed, jointly, separately
 from srcdiff.passes.cse import eliminate_common_subexpressions
+from srcdiff.passes.derivative_expansion import Expansion
 from srcdiff.passes.jacobian import Sweep, jacobian_of
 from srcdiff.passes.joint_calls import join_calls
 from srcdiff.passes.lanes import in_one_lane, with_lanes
@@ -338,6 +341,12 @@ def plain(transform: Callable[[Function], Function]) -> Run:
     return kernel(lambda function, options: transform(function))
 
 
+def nested_derivatives(program: Program, options: Options) -> Program:
+    """The program with its derivatives in place of their operations; the functions that they call are finished."""
+    assert pipeline.PASSES  # which take them
+    return finished(Expansion(capture(nested_derivatives), program).run(), ())
+
+
 DERIVATIVES: dict[str, Run] = {
     "array_expansion": reverse_until(write_forward_sweep),
     "array_renaming": reverse_until(rename_arrays),
@@ -348,6 +357,7 @@ DERIVATIVES: dict[str, Run] = {
     "given_results": given_results,
     "callee_adjoints": reverse,
     "conditions": plain(conditions_as_formulas),
+    "derivative_expansion": nested_derivatives,
     "custom_adjoints": either,
     "forward_sweep": reverse_until(write_forward_sweep),
     "grid_counts": plain(count_iterations_over_grid),

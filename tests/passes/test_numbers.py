@@ -15,9 +15,11 @@ import pytest
 from srcdiff.backends.python import interpreter
 from srcdiff.emit.module import write_kernels
 from srcdiff.emit.spelling import NUMPY
-from srcdiff.ir.nodes import Program, Value
+from srcdiff.frontend.source.capture import capture
+from srcdiff.ir.nodes import Derivative, Program, Value, walk
 from srcdiff.ir.parse import parse
 from srcdiff.ir.types import Array, Scalar, is_float
+from srcdiff.passes.derivative_expansion import Expansion
 from tests.passes import Case, all_cases
 from tests.passes.derivatives import OBJECTS, reverse
 
@@ -206,6 +208,36 @@ def test_jacobian_is_that_of_central_differences(case: Case) -> None:
                 np.testing.assert_allclose(
                     next(found), np.stack(columns, axis=-1).reshape(shape), rtol=1e-7, atol=1e-7
                 )  # of the differences
+
+
+@pytest.mark.parametrize("case", of("derivative_expansion"))
+def test_nested_derivative_is_that_of_central_differences(case: Case) -> None:
+    """The first derivative of the program, of parameters of the program."""
+    before, after = half(case, 0), emitted(half(case, 1))
+    found = [o for o in walk(before.main.body) if isinstance(o, Derivative)]
+    if not found or set(found[0].outs).isdisjoint(before.main.body.yields):
+        return
+    operation, yields = found[0], list(before.main.body.yields)
+    inner = Expansion(capture(of), before).closed(operation)
+    run = emitted(Expansion(capture(of), Program(inner, before.callees)).run())
+    wrt = [k for k, p in enumerate(operation.params) if is_float(p.type)]
+    for args in product(*(choices(p, k) for k, p in enumerate(before.main.params))):
+        known = dict(zip(before.main.params, args, strict=True))
+        point = [known[v] for v in (*operation.args, *inner.params[len(operation.params) :])]
+        values = after(*args)
+        results = [values[yields.index(out)] for out in operation.outs]
+        if operation.with_value:
+            for value in run(*point):
+                np.testing.assert_allclose(results.pop(0), value)
+        changes = [difference(run, point, place, 1.0, 1e-6) for place in wrt]
+        if operation.jacobian:
+            expected = [change[k] for k in range(len(inner.body.yields)) for change in changes]
+        elif operation.mode == "reverse":
+            expected = [change[0] for change in changes]
+        else:
+            dots = [known[v] for v in operation.tangents]
+            expected = [sum(d * c[0] for d, c in zip(dots, changes, strict=True))]
+        np.testing.assert_allclose(results, expected, rtol=1e-7, atol=1e-7)  # of the differences
 
 
 @pytest.mark.parametrize("case", of(*STEPS, "product_loops", "stacks"))

@@ -57,8 +57,7 @@ class KernelCompilation(State):
 
     @property
     def span(self) -> Span:
-        node = self.captured.node
-        return Span(self.captured.file, node.lineno, node.col_offset, node.col_offset + 3, self.captured.name)
+        return self.captured.span
 
 
 def differentiated(state: KernelCompilation) -> bool:

@@ -32,7 +32,7 @@ from srcdiff.frontend.domain.state import (
 from srcdiff.frontend.reading import Named, Outside, Passed
 from srcdiff.frontend.source.declared_rules import RulesRead
 from srcdiff.frontend.source.guards import Guards, Place
-from srcdiff.ir.nodes import Block, CoordinateKind, Function, If, Index, Operation, Raise, Value
+from srcdiff.ir.nodes import Block, CoordinateKind, If, Index, Operation, Raise, Value
 from srcdiff.ir.types import INT
 from srcdiff.signature.descriptions import Description
 
@@ -111,8 +111,6 @@ class Reader(Shapes):
         self.device_arrays: dict[Any, Value] = {}
         self.units: dict[Any, Unit] = {}
         """Recursive functions at certain argument types."""
-        self.derived: dict[str, Function] = {}
-        """Derivatives of recursive functions, by name."""
         self.told_options: dict[str, Any] = {}
         """What the functions that are read ask of the code that is generated."""
         self.handed_over: list[Passed] = []

@@ -1,4 +1,4 @@
-"""Derivatives inside a differentiated function: the inner function is read, differentiated and inlined.
+"""Derivatives inside a differentiated function: the inner function is read into an operation of the program.
 
     def f(x):                                   what stands for the call is a program like any other, in which `x` is
         return x * srcdiff.grad(g)(x)           a value: whoever differentiates `f` knows nothing of the derivative
@@ -15,8 +15,19 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
-from srcdiff.diagnostics import DifferentiationError, Refusal
+from srcdiff.diagnostics import DifferentiationError, Refusal, Span
 from srcdiff.diagnostics.options import require_inside
+from srcdiff.frontend.callees import mark_writing_calls
+from srcdiff.frontend.derivation import (
+    Derivation,
+    are_lengths,
+    floats_in,
+    jacobian_form,
+    leaves,
+    refuse_lists_in_jacobian,
+    require_number,
+    tangent_beside,
+)
 from srcdiff.frontend.domain.abstract_values import (
     Abstract,
     Closure,
@@ -54,10 +65,10 @@ from srcdiff.frontend.interpreter.numbers import as_number
 from srcdiff.frontend.interpreter.outside import lift_defaults
 from srcdiff.frontend.interpreter.representation import leaves_of
 from srcdiff.frontend.interpreter.tables import callee, handles, marked
-from srcdiff.frontend.reading import Reading
 from srcdiff.frontend.source.capture import Captured, capture, plain_function
-from srcdiff.ir.clone import inline, renamed
-from srcdiff.ir.nodes import Block, Const, Function, Operation, Program, Value, walk
+from srcdiff.ir.aliasing import points_to, written_sites
+from srcdiff.ir.builder import derivative_types
+from srcdiff.ir.nodes import Block, Derivative, Function, Program, Value, values_around
 from srcdiff.ir.types import Array, is_float
 from srcdiff.library import language
 from srcdiff.signature.trees import NODES
@@ -90,15 +101,6 @@ def as_passed(
         assert isinstance(others, Record)
         by_name |= dict(zip(map(str, others.kind.names), others.items, strict=True))
     return first, by_name
-
-
-def _free_values(block: Block, defined: set[Value]) -> dict[Value, None]:
-    """The values that a block takes from around it."""
-    operations = list(walk(block))
-    defined = defined | {v for o in operations for v in (*o.defines(), *o.inner())}
-    blocks = [block, *(b for o in operations for b in o.blocks())]
-    used = [v for o in operations for v in o.uses()] + [v for b in blocks for v in b.yields]
-    return {v: None for v in used if v not in defined}
 
 
 _IN_RECURSION = "a derivative is taken inside a recursive function, which is not supported"
@@ -271,25 +273,37 @@ def call_derivative(
         yields = leaves_of(reader, result, loosened(describe(result)))
     only_reads_around(reader, before.cells, node)
     reader.state = replace(before, doubts=reader.state.doubts, same_lists=reader.state.same_lists)
-    body = Block(tuple(operations), tuple(yields))
-    main = closed_function(reader, captured.name, [fresh for fresh, _ in pairs], body)
-    callees = (*(u.function for u in reader.units.values() if u.function is not None), *reader.derived.values())
-    reading = Reading(Program(main, callees), inner, result, (), (), captured, lists, {})
+    body, known = Block(tuple(operations), tuple(yields)), dict(pairs)
+    chosen = {n: inner[n] for n in derivation.wrt}
     try:
-        derived = derivation.derive(reading)
+        require_differentiable(derivation, chosen, lists, result, captured.span)
     except DifferentiationError as error:
         reader.problems += error.problems
         raise Refusal(None) from None
-    known = {**dict(pairs), **further_values(reader, derived.further, further, node)}
-    keep_apart(reader, main, derived.written, dict(pairs), node)
-    there = {u.name for u in reader.units.values()} | reader.derived.keys()
-    # the derivative around this one may have to write functions of the same names, which take more
-    names = {c.name: f"{c.name}_inside" for c in derived.callees if c.name not in there}
-    reader.derived |= {names[c.name]: renamed(c, names) for c in derived.callees if c.name in names}
-    values = inline(renamed(derived.main, names), [known.get(p, p) for p in derived.main.params], reader)
-    if derived.form is not None:
-        return like_result(reader, derived.form, iter(values))
-    return assembled_result(reader, derivation, reading, given, iter(values))
+    params = tuple(v for x in chosen.values() for v in leaves(x, lists))
+    tangents = tangent_values(reader, chosen, lists, further, node) if derivation.takes else ()
+    keep_apart(reader, Function(captured.name, params, body), known, node)
+    has_value = derivation.with_value or derivation.has_aux or bool(derivation.takes)
+    taken, kind = tuple(known[p] for p in params), (derivation.jacobian, derivation.directions or 0)
+    operation = Derivative((), captured.name, taken, params, body, derivation.mode, tangents, has_value, *kind)
+    outs = tuple(Value(type_) for type_ in derivative_types(operation))
+    reader.add(replace(operation, outs=outs, span=reader.span))
+    if derivation.jacobian:
+        form = jacobian_form(result, yields, tuple(chosen.values()), derivation.single)
+        return like_result(reader, form, iter(outs))
+    return assembled_result(reader, derivation, result, {n: (given[n], x) for n, x in chosen.items()}, lists, outs)
+
+
+def require_differentiable(
+    derivation: Derivation, chosen: dict[str, Abstract], lists: dict[List, Stored], result: Abstract, span: Span
+) -> None:
+    """Refuse arguments that hold no floats, and results that do not have the derivative that is meant."""
+    if derivation.jacobian:
+        refuse_lists_in_jacobian((*chosen.values(), result), span)
+    for name, x in chosen.items():
+        floats_in(name, x, lists, span)
+    if derivation.mode == "reverse":
+        require_number(result, derivation.has_aux, span)
 
 
 @marked("__srcdiff_derivative__")
@@ -307,33 +321,26 @@ def only_reads_around(reader: Reader, before: Cells, node: ast.AST) -> None:
         reader.refuse("SD404", node, f"the inner function assigns `{key[1]}` of the enclosing function")
 
 
-def closed_function(reader: Reader, name: str, params: list[Value], body: Block) -> Function:
-    """The function whose further parameters are the values that the body takes from around it."""
-    constants: list[Operation] = []
-    free: dict[Value, None] = {}
-    for value in _free_values(body, set(params)):
-        if value in reader.constants:
-            constants.append(Const(value, reader.constants[value]))
-        else:
-            free[value] = None
-    return Function(name, (*params, *free), Block((*constants, *body.operations), body.yields))
-
-
-def keep_apart(reader: Reader, main: Function, written: set[Value], pairs: dict[Value, Value], node: ast.AST) -> None:
+def keep_apart(reader: Reader, inner: Function, known: dict[Value, Value], node: ast.AST) -> None:
     """Where the inner function writes into an array it is given, no other may share its memory."""
-    arrays = [p for p in main.params if isinstance(p.type, Array)]
+    around = [v for v in values_around(inner.body, inner.params) if isinstance(v.type, Array)]
+    arrays = [*(p for p in inner.params if isinstance(p.type, Array)), *around]
+    units = tuple(u.function for u in reader.units.values() if u.function is not None)
+    main = mark_writing_calls(Program(replace(inner, params=(*inner.params, *around)), units)).main
+    written = written_sites(main.body, points_to(main))
     for a in (p for p in arrays if p in written):
         for b in arrays:
-            if a is not b and not reader.disjoint(pairs.get(a, a), pairs.get(b, b)):
+            if a is not b and not reader.disjoint(known.get(a, a), known.get(b, b)):
                 message = "the inner function writes to an array that may share memory"
                 reader.refuse("SD403", node, f"{message} with another array that it reads")
 
 
-def further_values(
-    reader: Reader, taken: dict[str, Abstract], given: list[Abstract], node: ast.AST
-) -> dict[Value, Value]:
-    """What the derivative takes beside the arguments of the function: tangents."""
-    known: dict[Value, Value] = {}
+def tangent_values(
+    reader: Reader, chosen: dict[str, Abstract], lists: dict[List, Stored], given: list[Abstract], node: ast.AST
+) -> tuple[Value, ...]:
+    """What the derivative takes beside the arguments of the function: tangents of the floats in them."""
+    taken = [tangent_beside(x, lists, f"{name}_dot") for name, x in chosen.items()]
+    found: list[Value] = []
 
     def opened(x: Parts, y: Abstract, _: str) -> tuple[Abstract, ...]:
         y = as_record(reader, y) if isinstance(y, List) and is_of_structures(reader, y) else y
@@ -342,7 +349,7 @@ def further_values(
             reader.refuse("SD203", node, "a tangent does not have the structure of its argument")
         return parts
 
-    pairs = [NODES.beside(x, y, "", opened) for x, y in zip(taken.values(), given, strict=True)]
+    pairs = [NODES.beside(x, y, "", opened) for x, y in zip(taken, given, strict=True)]
     for x, y in ((part.value, y) for each in pairs for part, y in each):
         if isinstance(x, Value):
             value = (
@@ -354,21 +361,32 @@ def further_values(
                 reader.refuse(
                     "SD203", node, f"a tangent is {in_words(reader, y)}, but its argument is {in_words(reader, x)}"
                 )
-            known[x] = reader.copy(value) if isinstance(value.type, Array) else value  # it may be given back
-    return known
+            found.append(reader.copy(value) if isinstance(value.type, Array) else value)  # it may be given back
+    return tuple(found)
 
 
 def assembled_result(
-    reader: Reader, derivation: Any, reading: Reading, given: dict[str, Abstract], values: Iterator[Value]
+    reader: Reader,
+    derivation: Derivation,
+    x: Abstract,
+    arguments: dict[str, tuple[Abstract, Abstract]],
+    lists: dict[List, Stored],
+    outs: tuple[Value, ...],
 ) -> Abstract:
-    """The result of the derivative, as the user's code sees it."""
+    """The result of the derivative, as the user's code sees it, of a function that returns `x`.
+
+    `arguments` are those to differentiate by: as they are given, and as they are inside.
+    """
+    values = iter(outs)
     if derivation.mode == "forward":
-        count = derivation.with_value + 1
-        parts = [like_result(reader, reading.result, values) for _ in range(count)]
-        return Tuple(tuple(parts)) if count > 1 else parts[0]
+        count = len(outs) // 2
+        pairs = zip(are_lengths(x), outs[:count], outs[count:], strict=True)
+        tangents = [out if is_length else tangent for is_length, out, tangent in pairs]  # as long as the list
+        value, tangent = like_result(reader, x, values), like_result(reader, x, iter(tangents))
+        return Tuple((value, tangent)) if derivation.with_value else tangent
     kept = derivation.with_value or derivation.has_aux
-    result = like_result(reader, reading.result, values) if kept else None
-    bars = [like_argument(reader, given[n], reading.arguments[n], reading.lists, values) for n in derivation.wrt]
+    result = like_result(reader, x, values) if kept else None
+    bars = [like_argument(reader, given, inner, lists, values) for given, inner in arguments.values()]
     gradient = bars[0] if derivation.single else Tuple(tuple(bars))
     if result is None:
         return gradient

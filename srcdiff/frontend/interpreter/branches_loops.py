@@ -36,9 +36,24 @@ from srcdiff.frontend.interpreter.presence import knowing
 from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.frontend.interpreter.statements import after_exit, go_on, read_statements
 from srcdiff.frontend.interpreter.tables import compound, statement
-from srcdiff.ir.nodes import Block, Call, Grow, Pop, Push, Store, Value, walk
+from srcdiff.ir.nodes import (
+    Alloc,
+    Block,
+    Call,
+    Copy,
+    Derivative,
+    Grow,
+    Library,
+    Loop,
+    Operation,
+    Pop,
+    Push,
+    Store,
+    Value,
+    walk,
+)
 from srcdiff.ir.primitives import length_of_range
-from srcdiff.ir.types import INT
+from srcdiff.ir.types import INT, Array
 
 _EITHER = {False, True}
 
@@ -110,6 +125,14 @@ def if_statement(reader: Reader, node: ast.If, rest: list[ast.stmt]) -> bool:
     return taken
 
 
+def may_store(operation: Operation) -> bool:
+    """Whether an operation changes memory, or will: derivatives of loops and arrays keep values in arrays."""
+    if isinstance(operation, Derivative):
+        kept = operation.jacobian or any(isinstance(o, Loop | Alloc | Copy | Library) for o in walk(operation.body))
+        return kept or any(isinstance(v.type, Array) for v in operation.params)
+    return isinstance(operation, Store | Push | Pop | Grow | Call)
+
+
 @statement(ast.While)
 def while_statement(reader: Reader, node: ast.While) -> None:
     forever = isinstance(node.test, ast.Constant) and bool(node.test.value)
@@ -122,7 +145,7 @@ def while_statement(reader: Reader, node: ast.While) -> None:
             x is not names.get(k) and not isinstance(names.get(k), Maybe) for k, x in reader.cells.items()
         )
         written = Block(tuple(reader.operations[mark.operations :]))
-        changed = changed or any(isinstance(o, Store | Push | Pop | Grow | Call) for o in walk(written))
+        changed = changed or any(may_store(o) for o in walk(written))
         reader.go_back(mark)
         if isinstance(truth, Static) and not truth.value and not changed:
             read_statements(reader, node.orelse)

@@ -41,6 +41,11 @@ class Captured:
     def name(self) -> str:
         return self.function.__name__ if self.function.__name__ != "<lambda>" else "function"
 
+    @property
+    def span(self) -> Span:
+        """Where the function is defined."""
+        return Span(self.file, self.node.lineno, self.node.col_offset, self.node.col_offset + 3, self.name)
+
 
 def plain_function(function: Any) -> types.FunctionType | None:
     """The Python function behind a function, a Numba dispatcher, a bound method or one of our own objects."""

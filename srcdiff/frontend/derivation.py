@@ -1,0 +1,176 @@
+"""Which derivative is meant, and what it asks of arguments and results: floats to differentiate by, one number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from srcdiff.diagnostics import DifferentiationError, ListsInJacobianError, Problem, Span
+from srcdiff.diagnostics.naming_objects import named
+from srcdiff.frontend.domain.abstract_values import Abstract, Items, List, Record, Static, Stored, Tuple
+from srcdiff.frontend.domain.lattice import is_computed
+from srcdiff.ir.nodes import Value
+from srcdiff.ir.types import FLOAT, Array, is_float
+from srcdiff.signature.structures import Layout
+from srcdiff.signature.trees import NODES
+
+Lists = Mapping[List, Stored]
+"""What stands for lists among arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """Which derivative is meant, of a function that is read elsewhere."""
+
+    mode: str
+    wrt: tuple[str, ...]
+    with_value: bool = False
+    has_aux: bool = False
+    single: bool = True
+    jacobian: bool = False
+    """Whether all tangents, or all pullbacks, are meant; the mode is empty if the one with fewer sweeps is."""
+    directions: int | None = None
+
+    @property
+    def takes(self) -> int:
+        """How many arguments it takes beside those of the function."""
+        return len(self.wrt) if self.mode == "forward" and not self.jacobian else 0
+
+
+# -- arguments ---------------------------------------------------------------------------------------------------------
+
+
+def leaves(x: Abstract, lists: Lists) -> list[Value]:
+    """The values in an argument; for a list, the arrays of its storage."""
+    return [leaf for leaf in NODES.leaves(_contents(x, lists)) if isinstance(leaf, Value)]
+
+
+def floats_in(name: str, argument: Abstract, lists: Lists, span: Span | None) -> list[Value]:
+    """The floats in an argument, to differentiate by."""
+    values = [v for v in leaves(argument, lists) if is_float(v.type)]
+    if not values:
+        what = f"`{name}` holds no floats, so it has no derivative"
+        if isinstance(argument, Value) and isinstance(argument.type, Array):
+            what = f"`{name}` is an array of {argument.type.dtype}, so it has no derivative"
+        help_ = (
+            f"pass `{name}` as floats: `.astype(float)`" if "array" in what else "choose another argument with `wrt=`"
+        )
+        raise DifferentiationError([Problem("SD402", what, span, help=help_)])
+    return values
+
+
+def tangent_beside(argument: Abstract, lists: Lists, name: str) -> Abstract:
+    """The tangent of an argument: a new value for each float in it."""
+    return beside(_contents(argument, lists), iter(leaves(argument, lists)), name)
+
+
+def beside(x: Abstract, values: Iterator[Value], name: str) -> Abstract:
+    """Something made like `x`, with a new value for each float among its values."""
+
+    names = NODES.named(x, name, Layout.variable)
+
+    def leaf(x: Abstract) -> Abstract:
+        name = next(names).name
+        if isinstance(x, Stored):
+            return Tuple(tuple(new(name) for _ in (*x.arrays, x.length)))
+        return new(name) if is_computed(x) else Static(None)
+
+    def new(name: str) -> Abstract:
+        type_ = next(values).type
+        return Value(type_ if isinstance(type_, Array) else FLOAT, name) if is_float(type_) else Static(None)
+
+    return NODES.fold(x, leaf, lambda _, items: Tuple(tuple(items)))
+
+
+def _contents(x: Abstract, lists: Lists) -> Abstract:
+    """An argument, with its lists replaced by their storage."""
+
+    def visit(leaf: Abstract) -> Abstract:
+        if not isinstance(leaf, List):
+            return leaf
+        return Tuple(lists[leaf].arrays) if leaf in lists else Static(None)
+
+    return NODES.map(visit, x)
+
+
+# -- results -----------------------------------------------------------------------------------------------------------
+
+
+def require_number(result: Abstract, has_aux: bool, span: Span | None) -> None:
+    """Refuse a result whose gradient is not that of one float."""
+
+    def refuse(message: str) -> NoReturn:
+        raise DifferentiationError([Problem("SD401", message, span)])
+
+    scalar = result
+    if has_aux:
+        if not (isinstance(result, Tuple) and len(result.items) == 2):
+            refuse("with `has_aux=True` the function must return a pair: the float, and any other value")
+        scalar = result.items[0]
+    match scalar:
+        case Static(value=float() | int()):
+            return
+        case Value(type=Array()):
+            refuse("the result is an array, not one float")
+        case Value():
+            if not is_float(scalar.type):
+                kinds = {"int64": "an integer", "bool": "a boolean"}
+                refuse(f"the result is {kinds.get(scalar.scalar.dtype, 'not a number')}, not one float")
+        case Tuple():
+            refuse("the result is a tuple, not one float")
+        case Record():
+            refuse("the result is a dictionary or a dataclass, not one float")
+        case Items() | Stored():
+            refuse("the result is a list, not one float")
+        case Static():
+            refuse(f"the result is {named(scalar.value)}, not one float")
+        case _:
+            refuse("the result is not a number, not one float")
+
+
+def are_lengths(x: Abstract) -> list[bool]:
+    """For each value in a result, whether it is the length of a list."""
+    found: list[bool] = []
+    for leaf in NODES.leaves(x):
+        if isinstance(leaf, Stored):
+            found += [*(False for _ in leaf.arrays), True]
+        elif is_computed(leaf):
+            found.append(False)
+    return found
+
+
+# -- Jacobians ---------------------------------------------------------------------------------------------------------
+
+
+def refuse_lists_in_jacobian(parts: Iterable[Abstract], span: Span | None) -> None:
+    """Lists whose lengths are known only at run time have no axis in a Jacobian."""
+    if any(isinstance(leaf, List | Stored) for x in parts for leaf in NODES.leaves(x)):
+        message = "a list with a length known only at run time has no axis in a Jacobian"
+        raise ListsInJacobianError([Problem("SD404", message, span, help="use arrays as arguments and results")])
+
+
+def row_of_jacobian(rank: int, arguments: Sequence[Abstract], single: bool) -> Abstract:
+    """The derivatives of an array with so many axes, or of a number: a structure like that of the arguments."""
+
+    def cell(leaf: Abstract) -> Abstract:
+        if not (isinstance(leaf, Value) and is_float(leaf.type)):
+            return Static(None)
+        total = rank + (leaf.type.rank if isinstance(leaf.type, Array) else 0)
+        return Value(Array("float64", total) if total else FLOAT)
+
+    parts = [NODES.map(cell, x) for x in arguments]
+    return parts[0] if single else Tuple(tuple(parts))
+
+
+def jacobian_form(result: Abstract, yields: Iterable[Value], arguments: Sequence[Abstract], single: bool) -> Abstract:
+    """How a Jacobian is made: like the result, with a structure like the arguments in place of each float."""
+    values = iter(yields)
+
+    def visit(leaf: Abstract) -> Abstract:
+        type_ = next(values).type if is_computed(leaf) else None
+        if type_ is None or not is_float(type_):
+            return Static(None)
+        return row_of_jacobian(type_.rank if isinstance(type_, Array) else 0, arguments, single)
+
+    return NODES.map(visit, result)
