@@ -17,13 +17,14 @@ from srcdiff.api.exporting import export
 from srcdiff.api.inspecting import explain, show
 from srcdiff.api.modes import check, hessian, hvp, jacobian, jvp, vjp
 from srcdiff.api.workspaces import release_memory
-from srcdiff.diagnostics import CompiledDiffersWarning, DifferentiationError, ZeroGradientWarning
+from srcdiff.diagnostics import CompiledDiffersWarning, DifferentiationError, EqualityTestWarning, ZeroGradientWarning
 from srcdiff.version import __version__
 
 __all__ = [
     "CompiledDiffersWarning",
     "Derivative",
     "DifferentiationError",
+    "EqualityTestWarning",
     "ZeroGradientWarning",
     "__version__",
     "batched",

@@ -26,6 +26,7 @@ from srcdiff.backends.registry import BACKENDS
 from srcdiff.diagnostics import (
     CompiledDiffersWarning,
     DifferentiationError,
+    EqualityTestWarning,
     Problem,
     Refusal,
     Span,
@@ -600,6 +601,8 @@ class Derivative:
             level, frame = level + 1, frame.f_back  # the user's line
         for message in compiled.warnings:
             warnings.warn(message, ZeroGradientWarning, stacklevel=level)
+        for message in compiled.equality_tests:
+            warnings.warn(message, EqualityTestWarning, stacklevel=level)
         for message in compiled.reading.differences:
             warnings.warn(message, CompiledDiffersWarning, stacklevel=level)
 

@@ -3,6 +3,7 @@
 from srcdiff.diagnostics.problem import (
     CompiledDiffersWarning,
     DifferentiationError,
+    EqualityTestWarning,
     InternalError,
     ListsInJacobianError,
     NotExportedError,
@@ -16,6 +17,7 @@ from srcdiff.diagnostics.span import Span
 __all__ = [
     "CompiledDiffersWarning",
     "DifferentiationError",
+    "EqualityTestWarning",
     "InternalError",
     "ListsInJacobianError",
     "NotExportedError",

@@ -59,6 +59,10 @@ class ZeroGradientWarning(UserWarning):
     """The result does not depend on a chosen argument, so its gradient is zero; the message says why."""
 
 
+class EqualityTestWarning(UserWarning):
+    """A test for equality of floats decides what is differentiated; the message has the line."""
+
+
 class CompiledDiffersWarning(UserWarning):
     """Numba may compile a function to results that differ from its source, which srcdiff differentiates."""
 

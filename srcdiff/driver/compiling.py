@@ -45,6 +45,9 @@ class Compiled:
     """The guards of the reading, and of the names in the text."""
     function: Callable[..., Any]
     warnings: tuple[str, ...]
+    """Why gradients are zero."""
+    equality_tests: tuple[str, ...]
+    """Tests for equality of numbers that are differentiated."""
     apart: tuple[tuple[int, int], ...]
     """Pairs of values, counted as the function's parts, that must not share memory."""
     writes: tuple[str, ...]
@@ -89,6 +92,7 @@ def compile_request(
         (*guards, *(mentioned if Trait.NAMES_AT_RUN_TIME in target.traits else ())),
         function,
         tuple(state.warnings),
+        tuple(state.equality_tests),
         requested.apart_pairs(reading, written),
         requested.names_of(reading, written),
         requested.written_parts(reading),

@@ -63,7 +63,9 @@ def restore(state: Compilation, key: str) -> bool:
     if data is None:
         return False
     try:
-        state.module, state.warnings = _restored(json.loads(data), nameable(state.reading))
+        found = json.loads(data)
+        state.module, state.warnings = _restored(found, nameable(state.reading))
+        state.equality_tests = [str(text) for text in found["equality_tests"]]
     except Exception:  # an entry that does not fit, for whatever reason, is replaced
         return False
     return True
@@ -102,5 +104,6 @@ def keep(state: Compilation, key: str, objects: Mapping[str, Any]) -> None:
         "workspace": [asdict(buffer) for buffer in module.workspace],
         "kept_elsewhere": [asdict(span) for span in module.kept_elsewhere],
         "warnings": state.warnings,
+        "equality_tests": state.equality_tests,
     }
     store.put(key, json.dumps(kept).encode())

@@ -11,6 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from srcdiff.analyses.equality_tests import equality_tests
 from srcdiff.analyses.kept_sizes import Sizes
 from srcdiff.analyses.reach import Cut, reach, reaches, reason
 from srcdiff.analyses.structure import structure_of
@@ -97,6 +98,8 @@ class Explanation:
     kept: tuple[Kept, ...]
     repeated: tuple[Repeated, ...]
     shared: tuple[Shared, ...]
+    equality_tests: tuple[Span, ...]
+    """Tests for equality that decide what is differentiated."""
     assumed: dict[str, str]
     """For each guessed argument type, what suggests it."""
 
@@ -135,6 +138,7 @@ class Explanation:
                 {"variable": k.variable, "formula": k.formula, "nbytes": k.nbytes, **_place(k.span)} for k in self.kept
             ],
             "repeated": [{"variable": r.variable, **_place(r.span)} for r in self.repeated],
+            "equality_tests": [_place(span) for span in self.equality_tests],
             "shared": [
                 {"before": s.before, "after": s.after, "lines": [_place(line) for line in s.lines]} for s in self.shared
             ],
@@ -174,8 +178,16 @@ def explained(
         tuple(kept_values(work, given)),
         tuple(_repeated(work)),
         tuple(_shared(work)),
+        _equality_tests(work),
         assumed,
     )
+
+
+def _equality_tests(work: Compilation) -> tuple[Span, ...]:
+    assert work.differentiated is not None
+    inputs = [v for name in work.request.wrt for v in chosen_values(work, name)]
+    program = work.differentiated
+    return tuple(equality_tests(program, inputs, [program.body.yields[k] for k in outputs_of(work)]))
 
 
 def _input(work: Compilation, name: str) -> Input:
@@ -283,6 +295,9 @@ def _shared(work: Compilation) -> Iterator[Shared]:
         yield Shared(spans, sum(groups[spans]), len(groups[spans]))
 
 
+_EQUALITY_TITLE = "tests for equality: there, the derivative is that of the side that runs"
+
+
 # -- as text ---------------------------------------------------------------------------------------------------------
 
 
@@ -306,6 +321,7 @@ class _Text:
         yield from self.section(_kept_title(found), [_kept_row(k) for k in found.kept])
         yield from self.section("computed again in the reverse sweep", [_repeated_row(r) for r in found.repeated])
         yield from self.section("fused loops", [_shared_row(s) for s in found.shared])
+        yield from self.section(_EQUALITY_TITLE, [(_at(span),) for span in found.equality_tests])
         if found.assumed:
             yield ""
         for one in found.inputs:
@@ -420,6 +436,7 @@ def _html(found: Explanation) -> str:
         (_kept_title(found), [_kept_row(k) for k in found.kept]),
         ("computed again in the reverse sweep", [_repeated_row(r) for r in found.repeated]),
         ("fused loops", [_shared_row(s) for s in found.shared]),
+        (_EQUALITY_TITLE, [(_at(span),) for span in found.equality_tests]),
     ):
         if table or title.startswith("nothing"):
             cells = "".join(f"<tr>{''.join(f'<td>{escape(c)}</td>' for c in row)}</tr>" for row in table)

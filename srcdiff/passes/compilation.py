@@ -76,6 +76,9 @@ class Compilation(State):
     module: Any = None
     """The text, once it is written."""
     warnings: list[str] = field(default_factory=list)
+    """Why gradients are zero."""
+    equality_tests: list[str] = field(default_factory=list)
+    """Tests for equality of numbers that are differentiated."""
     reversals: tuple[Reversal, ...] = ()
     """The functions that are being reversed: the main one, and those it calls."""
     reversed_callees: tuple[Function, ...] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from srcdiff.analyses.equality_tests import equality_tests, in_words
 from srcdiff.analyses.reach import zero_gradient
 from srcdiff.frontend.derivation import are_lengths
 from srcdiff.frontend.domain.abstract_values import Static
@@ -34,6 +35,7 @@ def start_gradient(state: Compilation) -> None:
     for name in request.wrt if not state.inside else ():
         state.warnings += zero_gradient(state.reading, state.main, name, chosen(state, name), output)
     check_rules(state)
+    note_equality_tests(state, wrt, [state.main.body.yields[output]])
     name = free_name(state, f"{state.main.name}_{'value_and_grad' if request.with_value else 'grad'}")
     given = state.added_to = _added_to(state)
     mixed = {p for sites in points_to(state.main).values() if len(sites) > 1 for p in sites if p in given}
@@ -50,6 +52,11 @@ def start_gradient(state: Compilation) -> None:
     _start(state, reversal)
 
 
+def note_equality_tests(state: Compilation, wrt: Sequence[Value], outputs: Sequence[Value]) -> None:
+    written = [p for p in state.main.params if p in state.main.written]
+    state.equality_tests = [in_words(span) for span in equality_tests(state.main, wrt, [*outputs, *written])]
+
+
 def _added_to(state: Compilation) -> dict[Value, Value]:
     """New adjoints for the arrays that all elements of a batch share, if those are added up."""
     shared = [n for n in state.request.wrt if state.request.sums and n not in state.request.batch]
@@ -61,6 +68,7 @@ def start_pullback(state: Compilation) -> None:
     """Set up the reversal from the adjoints of all results, and of the arrays that the function writes into."""
     check_rules(state)
     wrt = [v for name in state.request.wrt for v in chosen(state, name)]
+    note_equality_tests(state, wrt, state.main.body.yields)
     main, copies = protect_arguments(with_lists_cut(state.main, state.reading.result))
     floats = [v for v in outputs_with_written(state, main, copies) if is_float(v.type)]
     seeds = zip(floats, [v for x in state.seeds.values() for v in leaves(x, state.reading)], strict=True)
@@ -86,6 +94,7 @@ def forward_mode(state: Compilation) -> None:
     """The tangents of all results, and of the arrays that the function writes into, from those of arguments."""
     check_rules(state)
     wrt = [v for name in state.request.wrt for v in chosen(state, name)]
+    note_equality_tests(state, wrt, state.main.body.yields)
     dots = [v for x in state.seeds.values() for v in leaves(x, state.reading)]
     main, copies = protect_arguments(state.main)
     outputs = outputs_with_written(state, main, copies)

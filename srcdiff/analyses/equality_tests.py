@@ -1,0 +1,71 @@
+"""Tests for equality of numbers that are differentiated, if they decide what the result is.
+
+    if v != 0.0:
+        s += v * w
+
+Where `v` is exactly zero, the side that runs has another derivative than the function has nearby: `w` does not show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from srcdiff.analyses.activity import Activity, activity, varied_values
+from srcdiff.diagnostics import Span
+from srcdiff.ir.aliasing import points_to
+from srcdiff.ir.nodes import Apply, Function, If, Operation, Store, Value, walk
+from srcdiff.ir.types import is_float
+
+_EQUALITIES = {"equal": "==", "not_equal": "!="}
+_CONNECTIVES = frozenset(("logical_and", "logical_or", "logical_not", "logical_xor"))
+
+
+def equality_tests(function: Function, inputs: Sequence[Value], outputs: Iterable[Value]) -> list[Span]:
+    """The places of the tests, each line once, in order. Tests that the user has not written are not among them."""
+    operations = list(walk(function.body))
+    if not any(isinstance(o, Apply) and o.primitive in _EQUALITIES for o in operations):
+        return []
+    sites = points_to(function)
+    varied = varied_values(function, inputs, sites)
+    active = activity(function, inputs, list(outputs), sites)
+    tests: dict[Value, dict[Span, None]] = {}
+    found: dict[Span, None] = {}
+    for operation in operations:
+        match operation:
+            case Apply(primitive=primitive, args=args) if primitive in _EQUALITIES:
+                if _is_of_varied(operation, varied) and operation.span is not None:
+                    tests[operation.out] = {operation.span: None}
+            case Apply(primitive=primitive, args=args) if primitive in _CONNECTIVES:
+                joined = {span: None for a in args for span in tests.get(a, ())}
+                if joined:
+                    tests[operation.out] = joined
+            case Apply(primitive="where", args=(condition, *_), out=out) if out in active:
+                found |= tests.get(condition, {})
+            case If(condition=condition) if condition in tests and _changes_active(operation, active):
+                found |= tests[condition]
+    lines = {(span.file, span.line): span for span in found}
+    return [lines[key] for key in sorted(lines)]
+
+
+def _is_of_varied(operation: Apply, varied: set[Value]) -> bool:
+    """Whether it compares a number that depends on the inputs, as its line says; `x != x` asks for NaN."""
+    first, second = operation.args
+    text = "" if operation.span is None else operation.span.text
+    is_written = any(sign in text for sign in _EQUALITIES.values())
+    is_active = any(a in varied and is_float(a.type) for a in operation.args)
+    return is_written and is_active and first is not second
+
+
+def _changes_active(operation: If, active: Activity) -> bool:
+    """Whether a branch decides something that has a derivative."""
+    inner: list[Operation] = [o for block in operation.blocks() for o in walk(block)]
+    writes = any(isinstance(o, Store) and active.memory(o.array) for o in inner)
+    return writes or any(out in active or active.memory(out) for out in operation.outs)
+
+
+def in_words(span: Span) -> str:
+    """What a warning says of a test."""
+    return (
+        f"line {span.line}, `{span.text.strip()}`: where both numbers are exactly equal, the derivative is that of the "
+        f"side that runs, and may differ from the derivative nearby"
+    )
