@@ -20,6 +20,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Optional,
     Parts,
     Poison,
+    Record,
     Static,
     Stored,
 )
@@ -29,6 +30,7 @@ from srcdiff.frontend.domain.state import Found, Frame, IsMentioned, IsWritten, 
 from srcdiff.frontend.handlers.derivative_arguments import with_lists
 from srcdiff.frontend.handlers.nested_derivatives import as_passed
 from srcdiff.frontend.interpreter.declared_functions import rule_declared_for, with_instance
+from srcdiff.frontend.interpreter.dictionaries import as_mapping, is_changing
 from srcdiff.frontend.interpreter.evaluation import call_with, is_library
 from srcdiff.frontend.interpreter.instances import object_as_record
 from srcdiff.frontend.interpreter.kind_in_words import in_words
@@ -241,7 +243,10 @@ def _argument(reader: Reader, d: Description, name: str, lists: dict[List, Store
     if d.kind in ("tuple", "record"):
         look_at_class(reader, d.layout.kind)
         parts = [_argument(reader, p, d.layout.variable(name, k), lists) for k, p in enumerate(d.parts)]
-        return of_parts(d, (x for x, _ in parts)), [v for _, values in parts for v in values]
+        made = of_parts(d, (x for x, _ in parts))
+        if isinstance(made, Record) and made.kind.is_mapping:
+            made = replace(made, site=("argument", name))
+        return made, [v for _, values in parts for v in values]
     if d.kind == "items":
         return new_list(reader, ()), []
     if d.kind != "stored":
@@ -265,7 +270,8 @@ def _with_contents(reader: Reader, result: Abstract) -> Abstract:
     def visit(x: Abstract) -> Abstract:
         match x:
             case Object():
-                return NODES.map(visit, object_as_record(reader, x))
+                whole = as_mapping(reader, x) if is_changing(x) else object_as_record(reader, x)
+                return NODES.map(visit, whole)
             case List():
                 contents = contents_of_list(reader, x)
                 if isinstance(contents, Stored) and holds_lists(contents.element):

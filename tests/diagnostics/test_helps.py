@@ -455,14 +455,6 @@ ROWS = [
         function("g = [y for y in [x]]\nreturn g[0]"),
     ),
     Row(
-        "dictionary changed",
-        function("d = {'a': x}\nd.update(b=x)\nreturn d['b']"),
-        "SD102",
-        "changing a dictionary",
-        "`{**old, key: value}`",
-        function("d = {'a': x}\nd = {**d, 'b': x}\nreturn d['b']"),
-    ),
-    Row(
         "key that is not there",
         function("d = {'a': x}\nreturn d['b']"),
         "SD203",

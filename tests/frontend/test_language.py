@@ -176,14 +176,6 @@ def test_a_keyword_that_is_not_there_is_refused():
     refuses(lambda x: same_name(x, y=x), 1.0, match="x")
 
 
-def test_collected_keywords_cannot_be_changed():
-    def changed(x, **options):
-        options["a"] = x
-        return x
-
-    refuses(lambda x: changed(x, a=1.0), 1.0, match="dictionar")
-
-
 # -- what a program asks about its values -------------------------------------------------------------------------
 
 

@@ -268,26 +268,6 @@ def test_other_dictionaries_are_refused():
         srcdiff.grad(linear, backend="python")(defaultdict(float), X)
 
 
-def stores(params):
-    params["b"] = 2.0
-    return params["b"]
-
-
-def augments(params):
-    params["b"] += 2.0
-    return params["b"]
-
-
-def updates(params):
-    params.update(b=2.0)
-    return params["b"]
-
-
-def deletes(params):
-    del params["b"]
-    return 1.0
-
-
 def misspells(params):
     return params["bias"]
 
@@ -307,10 +287,6 @@ def compares(params):
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (stores, "changing a dictionary is not supported"),
-        (augments, "changing a dictionary is not supported"),
-        (updates, "changing a dictionary is not supported"),
-        (deletes, "`del` is supported for names and for elements of lists only"),
         (misspells, "has no key 'bias'; it has 'w', 'b'"),
         (asks_at_run_time, "must be known at compile time"),
         (adds_up, "a dictionary is used where"),

@@ -70,12 +70,14 @@ class Tuple(Parts):
 
 @dataclass(frozen=True, slots=True)
 class Record(Parts):
-    """A dictionary, or an instance of a dataclass: read by its keys or fields, and not changed.
+    """A dictionary, or an instance of a class: read by its keys or attributes, and not changed.
 
     A list of other things than numbers is one where it comes from the caller or goes there.
     """
 
     kind: Layout
+    site: Any = field(default=None, compare=False)
+    """The place where a dictionary was made; if one of that place is changed, all of them are objects."""
 
 
 Group = Tuple | Record
@@ -364,7 +366,8 @@ Instance = Record | Object
 
 def is_instance(x: Abstract) -> TypeGuard[Instance]:
     """Whether it is an instance of a class."""
-    return isinstance(x, Object) or (isinstance(x, Record) and x.kind.is_instance)
+    is_object = isinstance(x, Object) and not issubclass(x.kind, dict)
+    return is_object or (isinstance(x, Record) and x.kind.is_instance)
 
 
 def class_of(x: Instance | Super) -> type:

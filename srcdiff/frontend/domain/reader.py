@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from srcdiff.diagnostics import Problem, Refusal, Span
-from srcdiff.frontend.domain.abstract_values import Abstract, Lazy, List, Object, Static
+from srcdiff.frontend.domain.abstract_values import Abstract, Lazy, List, Object, Poison, Static
 from srcdiff.frontend.domain.shapes import Doubt, Shapes, may_meet
 from srcdiff.frontend.domain.shapes import Key as SizeKey
 from srcdiff.frontend.domain.state import (
@@ -68,8 +68,13 @@ class Reader(Shapes):
         self.split: set[ast.AST] = set()
         """Branches and loops after which the paths do not meet again, because a name would have two types."""
 
-        self.stateful: set[type] = set()
-        """Classes whose instances are written to: they are objects with identity, all others are values."""
+        self.stateful: set[Any] = set()
+        """Classes whose instances are written to, and places that make dictionaries which are changed.
+
+        These are objects with identity, all others are values.
+        """
+        self.dictionary_keys: dict[tuple[int, str], Any] = {}
+        """The keys of dictionaries that are changed, by the variables that hold what is under them."""
         self.objects: dict[int, Object] = {}
         """The objects, by the number of their scope."""
         self.constructing: list[Object] = []
@@ -277,6 +282,9 @@ class Reader(Shapes):
     def refuse(self, code: str, node: ast.AST | None, message: str, label: str = "", help_: str = "") -> NoReturn:
         span = self.span if node is None or self.frame.library else self.span_of(node)
         raise Refusal(Problem(code, message, span, label, help=help_))
+
+    def refuse_poison(self, poison: Poison) -> NoReturn:
+        raise Refusal(poison.problem)
 
     def too_early(self, problem: Problem, exception: type[BaseException], text: str) -> NoReturn:
         """What only an earlier iteration of a loop can have made is needed: in the first iteration, that raises."""

@@ -163,9 +163,9 @@ class RecursionFound(Exception):  # noqa: N818 -- a signal, not an error
 
 
 class IsWritten(Exception):  # noqa: N818 -- a signal, not an error
-    """Somebody writes to an attribute of an instance of a class: the program is read again, with objects of it."""
+    """Somebody writes to an instance of a class, or to a dictionary: the program is read again, with objects of it."""
 
-    def __init__(self, kind: type) -> None:
+    def __init__(self, kind: Any) -> None:
         self.kind = kind
 
 

@@ -35,6 +35,7 @@ from srcdiff.frontend.interpreter.arithmetic import binary
 from srcdiff.frontend.interpreter.array_conversion import call_astype
 from srcdiff.frontend.interpreter.calls import run_handler
 from srcdiff.frontend.interpreter.conditions import compare
+from srcdiff.frontend.interpreter.dictionaries import made_dictionary
 from srcdiff.frontend.interpreter.evaluation import call_named, call_value
 from srcdiff.frontend.interpreter.iteration import (
     drained,
@@ -50,10 +51,9 @@ from srcdiff.frontend.interpreter.lazy_arrays import elementwise, lengths_of
 from srcdiff.frontend.interpreter.list_storage import append, contents_of_list, new_list
 from srcdiff.frontend.interpreter.lists import list_extend
 from srcdiff.frontend.interpreter.materialization import forced
-from srcdiff.frontend.interpreter.names import new_dictionary
 from srcdiff.frontend.interpreter.number_kinds import numpys_own, unheld, wrapped
 from srcdiff.frontend.interpreter.numbers import as_integer, as_number, is_array, truth_of
-from srcdiff.frontend.interpreter.presence import checked
+from srcdiff.frontend.interpreter.presence import checked, needed
 from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.frontend.interpreter.tables import handles, marked
 from srcdiff.ir.nodes import Slice, Value
@@ -171,6 +171,7 @@ def call_list(reader: Reader, node: ast.AST, of: Abstract = Tuple(())) -> Abstra
 @handles(dict)
 def call_dict(reader: Reader, node: ast.AST, /, *of: Abstract, **items: Abstract) -> Abstract:
     """`dict(other, name=value)`."""
+    of = tuple(needed(reader, x, node) for x in of)
     if of and not (len(of) == 1 and isinstance(of[0], Record) and of[0].kind.is_mapping):
         reader.refuse("SD102", node, f"a dictionary of {in_words(reader, of[0])} is not supported", help_=_WRITE_OUT)
     found: dict[str | int | enum.Enum, Abstract] = {}
@@ -178,7 +179,7 @@ def call_dict(reader: Reader, node: ast.AST, /, *of: Abstract, **items: Abstract
         assert isinstance(other, Record)
         found |= dict(zip(other.kind.names, other.items, strict=True))
     found.update(items)
-    return new_dictionary(found)
+    return made_dictionary(reader, found, node)
 
 
 @handles(slice)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from srcdiff.frontend.domain.abstract_values import Abstract, Group, Items, List, Object, Record, Stored
 from srcdiff.frontend.domain.lattice import describe, holds_lists, loosened
 from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.interpreter.dictionaries import as_mapping, is_changing, made_dictionary
 from srcdiff.frontend.interpreter.instances import new_object, object_as_record
 from srcdiff.frontend.interpreter.list_storage import (
     as_stored,
@@ -99,6 +100,8 @@ def with_lists(reader: Reader, x: Abstract) -> Abstract:
 
 def with_new_list(reader: Reader, x: Group | Items, items: Iterable[Abstract]) -> Abstract:
     """The same of these parts; a list is one that may be changed, and so is an object."""
+    if isinstance(x, Record) and x.site in reader.stateful and x.site is not None:
+        return made_dictionary(reader, dict(zip(x.kind.names, items, strict=True)), x.site)
     if isinstance(x, Record) and x.kind.kind in reader.stateful:
         return new_object(reader, x.kind.kind, dict(zip(map(str, x.kind.names), items, strict=True)), reader.frame.node)
     return new_list(reader, tuple(items)) if x.layout.kind is list else x.remade(items)
@@ -142,7 +145,8 @@ def contents_of(reader: Reader, x: Abstract) -> Abstract:
             case List():
                 return contents_of(reader, own_contents(reader, leaf))
             case Object():
-                return contents_of(reader, object_as_record(reader, leaf))
+                whole = as_mapping(reader, leaf) if is_changing(leaf) else object_as_record(reader, leaf)
+                return contents_of(reader, whole)
             case Value(type=Array(rank=0)):
                 return reader.load(leaf, ())
         return present(reader, leaf)

@@ -22,12 +22,22 @@ from srcdiff.frontend.domain.abstract_values import (
 )
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Frame, IsWritten
+from srcdiff.frontend.interpreter.dictionaries import (
+    changed,
+    is_there,
+    items_now,
+    made_dictionary,
+    read_item,
+    remove_item,
+    write_item,
+)
 from srcdiff.frontend.interpreter.evaluation import call_value, call_with
 from srcdiff.frontend.interpreter.indexing import key_position
 from srcdiff.frontend.interpreter.instances import in_class, new_object, object_as_record, own_attribute, read_attribute
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.materialization import forced
 from srcdiff.frontend.interpreter.outside import lift_fixed, look_at_class
+from srcdiff.frontend.interpreter.presence import needed
 from srcdiff.frontend.interpreter.tables import handles, handles_kind, method
 from srcdiff.frontend.source.guards import Attribute, Constant, Summary, contents
 from srcdiff.ir.nodes import Value
@@ -227,7 +237,7 @@ def dictionary_items(reader: Reader, node: ast.AST, owner: Record) -> Abstract:
 
 @method("dictionary", "copy")
 def dictionary_copy(reader: Reader, node: ast.AST, owner: Record) -> Abstract:
-    return owner  # it is not changed
+    return made_dictionary(reader, dict(zip(owner.kind.names, owner.items, strict=True)), node)
 
 
 @method("dictionary", "get")
@@ -240,6 +250,55 @@ def dictionary_get(
 ) -> Abstract:
     position = key_position(reader, owner, key, node)
     return default if position is None else owner.items[position]
+
+
+@method("dictionary", "update")
+def dictionary_update(
+    reader: Reader, node: ast.AST, owner: Abstract, /, *others: Abstract, **items: Abstract
+) -> Abstract:
+    changed(reader, owner, node)
+    for other in others:
+        more = needed(reader, other, node)
+        if not (isinstance(more, Record) and more.kind.is_mapping):
+            reader.refuse("SD102", node, f"`update` with {in_words(reader, more)} is not supported")
+        for key, x in zip(more.kind.names, more.items, strict=True):
+            write_item(reader, owner, Static(key), x, node)
+    for key, x in items.items():
+        write_item(reader, owner, Static(key), forced(reader, x), node)
+    return Static(None)
+
+
+@method("dictionary", "pop")
+def dictionary_pop(
+    reader: Reader, node: ast.AST, owner: Abstract, key: Abstract, default: Abstract = MISSING, /
+) -> Abstract:
+    there = is_there(reader, changed(reader, owner, node), key, node)
+    if default is not MISSING and not isinstance(there, Static):
+        reader.refuse("SD205", node, "it is not known here whether the key is in the dictionary")
+    if default is not MISSING and there == Static(False):
+        return default
+    return remove_item(reader, owner, key, node)
+
+
+@method("dictionary", "setdefault")
+def dictionary_setdefault(
+    reader: Reader, node: ast.AST, owner: Abstract, key: Abstract, default: Abstract = Static(None), /
+) -> Abstract:
+    own = changed(reader, owner, node)
+    there = is_there(reader, own, key, node)
+    if not isinstance(there, Static):
+        reader.refuse("SD205", node, "it is not known here whether the key is in the dictionary")
+    if not there.value:
+        write_item(reader, owner, key, default, node)
+    return read_item(reader, own, key, node)
+
+
+@method("dictionary", "clear")
+def dictionary_clear(reader: Reader, node: ast.AST, owner: Abstract) -> Abstract:
+    own = changed(reader, owner, node)
+    for key in items_now(reader, own):
+        remove_item(reader, own, Static(key), node)
+    return Static(None)
 
 
 @handles_kind(np.vectorize)

@@ -18,6 +18,7 @@ from srcdiff.frontend.domain.abstract_values import (
     is_instance,
 )
 from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.interpreter.dictionaries import is_dictionary, write_item
 from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.index_arrays import assign_part, require_apart
 from srcdiff.frontend.interpreter.indexing import array_items
@@ -49,12 +50,6 @@ from srcdiff.ir.nodes import Index, Item, Value
 from srcdiff.ir.types import Array, Stack
 from srcdiff.signature.structures import Layout
 from srcdiff.signature.trees import NODES
-
-CHANGED = "changing a dictionary is not supported"
-
-
-INSTEAD = "make a new dictionary, `{**old, key: value}`, or use separate variables"
-
 
 ANOTHER = "assign attributes of instances of your own classes only"
 
@@ -237,12 +232,15 @@ def read_all(reader: Reader, value: Abstract, target: ast.Tuple | ast.List) -> l
 
 
 def assign_element(reader: Reader, target: ast.Subscript, value: Abstract) -> None:
-    base = needed(reader, evaluate(reader, target.value), target)
+    base = evaluate(reader, target.value)
+    if is_dictionary(base):
+        name_value(reader, value, "item")
+        write_item(reader, base, evaluate(reader, target.slice), forced(reader, value), target)
+        return
+    base = needed(reader, base, target)
     if isinstance(base, List):
         assign_list_element(reader, base, target, value)
         return
-    if isinstance(base, Record) and base.kind.is_mapping:
-        reader.refuse("SD102", target, CHANGED, help_=INSTEAD)
     if not (isinstance(base, Value) and isinstance(base.type, Array)):
         help_ = "convert it to a list first: `list(...)`" if isinstance(base, Tuple) else ""
         reader.refuse("SD203", target, f"the elements of {in_words(reader, base)} cannot be assigned", help_=help_)

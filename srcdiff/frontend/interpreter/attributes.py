@@ -116,6 +116,8 @@ def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstrac
             )
         case Record(kind=layout) if layout.is_instance:
             return read_attribute(reader, base, node.attr, node)
+        case Object(kind=kind) if issubclass(kind, dict):
+            return Method(base, node.attr)
         case Object() | Super():
             return read_attribute(reader, base, node.attr, node)
         case Tuple(kind=kind) if kind is not None and node.attr in kind._fields:  # type: ignore[attr-defined]

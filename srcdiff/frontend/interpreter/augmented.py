@@ -5,19 +5,18 @@ from __future__ import annotations
 import ast
 
 from srcdiff.diagnostics import Problem, Refusal
-from srcdiff.frontend.domain.abstract_values import Abstract, List, Record, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, List, Tuple
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Mark, name_at
 from srcdiff.frontend.interpreter.aliases import forget_doubts
 from srcdiff.frontend.interpreter.arithmetic import arithmetic, binary, matrix_product
 from srcdiff.frontend.interpreter.array_assignment import assign_array, require_cast
 from srcdiff.frontend.interpreter.assignments import (
-    CHANGED,
-    INSTEAD,
     assign_target,
     element_place,
     write_position,
 )
+from srcdiff.frontend.interpreter.dictionaries import changed, constant_key, is_dictionary, write_item
 from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.index_arrays import assign_part, read_picked
 from srcdiff.frontend.interpreter.indexing import array_items, read_position, subscript
@@ -90,13 +89,20 @@ def changes_no_other(reader: Reader, old: Abstract, node: ast.AST) -> None:
         raise Refusal(reader.shared[node])
 
 
-def augment_in_dictionary(reader: Reader, node: ast.AugAssign, base: Record) -> None:
-    """`params["w"] += ...` changes an array where it is; a number would be another in its place."""
+def augment_in_dictionary(reader: Reader, node: ast.AugAssign, base: Abstract) -> None:
+    """`params["w"] += ...` changes an array where it is; a number is another in its place."""
     assert isinstance(node.target, ast.Subscript)
+    key = evaluate(reader, node.target.slice)
+    constant_key(reader, key, node)
     old = subscript(reader, base, node.target.slice, node)
-    if not (isinstance(old, Value) and is_array(old)):
-        reader.refuse("SD102", node, CHANGED, help_=INSTEAD)
-    assign_array(reader, old, evaluate_operand(reader, node.value), node, type(node.op))
+    if isinstance(old, Value) and is_array(old):
+        assign_array(reader, old, evaluate_operand(reader, node.value), node, type(node.op))
+        return
+    if isinstance(old, List) and augment_in_place(reader, node, old):
+        return
+    changed(reader, base, node)
+    new = binary(reader, type(node.op), old, evaluate(reader, node.value), node)
+    write_item(reader, base, key, forced(reader, new), node)
 
 
 def evaluate_operand(reader: Reader, node: ast.expr) -> Abstract:
@@ -108,12 +114,13 @@ def evaluate_operand(reader: Reader, node: ast.expr) -> Abstract:
 
 
 def augment_element(reader: Reader, node: ast.AugAssign, target: ast.Subscript) -> None:
-    base = needed(reader, evaluate(reader, target.value), target)
+    base = evaluate(reader, target.value)
+    if is_dictionary(base):
+        augment_in_dictionary(reader, node, base)
+        return
+    base = needed(reader, base, target)
     if isinstance(base, List):
         augment_list(reader, node, target, base)
-        return
-    if isinstance(base, Record) and base.kind.is_mapping:
-        augment_in_dictionary(reader, node, base)
         return
     if not (isinstance(base, Value) and isinstance(base.type, Array)):
         help_ = "convert it to a list first: `list(...)`" if isinstance(base, Tuple) else ""

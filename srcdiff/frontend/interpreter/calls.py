@@ -33,9 +33,9 @@ from srcdiff.frontend.domain.abstract_values import (
 )
 from srcdiff.frontend.domain.lattice import is_complex
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.frontend.interpreter.assignments import CHANGED, INSTEAD
 from srcdiff.frontend.interpreter.comprehensions import generator_call
 from srcdiff.frontend.interpreter.declared_functions import as_declared, rule_declared_for
+from srcdiff.frontend.interpreter.dictionaries import is_dictionary
 from srcdiff.frontend.interpreter.elementwise_functions import call_primitive
 from srcdiff.frontend.interpreter.evaluation import call_with, evaluate, evaluate_lazily, hashable, is_library
 from srcdiff.frontend.interpreter.inlining import call_closure
@@ -49,7 +49,7 @@ from srcdiff.frontend.interpreter.materialization import forced, settle
 from srcdiff.frontend.interpreter.numba_functions import call_custom, call_plain
 from srcdiff.frontend.interpreter.numbers import is_array
 from srcdiff.frontend.interpreter.outside import as_array_from_outside, lift_partial
-from srcdiff.frontend.interpreter.presence import checked, present
+from srcdiff.frontend.interpreter.presence import checked, needed, present
 from srcdiff.frontend.interpreter.strings import TEXT_METHODS, text_method
 from srcdiff.frontend.interpreter.tables import (
     HANDLERS,
@@ -78,6 +78,8 @@ def _signature(method: Any) -> inspect.Signature:
     return inspect.signature(method)
 
 
+_CHANGING = frozenset(("update", "pop", "setdefault", "clear"))
+"""Methods that change a dictionary."""
 _WITHOUT_AXES = frozenset(("select", "squeeze", "where"))
 """What gives arrays without axes, where it gives numbers here."""
 
@@ -428,8 +430,9 @@ def call_method(
         kind = "array"
     elif isinstance(owner, Tuple):
         kind = "tuple"
-    elif isinstance(owner, Record) and owner.kind.is_mapping:
+    elif is_dictionary(owner):
         kind = "dictionary"
+        owner = owner if method.name in _CHANGING else needed(reader, owner, node)
     elif isinstance(owner, Record | Object):
         return call_with(reader, read_attribute(reader, owner, method.name, node), args, keywords, node)
     elif isinstance(owner, Static) and isinstance(owner.value, str):
@@ -443,8 +446,6 @@ def call_method(
         return text_method(reader, method.name, owner, args, keywords, node)
     if function is None:
         code = "SD303" if kind == "array" else "SD102"
-        if kind == "dictionary" and hasattr(dict, method.name):
-            reader.refuse(code, node, CHANGED, help_=INSTEAD)
         if kind == "tuple" and hasattr(list, method.name):
             message = "a tuple, or a list from outside the function, cannot be changed"
             reader.refuse(code, node, message, help_="convert it to a list first: `list(...)`")

@@ -25,6 +25,7 @@ from srcdiff.frontend.domain.abstract_values import (
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.arithmetic import unary
 from srcdiff.frontend.interpreter.device_names import require_values
+from srcdiff.frontend.interpreter.dictionaries import is_changing, is_there
 from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.indexing import key_position
 from srcdiff.frontend.interpreter.iteration import fold_elements
@@ -404,6 +405,11 @@ def contains_known(reader: Reader, item: Abstract, group: Abstract, negated: boo
         contents = contents_of_list(reader, group)
         if isinstance(contents, Items):
             group = Tuple(contents.items)
+    if is_changing(group):
+        there = is_there(reader, group, item, node)
+        if isinstance(there, Static):
+            return Static(bool(there.value) != negated)
+        return reader.apply("logical_not", as_value(reader, there)) if negated else there
     if isinstance(group, Record) and group.kind.is_mapping:
         return Static((key_position(reader, group, item, node) is None) == negated)
     if isinstance(group, Static) and isinstance(item, Static):

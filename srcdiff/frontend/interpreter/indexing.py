@@ -28,6 +28,7 @@ from srcdiff.frontend.domain.abstract_values import (
 )
 from srcdiff.frontend.domain.lattice import describe, loosened
 from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.interpreter.dictionaries import is_changing, read_item
 from srcdiff.frontend.interpreter.evaluation import as_array, call_value, constant_value, evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.index_arrays import picks, read_picked
 from srcdiff.frontend.interpreter.instances import in_class
@@ -66,6 +67,8 @@ def subscript_expression(reader: Reader, node: ast.Subscript) -> Abstract:
 
 
 def subscript(reader: Reader, base: Abstract, where: ast.expr, node: ast.AST) -> Abstract:
+    if is_changing(base):
+        return read_item(reader, base, evaluate(reader, where), node)
     base = needed(reader, base, node)
     if isinstance(base, Lazy):
         parts = where.elts if isinstance(where, ast.Tuple) else [where]

@@ -34,6 +34,7 @@ from srcdiff.frontend.domain.abstract_values import (
 )
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Cells, IsWritten, Key
+from srcdiff.frontend.interpreter.dictionaries import require_in_reach
 from srcdiff.frontend.interpreter.evaluation import call_value
 from srcdiff.frontend.interpreter.joins import absent
 from srcdiff.frontend.interpreter.outside import class_attribute, look_at_class, values_in_class
@@ -62,14 +63,6 @@ def object_as_record(reader: Reader, x: Object) -> Record:
     """What an object is now, as a value."""
     found = attributes_now(reader, x)
     return Record(tuple(found.values()), Layout(x.kind, tuple(found)))
-
-
-def require_in_reach(reader: Reader, x: Object) -> None:
-    """Refuse an object that a recursive function has from elsewhere: its calls would not see each other's changes."""
-    unit = reader.context.unit_frame
-    if unit is not None and x.number < unit.number:
-        message = f"a recursive function uses an instance of `{x.kind.__name__}` whose attributes are assigned"
-        reader.refuse("SD305", None, message, help_="pass the values that it needs, and return what it changes")
 
 
 def in_class(kind: type, name: str) -> Any:

@@ -445,7 +445,7 @@ def read_keywords(reader: Reader, node: ast.Call, read: Callable[[ast.expr], Abs
         if keyword.arg is not None:
             more: dict[Any, Abstract] = {keyword.arg: read(keyword.value)}
         else:
-            given = evaluate(reader, keyword.value)
+            given = needed(reader, evaluate(reader, keyword.value), node)
             if not (isinstance(given, Record) and given.kind.is_mapping):
                 reader.refuse("SD102", node, f"`**` of {in_words(reader, given)} is not supported")
             more = dict(zip(given.kind.names, given.items, strict=True))

@@ -13,6 +13,7 @@ from srcdiff.frontend.domain.abstract_values import (
     List,
     Maybe,
     Missing,
+    Object,
     Poison,
     Slot,
     Static,
@@ -262,6 +263,9 @@ def conflict_at(reader: Reader, key: Location, a: Abstract, b: Abstract) -> Prob
         what = "the result"
     if name_at(key) == "%choice":
         what = "this"
+    if isinstance(a, Object) and isinstance(b, Object) and issubclass(a.kind, dict) and a.kind is b.kind:
+        message = f"{what} may refer to either of two dictionaries that are changed"
+        return Problem("SD206", message, reader.span, help="use each of them in a branch of its own")
     if is_instance(a) and is_instance(b) and class_of(a) is class_of(b):
         message = f"{what} may refer to either of two instances of `{class_of(a).__name__}`"
         message += ", whose attributes are assigned or hold lists"

@@ -61,6 +61,8 @@ def in_words(reader: Reader, x: Abstract) -> str:
             return "a dictionary" if x.kind.is_mapping else f"an instance of `{x.kind.kind.__name__}`"
         case List():
             return "a list"
+        case Object() if issubclass(x.kind, dict):
+            return "a dictionary"
         case Object():
             return f"an instance of `{x.kind.__name__}`"
         case Items() | Stored():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import enum
 import functools
-from collections.abc import Mapping
 
 from srcdiff.diagnostics import Problem
 from srcdiff.frontend.domain.abstract_values import (
@@ -23,14 +22,15 @@ from srcdiff.frontend.domain.abstract_values import (
 )
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Frame
+from srcdiff.frontend.interpreter.dictionaries import made_dictionary
 from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.iteration import evaluate_elements
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.outside import outside_name
-from srcdiff.frontend.interpreter.presence import UNASSIGNED, checked
+from srcdiff.frontend.interpreter.presence import UNASSIGNED, checked, needed
 from srcdiff.frontend.interpreter.tables import expression
 from srcdiff.frontend.source.scopes import is_only_use
-from srcdiff.signature.structures import is_key, mapping_layout
+from srcdiff.signature.structures import is_key
 
 
 @expression(ast.Constant)
@@ -102,7 +102,7 @@ def dictionary_display(reader: Reader, node: ast.Dict) -> Abstract:
     found: dict[str | int | enum.Enum, Abstract] = {}
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None:
-            more = evaluate(reader, value)
+            more = needed(reader, evaluate(reader, value), value)
             if not (isinstance(more, Record) and more.kind.is_mapping):
                 reader.refuse("SD102", value, f"`**` of {in_words(reader, more)} is not supported")
             found |= dict(zip(more.kind.names, more.items, strict=True))
@@ -112,11 +112,7 @@ def dictionary_display(reader: Reader, node: ast.Dict) -> Abstract:
             message = "the keys of a dictionary must be constant strings, integers or enum members"
             reader.refuse("SD102", key, message, help_="use a list")
         found[known.value] = evaluate(reader, value)
-    return new_dictionary(found)
-
-
-def new_dictionary(items: Mapping[str | int | enum.Enum, Abstract]) -> Record:
-    return Record(tuple(items.values()), mapping_layout(dict, items))
+    return made_dictionary(reader, found, node)
 
 
 @expression(ast.Slice)

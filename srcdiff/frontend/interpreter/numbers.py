@@ -9,6 +9,7 @@ from srcdiff.diagnostics.naming_objects import instead_of, is_plain
 from srcdiff.frontend.domain.abstract_values import Abstract, Items, Lazy, List, Optional, Record, Static, Stored, Tuple
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.device_names import require_values
+from srcdiff.frontend.interpreter.dictionaries import as_mapping, is_changing
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.list_storage import contents_of_list
 from srcdiff.frontend.interpreter.materialization import forced
@@ -29,6 +30,7 @@ def truth_of(reader: Reader, x: Abstract, node: ast.AST) -> Static | Value:
             return as_value(reader, x.flag) if inner.value else inner
         return reader.apply("logical_and", as_value(reader, x.flag), inner)
     require_values(reader, node, x)
+    x = as_mapping(reader, x) if is_changing(x) else x
     match x:
         case Static():
             return Static(bool(x.value))

@@ -15,6 +15,7 @@ from srcdiff.diagnostics import Problem, Refusal
 from srcdiff.frontend.domain.abstract_values import Abstract, Maybe, Missing, Optional, Poison, Static
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Frame, Key
+from srcdiff.frontend.interpreter.dictionaries import as_mapping, is_changing
 from srcdiff.frontend.source.scopes import names_in
 from srcdiff.ir.nodes import Block, If, Raise, Value
 
@@ -73,7 +74,8 @@ def needed(reader: Reader, x: Abstract, node: ast.AST) -> Abstract:
     if isinstance(x, Static) and x.value is None and reader.context.awaited and not reader.frame.library:
         problem = Problem("SD203", "`None` is used where a value is needed", reader.span_of(node))
         reader.too_early(problem, TypeError, "the value is None")
-    return present(reader, x)
+    x = present(reader, x)
+    return as_mapping(reader, x) if is_changing(x) else x
 
 
 def key_of(reader: Reader, name: str) -> Key | None:

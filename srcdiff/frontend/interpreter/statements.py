@@ -29,6 +29,7 @@ from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import BREAKS, CONTINUES, GOES_ON, RAISES, RETURNS, Cells, Hopeless, NeverReturns
 from srcdiff.frontend.interpreter.aliases import forget_doubts, forget_same_lists
 from srcdiff.frontend.interpreter.conditions import condition
+from srcdiff.frontend.interpreter.dictionaries import is_dictionary, remove_item
 from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.iteration import evaluate_elements
 from srcdiff.frontend.interpreter.joins import branch_on, or_die
@@ -252,8 +253,11 @@ def delete_statement(reader: Reader, node: ast.Delete) -> None:
             reader.cells.pop((reader.frame.number, target.id), None)
             continue
         owner = evaluate(reader, target.value) if isinstance(target, ast.Subscript) else MISSING
+        if isinstance(target, ast.Subscript) and is_dictionary(owner):
+            remove_item(reader, owner, evaluate(reader, target.slice), target)
+            continue
         if not isinstance(owner, List) or not isinstance(target, ast.Subscript):
-            reader.refuse("SD101", node, "`del` is supported for names and for elements of lists only")
+            reader.refuse("SD101", node, "`del` is supported for names, and for elements of lists and dictionaries")
         delete_element(reader, owner, target.slice, target)
 
 

@@ -1,0 +1,136 @@
+"""Dictionaries with constant keys: values while nobody changes them, objects with identity where somebody does.
+
+As with instances (instances.py), the program is read again if a dictionary is changed: then the dictionaries that are
+made at that place are objects, and each key is a variable of the object's scope.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+import re
+from collections.abc import Mapping
+from typing import TypeGuard
+
+from srcdiff.frontend.domain.abstract_values import MISSING, Abstract, Maybe, Object, Poison, Record, Static
+from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.domain.state import IsWritten
+from srcdiff.signature.structures import is_key, mapping_layout
+
+DictionaryKey = str | int | enum.Enum
+
+CHANGED = "this dictionary is from outside the function, or may be either of two, and cannot be changed"
+INSTEAD = "make a new dictionary, `{**old, key: value}`, or pass it in as an argument"
+
+
+def is_changing(x: Abstract) -> TypeGuard[Object]:
+    """Whether it is a dictionary that is changed somewhere."""
+    return isinstance(x, Object) and issubclass(x.kind, dict)
+
+
+def is_dictionary(x: Abstract) -> bool:
+    return is_changing(x) or (isinstance(x, Record) and x.kind.is_mapping)
+
+
+def made_dictionary(reader: Reader, items: Mapping[DictionaryKey, Abstract], site: object) -> Record | Object:
+    """A new dictionary that is made at a place of the program."""
+    if site not in reader.stateful:
+        return Record(tuple(items.values()), mapping_layout(dict, items), site)
+    new = Object(dict)
+    reader.objects[new.number] = new
+    for key, x in items.items():
+        reader.cells[cell_of(reader, new, key)] = x
+    return new
+
+
+def cell_of(reader: Reader, x: Object, key: DictionaryKey) -> tuple[int, str]:
+    """The variable that holds what is under a key."""
+    for cell, known in reader.dictionary_keys.items():
+        if cell[0] == x.number and type(known) is type(key) and known == key:
+            return cell
+    name = key if isinstance(key, str) and key.isidentifier() else re.sub(r"\W+", "_", f"key_{key}")
+    while (x.number, name) in reader.dictionary_keys:
+        name += "_"
+    reader.dictionary_keys[x.number, name] = key
+    return x.number, name
+
+
+def items_now(reader: Reader, x: Object) -> dict[DictionaryKey, Abstract]:
+    """What is under each key, in the order in which the keys came; some may be there on some paths only."""
+    require_in_reach(reader, x)
+    own = {k: value for k, value in reader.cells.items() if isinstance(k, tuple) and k[0] == x.number}
+    return {reader.dictionary_keys[k]: value for k, value in own.items()}
+
+
+def as_mapping(reader: Reader, x: Object) -> Record:
+    """What a dictionary is now, as a value."""
+    found = items_now(reader, x)
+    for key, value in found.items():
+        if isinstance(value, Maybe):
+            message = f"the key {key!r} is in the dictionary on some paths only"
+            reader.refuse("SD202", None, message, help_="give the dictionary all its keys where it is made")
+    return Record(tuple(found.values()), mapping_layout(dict, found))
+
+
+def require_in_reach(reader: Reader, x: Object) -> None:
+    """Refuse an object that a recursive function has from elsewhere: its calls would not see each other's changes."""
+    unit = reader.context.unit_frame
+    if unit is not None and x.number < unit.number:
+        what = "a dictionary that is changed" if is_changing(x) else f"an instance of `{x.kind.__name__}`"
+        message = f"a recursive function uses {what}" + ("" if is_changing(x) else " whose attributes are assigned")
+        reader.refuse("SD305", None, message, help_="pass the values that it needs, and return what it changes")
+
+
+def constant_key(reader: Reader, key: Abstract, node: ast.AST) -> DictionaryKey:
+    if not isinstance(key, Static) or not is_key(key.value):
+        message = "the key of a dictionary must be known at compile time"
+        reader.refuse("SD205", node, message, help_="use a list or an array, which can be indexed at run time")
+    known: DictionaryKey = key.value
+    return known
+
+
+def read_item(reader: Reader, x: Object, key: Abstract, node: ast.AST) -> Abstract:
+    """What is under a key; where there is nothing, the program raises as Python does."""
+    known = constant_key(reader, key, node)
+    found = items_now(reader, x).get(known, MISSING)
+    if found is MISSING:
+        reader.raise_always(KeyError, repr(known))
+    if isinstance(found, Poison):
+        reader.refuse_poison(found)
+    if isinstance(found, Maybe):
+        if not isinstance(found.flag, Static):
+            reader.raise_if(reader.apply("logical_not", found.flag), KeyError, repr(known))  # type: ignore[arg-type]
+        return found.value
+    return found
+
+
+def is_there(reader: Reader, x: Object, key: Abstract, node: ast.AST) -> Abstract:
+    """Whether a key is in the dictionary."""
+    found = items_now(reader, x).get(constant_key(reader, key, node), MISSING)
+    return found.flag if isinstance(found, Maybe) else Static(found is not MISSING)
+
+
+def changed(reader: Reader, x: Abstract, node: ast.AST) -> Object:
+    """A dictionary that is about to be changed; if it is a value so far, the program is read again."""
+    if is_changing(x):
+        require_in_reach(reader, x)
+        return x
+    assert isinstance(x, Record)
+    if x.site is None:
+        reader.refuse("SD102", node, CHANGED, help_=INSTEAD)
+    raise IsWritten(x.site)
+
+
+def write_item(reader: Reader, x: Abstract, key: Abstract, value: Abstract, node: ast.AST) -> None:
+    known = constant_key(reader, key, node)
+    owner = changed(reader, x, node)
+    reader.cells[cell_of(reader, owner, known)] = value
+
+
+def remove_item(reader: Reader, x: Abstract, key: Abstract, node: ast.AST) -> Abstract:
+    """Take a key out; the value that was there."""
+    known = constant_key(reader, key, node)
+    owner = changed(reader, x, node)
+    found = read_item(reader, owner, key, node)
+    del reader.cells[cell_of(reader, owner, known)]
+    return found

@@ -1,0 +1,181 @@
+"""Dictionaries that the function changes: keys are known when it is compiled."""
+
+import numpy as np
+import pytest
+
+import srcdiff
+from srcdiff import DifferentiationError
+
+BACKENDS = ["python", "numba"]
+
+
+def collected(x):
+    found = {}
+    found["a"] = x * x
+    found["b"] = found["a"] + x
+    found[3] = np.sin(found["b"])
+    found["a"] *= 2.0
+    return sum(found.values()) + len(found)
+
+
+def in_a_loop(x, n):
+    state = {"x": x, "v": 1.0}
+    for _ in range(n):
+        state["v"] -= 0.1 * state["x"]
+        state["x"] += 0.1 * state["v"]
+        if state["x"] > 1.4:
+            state["x"] = 0.5 * state["x"]
+    return state["x"] * state["v"]
+
+
+def two_names(x):
+    first = {"w": x}
+    second = first
+    copied = dict(first)
+    other = first.copy()
+    second["w"] = 3.0 * x
+    other["w"] += 1.0
+    return first["w"] * copied["w"] + other["w"]
+
+
+def by_methods(x):
+    d = {"a": x, "b": 2.0}
+    d.update({"c": x * x}, b=x + 1.0)
+    taken = d.pop("a")
+    d.setdefault("e", taken * 4.0)
+    d.setdefault("b", 100.0)
+    del d["c"]
+    return sum(v * (k == "b" or 2.0) for k, v in d.items()) + d.pop("none", taken)
+
+
+def through_a_helper(x):
+    d = {"total": 0.0}
+
+    def add(d, value):
+        d["total"] += value
+
+    for k in range(3):
+        add(d, x**k)
+    return d["total"]
+
+
+def in_a_branch(x, flag):
+    d = {"a": x}
+    if x > 0.5 and flag:
+        d["b"] = x * x
+    return d["a"] + (d["b"] if "b" in d else 1.0)
+
+
+def with_arrays(x):
+    d = {"w": x.copy(), "n": 0}
+    d["w"] += 1.0
+    d["w"][0] = 5.0 * x[1]
+    d["n"] += 2
+    d["list"] = []
+    d["list"].append(x[0])
+    return np.sum(d["w"] ** 2) * d["n"] + d["list"][0]
+
+
+def of_an_argument(params, x):
+    params["b"] = params["b"] * 2.0
+    params["c"] = x
+    return params["w"] * x + params["b"] * params["c"]
+
+
+PROGRAMS = {
+    "collected": (collected, (0.7,)),
+    "in a loop": (in_a_loop, (1.3, 5)),
+    "in a loop that does not run": (in_a_loop, (1.3, 0)),
+    "two names": (two_names, (0.7,)),
+    "by methods": (by_methods, (0.7,)),
+    "through a helper": (through_a_helper, (0.7,)),
+    "in a branch": (in_a_branch, (0.7, True)),
+    "not in a branch": (in_a_branch, (0.7, False)),
+    "with arrays": (with_arrays, (np.array([1.0, 2.0]),)),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_derivatives_of_both_orders_agree_with_differences(name):
+    function, arguments = PROGRAMS[name]
+    srcdiff.check(function, *arguments, order=2, backend="python")
+
+
+@pytest.mark.parametrize("name", ["collected", "in a loop", "in a branch", "with arrays"])
+def test_compiled_derivatives_agree_with_differences(name):
+    function, arguments = PROGRAMS[name]
+    srcdiff.check(function, *arguments)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_argument_that_is_changed_stays_as_it_was(backend):
+    params = {"w": 2.0, "b": 3.0}
+    gradient = srcdiff.grad(of_an_argument, backend=backend)(params, 1.5)
+    assert gradient == {"w": 1.5, "b": 3.0}
+    assert params == {"w": 2.0, "b": 3.0}
+
+
+def missing(x):
+    d = {"a": x}
+    d["b"] = 1.0
+    return d["c"]
+
+
+def test_a_key_that_is_not_there_raises_as_in_python():
+    with pytest.raises(KeyError, match="c"):
+        srcdiff.grad(missing, backend="python")(1.0)
+
+
+OUTSIDE = {"a": 1.0}
+
+
+def changes_outside(x):
+    OUTSIDE["a"] = x
+    return OUTSIDE["a"]
+
+
+def key_at_run_time(x, n):
+    d = {}
+    for k in range(n):
+        d[k] = x * k
+    return d[0]
+
+
+def either_of_two(x):
+    a, b = {"v": x}, {"v": 2.0 * x}
+    c = a if x > 1.0 else b
+    c["v"] += 1.0
+    return a["v"] * b["v"]
+
+
+def some_keys_at_run_time(x):
+    d = {"a": x}
+    if x > 1.0:
+        d["b"] = x
+    return sum(d.values())
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "said"),
+    [
+        (changes_outside, (1.0,), "this dictionary is from outside"),
+        (key_at_run_time, (1.0, 3), "must be known at compile time"),
+        (either_of_two, (1.5,), "may be either of two"),
+        (some_keys_at_run_time, (1.5,), "in the dictionary on some paths only"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(function, arguments, said):
+    with pytest.raises(DifferentiationError, match=said):
+        srcdiff.grad(function, backend="python")(*arguments)
+
+
+def keywords_that_are_changed(x):
+    def helper(a, **options):
+        options["scale"] = options.pop("scale", 1.0) * a
+        return options["scale"] + options["shift"]
+
+    return helper(x, scale=3.0, shift=x) * helper(2.0 * x, shift=1.0)
+
+
+def test_keywords_of_a_helper_may_be_changed():
+    srcdiff.check(keywords_that_are_changed, 0.7, order=2, backend="python")
