@@ -357,6 +357,29 @@ def test_rules_that_are_declared_replaced_and_removed_later_are_noticed(backend:
     assert gradient(2.0) == 12.0
 
 
+def of_cubes(x: Any) -> Any:
+    return np.array([cube(x[0]), x[1]])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_rules_that_are_declared_later_are_noticed_in_all_modes(backend: str) -> None:
+    gradient, jacobian = srcdiff.grad(call_cube, backend=backend), srcdiff.jacobian(of_cubes, backend=backend)
+    batch, hessian = srcdiff.batched(gradient), srcdiff.hessian(call_cube, backend=backend)
+    times, primal = srcdiff.hvp(call_cube, backend=backend), srcdiff.differentiable(call_cube, backend=backend)
+    reused = gradient.workspace(2.0)
+
+    def found() -> list[Any]:
+        forward = srcdiff.jvp(call_cube, (2.0,), (1.0,), backend=backend)
+        (backward,) = srcdiff.vjp(call_cube, 2.0, backend=backend)[1](1.0)
+        rows = jacobian(np.array([2.0, 1.0])).tolist()
+        second = float(hessian(2.0)), float(times(2.0, 1.0))
+        return [batch(np.array([1.0, 2.0])).tolist(), rows, *second, primal(2.0), forward, backward, reused(2.0)]
+
+    assert found() == [[3.0, 12.0], [[12.0, 0.0], [0.0, 1.0]], 12.0, 12.0, 8.0, (8.0, 12.0), 12.0, 12.0]
+    srcdiff.rule_for(cube)(lambda x: 5.0 * x * x)
+    assert found() == [[10.0, 20.0], [[20.0, 0.0], [0.0, 1.0]], 10.0, 10.0, 20.0, (20.0, 20.0), 20.0, 20.0]
+
+
 def bar(x: float, out: float, out_bar: float) -> float:
     return 3.0 * cube(x) / x * out_bar
 

@@ -46,7 +46,7 @@ def augmented_assignment(reader: Reader, node: ast.AugAssign) -> None:
         return
     if isinstance(target, ast.Attribute):
         if any(isinstance(n, ast.Call | ast.NamedExpr) for n in ast.walk(target.value)):
-            message = "the owner of the attribute is computed by a call, which would be read twice"
+            message = "the owner of this attribute is the result of a call, which would run twice"
             reader.refuse("SD101", node, message, help_="assign the owner to a name first")
         load: ast.expr = ast.copy_location(ast.Attribute(target.value, target.attr, ast.Load()), target)
     else:

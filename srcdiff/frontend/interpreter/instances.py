@@ -118,7 +118,7 @@ def read_attribute(reader: Reader, owner: Instance | Super, name: str, node: ast
     if isinstance(entry, types.FunctionType) or hasattr(entry, "py_func"):
         return Partial(Static(entry), (of,), {})
     if hasattr(type(entry), "__get__") and not isinstance(entry, type):
-        message = f"`{name}` of `{kind.__name__}` is a descriptor of a kind that is not supported"
+        message = f"`{name}` of `{kind.__name__}` is a descriptor, which is not supported"
         reader.refuse("SD102", node, message, help_="use a method or a property")
     return found
 
@@ -182,7 +182,7 @@ def write_attribute(reader: Reader, owner: Instance, name: str, value: Abstract,
         call_value(reader, Static(entry.fset), [owner, value], node)
         return
     if hasattr(type(entry), "__set__") and not isinstance(entry, types.MemberDescriptorType):
-        message = f"`{name}` of `{kind.__name__}` is a descriptor of a kind that is not supported"
+        message = f"`{name}` of `{kind.__name__}` is a descriptor, which is not supported"
         reader.refuse("SD102", node, message, help_="use a property")
     if kind.__dictoffset__ == 0 and not isinstance(entry, types.MemberDescriptorType):
         reader.raise_always(AttributeError, f"{kind.__name__!r} object has no attribute {name!r}")

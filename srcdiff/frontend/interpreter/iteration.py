@@ -451,7 +451,7 @@ def read_keywords(reader: Reader, node: ast.Call, read: Callable[[ast.expr], Abs
             more = dict(zip(given.kind.names, given.items, strict=True))
         for name, x in more.items():
             if not isinstance(name, str):
-                reader.refuse("SD304", node, f"`**` of a dictionary needs strings as keys, and {name!r} is none")
+                reader.refuse("SD304", node, f"`**` of a dictionary needs strings as keys, but it has the key {name!r}")
             if name in found:
                 reader.refuse("SD304", node, f"the keyword `{name}` is given twice")
             found[str.__str__(name)] = x
