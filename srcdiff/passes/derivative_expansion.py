@@ -104,7 +104,8 @@ class Expansion:
     def expanded(self, operation: Derivative) -> list[Operation]:
         """The derivative, whose body has no other derivatives in it."""
         main = self.closed(operation)
-        program = mark_writing_calls(Program(main, called_by(main, self.program.callees)))
+        called = called_by(main, self.program.callees)
+        program = mark_writing_calls(Program(main, called))
         state = started(operation, program, self.captured)
         assert _PASSES  # `pipeline.py` is imported
         run(_PASSES, state)
@@ -116,7 +117,8 @@ class Expansion:
         given = dict(zip((*operation.params, *seeds), (*operation.args, *operation.tangents), strict=True))
         builder = Builder()
         args = [given.get(p, p) for p in derived.params]
-        values = inline(renamed(derived, self.added(callees)), args, builder)
+        names = self.added([c for c in callees if c.name not in {c.name for c in called}])
+        values = inline(renamed(derived, names), args, builder)
         for out, value in zip(operation.outs, values, strict=True):
             value.name = value.name or out.name
             self.known[out] = value
@@ -136,18 +138,17 @@ class Expansion:
             operation.function, (*operation.params, *free), Block((*constants, *body.operations), body.yields)
         )
 
-    def added(self, callees: Sequence[Function]) -> dict[str, str]:
-        """Add the functions that a derivative calls to the program; return new names for them.
+    def added(self, new: Sequence[Function]) -> dict[str, str]:
+        """Add the functions that a derivative has written to the program; return other names for them.
 
         The derivative around this one may have to write functions of the same names, which take more.
         """
         there = {c.name: c for c in self.program.callees}
-        new = [c for c in callees if c.name not in there]
         ending = "_inside"
         while True:
             names = {c.name: f"{c.name}{ending}" for c in new}
             found = [renamed(c, names) for c in new]
-            if all(c.name not in there or show(there[c.name]) == show(c) for c in found):
+            if all(c.name not in there or are_same(there[c.name], c) for c in found):
                 break
             ending += "_"
         further = tuple(c for c in found if c.name not in there)
@@ -163,6 +164,11 @@ class Expansion:
             passed=tuple(replace(p, value=self.by(p.value)) for p in reading.passed),
             named=tuple(replace(n, value=self.by(n.value)) for n in reading.named),
         )
+
+
+def are_same(a: Function, b: Function) -> bool:
+    """Whether two functions compute the same, from the same values around them."""
+    return show(a) == show(b) and free_values(a) == free_values(b)
 
 
 def started(operation: Derivative, program: Program, captured: Captured) -> Compilation:
