@@ -439,10 +439,10 @@ ROWS = [
         function("return x"),
     ),
     Row(
-        "match",
-        function("match x:\n    case 1.0:\n        return x\nreturn 2 * x"),
+        "match with names in alternatives",
+        function("match (x,):\n    case (y,) | (_, y):\n        return y\nreturn 2 * x"),
         "SD101",
-        "`match` is not supported",
+        "`match` with `**rest` or with names in alternatives is not supported",
         "use `if` and `elif`",
         function("if x == 1.0:\n    return x\nreturn 2 * x"),
     ),

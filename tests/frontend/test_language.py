@@ -6,6 +6,7 @@ import enum
 import functools
 import numbers
 import types
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numba
@@ -442,3 +443,139 @@ def test_sums_of_booleans_in_compiled_code():
 
 def test_a_sum_of_booleans_that_may_be_numpys_is_refused():
     refuses(lambda a: ((a[0] > 0) + (a[1] > 0)) * a[0], ARRAY, match="NumPy adds booleans with `or`")
+
+
+# -- match --------------------------------------------------------------------------------------------------------
+
+
+class Method(enum.Enum):
+    EULER = 1
+    HEUN = 2
+
+
+@dataclass
+class Spring:
+    stiffness: float
+    length: float = 1.0
+
+
+@dataclass
+class Damper:
+    rate: float
+
+
+def by_text(x, kind):
+    match kind:
+        case "square" | "sq":
+            return x * x
+        case "sine":
+            y = np.sin(x)
+        case None:
+            y = x
+        case other if len(other) > 5:
+            y = x**3 * len(other)
+        case _:
+            return np.exp(x)
+    return y * 2.0
+
+
+def by_member(x, method, n):
+    for k in range(n):
+        match method:
+            case Method.EULER:
+                x += 0.1 * np.sin(x)
+            case Method.HEUN:
+                if k == 2:
+                    continue
+                x += 0.05 * (np.sin(x) + np.sin(x + 0.1))
+                if x > 3.0:
+                    break
+    return x * x
+
+
+def by_structure(x, thing):
+    match thing:
+        case Spring(k, length=1.0):
+            return k * x**2
+        case Spring(stiffness=k, length=l0):
+            return k * (x - l0) ** 2
+        case Damper(rate):
+            return rate * np.sin(x)
+        case (a, b):
+            return a * x + b * x**2
+        case [first, *others, last]:
+            return first * x + last * x**3 + len(others) * sum(others) * x
+        case {"scale": scale, "kind": "cubic"}:
+            return scale * x**3
+        case {"scale": scale}:
+            return scale * x
+        case float(value):
+            return value * x**4
+        case int() | bool():
+            return thing * x**5
+        case str():
+            return x
+    return x**6
+
+
+def by_number(x, n):
+    total = 0.0
+    for k in range(n):
+        match k % 4, k:
+            case (0, _):
+                total += x
+            case (1, 1):
+                total += x**2
+            case (m, j) if j > 4:
+                total += m * x**3
+            case (m, _):
+                total += 0.5 * m * x
+    return total
+
+
+def by_range(x):
+    match x:
+        case y if y > 1.0:
+            return y**2
+        case y if y > 0.0:
+            return y**3
+    return y * 5.0
+
+
+MATCHES = [
+    *(pytest.param(by_text, (0.7, kind), id=f"by_text {kind}") for kind in ("square", "sine", None, "longer", "other")),
+    *(pytest.param(by_member, (0.7, method, 5), id=f"by_member {method}") for method in Method),
+    *(
+        pytest.param(by_structure, (0.7, thing), id=f"by_structure {k}")
+        for k, thing in enumerate(
+            (
+                *(Spring(2.0), Spring(2.0, 0.5), Damper(3.0), (1.0, 2.0), (1.0, 2.0, 3.0, 4.0), 1.5, 2, True, "text"),
+                *(None, {"scale": 2.0, "kind": "cubic"}, {"scale": 2.0}, {"other": 1.0}, [1.0, 2.0, 3.0], np.ones(2)),
+            )
+        )
+    ),
+    *(pytest.param(by_number, (0.7, n), id=f"by_number {n}") for n in (0, 9)),
+    *(pytest.param(by_range, (x,), id=f"by_range {x}") for x in (1.7, 0.7, -0.7)),
+]
+
+
+@pytest.mark.parametrize(("function", "args"), MATCHES)
+def test_match(function, args):
+    srcdiff.check(function, *args, wrt=0, order=2, backend="python")
+
+
+@pytest.mark.numba
+@pytest.mark.parametrize("function", [by_number])
+def test_match_in_compiled_code(function):
+    srcdiff.check(function, 0.7, 9, wrt=0, order=2, backend="numba")
+
+
+def alternatives_that_assign(x, y):
+    match y:
+        case (a,) | (_, a):
+            return a * x
+    return x
+
+
+def test_patterns_that_are_not_supported_are_refused():
+    refuses(alternatives_that_assign, 1.0, (2.0,), match="`match` with")

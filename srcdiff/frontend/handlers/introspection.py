@@ -47,6 +47,7 @@ from srcdiff.frontend.interpreter.outside import look_at_class
 from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.frontend.interpreter.tables import callee, handles
 from srcdiff.frontend.source.guards import Constant, Summary
+from srcdiff.frontend.source.matches import matched_part
 from srcdiff.ir.nodes import Slice, Value
 from srcdiff.ir.types import Array
 
@@ -58,6 +59,10 @@ _NUMPYS: dict[str, tuple[type, ...]] = {
     "int64": (np.int64, np.int32, np.int16, np.int8, np.uint64, np.uint32, np.uint16, np.uint8),
     "bool": (np.bool_,),
 }
+
+
+_MATCHED_WHOLE = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
+"""Classes whose pattern with one part looks at the whole."""
 
 
 def classes_of(reader: Reader, x: Abstract) -> tuple[type, ...]:
@@ -254,6 +259,25 @@ def call_getattr(reader: Reader, node: ast.AST, x: Abstract, name: Abstract, def
         return default
     written = ast.Attribute(value=ast.Constant(None), attr=known, ctx=ast.Load())
     return attribute_of(reader, x, ast.copy_location(written, node))
+
+
+@handles(matched_part)
+def call_matched_part(reader: Reader, node: ast.AST, x: Abstract, kind: Abstract, position: Abstract) -> Abstract:
+    """The part of an instance that a pattern `Kind(...)` looks at."""
+    if not (isinstance(kind, Static) and isinstance(kind.value, type) and isinstance(position, Static)):
+        reader.refuse("SD205", node, "the class of the pattern is not known at compile time")
+    if kind.value in _MATCHED_WHOLE and position.value == 0:
+        return x
+    names = getattr(kind.value, "__match_args__", ())
+    reader.guard(Summary(match_args, Constant(kind.value)), match_args(kind.value))
+    if position.value >= len(names):
+        message = f"{kind.value.__name__}() accepts {len(names)} positional sub-patterns"
+        reader.refuse("SD203", node, message)
+    return call_getattr(reader, node, x, Static(names[position.value]))
+
+
+def match_args(kind: type) -> Any:
+    return getattr(kind, "__match_args__", ())
 
 
 @handles(callable, lazy=True)

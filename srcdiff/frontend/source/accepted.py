@@ -17,7 +17,11 @@ REFUSED: dict[type[ast.AST], tuple[str, str, str]] = {
     ast.AsyncFunctionDef: ("SD101", "`async def`", "use a plain function"),
     ast.ClassDef: ("SD101", "`class`", "define the class outside the function"),
     ast.Global: ("SD101", "`global`", "return the value instead of assigning it to a global variable"),
-    ast.Match: ("SD101", "`match`", "use `if` and `elif`"),
+    ast.Match: (
+        "SD101",
+        "`match` with `**rest` or with names in alternatives",
+        "use `if` and `elif`",
+    ),
     ast.Yield: ("SD104", "`yield`", "append to a list and return it"),
     ast.YieldFrom: ("SD104", "`yield`", "append to a list and return it"),
     ast.Await: ("SD104", "`await`", "use a plain function"),
@@ -52,5 +56,5 @@ def _is_about_warnings(node: ast.AST) -> bool:
 
 def _span(captured: Captured, node: ast.AST, what: str) -> Span:
     line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
-    width = len(what.strip("`")) if what.startswith("`") else getattr(node, "end_col_offset", column + 1) - column
+    width = len(what.split("`")[1]) if what.startswith("`") else getattr(node, "end_col_offset", column + 1) - column
     return Span(captured.file, line, column, column + max(1, width), captured.name)

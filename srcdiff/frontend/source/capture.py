@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from srcdiff.diagnostics import Problem, Refusal, Span
 from srcdiff.diagnostics.span import SHARED
 from srcdiff.frontend.source.bound_methods import method_behind, opened
+from srcdiff.frontend.source.matches import without_matches
 from srcdiff.frontend.source.numba_options import Told, layers, told
 
 
@@ -88,7 +89,7 @@ def findable(function: Any) -> Any:
 
 @functools.lru_cache(maxsize=256)
 def _parsed(file: str, text: str) -> ast.Module:
-    tree = ast.parse(text, file)
+    tree = without_matches(ast.parse(text, file))
     if "__" in text:
         _PrivateNames().visit(tree)
     return tree
