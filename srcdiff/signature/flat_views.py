@@ -158,8 +158,9 @@ def _placed(value: Any, name: str, start: int) -> Iterator[Any]:
     """The leaves of an argument: parameters with their places, and the others as they are."""
     for node in VALUES.nodes(value):
         layout = layout_of(node)
-        if layout is not None and layout.shadowed:
-            which = f"`{layout.shadowed[0]}` of its class {layout.kind.__name__}"
+        overridden = [n for n in layout.extra if hasattr(layout.kind, n)] if layout is not None else []
+        if layout is not None and overridden:
+            which = f"`{overridden[0]}` of its class {layout.kind.__name__}"
             raise TypeError(f"a value in `{name}` overrides {which}, so that it cannot be made again from a vector")
     for part in VALUES.named(value, name, Layout.attribute):
         leaf = part.value

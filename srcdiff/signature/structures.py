@@ -33,8 +33,8 @@ class Layout:
     names: tuple[str | int | enum.Enum, ...]
     types: tuple[type, ...] = ()
     """The types of the keys, if there are enum members among them: these may equal strings and integers."""
-    shadowed: tuple[str, ...] = ()
-    """Attributes of the dataclass that this instance overrides."""
+    extra: tuple[str, ...] = ()
+    """Attributes of this instance of a dataclass that are no fields."""
 
     @property
     def is_mapping(self) -> bool:
@@ -169,8 +169,7 @@ def layout_of(value: Any) -> Layout | None:
     if dataclasses.is_dataclass(kind):
         names = tuple([f.name for f in dataclasses.fields(kind)])
         own = getattr(value, "__dict__", ())
-        shadowed = [n for n in own if n not in names and hasattr(kind, n)] if len(own) > len(names) else ()
-        return Layout(kind, names, shadowed=tuple(shadowed))
+        return Layout(kind, names, extra=tuple([n for n in own if n not in names]))
     plain: Any = kind
     names = attributes_of(value) if is_plain_class(plain) else ()
     return Layout(kind, names) if names else None  # one without attributes is only itself

@@ -766,6 +766,41 @@ def test_defaults_and_special_methods_that_are_replaced_are_noticed(monkeypatch)
     assert (power(3.0)[0], call(3.0)[0]) == (27.0, 300.0)
 
 
+class Empty:
+    factor = 2.0
+
+    def scaled(self, x):
+        return self.factor * x
+
+
+def test_an_instance_without_attributes_may_get_some():
+    one, two = Empty(), Empty()
+    gradients = [srcdiff.grad(f, backend="python") for f in (one.scaled, lambda x: two.scaled(x))]
+    assert [gradient(3.0) for gradient in gradients] == [2.0, 2.0]
+    one.factor = two.factor = 5.0
+    assert [gradient(3.0) for gradient in gradients] == [5.0, 5.0]
+
+
+def overridden(x, one):
+    one.a = x
+    return one.a * (one.b + one.extra if hasattr(one, "extra") else 1.0)
+
+
+def test_attributes_of_a_dataclass_that_are_no_fields_are_not_overlooked():
+    one = Frozen(1.0)
+    read = srcdiff.grad(lambda x: 3.0 * x if hasattr(one, "extra") else x, backend="python")
+    assert read(2.0) == 1.0
+    object.__setattr__(one, "extra", 2.0)
+    assert read(2.0) == 3.0
+    with pytest.raises(DifferentiationError, match="has `extra`, which is not a field"):
+        srcdiff.grad(lambda x: getattr(one, "extra", x) * x, backend="python")(2.0)
+    two = Compared(1.0)
+    two.extra = 3.0
+    for function in (lambda x: overridden(x, two), overridden):
+        with pytest.raises(DifferentiationError, match="has `extra`, which is not a field"):
+            srcdiff.grad(function, backend="python")(2.0, *([two] if function is overridden else []))
+
+
 def test_a_bound_method_may_use_its_instance_by_super_only():
     srcdiff.check(Above(2.0), 3.0, backend="python")
 

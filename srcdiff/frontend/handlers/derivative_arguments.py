@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 
-from srcdiff.frontend.domain.abstract_values import Abstract, Group, Items, List, Object, Record, Stored
+from srcdiff.frontend.domain.abstract_values import Abstract, Group, Items, List, Object, Poison, Record, Stored
 from srcdiff.frontend.domain.lattice import describe, holds_lists, loosened
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.dictionaries import as_mapping, is_changing, made_dictionary
@@ -20,6 +20,7 @@ from srcdiff.frontend.interpreter.list_storage import (
     store_items,
 )
 from srcdiff.frontend.interpreter.number_kinds import is_pythons
+from srcdiff.frontend.interpreter.outside import no_field
 from srcdiff.frontend.interpreter.presence import present
 from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.ir.nodes import Value
@@ -103,7 +104,9 @@ def with_new_list(reader: Reader, x: Group | Items, items: Iterable[Abstract]) -
     if isinstance(x, Record) and x.site in reader.stateful and x.site is not None:
         return made_dictionary(reader, dict(zip(x.kind.names, items, strict=True)), x.site)
     if isinstance(x, Record) and x.kind.kind in reader.stateful:
-        return new_object(reader, x.kind.kind, dict(zip(map(str, x.kind.names), items, strict=True)), reader.frame.node)
+        kind, node = x.kind.kind, reader.frame.node
+        extra = {name: Poison(no_field(reader, kind, name, node)) for name in x.kind.extra}
+        return new_object(reader, kind, {**dict(zip(map(str, x.kind.names), items, strict=True)), **extra}, node)
     return new_list(reader, tuple(items)) if x.layout.kind is list else x.remade(items)
 
 

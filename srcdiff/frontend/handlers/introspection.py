@@ -238,7 +238,7 @@ def is_in_instance(reader: Reader, x: Instance, name: str, node: ast.AST) -> boo
     if isinstance(own, Maybe):
         message = f"`{name}` is an attribute on some paths only"
         reader.refuse("SD205", node, message, help_=f"assign `{name}` in `__init__`")
-    if not isinstance(own, Missing) or (isinstance(x, Record) and name in x.kind.shadowed):
+    if not isinstance(own, Missing) or (isinstance(x, Record) and name in x.kind.extra):
         return True
     if isinstance(x, Object) and reader.context.awaited:
         message = f"an earlier iteration of the loop may have assigned `{name}`"

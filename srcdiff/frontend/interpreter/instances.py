@@ -17,7 +17,7 @@ import types
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from srcdiff.diagnostics import Problem
+from srcdiff.diagnostics import Problem, Refusal
 from srcdiff.frontend.domain.abstract_values import (
     MISSING,
     Abstract,
@@ -37,7 +37,7 @@ from srcdiff.frontend.domain.state import Cells, IsWritten, Key
 from srcdiff.frontend.interpreter.dictionaries import require_in_reach
 from srcdiff.frontend.interpreter.evaluation import call_value
 from srcdiff.frontend.interpreter.joins import absent
-from srcdiff.frontend.interpreter.outside import class_attribute, look_at_class, values_in_class
+from srcdiff.frontend.interpreter.outside import class_attribute, look_at_class, no_field, values_in_class
 from srcdiff.frontend.interpreter.presence import checked
 from srcdiff.frontend.source.guards import class_entry
 from srcdiff.ir.nodes import Value
@@ -98,9 +98,8 @@ def read_attribute(reader: Reader, owner: Instance | Super, name: str, node: ast
             return _there(reader, owner, name, own, node)
     if name == "__class__":
         return Static(kind)
-    if isinstance(owner, Record) and name in owner.kind.shadowed:
-        message = f"this instance of `{kind.__name__}` overrides the attribute `{name}` of its class"
-        reader.refuse("SD203", node, message, help_=f"make `{name}` a field of `{kind.__name__}`")
+    if isinstance(owner, Record) and name in owner.kind.extra:
+        raise Refusal(no_field(reader, kind, name, node))
     if holder is None:
         refuse_missing(reader, owner, name, node)
     found = class_attribute(reader, holder, name, node)

@@ -38,7 +38,7 @@ from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import FLOAT, Array, Scalar, is_supported_dtype
 from srcdiff.signature.enums import spelled
 from srcdiff.signature.own_arrays import has_own_array, own_array, speaks_array
-from srcdiff.signature.structures import Layout, is_plain_tuple, layout_of
+from srcdiff.signature.structures import Layout, is_plain_class, is_plain_tuple, layout_of
 
 _MANY = 100  # elements of what is read from outside
 
@@ -104,6 +104,9 @@ def lift(
         )
     if held is None:
         reader.guard(place, value)
+    kind: Any = type(value)
+    if is_plain_class(kind):
+        reader.guard(Summary(made, place), made(value))  # it may get attributes
     return Static(value.item() if isinstance(value, np.generic) else value, numpys)
 
 
@@ -221,7 +224,17 @@ def hoist(reader: Reader, mentioned: Iterable[Found], node: ast.AST) -> None:
             path, place = (*found.path, name), Attribute(found.place, str(name))
             lifted = lift_part(reader, value, place, found.name, path, node, "made", layout)
             reader.cells[new.number, str(name)] = lifted
+        for name in layout.extra:
+            reader.cells[new.number, name] = Poison(no_field(reader, layout.kind, name, node))
     reader.hoisting = False
+
+
+def no_field(reader: Reader, kind: type, name: str, node: ast.AST) -> Problem:
+    """The problem of an attribute that an instance of a dataclass has, but not as a field."""
+    is_in_class = hasattr(kind, name)
+    what = f"overrides the attribute `{name}` of its class" if is_in_class else f"has `{name}`, which is not a field"
+    message = f"this instance of `{kind.__name__}` {what}"
+    return Problem("SD203", message, reader.span_of(node), help=f"make `{name}` a field of `{kind.__name__}`")
 
 
 def values_in_class(reader: Reader, kind: type, node: ast.AST) -> dict[str, Abstract]:
