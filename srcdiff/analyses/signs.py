@@ -82,6 +82,7 @@ _INTEGERS: dict[Sign, tuple[int, ...]] = {Sign.NEGATIVE: (-1, -2), Sign.ZERO: (0
 
 _SUMS = frozenset(("add", "subtract"))
 """Primitives that may be zero for some numbers of a kind and not for others."""
+_DEEPEST = 30
 _COMPARISONS = frozenset(("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"))
 _TESTS = frozenset(("isnan", "isinf", "isfinite", "isposinf", "isneginf", "signbit"))
 
@@ -171,6 +172,8 @@ class Signs:
     found: Mapping[Value, Sign]
     constants: Mapping[Value, Any]
     definitions: Mapping[Value, Apply]
+    carried: Mapping[Value, tuple[Value, Value, Value]] = field(default_factory=dict)
+    """What loops give, with what they start from, what they carry, and what it becomes."""
     limits: dict[Value, Sign] = field(default_factory=dict)
     """What values are limited to, in the block that is looked at."""
 
@@ -247,6 +250,40 @@ class Signs:
                 break
         return value, scale
 
+    def is_least_at_zero(self, value: Value, seen: frozenset[Value] = frozenset()) -> bool:
+        """Whether it is a sum of squares, or like one: not negative, and where it is zero, so is its derivative."""
+        if value in seen or self.constants.get(value) == 0:
+            return True
+        if self.of(value) & (Sign.NEGATIVE | Sign.NAN) or len(seen) > _DEEPEST:
+            return False
+        seen |= {value}
+        if value in self.carried:
+            start, param, following = self.carried[value]
+            return self.is_least_at_zero(start, seen | {param}) and self.is_least_at_zero(following, seen | {param})
+        operation = self.definitions.get(value)
+        if operation is None:
+            return False
+        args = operation.args
+        least = functools.partial(self.is_least_at_zero, seen=seen)
+        match operation.primitive:
+            case "square":
+                return True
+            case "power":
+                return bool(self.constants.get(args[1], 0) >= 2)
+            case "add":
+                return all(least(a) for a in args)
+            case "multiply":
+                is_square = self.multiple(args[0])[0] is self.multiple(args[1])[0]
+                both = (args, args[::-1])
+                return is_square or any(least(a) and (not self.of(b) & Sign.ZERO or least(b)) for a, b in both)
+            case "divide":
+                return least(args[0])
+        return False
+
+    def is_root_of_least(self, operation: Apply) -> bool:
+        """Whether a root may be zero, and is of a sum of squares."""
+        return bool(self.of(operation.out) & Sign.ZERO) and self.is_least_at_zero(operation.args[0])
+
     def passing(self, condition: Value, *, holds: bool) -> dict[Value, Sign]:
         """What the result of a condition says of the numbers that it compares with constants."""
         operation = self.definitions.get(condition)
@@ -294,6 +331,15 @@ def expected_signs(function: Function) -> Signs:
     return _Flow(function, forgets=True).run()
 
 
+def _carried(operations: Sequence[Operation]) -> dict[Value, tuple[Value, Value, Value]]:
+    found: dict[Value, tuple[Value, Value, Value]] = {}
+    for loop in operations:
+        if isinstance(loop, Loop):
+            following = loop.body.yields[: len(loop.params)]
+            found |= dict(zip(loop.outs, zip(loop.inits, loop.params, following, strict=True), strict=True))
+    return found
+
+
 class _Flow:
     def __init__(self, function: Function, *, forgets: bool) -> None:
         self.function, self.forgets = function, forgets
@@ -301,7 +347,8 @@ class _Flow:
         self.sites: dict[Value, Sites] = points_to(function)
         constants = {o.out: o.value for o in operations if isinstance(o, Const) and isinstance(o.value, int | float)}
         self.found: dict[Value, Sign] = {}
-        self.signs = Signs(self.found, constants, {o.out: o for o in operations if isinstance(o, Apply)})
+        definitions = {o.out: o for o in operations if isinstance(o, Apply)}
+        self.signs = Signs(self.found, constants, definitions, _carried(operations))
         for operation in operations:
             self.start(operation)
         self.changed = True

@@ -560,8 +560,10 @@ class Adjoint:
         names = names_of(rule, again, self.builder)
         for name, argument in zip(rule.parameters, operation.args, strict=True):
             if name in rule.partials and argument in self.active:
-                strong = self.is_strong(operation, name)
-                amount = times(out_bar, rule.partials[name], names, self.builder, strong=strong)
+                is_least = name in rule.at_least and self.signs.is_root_of_least(operation)
+                formula = rule.at_least[name] if is_least else rule.partials[name]
+                strong = not is_least and self.is_strong(operation, name)
+                amount = times(out_bar, formula, names, self.builder, strong=strong)
                 if amount is not None:
                     if out_bar in self.zero_unless:
                         self.zero_unless[amount] = self.zero_unless[out_bar]

@@ -22,8 +22,6 @@ _MOST_OPERATIONS = 60
 _MOST_CAUSES = 4
 """For how many of the numbers that both arguments depend on."""
 
-_SMOOTH = frozenset(("add", "multiply", "square", "power"))
-
 
 def choose_zeros(function: Function) -> Function:
     """The function without strong products."""
@@ -79,7 +77,9 @@ class _Choices:
             return True
         of_factor = self.ancestors(factor)
         causes = [value for value in self.ancestors(other) if value in of_factor][:_MOST_CAUSES]
-        limits = not any(self.is_least_at_zero(cause) for cause in causes)
+        limits = not any(
+            bool(self.signs.of(cause) & Sign.ZERO) and self.signs.is_least_at_zero(cause) for cause in causes
+        )
         return any(self.decides(cause, factor, other, harmful, limits) for cause in causes)
 
     def decides(self, cause: Value, factor: Value, other: Value, harmful: Sign, limits: bool) -> bool:
@@ -92,12 +92,6 @@ class _Choices:
             if found & Sign.ZERO and not is_limit:
                 return False
         return True
-
-    def is_least_at_zero(self, value: Value) -> bool:
-        """Whether it is a sum of squares, or like one: where it is zero, its own derivative is zero too."""
-        operation, sign = self.signs.definitions.get(value), self.signs.of(value)
-        is_smooth = operation is not None and operation.primitive in _SMOOTH
-        return is_smooth and bool(sign & Sign.ZERO) and not sign & (Sign.NEGATIVE | Sign.NAN)
 
     def ancestors(self, value: Value) -> dict[Value, None]:
         """The numbers that a value is computed from, the nearest first."""

@@ -220,8 +220,10 @@ class Tangent:
         total: Value | None = None
         for name, argument in zip(rule.parameters, operation.args, strict=True):
             if name in rule.partials and argument in self.dots:
-                strong = self.signs.is_singular(operation, name)
-                amount = times(self.dots[argument], rule.partials[name], names, self.builder, strong=strong)
+                is_least = name in rule.at_least and self.signs.is_root_of_least(operation)
+                formula = rule.at_least[name] if is_least else rule.partials[name]
+                strong = not is_least and self.signs.is_singular(operation, name)
+                amount = times(self.dots[argument], formula, names, self.builder, strong=strong)
                 if amount is not None:
                     total = amount if total is None else self.builder.apply("add", total, amount)
         if total is None:

@@ -46,7 +46,8 @@ elementwise("strong_divide(x, y)",    x="1.0 / y",           y="-strong_multiply
             on={"y": AWAY_FROM_ZERO},
             at=[edge(x=0.0, y=0.0, x_bar=inf, y_bar=-0.0), edge(x=0.0, y=4.0, x_bar=0.25, y_bar=0.0)])
 elementwise("sqrt(x)",            x="0.5 / out",                                           on=POSITIVE,
-            at=[edge(x=0.0, x_bar=inf), edge(x=inf, x_bar=0.0)])
+            at=[edge(x=0.0, x_bar=inf), edge(x=inf, x_bar=0.0)],
+            at_least={"x": "0.5 / (inf if out == 0.0 else out)"})  # sqrt(x * x) is abs(x)
 elementwise("cbrt(x)",            x="1.0 / (3.0 * out * out)",                             on=AWAY_FROM_ZERO,
             at=[edge(x=0.0, x_bar=inf), edge(x=-inf, x_bar=0.0)])
 

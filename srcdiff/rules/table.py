@@ -90,6 +90,8 @@ class Rule:
     domain: Mapping[str, Domain]
     """By parameter: where the formulas are tested."""
     edges: tuple[Edge, ...]
+    at_least: Mapping[str, ast.expr]
+    """The partials if the argument is a sum of squares: where that is zero, it is least, and its derivative is zero."""
 
 
 RULES: dict[str, Rule] = {}
@@ -114,6 +116,7 @@ def elementwise(
     let: str = "",
     on: Domain | Mapping[str, Domain] = REAL,
     at: Sequence[Edge] = (),
+    at_least: Mapping[str, str] | None = None,
     **partials: str,
 ) -> None:
     """One row: a primitive (or several of the same derivative), and a formula for each argument it depends on.
@@ -124,7 +127,7 @@ def elementwise(
     """
     for signature in signatures:
         try:
-            _add(_row(signature, let, on, at, partials))
+            _add(_row(signature, let, on, at, partials, at_least or {}))
         except (RowError, SyntaxError) as problem:
             raise RowError(f"{signature}: {problem}") from None
 
@@ -144,6 +147,7 @@ def _row(
     on: Domain | Mapping[str, Domain],
     at: Sequence[Edge],
     partials: Mapping[str, str],
+    at_least: Mapping[str, str],
 ) -> Rule:
     name, parameters = _signature(signature)
     known = {*parameters, "out"}
@@ -158,6 +162,10 @@ def _row(
         _require(parameter in parameters, f"there is no argument `{parameter}`")
         formulas[parameter] = ast.parse(text, mode="eval").body
         _check(formulas[parameter], known)
+    least = {parameter: ast.parse(text, mode="eval").body for parameter, text in at_least.items()}
+    for parameter, formula in least.items():
+        _require(parameter in formulas, f"there is no partial with respect to `{parameter}`")
+        _check(formula, known)
     read = {name for expression in (*formulas.values(), *dict(bindings).values()) for name in names_read(expression)}
     for bound, _ in bindings:
         _require(bound in read, f"nothing reads `{bound}`")
@@ -167,7 +175,7 @@ def _row(
     on = on if isinstance(on, Mapping) else dict.fromkeys(parameters, on)
     _require(set(on) <= set(parameters), "a domain is for an argument of this row")
     domain = {parameter: on.get(parameter, REAL) for parameter in parameters}
-    return Rule(name, parameters, formulas, tuple(bindings), domain, tuple(at))
+    return Rule(name, parameters, formulas, tuple(bindings), domain, tuple(at), least)
 
 
 def _add(rule: Rule) -> None:

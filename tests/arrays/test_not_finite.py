@@ -365,6 +365,46 @@ def test_the_square_of_a_distance_has_a_derivative() -> None:
     np.testing.assert_array_equal(srcdiff.grad(f, backend="python")(np.array([1.0, 1.0, 0.0])), [1.0, 0.0, 0.0])
 
 
+def with_a_diagonal(x: Any) -> Any:
+    """The diagonal of distances is zero, and counts."""
+    d = x[:, None] - x[None, :]
+    r = np.sqrt(d**2)
+    r[r > 0] = 1.0 / r[r > 0]
+    return np.sum(r)
+
+
+def distances_in_space(x: Any) -> Any:
+    d = x.reshape(-1, 2)[:, None, :] - x.reshape(-1, 2)[None, :, :]
+    r = np.sqrt(np.sum(d**2, axis=-1))
+    return np.sum(r + r**3)
+
+
+def distances_in_loops(x: Any) -> Any:
+    total = 0.0
+    for i in range(0, len(x), 2):
+        for j in range(0, len(x), 2):
+            total += np.sqrt((x[i] - x[j]) ** 2 + 2.0 * (x[i + 1] - x[j + 1]) * (x[i + 1] - x[j + 1]))
+    return total
+
+
+@pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=pytest.mark.numba)])
+@pytest.mark.parametrize("function", [with_a_diagonal, distances_in_space, distances_in_loops])
+def test_a_distance_of_zero_has_the_derivative_of_the_absolute_value(function: Any, backend: str) -> None:
+    expected = differences(function, (LINE,), 0, (), 1e-6)
+
+    found = srcdiff.grad(function, backend=backend)(LINE)
+    _, tangent = srcdiff.jvp(function, (LINE,), (np.ones(4),), backend=backend)
+
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)  # the error of the differences
+    np.testing.assert_allclose(tangent, np.sum(found), atol=1e-9)
+
+
+def test_a_root_of_what_is_no_sum_of_squares_has_an_infinite_derivative() -> None:
+    assert srcdiff.grad(lambda x: np.sqrt(np.maximum(x, 0.0)), backend="python")(0.0) == np.inf
+    assert not np.isfinite(srcdiff.grad(lambda x: np.sqrt(np.maximum(x, 0.0) * np.exp(x)), backend="python")(0.0))
+    assert srcdiff.grad(lambda x: np.sqrt(3.0 * x), backend="python")(0.0) == np.inf
+
+
 def test_a_pullback_of_zeros_gives_zeros() -> None:
     _, pullback = srcdiff.vjp(lambda x: np.log(x) + 1.0 / x, np.array([0.0, 1.0, 2.0]), backend="python")
 
