@@ -808,3 +808,105 @@ def test_a_bound_method_may_use_its_instance_by_super_only():
 def test_a_bound_method_without_a_name_for_its_instance_is_refused():
     with pytest.raises(TypeError, match="wrap it in a function or a lambda"):
         srcdiff.grad(Method(2.0).of_all)
+
+
+# -- objects that are made anew, and their identity ------------------------------------------------------------------
+
+
+class Unit:
+    """A class whose instances are made all the time, and written to."""
+
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def turned(self, angle):
+        return Unit(self.x - angle * self.y, self.y + angle * self.x)
+
+    def normalize(self):
+        length = np.sqrt(self.x**2 + self.y**2)
+        self.x /= length
+        self.y /= length
+
+    def __iter__(self):
+        return iter([self.x, self.y])
+
+    def __abs__(self):
+        return np.sqrt(self.x**2 + self.y**2)
+
+    def __len__(self):
+        return 2
+
+
+def made_anew_in_a_loop(x, n):
+    p = Unit(1.0, x)
+    for _ in range(n):
+        p = p.turned(x)
+        p.normalize()
+    return p.x + 2.0 * p.y * len(p) + abs(p) + sum(v * v * v for v in p)
+
+
+def made_on_both_sides(x):
+    p = Unit(x, 1.0) if x > 1.0 else Unit(2.0 * x, x)
+    p.normalize()
+    return p.x * 3.0 + p.y
+
+
+def compared_by_identity(x):
+    units = [Unit(x, 1.0), Unit(2.0, x)]
+    total = 0.0
+    for one in units:
+        for other in units:
+            if one is not other:
+                total += one.x * other.y
+        one.normalize()
+    return total + units[0].x
+
+
+MADE_ANEW = {
+    "in a loop": (made_anew_in_a_loop, (0.3, 3)),
+    "in a loop that does not run": (made_anew_in_a_loop, (0.3, 0)),
+    "on both sides, first": (made_on_both_sides, (1.5,)),
+    "on both sides, second": (made_on_both_sides, (0.5,)),
+    "compared by identity": (compared_by_identity, (0.5,)),
+}
+
+
+@pytest.mark.parametrize("name", MADE_ANEW)
+def test_objects_that_are_made_anew(name):
+    function, arguments = MADE_ANEW[name]
+    srcdiff.check(function, *arguments, order=2, backend="python")
+
+
+@pytest.mark.parametrize("name", ["in a loop", "compared by identity"])
+def test_objects_that_are_made_anew_compiled(name):
+    function, arguments = MADE_ANEW[name]
+    srcdiff.check(function, *arguments)
+
+
+def with_another_name(x, n):
+    p = Unit(1.0, x)
+    first = p
+    for _ in range(n):
+        p.normalize()
+        p = p.turned(x)
+    return p.x + first.y
+
+
+def with_another_name_in_a_list(x, n):
+    seen = []
+    p = Unit(1.0, x)
+    for _ in range(n):
+        seen.append(p)
+        p = p.turned(x)
+        p.normalize()
+    return p.x
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_an_object_with_another_name_that_a_loop_replaces(n):
+    srcdiff.check(with_another_name, 0.3, n, backend="python")
+
+
+def test_objects_that_a_loop_collects_in_a_list_are_refused():
+    with pytest.raises(DifferentiationError):
+        srcdiff.grad(with_another_name_in_a_list, backend="python")(0.3, 3)

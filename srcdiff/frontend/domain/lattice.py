@@ -33,6 +33,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Reversed,
     Static,
     Stored,
+    Super,
     Through,
     Tuple,
     Zip,
@@ -117,7 +118,7 @@ def loosened(d: Description) -> Description:
     scalar = scalar_of(d)
     if scalar is not None:
         return Description("value", scalar)
-    if d.kind in ("tuple", "record", "maybe", "optional", "items", "closure", "owned"):
+    if d.kind in ("tuple", "record", "maybe", "optional", "items", "closure", "owned", "instance"):
         return d.remade(map(loosened, d.parts))
     return d
 
@@ -154,7 +155,7 @@ def join(a: Description, b: Description, *, flags: bool = True) -> Description:
     if left is not None and right is not None:
         return Description("value", join_scalars(left, right))
     alike = a.kind == b.kind and len(a.parts) == len(b.parts) and a.detail == b.detail
-    if alike and a.kind in ("tuple", "record", "items", "closure", "owned"):
+    if alike and a.kind in ("tuple", "record", "items", "closure", "owned", "instance"):
         parts = tuple(join(p, q) for p, q in zip(a.parts, b.parts, strict=True))
         return POISON if POISON in parts else a.remade(parts)
     if a.kind in ("items", "stored") and b.kind in ("items", "stored"):
@@ -284,7 +285,7 @@ def leaf_types(d: Description) -> tuple[Type, ...] | None:
         return (d.detail,)
     if d.kind in ("static", "nothing"):
         return ()
-    if d.kind in ("tuple", "record", "items", "closure", "owned", "choice"):
+    if d.kind in ("tuple", "record", "items", "closure", "owned", "choice", "instance"):
         parts = [leaf_types(p) for p in d.parts]
         return None if None in parts else tuple(t for part in parts for t in part or ())
     if d.kind in ("maybe", "optional"):
@@ -333,3 +334,21 @@ def handles(x: Abstract) -> set[List]:
         case Partial():
             return set().union(*(handles(i) for i in (x.function, *x.args, *x.keywords.values())))
     return set()
+
+
+def objects_in(x: Any) -> set[Object]:
+    """The objects that something holds on to, apart from the attributes of objects."""
+    match x:
+        case Object():
+            return {x}
+        case Super():
+            return objects_in(x.of)
+        case tuple() | list():
+            return set().union(*map(objects_in, x))
+        case dict():
+            return set().union(*map(objects_in, x.values()))
+        case Closure():
+            return objects_in(x.defaults)
+        case Static() | Poison() | Value() | Description() | Layout() | Lazy():
+            return set()
+    return set().union(*(objects_in(getattr(x, f.name)) for f in fields(x))) if is_dataclass(x) else set()

@@ -75,6 +75,8 @@ class Reader(Shapes):
         """
         self.dictionary_keys: dict[tuple[int, str], Any] = {}
         """The keys of dictionaries that are changed, by the variables that hold what is under them."""
+        self.defaults: dict[type, Mapping[str, Abstract]] = {}
+        """The values that classes have, for attributes that their instances do not have."""
         self.objects: dict[int, Object] = {}
         """The objects, by the number of their scope."""
         self.constructing: list[Object] = []

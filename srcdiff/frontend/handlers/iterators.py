@@ -243,6 +243,12 @@ def call_pairwise(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
     return drawn_from("pairwise", items, of)
 
 
+@handles(iter, consumes=True)
+def call_iter(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
+    """What the elements are is known here; that they do not change before somebody goes through it is checked."""
+    return drawn_from("iter", call_value(reader, Static(list), [of], node), of)
+
+
 @handles(itertools.chain)
 def call_chain(reader: Reader, node: ast.AST, *of: Abstract) -> Abstract:
     handle = new_list(reader, ())

@@ -16,6 +16,7 @@ import numpy as np
 
 from srcdiff.diagnostics.naming_objects import declared_as, instead_of_call
 from srcdiff.frontend.domain.abstract_values import (
+    MISSING,
     Abstract,
     Choice,
     Closure,
@@ -30,6 +31,8 @@ from srcdiff.frontend.domain.abstract_values import (
     Static,
     Through,
     Tuple,
+    class_of,
+    is_instance,
 )
 from srcdiff.frontend.domain.lattice import is_complex
 from srcdiff.frontend.domain.reader import Reader
@@ -39,7 +42,7 @@ from srcdiff.frontend.interpreter.dictionaries import is_dictionary
 from srcdiff.frontend.interpreter.elementwise_functions import call_primitive
 from srcdiff.frontend.interpreter.evaluation import call_with, evaluate, evaluate_lazily, hashable, is_library
 from srcdiff.frontend.interpreter.inlining import call_closure
-from srcdiff.frontend.interpreter.instances import read_attribute
+from srcdiff.frontend.interpreter.instances import in_class, read_attribute
 from srcdiff.frontend.interpreter.iteration import evaluate_elements, read_keywords
 from srcdiff.frontend.interpreter.joins import branch_on, left_by_branches
 from srcdiff.frontend.interpreter.kind_in_words import in_words
@@ -78,6 +81,18 @@ def _signature(method: Any) -> inspect.Signature:
     return inspect.signature(method)
 
 
+_SPECIAL: dict[Any, str] = {
+    abs: "__abs__",
+    len: "__len__",
+    float: "__float__",
+    int: "__int__",
+    bool: "__bool__",
+    round: "__round__",
+    math.floor: "__floor__",
+    math.ceil: "__ceil__",
+    iter: "__iter__",
+}
+"""Functions that call a special method of an instance."""
 _CHANGING = frozenset(("update", "pop", "setdefault", "clear"))
 """Methods that change a dictionary."""
 _WITHOUT_AXES = frozenset(("select", "squeeze", "where"))
@@ -215,6 +230,14 @@ def call_object(
         args = [as_array_from_outside(reader, args[0], node), *args[1:]]
     if _computes_numbers(target):
         refuse_complex(reader, (*args, *keywords.values()), node)
+    special = _SPECIAL.get(target) if hashable(target) else None
+    if (
+        special is not None
+        and len(args) == 1
+        and is_instance(args[0])
+        and in_class(class_of(args[0]), special) is not MISSING
+    ):
+        return call_with(reader, read_attribute(reader, args[0], special, node), [], keywords, node)
     for row in rows_for(target):
         taken, named = _prepared(reader, row, target, args, keywords)
         found = row.run(reader, target, taken, named, node)

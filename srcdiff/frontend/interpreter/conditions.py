@@ -21,8 +21,11 @@ from srcdiff.frontend.domain.abstract_values import (
     Stored,
     Tuple,
     TypeOf,
+    class_of,
+    is_instance,
 )
 from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.domain.state import IsWritten
 from srcdiff.frontend.interpreter.arithmetic import unary
 from srcdiff.frontend.interpreter.device_names import require_values
 from srcdiff.frontend.interpreter.dictionaries import is_changing, is_there
@@ -310,6 +313,11 @@ def is_identical(reader: Reader, left: Abstract, right: Abstract, negated: bool,
     """`is`, where it can be decided: constants, functions, lists, objects, truth values."""
     if isinstance(left, Object) and isinstance(right, Object):
         return Static((left is right) != negated)
+    if is_instance(left) and is_instance(right):
+        kinds = {class_of(x) for x in (left, right)}
+        if len(kinds) > 1:
+            return Static(negated)
+        raise IsWritten(kinds.pop())  # identity matters
     if isinstance(left, Static) and isinstance(right, Static):
         return Static((left.value is right.value) != negated)
     constant = left if isinstance(left, Static) else right if isinstance(right, Static) else None

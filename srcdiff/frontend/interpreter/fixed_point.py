@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from srcdiff.diagnostics import InternalError, Refusal
-from srcdiff.frontend.domain.abstract_values import MISSING, Abstract, List, Poison, Slot, Static, scope_numbers
+from srcdiff.frontend.domain.abstract_values import MISSING, Abstract, List, Object, Poison, Slot, Static, scope_numbers
 from srcdiff.frontend.domain.lattice import describe, handles, is_owned, join, leaf_types, loosened, mentioned
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import CONTINUES, GOES_ON, RAISES, Cells, Key, Location, State, is_variable, name_at
@@ -18,6 +18,7 @@ from srcdiff.frontend.interpreter.joins import (
     absent,
     conflict_at,
     forget_elements,
+    instance_description,
     joined_description,
     note_mixed,
     or_die,
@@ -174,6 +175,8 @@ def assigned_by(reader: Reader, loop: ast.For | ast.While | None) -> tuple[list[
 def head_description(reader: Reader, key: Location, d: Description, before: Cells) -> Description:
     """What a carried name is before the loop."""
     x = before.get(key, absent(reader, key))
+    if isinstance(x, Object) and d.kind == "instance":
+        return instance_description(key, x, before)
     if handles(x) and is_owned(d):
         there = owned_description(reader, key, x, before, before)
     else:
@@ -260,13 +263,15 @@ def carried_after(
         first = key not in before and key not in carried
         if (
             key == reader.exit_key
-            or head.get(key) is x
+            or (head.get(key) is x and not is_whole_instance(carried.get(key)))
             or (first and (key in passing or is_inner(reader, key, newest)))
         ):
             continue
         old = carried.get(key)
         if old is None:
             new = joined_description(reader, key, before.get(key, absent(reader, key)), before, x, after, before)
+        elif isinstance(x, Object) and old.kind in ("object", "instance"):
+            new = with_instance(key, old, before, x, after)
         elif is_owned(old) and handles(x):
             new = join(old, owned_description(reader, key, x, after, before))
         elif handles(x):
@@ -276,6 +281,19 @@ def carried_after(
         if old is None or new != old:
             found[key] = loosened(new)
     return found
+
+
+def is_whole_instance(d: Description | None) -> bool:
+    """Whether a loop carries an object by its attributes, which may change while the name stays the same."""
+    return d is not None and d.kind == "instance"
+
+
+def with_instance(key: Location, old: Description, before: Cells, x: Object, after: Cells) -> Description:
+    """What a loop carries under a name that is an object after the body: the object itself, or its attributes."""
+    if old.kind == "object" and old.detail is x:
+        return old
+    first = instance_description(key, before.get(key, MISSING), before) if old.kind == "object" else old
+    return join(first, instance_description(key, x, after))
 
 
 def carried_arrays(cells: Cells, carried: dict[Location, Description]) -> dict[Hashable, Value]:

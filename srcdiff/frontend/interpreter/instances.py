@@ -48,7 +48,8 @@ from srcdiff.signature.trees import NODES
 
 def new_object(reader: Reader, kind: type, attributes: dict[str, Abstract], node: ast.AST) -> Object:
     """An object with these attributes in its scope."""
-    found = Object(kind, defaults=values_in_class(reader, kind, node))
+    reader.defaults.setdefault(kind, values_in_class(reader, kind, node))
+    found = Object(kind, reader.defaults[kind])
     reader.objects[found.number] = found
     reader.cells.update({(found.number, name): x for name, x in attributes.items()})
     return found

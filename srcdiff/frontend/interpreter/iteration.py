@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from srcdiff.frontend.domain.abstract_values import (
+    MISSING,
     Abstract,
     Drawn,
     Enumerate,
@@ -24,6 +25,8 @@ from srcdiff.frontend.domain.abstract_values import (
     Through,
     Tuple,
     Zip,
+    class_of,
+    is_instance,
 )
 from srcdiff.frontend.domain.lattice import NOTHING, arrays_in, handles
 from srcdiff.frontend.domain.reader import Reader
@@ -31,6 +34,7 @@ from srcdiff.frontend.domain.state import Cells
 from srcdiff.frontend.interpreter.arithmetic import binary
 from srcdiff.frontend.interpreter.evaluation import call_value, evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.fixed_point import read_loop
+from srcdiff.frontend.interpreter.instances import in_class, read_attribute
 from srcdiff.frontend.interpreter.joins import branch_on, left_by_branches
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.list_storage import (
@@ -79,6 +83,10 @@ NONE = Static(None)
 def iteration_over(reader: Reader, x: Abstract, node: ast.AST) -> Iteration | tuple[Abstract, ...]:
     """How to go through it: element by element at run time, or one by one if the elements are known."""
     x = needed(reader, x, node)
+    if is_instance(x):
+        if in_class(class_of(x), "__iter__") is MISSING:
+            reader.refuse("SD203", node, f"{in_words(reader, x)} cannot be iterated", help_="define `__iter__`")
+        return iteration_over(reader, call_value(reader, read_attribute(reader, x, "__iter__", node), [], node), node)
     x = forced(reader, drained(reader, x, node))
     match x:
         case Tuple():

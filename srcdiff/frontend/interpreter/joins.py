@@ -28,7 +28,9 @@ from srcdiff.frontend.domain.lattice import (
     is_without_axes,
     join,
     leaf_types,
+    loosened,
     mentioned,
+    objects_in,
     scalar_of,
 )
 from srcdiff.frontend.domain.reader import Reader
@@ -210,7 +212,9 @@ def joined_description(
     earlier: Container[Location] = (),
     flags: bool | None = None,
 ) -> Description:
-    """What the name is where two paths meet; two lists become one, if neither has another name."""
+    """What the name is where two paths meet; two lists or objects become one, if neither has another name."""
+    if isinstance(a, Object) and isinstance(b, Object) and a is not b:
+        return join(instance_description(key, a, names_a), instance_description(key, b, names_b))
     first, second = describe(a), describe(b)
     lists = [x.value if isinstance(x, Maybe) else x for x in (a, b)]
     one_missing = isinstance(a, Missing) or isinstance(b, Missing)
@@ -228,6 +232,19 @@ def joined_description(
         return POISON
     joined = join(contents_described(reader, a, names_a), contents_described(reader, b, names_b))
     return joined if leaf_types(joined) is not None else POISON
+
+
+def instance_description(key: Location, x: Abstract, cells: Cells) -> Description:
+    """An object by its attributes, if this name is the only one for it, and they are numbers, arrays and constants."""
+    if not isinstance(x, Object) or issubclass(x.kind, dict):
+        return POISON
+    own = {k: value for k, value in cells.items() if isinstance(k, tuple) and k[0] == x.number}
+    if any(x in objects_in(value) for k, value in cells.items() if k != key):
+        return POISON
+    parts = tuple(loosened(describe(value)) for value in own.values())
+    if any(leaf_types(p) is None or p.kind in ("list", "object", "maybe") or mentioned(p) for p in parts):
+        return POISON
+    return Description("instance", (x.kind, tuple(k[1] for k in own)), parts)
 
 
 def owned_description(

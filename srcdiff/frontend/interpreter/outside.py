@@ -211,7 +211,8 @@ def hoist(reader: Reader, mentioned: Iterable[Found], node: ast.AST) -> None:
     each = [(found, layout_of(found.value)) for found in mentioned]
     for found, layout in each:
         assert layout is not None
-        made_for = Object(layout.kind, values_in_class(reader, layout.kind, node))
+        reader.defaults.setdefault(layout.kind, values_in_class(reader, layout.kind, node))
+        made_for = Object(layout.kind, reader.defaults[layout.kind])
         reader.objects[made_for.number] = reader.lifted[id(found.value)] = made_for
     reader.hoisting = True
     for found, layout in each:

@@ -95,6 +95,13 @@ def fresh_values(reader: Reader, d: Description, name: str) -> tuple[Abstract, l
     if d.kind == "choice":
         number = Value(INT, "which")
         return Choice(number, d.detail), [number]
+    if d.kind == "instance":
+        kind, names = d.detail
+        new = Object(kind, reader.defaults.get(kind, {}))
+        reader.objects[new.number] = new
+        made = [fresh_values(reader, p, n) for n, p in zip(names, d.parts, strict=True)]
+        reader.cells.update({(new.number, n): x for n, (x, _) in zip(names, made, strict=True)})
+        return new, [v for _, values in made for v in values]
     if d.kind == "owned":
         handle = List()
         reader.cells[handle], values = fresh_values(reader, d.parts[0], name)
@@ -128,6 +135,9 @@ def leaves_of(reader: Reader, x: Abstract, d: Description) -> list[Value]:
         return [v for p, q in zip(parts, d.parts, strict=True) for v in leaves_of(reader, p, q)]
     if d.kind == "choice":
         return [option_number(reader, x, d.detail)]
+    if d.kind == "instance":
+        own = [MISSING if not isinstance(x, Object) else reader.cells[x.number, n] for n in d.detail[1]]
+        return [v for one, part in zip(own, d.parts, strict=True) for v in leaves_of(reader, one, part)]
     if d.kind == "owned":
         return leaves_of(reader, reader.cells[x] if isinstance(x, List) else MISSING, d.parts[0])
     row = LEAVES.get(d.kind)

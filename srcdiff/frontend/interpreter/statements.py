@@ -188,7 +188,11 @@ def expression_statement(reader: Reader, node: ast.Expr) -> None:
 
 @statement(ast.Return)
 def return_statement(reader: Reader, node: ast.Return) -> None:
-    read = functools.partial(evaluate_lazily, reader) if reader.frame.library else functools.partial(evaluate, reader)
+    read = (
+        functools.partial(evaluate_lazily, reader)
+        if reader.frame.library or reader.frame.name == "__iter__"
+        else functools.partial(evaluate, reader)
+    )
     value = Static(None) if node.value is None else returned_value(reader, read(node.value), node)
     reader.cells[(reader.frame.number, "%return")] = value
     note_name(reader, "%return", value)
