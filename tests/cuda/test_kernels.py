@@ -712,3 +712,21 @@ def test_threads_take_derivatives():
 
     np.testing.assert_allclose(y, 9.0 * x**4)
     np.testing.assert_allclose(x_bar, 36.0 * x**3)
+
+
+@kernel
+def roots_and_quotients(x, w, y):
+    i = cuda.grid(1)
+    if i < x.shape[0]:
+        y[i] = w[i] * math.sqrt(x[i]) + max(-1.0 / x[i], -4.0)
+
+
+def test_an_adjoint_of_zero_contributes_nothing_in_threads():
+    x, w, y = np.array([0.0, 4.0, 1.0]), np.array([0.0, 2.0, 3.0]), np.zeros(3)
+    x_bar, w_bar, y_bar = np.zeros(3), np.zeros(3), np.ones(3)
+    y_bar[2] = 0.0
+
+    roots_and_quotients.adjoint[1, 4]((x, w, y), (x_bar, w_bar, y_bar))
+
+    np.testing.assert_allclose(x_bar, [0.0, 0.5 + 1.0 / 16.0, 0.0])
+    np.testing.assert_allclose(w_bar, [0.0, 2.0, 0.0])
