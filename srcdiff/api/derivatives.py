@@ -58,7 +58,7 @@ from srcdiff.signature.flat_views import FlatView
 from srcdiff.signature.keys import described as description_of
 from srcdiff.signature.keys import is_large, is_on_device, key_of, layout_on_device
 from srcdiff.signature.own_arrays import with_own_arrays
-from srcdiff.signature.trees import NODES, TUPLES, VALUES, Part
+from srcdiff.signature.trees import NODES, TUPLES, VALUES, Part, refers_to_itself
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
     from srcdiff.api.c_functions import CFunction
@@ -432,10 +432,11 @@ class Derivative:
         if inner or not self.wrt:
             what = f"`{inner[0]}` is not an argument" if inner else "it has no arguments to differentiate by"
             raise TypeError(f"{self!r} has no flat view: {what}")
-        try:
-            return FlatView(self.names, bound, self.wrt, single=self.single)
-        except RecursionError:
-            raise TypeError(f"{self!r} has no flat view: an instance in the arguments refers to itself") from None
+        if any(
+            refers_to_itself(argument) for name, argument in zip(self.names, bound, strict=True) if name in self.wrt
+        ):
+            raise TypeError(f"{self!r} has no flat view: an instance in the arguments refers to itself")
+        return FlatView(self.names, bound, self.wrt, single=self.single)
 
     def cfunc(self, *args: Any, **kwargs: Any) -> CFunction:
         """A compiled function for C that computes the value and the gradient, without Python in the call.

@@ -199,6 +199,14 @@ def parts_of(value: Any) -> Sequence[Any] | None:
     return None if layout is None else layout.taken_apart(value)
 
 
+def refers_to_itself(value: Any, around: tuple[int, ...] = ()) -> bool:
+    """Whether an instance, or a list or dictionary, is among its own parts, directly or not."""
+    parts = parts_of(value)
+    if not parts:
+        return False
+    return id(value) in around or any(refers_to_itself(part, (*around, id(value))) for part in parts)
+
+
 def remade(value: Any, parts: Sequence[Any]) -> Any:
     """A value with the same layout and other parts."""
     kind = type(value)

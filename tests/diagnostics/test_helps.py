@@ -359,14 +359,6 @@ ROWS = [
         function("return x if isinstance(np.sin(x), float) else 2.0 * x"),
     ),
     Row(
-        "iter",
-        function("s = 0.0\nfor y in iter([x, x]):\n    s += y\nreturn s"),
-        "SD302",
-        "`iter`",
-        "write a `for` loop",
-        function("s = 0.0\nfor y in [x, x]:\n    s += y\nreturn s"),
-    ),
-    Row(
         "cache",
         "@functools.lru_cache\ndef g(x):\n    return x * x\n" + function("return g(x)"),
         "SD302",

@@ -579,3 +579,14 @@ def alternatives_that_assign(x, y):
 
 def test_patterns_that_are_not_supported_are_refused():
     refuses(alternatives_that_assign, 1.0, (2.0,), match="`match` with")
+
+
+OUTSIDE_A, OUTSIDE_B = [1.0, 2.0], [3.0, 4.0]
+
+
+def test_a_list_that_may_be_either_of_two_is_not_taken_for_a_tuple():
+    def chosen(x):
+        values = OUTSIDE_A if x > 1.0 else OUTSIDE_B
+        return x * values[0] if isinstance(values, list) else 100.0 * x
+
+    refuses(chosen, 1.5, match="")

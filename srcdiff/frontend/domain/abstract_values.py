@@ -64,8 +64,8 @@ class Parts(Node):
 class Tuple(Parts):
     kind: type | None = None
     """The namedtuple class, if it is one."""
-    is_list: bool = field(default=False, compare=False)
-    """Whether it is a list from outside, which is not changed."""
+    is_list: bool | None = field(default=False, compare=False)
+    """Whether it is a list from outside, which is not changed; None where paths meet, and it may be either."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,8 @@ def classes_of(reader: Reader, x: Abstract) -> tuple[type, ...]:
             return _NUMPYS["bool" if isinstance(x.value, bool) else "int64"]
         case Static():
             return (type(x.value),)
+        case Tuple(kind=None, is_list=None):
+            return (list, tuple)
         case Tuple():
             return (list if x.is_list else x.kind or tuple,)
         case Record() if is_complex(x):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Poison,
     Static,
     Stored,
+    Tuple,
 )
 from srcdiff.frontend.domain.lattice import is_number, is_without_axes, leaf_types, of_parts, same_function
 from srcdiff.frontend.domain.reader import Reader
@@ -68,7 +70,9 @@ def fresh_values(reader: Reader, d: Description, name: str) -> tuple[Abstract, l
         return Static(d.detail[1]), []
     if d.kind in ("tuple", "record", "items"):
         parts = [fresh_values(reader, p, d.layout.variable(name, k)) for k, p in enumerate(d.parts)]
-        return of_parts(d, (p for p, _ in parts)), [v for _, values in parts for v in values]
+        whole = of_parts(d, (p for p, _ in parts))
+        whole = replace(whole, is_list=None) if isinstance(whole, Tuple) else whole
+        return whole, [v for _, values in parts for v in values]
     if d.kind == "maybe":
         flag = Value(BOOL, f"{name}_is_set")
         inner, values = fresh_values(reader, d.parts[0], name)
