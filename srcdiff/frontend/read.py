@@ -165,7 +165,7 @@ def _read(
         params += values
     reader.given |= set(params)
     seen = {name: with_lists(reader, x) for name, x in bound.items()}
-    before = reader.state.cells
+    before, given = reader.state.cells, tuple(reader.objects.values())
     try:
         by_position, by_name = as_passed(node, seen)
         if is_ruled and captured.method is not None:
@@ -219,7 +219,16 @@ def _read(
         tuple(_changed_lists(reader, seen, before)),
         frozenset(reader.stateful),
         tuple(reader.held_outside),
+        tuple(_changed_attributes(reader, given, before)),
     )
+
+
+def _changed_attributes(reader: Reader, given: Iterable[Object], before: Mapping[Any, Abstract]) -> Iterator[str]:
+    """The attributes of the caller's objects that the function assigns."""
+    kinds = {x.number: x.kind for x in given}
+    for key, x in reader.cells.items():
+        if isinstance(key, tuple) and key[0] in kinds and before.get(key) is not x:
+            yield f"{kinds[key[0]].__name__}.{key[1]}"
 
 
 def _changed_lists(reader: Reader, seen: dict[str, Abstract], before: Mapping[Any, Abstract]) -> Iterator[str]:

@@ -84,3 +84,5 @@ class Reading:
     """The classes whose instances are written to: they have an identity."""
     held_outside: tuple[Place, ...] = ()
     """Where lists and instances of these classes were found outside."""
+    changed_attributes: tuple[str, ...] = ()
+    """Attributes of the caller's objects that it assigns."""

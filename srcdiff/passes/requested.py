@@ -86,12 +86,16 @@ def refuse_lost_results(state: Compilation) -> None:
     reading, mode = state.reading, state.request.mode
     if mode == "reverse" or not (isinstance(reading.result, Static) and reading.result.value is None):
         return
-    written, changed = written_arguments(reading), reading.changed_lists
+    written = written_arguments(reading)
     outside = [o.name for o in reading.outside if o.value in written and mode != "primal" and is_float(o.value.type)]
-    if changed or outside:
-        what = f"changes the list `{changed[0]}`" if changed else f"writes to `{outside[0]}`, which is not an argument"
+    ways = [
+        *((f"changes the list `{name}`", "return the list") for name in reading.changed_lists),
+        *((f"writes to `{name}`, which is not an argument", f"pass `{name}` as an argument") for name in outside),
+        *((f"assigns `{name}`", "return what it computes") for name in reading.changed_attributes),
+    ]
+    if ways:
+        what, help_ = ways[0]
         message = f"the function returns nothing and {what}, so it has no result to differentiate"
-        help_ = "return the list" if changed else f"pass `{outside[0]}` as an argument"
         raise DifferentiationError([Problem("SD401", message, state.span, help=help_)])
 
 

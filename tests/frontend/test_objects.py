@@ -801,6 +801,14 @@ def test_attributes_of_a_dataclass_that_are_no_fields_are_not_overlooked():
             srcdiff.grad(function, backend="python")(2.0, *([two] if function is overridden else []))
 
 
+def test_a_function_whose_only_result_is_an_attribute_is_refused():
+    def only_writes(x, body):
+        body.x = x * x
+
+    with pytest.raises(DifferentiationError, match=r"returns nothing and assigns `Body\.x`"):
+        srcdiff.jvp(only_writes, (2.0, Body(1.0, 1.0)), (1.0, None), backend="python")
+
+
 def test_a_bound_method_may_use_its_instance_by_super_only():
     srcdiff.check(Above(2.0), 3.0, backend="python")
 
