@@ -918,3 +918,35 @@ def test_an_object_with_another_name_that_a_loop_replaces(n):
 def test_objects_that_a_loop_collects_in_a_list_are_refused():
     with pytest.raises(DifferentiationError):
         srcdiff.grad(with_another_name_in_a_list, backend="python")(0.3, 3)
+
+
+@dataclass
+class Doubling:
+    a: float
+
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, 2.0 * value)
+
+
+@dataclass
+class Elsewhere:
+    a: float
+
+    def __getattribute__(self, name):
+        return 4.0 if name == "a" else object.__getattribute__(self, name)
+
+
+DOUBLING, ELSEWHERE = Doubling(1.0), Elsewhere(1.0)
+
+
+def writes_with_own_access(x):
+    DOUBLING.a = x
+    return DOUBLING.a
+
+
+@pytest.mark.parametrize(
+    "function", [writes_with_own_access, lambda x: ELSEWHERE.a * x, lambda x: Elsewhere(x).a, lambda x: Doubling(x).a]
+)
+def test_classes_that_say_how_their_attributes_are_accessed_are_refused(function):
+    with pytest.raises(DifferentiationError, match="defines how its attributes are accessed"):
+        srcdiff.grad(function, backend="python")(1.3)

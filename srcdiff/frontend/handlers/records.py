@@ -33,7 +33,14 @@ from srcdiff.frontend.interpreter.dictionaries import (
 )
 from srcdiff.frontend.interpreter.evaluation import call_value, call_with
 from srcdiff.frontend.interpreter.indexing import key_position
-from srcdiff.frontend.interpreter.instances import in_class, new_object, object_as_record, own_attribute, read_attribute
+from srcdiff.frontend.interpreter.instances import (
+    in_class,
+    new_object,
+    object_as_record,
+    own_attribute,
+    read_attribute,
+    require_usual_access,
+)
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.materialization import forced
 from srcdiff.frontend.interpreter.outside import lift_fixed, look_at_class
@@ -58,12 +65,10 @@ def call_class(
     """A new instance of a class."""
     if issubclass(target, tuple) and hasattr(target, "_fields"):
         return make_namedtuple(reader, target, args, keywords, node)
+    if target.__module__.partition(".")[0] not in FOREIGN:
+        require_usual_access(reader, target, ("__setattr__", "__getattribute__", "__getattr__"), node)
     if dataclasses.is_dataclass(target) and target not in reader.stateful and only_remembers(target):
         return make_dataclass(reader, target, args, keywords, node)
-    own_access = any(_is_own(in_class(target, name)) for name in ("__setattr__", "__getattribute__", "__getattr__"))
-    if own_access and target.__module__.partition(".")[0] not in FOREIGN:
-        message = f"`{target.__name__}` defines how its attributes are accessed, which is not supported"
-        reader.refuse("SD102", node, message, help_="use properties")
     is_plain = dataclasses.is_dataclass(target) or is_plain_class(target)
     return construct(reader, target, args, keywords, node) if is_plain else None
 
@@ -109,11 +114,6 @@ def refers_to(x: Any, to: Object) -> bool:
         return any(refers_to(item, to) for item in x.values())
     fields = dataclasses.fields(x) if dataclasses.is_dataclass(x) else ()
     return any(refers_to(getattr(x, f.name), to) for f in fields)
-
-
-def _is_own(method: Any) -> bool:
-    """Whether a special method was written by the user, and not by `dataclasses`."""
-    return isinstance(method, types.FunctionType) and method.__code__.co_filename != "<string>"
 
 
 def fill_fields(

@@ -80,14 +80,9 @@ def in_class(kind: type, name: str) -> Any:
 def read_attribute(reader: Reader, owner: Instance | Super, name: str, node: ast.AST) -> Abstract:
     """An attribute of an instance, as Python finds it: properties, then its own, then those of its class."""
     kind = class_of(owner)
-    of, kinds = (
-        (owner.of, kind.__mro__[kind.__mro__.index(owner.above) + 1 :])
-        if isinstance(owner, Super)
-        else (
-            owner,
-            kind.__mro__,
-        )
-    )
+    require_usual_access(reader, kind, ("__getattribute__",), node)
+    of: Abstract = owner.of if isinstance(owner, Super) else owner
+    kinds = kind.__mro__[kind.__mro__.index(owner.above) + 1 :] if isinstance(owner, Super) else kind.__mro__
     holder = next((k for k in kinds if name in vars(k)), None)
     entry = MISSING if holder is None else vars(holder)[name]
     if isinstance(entry, property) and holder is not None:
@@ -102,6 +97,7 @@ def read_attribute(reader: Reader, owner: Instance | Super, name: str, node: ast
     if isinstance(owner, Record) and name in owner.kind.extra:
         raise Refusal(no_field(reader, kind, name, node))
     if holder is None:
+        require_usual_access(reader, kind, ("__getattr__",), node)
         refuse_missing(reader, owner, name, node)
     found = class_attribute(reader, holder, name, node)
     if isinstance(entry, staticmethod):
@@ -129,6 +125,14 @@ def _stays(x: Abstract) -> bool:
         isinstance(leaf, Static) or (isinstance(leaf, Value) and isinstance(leaf.type, Scalar))
         for leaf in NODES.leaves(x)
     )
+
+
+def require_usual_access(reader: Reader, kind: type, names: tuple[str, ...], node: ast.AST) -> None:
+    """Refuse a class that says itself how its attributes are accessed; what `dataclasses` writes is known."""
+    for method in (in_class(kind, name) for name in names):
+        if isinstance(method, types.FunctionType) and method.__code__.co_filename != "<string>":
+            message = f"`{kind.__name__}` defines how its attributes are accessed, which is not supported"
+            reader.refuse("SD102", node, message, help_="use properties")
 
 
 def own_attribute(reader: Reader, owner: Instance, name: str) -> Abstract:
@@ -170,6 +174,7 @@ def refuse_missing(reader: Reader, owner: Instance | Super, name: str, node: ast
 def write_attribute(reader: Reader, owner: Instance, name: str, value: Abstract, node: ast.AST) -> None:
     """Assign an attribute; a property is set by its own function."""
     kind = class_of(owner)
+    require_usual_access(reader, kind, ("__setattr__",), node)
     is_new = isinstance(owner, Object) and owner in reader.constructing
     is_frozen = dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
     if is_frozen:
