@@ -3,10 +3,8 @@
 import timeit
 
 import numpy as np
-import torch
 
 import srcdiff
-from srcdiff.bridges.torch import function
 
 
 def loss(x, s):
@@ -22,6 +20,10 @@ def microseconds(call, count=5000):
 
 
 def main():
+    import torch  # here, so that others can collect the tests without it
+
+    from srcdiff.bridges.torch import function
+
     f, compiled, gradient = function(loss), srcdiff.differentiable(loss), srcdiff.value_and_grad(loss, wrt=("x", "s"))
     x = torch.linspace(0.1, 1.0, 5, dtype=torch.float64)
     s = torch.tensor(2.0, dtype=torch.float64)
