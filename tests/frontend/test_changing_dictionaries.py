@@ -155,12 +155,21 @@ def some_keys_at_run_time(x):
     return sum(d.values())
 
 
+def made_anew_in_a_loop(x, n):
+    d = {"v": x}
+    for _ in range(n):
+        d = {"v": d["v"] * x}
+        d["v"] += 1.0
+    return d["v"]
+
+
 @pytest.mark.parametrize(
     ("function", "arguments", "said"),
     [
         (changes_outside, (1.0,), "this dictionary is from outside"),
         (key_at_run_time, (1.0, 3), "must be known at compile time"),
         (either_of_two, (1.5,), "may be either of two"),
+        (made_anew_in_a_loop, (1.5, 2), "either of two dictionaries that are changed"),
         (some_keys_at_run_time, (1.5,), "in the dictionary on some paths only"),
     ],
 )

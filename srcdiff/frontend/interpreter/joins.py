@@ -46,6 +46,7 @@ from srcdiff.frontend.domain.state import (
     is_variable,
     name_at,
 )
+from srcdiff.frontend.interpreter.dictionaries import is_changing, is_dictionary
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.list_storage import SAME_ELEMENTS, contents_described, element_gone, perhaps
 from srcdiff.frontend.interpreter.materialization import settle
@@ -280,7 +281,7 @@ def conflict_at(reader: Reader, key: Location, a: Abstract, b: Abstract) -> Prob
         what = "the result"
     if name_at(key) == "%choice":
         what = "this"
-    if isinstance(a, Object) and isinstance(b, Object) and issubclass(a.kind, dict) and a.kind is b.kind:
+    if is_dictionary(a) and is_dictionary(b) and (is_changing(a) or is_changing(b)):
         message = f"{what} may refer to either of two dictionaries that are changed"
         return Problem("SD206", message, reader.span, help="use each of them in a branch of its own")
     if is_instance(a) and is_instance(b) and class_of(a) is class_of(b):
