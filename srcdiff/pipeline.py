@@ -45,6 +45,7 @@ from srcdiff.passes.loop_interchange import interchange_loops
 from srcdiff.passes.loop_invariants import hoist_invariants
 from srcdiff.passes.loop_normalization import normalize_loops
 from srcdiff.passes.manager import Pass, each
+from srcdiff.passes.parallel_claims import check_claims
 from srcdiff.passes.product_buffers import reuse_product_buffers
 from srcdiff.passes.reverse_mode import (
     add_shadow_references,
@@ -180,6 +181,7 @@ def sweeps(when: Callable[[Any], bool], check: Callable[[Any], None] = lambda st
 DIFFERENTIATE = (
     NESTED_DERIVATIVES,
     *CLEAN_UP,
+    Pass("parallel claims", check_claims, "iterations of `prange` do not depend on each other"),
     Pass("early checks", each(check_early, named), "check lengths before the loops that repeat it"),
     Pass("triangular solves", each(solve_triangles), "solve equations with a Cholesky factor by substitution"),
     Pass("induction variables", each(close_induction_variables), "integers that loops add to, in closed form", REVERSE),

@@ -31,6 +31,9 @@ from srcdiff.ir.nodes import (
     View,
 )
 
+_LONG = 8
+"""So many iterations are enough to see whether any two depend on each other."""
+
 
 @dataclass(frozen=True, slots=True)
 class Affine:
@@ -142,6 +145,40 @@ def iterations_are_apart(loop: Loop, a: Load | Store, b: Load | Store, structure
         return False
     level = meeting.common.index(loop)
     return meeting.never([*(f"a{k} = b{k}" for k in range(level)), f"(a{level} < b{level} or a{level} > b{level})"])
+
+
+def surely_meet(loop: Loop, a: Load | Store, b: Load | Store, structure: Structure) -> bool:
+    """Whether two accesses touch the same element in different iterations of a loop, whenever all loops around them
+    that do not depend on others are long: in a few iterations more may be true than in many."""
+    meeting = _meeting(a, b, structure, loop)
+    if meeting is None or loop not in meeting.common:
+        return False
+    for access in (a, b):
+        found = element(access.array, access.indices, structure, loop)
+        blocks = structure.blocks_around(structure.block_of[access])
+        owners = [structure.owner[block] for block in blocks[blocks.index(loop.body) :]]
+        if found is None or None in found.indices:
+            return False
+        if not all(isinstance(x, Loop) and x.counted and _is_exact(x, structure) for x in owners):
+            return False  # a branch, or a loop of unknown length, may leave the access out
+    level = meeting.common.index(loop)
+    order = [*(f"a{k} = b{k}" for k in range(level)), f"(a{level} < b{level} or a{level} > b{level})"]
+    names = meeting.names
+    long = [*_lengths(names, structure)]
+    loops = {*structure.loops_around(structure.block_of[a]), *structure.loops_around(structure.block_of[b])}
+    for x in loops:
+        start, stop = (affine(bound, structure) for bound in (x.bounds or ())[:2])
+        counters = {y.index for y in loops}
+        if start is None or stop is None or any(v in counters for v, _ in (*start.terms, *stop.terms)):
+            continue
+        first, last = (start, stop) if _step(x, structure) == 1 else (stop, start)
+        long.append(f"{names.text(last, {})} - ({names.text(first, {})}) >= {_LONG}")
+    import islpy
+
+    parameters = f"[{', '.join(names.parameters.values())}]"
+    variables, conditions = ", ".join(meeting.variables), " and ".join([*meeting.constraints, *order])
+    dependent = islpy.Set(f"{parameters} -> {{ [{variables}] : {conditions} }}").params()
+    return bool(islpy.Set(f"{parameters} -> {{ : {' and '.join(long) or '0 = 0'} }}").is_subset(dependent))
 
 
 def never_in_one_iteration(loop: Loop, a: Load | Store, b: Load | Store, structure: Structure) -> bool:

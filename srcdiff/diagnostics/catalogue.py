@@ -174,7 +174,7 @@ _kind(
     "def f(a, b):\n    a[0] = 2.0 * b[0]\n    return a[0] * b[0]\n",
     "*(lambda a: (a, a))(np.ones(3)),",
 )
-# SD5xx: GPUs
+# SD5xx: GPUs and threads
 _kind(
     "SD501",
     "an operation that is not supported on a GPU",
@@ -187,4 +187,12 @@ _kind(
     "an unsupported use of CUDA threads",
     "let each thread write its own elements, and let all threads of a block reach every `cuda.syncthreads()`",
     "from numba import cuda\n\ndef f(x):\n    return x * cuda.grid(1)\n",
+)
+_kind(
+    "SD503",
+    "iterations of a loop over `prange` depend on each other",
+    "write `range`",
+    "from numba import prange\n\ndef f(x):\n    y = x.copy()\n    for i in prange(1, len(x)):\n"
+    "        y[i] = y[i - 1] * x[i]\n    return y[-1]\n",
+    "np.ones(5),",
 )

@@ -191,8 +191,6 @@ def instead_of_attribute(value: Any) -> str:
 def instead_of_call(target: Any) -> tuple[str, str]:
     """Why srcdiff cannot read a called object (empty if its name says enough), and what to write instead."""
     module, name = _home(target)
-    if (module, name) == ("numba.misc.special", "prange"):
-        return "`prange` runs the iterations in several threads, which is not supported", "write `range`"
     if isinstance(target, type):
         made = _found(_TO_MAKE, module, name) or _found(_OF_CLASSES, module, name)
         known = made or (_PLAINLY.format(target.__name__) if is_own(target) else "compute with numbers and arrays")

@@ -319,6 +319,17 @@ class If(Operation):
     outs: Results = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Parallel:
+    """What a user says of a loop by `prange`: its iterations are independent, but for reductions.
+
+    A pass looks whether that can be true, and takes the mark from the loop: no other pass sees it.
+    """
+
+    reductions: tuple[tuple[str, Span], ...] = ()
+    """The variables that iterations add to, multiply, or compare with, and the statements that do it."""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Loop(Operation):
     index: Inner | None
@@ -330,6 +341,7 @@ class Loop(Operation):
     outs: Results
     count: Result | None = None
     leaves: bool = False
+    parallel: Parallel | None = None
 
     @property
     def counted(self) -> bool:

@@ -48,6 +48,7 @@ from srcdiff.ir.nodes import (
     Loop,
     NewAxis,
     Operation,
+    Parallel,
     Program,
     Slice,
     Store,
@@ -329,6 +330,7 @@ class _Reader:
                 line.fail("a range has a start, a stop and a step")
         tested = line.takes("while")
         leaves = line.takes("until", "it", "leaves")
+        parallel = Parallel() if line.takes("parallel") else None
         carried = self.list_of(line, self.carried) if line.takes("with") else []
         outs, count = results[: len(carried)], results[len(carried) :]
         if len(count) > 1:
@@ -338,7 +340,8 @@ class _Reader:
             line.fail("the line `do` is missing between the test of this loop and its body")
         body = self.block(line.depth + 1)
         params, inits = tuple(p for p, _ in carried), tuple(i for _, i in carried)
-        return Loop(index, bounds, params, inits, test, body, tuple(outs), count[0] if count else None, leaves)
+        found = count[0] if count else None
+        return Loop(index, bounds, params, inits, test, body, tuple(outs), found, leaves, parallel)
 
     def carried(self, line: Line) -> tuple[Value, Value]:
         """A parameter of a loop, and its initial value."""

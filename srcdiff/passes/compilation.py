@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from srcdiff.analyses.decisions import Decisions
+from srcdiff.analyses.parallel_iterations import Conflict
 from srcdiff.diagnostics import Span
 from srcdiff.frontend.domain.abstract_values import Abstract
 from srcdiff.frontend.reading import Reading
@@ -90,6 +91,10 @@ class Compilation(State):
     differentiated_callees: tuple[Function, ...] = ()
     """The functions that it calls."""
     decisions: Decisions = field(default_factory=Decisions)
+    has_parallel_loops: bool = False
+    """Whether the user's program has loops over `prange`."""
+    claims: tuple[tuple[Span | None, Conflict], ...] = ()
+    """Loops over `prange`, and what is taken on the user's word of them."""
 
     @property
     def further(self) -> dict[str, Abstract]:

@@ -45,12 +45,13 @@ def function(body: str, parameters: str = "x") -> str:
 ROWS = [
     # things that are not read, by what they are
     Row(
-        "prange",
-        "from numba import prange\n" + function("s = 0.0\nfor i in prange(3):\n    s += x\nreturn s"),
-        "SD302",
-        "`prange` runs the iterations in several threads",
+        "break out of prange",
+        "from numba import prange\n"
+        + function("s = 0.0\nfor i in prange(3):\n    if i > x:\n        break\n    s += x\nreturn s"),
+        "SD503",
+        "`break` leaves a loop over `prange`",
         "write `range`",
-        function("s = 0.0\nfor i in range(3):\n    s += x\nreturn s"),
+        function("s = 0.0\nfor i in range(3):\n    if i > x:\n        break\n    s += x\nreturn s"),
     ),
     Row(
         "module in place of a number",

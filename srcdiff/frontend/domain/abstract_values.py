@@ -149,6 +149,8 @@ class Range:
     start: Abstract
     stop: Abstract
     step: Abstract
+    parallel: bool = False
+    """Whether it is a `prange`: the user says that a loop over it has independent iterations."""
 
 
 @dataclass(frozen=True, slots=True)

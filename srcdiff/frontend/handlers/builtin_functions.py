@@ -8,8 +8,10 @@ import functools
 import math
 import types
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import numba
 import numpy as np
 
 from srcdiff.frontend.domain.abstract_values import (
@@ -112,6 +114,13 @@ def call_range(reader: Reader, node: ast.AST, *args: Abstract) -> Abstract:
     if isinstance(step, Static) and step.value == 0:
         reader.refuse("SD203", node, "the step of `range` is zero")
     return Range(start, stop, step)
+
+
+@handles(numba.prange)
+def call_prange(reader: Reader, node: ast.AST, *args: Abstract) -> Abstract:
+    """A range over which a loop has independent iterations, as its user says; elsewhere, it is a range."""
+    found = call_range(reader, node, *args)
+    return replace(found, parallel=True) if isinstance(found, Range) else found
 
 
 @handles(len, lazy=True)

@@ -32,6 +32,7 @@ from srcdiff.frontend.interpreter.iteration import (
 )
 from srcdiff.frontend.interpreter.joins import branch_on
 from srcdiff.frontend.interpreter.materialization import forced
+from srcdiff.frontend.interpreter.parallel_loops import said_of
 from srcdiff.frontend.interpreter.presence import knowing
 from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.frontend.interpreter.statements import after_exit, go_on, read_statements
@@ -299,7 +300,8 @@ def for_range(reader: Reader, node: ast.For, source: Range, body: Callable[[Abst
         index.name = ""
         body(index)
 
-    code = read_loop(reader, node, node, (bounds[0], bounds[1], bounds[2]), None, iteration)
+    parallel = said_of(reader, node) if source.parallel else None
+    code = read_loop(reader, node, node, (bounds[0], bounds[1], bounds[2]), None, iteration, parallel)
     # Something in the body must know the counter, or a name has one type in one iteration and another in the next.
     unknown = any(p.code in ("SD202", "SD203", "SD205") for p in reader.problems[mark.problems :])
     short = len(known) == 3 and length_of_range(*known) <= 32

@@ -29,7 +29,7 @@ from srcdiff.frontend.interpreter.materialization import settle
 from srcdiff.frontend.interpreter.representation import as_value, fresh_values, leaves_of, nothing_of
 from srcdiff.frontend.source.liveness import read_after_iterations
 from srcdiff.frontend.source.scopes import assigned_names
-from srcdiff.ir.nodes import Block, Loop, Operation, Value
+from srcdiff.ir.nodes import Block, Loop, Operation, Parallel, Value
 from srcdiff.ir.primitives import length_of_range
 from srcdiff.ir.types import INT, Array
 from srcdiff.signature.descriptions import Description
@@ -60,6 +60,7 @@ def read_loop(
     bounds: tuple[Value, Value, Value] | None,
     test: Callable[[], Value] | None,
     body: Callable[[Value | None], None],
+    parallel: Parallel | None = None,
 ) -> Abstract:
     """Read a loop, one that the user wrote if there is a statement, until what it carries reaches a fixed point.
 
@@ -89,7 +90,7 @@ def read_loop(
         (problem, *others), reader.early = reader.early, []
         reader.problems += [p for p in others if p not in reader.problems]
         raise Refusal(problem)  # no iteration makes it
-    return finish_loop(reader, attempt, bounds, node in reader.sure)
+    return finish_loop(reader, attempt, bounds, node in reader.sure, parallel)
 
 
 def first_guess(reader: Reader, place: Any, before: Cells, assigned: list[Key]) -> dict[Location, Description]:
@@ -311,7 +312,11 @@ def is_inner(reader: Reader, key: Location, newest: int) -> bool:
 
 
 def finish_loop(
-    reader: Reader, attempt: _Attempt, bounds: tuple[Value, Value, Value] | None, sure: bool = False
+    reader: Reader,
+    attempt: _Attempt,
+    bounds: tuple[Value, Value, Value] | None,
+    sure: bool = False,
+    parallel: Parallel | None = None,
 ) -> Abstract:
     """Write the loop, from the state before it to the state behind it."""
     before, after, behind = reader.state, attempt.after, reader.state
@@ -369,6 +374,7 @@ def finish_loop(
             tuple(outs),
             Value(INT, "iterations"),
             leaves,
+            parallel,
             span=reader.span,
         )
     )
