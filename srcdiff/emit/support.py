@@ -154,3 +154,39 @@ def solve_lower_transposed_vector(a: Any, b: Any) -> Any:
         for k in range(i):
             x[k] -= a[i, k] * x[i]
     return x
+
+
+def lu_factors(a: Any) -> Any:
+    """The factors L, below its diagonal of ones, and U of a matrix, and the row that each row is exchanged with."""
+    n = a.shape[0]
+    factors, pivots = np.empty((n, n), a.dtype), np.empty(n, np.int64)
+    for i in range(n):
+        for j in range(n):
+            factors[i, j] = a[i, j]
+    for first in range(0, n, 32):
+        last = min(first + 32, n)
+        for k in range(first, last):
+            best = k
+            for i in range(k + 1, n):
+                if abs(factors[i, k]) > abs(factors[best, k]):
+                    best = i
+            pivots[k] = best
+            if best != k:
+                for j in range(n):
+                    kept = factors[k, j]
+                    factors[k, j] = factors[best, j]
+                    factors[best, j] = kept
+            if factors[k, k] != 0.0:
+                for i in range(k + 1, n):
+                    factors[i, k] /= factors[k, k]
+                    for j in range(k + 1, last):
+                        factors[i, j] -= factors[i, k] * factors[k, j]
+        for k in range(first, last):
+            for i in range(k + 1, last):
+                for j in range(last, n):
+                    factors[i, j] -= factors[i, k] * factors[k, j]
+        known = factors[last:, first:last] @ factors[first:last, last:]
+        for i in range(last, n):
+            for j in range(last, n):
+                factors[i, j] -= known[i - last, j - last]
+    return factors, pivots

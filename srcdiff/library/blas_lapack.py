@@ -20,7 +20,7 @@ class LibraryCall:
     shapes: str
     adjoint: Callable[..., Any] | None = None
     dtypes: tuple[str, ...] = ()
-    """The types of the results, where they are not those of the arguments."""
+    """The types of the results, where they are not those of the arguments; an empty one is."""
     key: str = ""
     """Its key in the table, if that is not its name."""
     tangent: None = None
@@ -46,7 +46,8 @@ class Ruled:
 
     function: Callable[..., Any]
     adjoint: Callable[..., Any]
-    tangent: None = None
+    tangent: Callable[..., Any] | None = None
+    """Without it, it is the transpose of the adjoint."""
 
     @property
     def __srcdiff_rule__(self) -> Ruled:
@@ -132,6 +133,37 @@ def solve_lower_vector_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
 def solve_lower_transposed_vector_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
     b_bar = solve_lower_vector(a, out_bar)
     return -only_lower(out[:, None] * b_bar[None, :]), b_bar
+
+
+def triangular_factors_adjoint(a: Any, out: Any, pivots: Any, out_bar: Any, pivots_bar: Any) -> Any:
+    """From P A = L U follows dL = L lower(F) and dU = upper(F) U with F = L^-1 P dA U^-1; the rows stay as they are."""
+    n = len(a)
+    lower, upper = np.zeros((n, n), a.dtype), np.zeros((n, n), a.dtype)
+    lower_bar, upper_bar = np.zeros((n, n), a.dtype), np.zeros((n, n), a.dtype)
+    for i in range(n):
+        lower[i, i] = 1.0
+        for j in range(n):
+            if j < i:
+                lower[i, j] = out[i, j]
+                lower_bar[i, j] = out_bar[i, j]
+            else:
+                upper[i, j] = out[i, j]
+                upper_bar[i, j] = out_bar[i, j]
+    below, above = matrix_matrix(lower.T, lower_bar), matrix_matrix(upper_bar, upper.T)
+    middle = np.empty((n, n), a.dtype)
+    for i in range(n):
+        for j in range(n):
+            middle[i, j] = below[i, j] if j < i else above[i, j]
+    turned = solve_lower_transposed(lower, np.asarray(solve_lower_transposed(upper.T, np.asarray(middle.T)).T))
+    order = np.asarray(np.arange(n))
+    for k in range(n):
+        other = pivots[k]
+        order[k], order[other] = order[other], order[k]
+    a_bar = np.empty((n, n), a.dtype)
+    for i in range(n):
+        for j in range(n):
+            a_bar[order[i], j] = turned[i, j]
+    return (a_bar,)
 
 
 def only_lower(a: Any) -> Any:
@@ -398,6 +430,14 @@ solve_lower_transposed = substitution("solve_lower_transposed", "ii,ij->ij", sol
 solve_lower_vector = substitution("solve_lower_vector", "ii,i->i", solve_lower_vector_adjoint)
 solve_lower_transposed_vector = substitution(
     "solve_lower_transposed_vector", "ii,i->i", solve_lower_transposed_vector_adjoint
+)
+triangular_factors = row(
+    "lu_factor",
+    "lu_factors({0})",
+    "ii->ii,i",
+    triangular_factors_adjoint,
+    dtypes=("", "int64"),
+    support="lu_factors",
 )
 inverse = row("inv", "np.linalg.inv({0})", "ii->ii", inverse_adjoint)
 determinant = row("det", "np.linalg.det({0})", "ii->", determinant_adjoint)

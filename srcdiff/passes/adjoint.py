@@ -965,7 +965,9 @@ class Adjoint:
             raise DifferentiationError([without_rule(rule, len(operation.args), operation.span)])
         seeds: list[Value] = []
         for out in operation.outs:
-            if isinstance(out.type, Array):
+            if isinstance(out.type, Array) and not is_float(out.type):
+                seeds.append(Value(out.type))  # integers have no adjoints, and rules read none
+            elif isinstance(out.type, Array):
                 seeds.append(self.shadow(out, mirror))
                 self.taken(out, mirror)
             else:

@@ -104,7 +104,7 @@ def tangent_values(
     return function.written(builder, [*args, *outs, *all_dots])
 
 
-def _transposed(*given: Any) -> Sequence[Value]:
+def _transposed(*given: Any) -> Sequence[Value | None]:
     from srcdiff.passes.transpose import transposed  # which differentiates the rule, for which it needs this module
 
     return transposed(*given)

@@ -16,6 +16,7 @@ from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.clone import inline, without_comments
 from srcdiff.ir.nodes import Alloc, Copy, Dim, Function, Reshape, Transpose, Value, View, walk
+from srcdiff.ir.types import is_float
 from srcdiff.passes.custom_adjoints import read_rule
 from srcdiff.passes.reverse_mode import Reversal, protect_arguments, reversed_function
 from srcdiff.passes.simplify import simplify
@@ -29,18 +30,18 @@ def transposed(
     covectors: Sequence[Value | None],
     like: range,
     span: Span | None,
-) -> list[Value]:
+) -> list[Value | None]:
     """Write the transpose of `rule(*known, *linear)` applied to a covector for each of its results; None is zero.
 
     Its results have the types of the parameters at the positions `like`. Returns one value for each of `linear`, whose
-    shapes alone are read.
+    shapes alone are read, and None for one of integers.
     """
     function = read_rule(rule, known, linear, like, span)
     main, _ = protect_arguments(function.main)
     results = iter(main.body.yields)
     pairs = [(next(results), c) for c, given in zip(covectors, function.given, strict=True) if given]
     seeds = tuple((result, Value(c.type)) for result, c in pairs if c is not None)
-    by = main.params[len(known) :]
+    by = tuple(p for p in main.params[len(known) :] if is_float(p.type))
     turned = simplify(without_comments(reversed_function(Reversal(main, by, seeds, "transposed"))))
     if _reads(turned, set(by)):
         name = getattr(rule, "__name__", "the rule")
@@ -48,7 +49,8 @@ def transposed(
         help_ = "declare both `adjoint=` and `tangent=` in `custom_rule`"
         raise DifferentiationError([Problem("SD306", message, span, help=help_)])
     given = [c for _, c in pairs if c is not None]
-    return inline(turned, [*known, *linear, *given], builder)
+    found = iter(inline(turned, [*known, *linear, *given], builder))
+    return [next(found) if is_float(v.type) else None for v in linear]
 
 
 def _reads(function: Function, values: set[Value]) -> bool:

@@ -70,6 +70,7 @@ from srcdiff.frontend.source.guards import Attribute, Constant
 from srcdiff.ir.nodes import Apply, Value
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import FLOAT, Array, Scalar, is_float
+from srcdiff.library import scipy_table
 from srcdiff.library.blas_lapack import LibraryCall
 from srcdiff.library.numpy_table import FUNCTIONS, STANDARD, UFUNC_METHODS
 from srcdiff.library.numpy_table import METHODS as ARRAY_METHODS
@@ -173,6 +174,8 @@ def rows_for(target: Any) -> Iterator[Row]:
     for marker, handler in MARKERS.items():
         if getattr(target, marker, None) is not None:
             yield Row(handler.run, handler.lazy)
+    if scipy_table.find(target) is not None:
+        yield Row(_scipy_function, lazy=True, needs_arrays=True)
     yield Row(call_unknown)
     yield Row(_with_source)
 
@@ -363,7 +366,19 @@ def _primitive(
 def _library_function(
     reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
-    library = FUNCTIONS[target]
+    return call_library(reader, FUNCTIONS[target], args, keywords, node)
+
+
+def _scipy_function(
+    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    return call_library(reader, scipy_table.find(target), args, keywords, node)
+
+
+def call_library(
+    reader: Reader, library: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    """A function of the library, which stands for one of NumPy or SciPy."""
     if "out" in keywords or writes_parameters(library):
         args = [forced(reader, a) for a in args]
         keywords = {n: forced(reader, a) for n, a in keywords.items()}

@@ -48,7 +48,7 @@ def library_call(reader: Reader, call: LibraryCall, args: list[Abstract], node: 
     single = all(a.type in (Scalar("float32"), Array("float32", _rank(a))) for a in arrays)
     outs: list[Value] = []
     for k, letters in enumerate(given.split(",")):
-        dtype = call.dtypes[k] if call.dtypes else "float32" if single else "float64"
+        dtype = (call.dtypes[k] if call.dtypes else "") or ("float32" if single else "float64")
         out = Value(Array(dtype, len(letters)) if letters else Scalar(dtype))
         outs.append(out)
     span = reader.span if reader.frame.library else reader.span_of(node)

@@ -1,0 +1,441 @@
+"""`scipy.linalg`, of real matrices. Options about overwriting and checks for finite numbers change nothing here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from srcdiff.library import blas_lapack, matrix_equations
+from srcdiff.library import linear_algebra as linalg
+from srcdiff.library.language import unsupported
+from srcdiff.library.linear_algebra import floats, stacked, transposed
+from srcdiff.library.products import matmul, of_one_type
+
+# ---------------------------------------------------------------------------------------------------------- triangles
+
+
+def solve_triangular(
+    a: Any,
+    b: Any,
+    trans: Any = 0,
+    lower: Any = False,
+    unit_diagonal: Any = False,
+    overwrite_b: Any = False,
+    check_finite: Any = True,
+) -> Any:
+    a, b = of_one_type(floats(a), floats(b))
+    require_matrix(a)
+    a = with_unit_diagonal(a) if unit_diagonal else a
+    return substituted(a, b, lower, trans == 1 or trans == 2 or trans == "T" or trans == "C")
+
+
+def require_matrix(a: Any) -> None:
+    if a.ndim != 2:
+        unsupported("`scipy.linalg` with a stack of matrices here")
+
+
+def with_unit_diagonal(a: Any) -> Any:
+    a = np.copy(a)
+    for i in range(len(a)):
+        a[i, i] = 1.0
+    return a
+
+
+def substituted(a: Any, b: Any, lower: Any, is_transposed: Any) -> Any:
+    """The equations of a triangle, lower or upper, or of its transpose. Only the triangle is read."""
+    if not lower:
+        return substituted(np.asarray(a.T), b, True, not is_transposed)
+    if b.ndim == 1:
+        if is_transposed:
+            return blas_lapack.solve_lower_transposed_vector(a, b)
+        return blas_lapack.solve_lower_vector(a, b)
+    return blas_lapack.solve_lower_transposed(a, b) if is_transposed else blas_lapack.solve_lower(a, b)
+
+
+def cholesky(a: Any, lower: Any = False, overwrite_a: Any = False, check_finite: Any = True) -> Any:
+    return linalg.cholesky(a, not lower)
+
+
+def cho_factor(a: Any, lower: Any = False, overwrite_a: Any = False, check_finite: Any = True) -> Any:
+    """The other triangle is zero; SciPy leaves anything in it."""
+    a = floats(a)
+    require_matrix(a)
+    return linalg.cholesky(a, not lower), lower
+
+
+def cho_solve(c_and_lower: Any, b: Any, overwrite_b: Any = False, check_finite: Any = True) -> Any:
+    c, lower = c_and_lower
+    c, b = of_one_type(floats(c), floats(b))
+    return substituted(c, substituted(c, b, lower, not lower), lower, lower)
+
+
+# ---------------------------------------------------------------------------------------------------------- equations
+
+
+def solve(
+    a: Any,
+    b: Any,
+    lower: Any = False,
+    overwrite_a: Any = False,
+    overwrite_b: Any = False,
+    check_finite: Any = True,
+    assume_a: Any = None,
+    transposed: Any = False,
+) -> Any:
+    a, b = of_one_type(floats(a), floats(b))
+    a = np.asarray(np.transpose(a)) if transposed else a
+    if assume_a is None or assume_a in ("gen", "general", "banded"):
+        return linalg.solve(a, b)
+    require_matrix(a)
+    lower = lower != transposed
+    if assume_a in ("pos", "positive definite"):
+        return cho_solve((linalg.cholesky(a, not lower), lower), b)
+    if assume_a in ("sym", "symmetric", "her", "hermitian"):
+        return linalg.solve(from_triangle(a, lower), b)
+    if assume_a in ("upper triangular", "lower triangular"):
+        return substituted(a, b, (assume_a == "lower triangular") != transposed, False)
+    if assume_a == "diagonal":
+        return b / np.diag(a) if b.ndim == 1 else b / np.diag(a)[:, None]
+    if assume_a == "tridiagonal":
+        return linalg.solve(np.asarray(np.triu(np.tril(a, 1), -1)), b)
+    unsupported("`scipy.linalg.solve` with this `assume_a`")
+    return None
+
+
+def from_triangle(a: Any, lower: Any) -> Any:
+    """The symmetric matrix of which one triangle is given."""
+    n = len(a)
+    result = np.empty((n, n), a.dtype)
+    for i in range(n):
+        for j in range(i + 1):
+            result[i, j] = a[i, j] if lower else a[j, i]
+            result[j, i] = a[i, j] if lower else a[j, i]
+    return result
+
+
+def inv(a: Any, overwrite_a: Any = False, check_finite: Any = True, *, assume_a: Any = None, lower: Any = False) -> Any:
+    if assume_a is not None and assume_a != "gen" and assume_a != "general":
+        unsupported("`scipy.linalg.inv` with `assume_a`")
+    return linalg.inv(a)
+
+
+def det(a: Any, overwrite_a: Any = False, check_finite: Any = True) -> Any:
+    return linalg.det(a)
+
+
+def lu_factor(a: Any, overwrite_a: Any = False, check_finite: Any = True) -> Any:
+    a = floats(a)
+    require_matrix(a)
+    return blas_lapack.triangular_factors(a)
+
+
+def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0, overwrite_b: Any = False, check_finite: Any = True) -> Any:
+    lu, pivots = lu_and_piv
+    lu, b = of_one_type(floats(lu), floats(b))
+    order = np.asarray(np.arange(len(pivots)))
+    for k in range(len(pivots)):
+        other = pivots[k]
+        order[k], order[other] = order[other], order[k]
+    unit = with_unit_diagonal(lu)
+    if trans == 0 or trans == "N":
+        return substituted(lu, substituted(unit, np.asarray(b[order]), True, False), False, False)
+    turned = substituted(unit, substituted(lu, b, False, True), True, True)
+    result = np.empty(b.shape, b.dtype)
+    for i in range(len(order)):
+        result[order[i]] = turned[i]
+    return result
+
+
+def lu(
+    a: Any,
+    permute_l: Any = False,
+    overwrite_a: Any = False,
+    check_finite: Any = True,
+    p_indices: Any = False,
+) -> Any:
+    """Of square matrices."""
+    a = floats(a)
+    require_matrix(a)
+    factors, pivots = blas_lapack.triangular_factors(a)
+    n = len(factors)
+    order, place = np.asarray(np.arange(n)), np.empty(n, np.int64)
+    for k in range(n):
+        other = pivots[k]
+        order[k], order[other] = order[other], order[k]
+    for k in range(n):
+        place[order[k]] = k
+    lower, upper = np.zeros((n, n), a.dtype), np.zeros((n, n), a.dtype)
+    for i in range(n):
+        lower[i, i] = 1.0
+        for j in range(n):
+            if j < i:
+                lower[i, j] = factors[i, j]
+            else:
+                upper[i, j] = factors[i, j]
+    if permute_l:
+        return np.asarray(lower[place]), upper
+    if p_indices:
+        return place, lower, upper
+    permutation = np.zeros((n, n), a.dtype)
+    for k in range(n):
+        permutation[order[k], k] = 1.0
+    return permutation, lower, upper
+
+
+def solve_banded(
+    l_and_u: Any,
+    ab: Any,
+    b: Any,
+    overwrite_ab: Any = False,
+    overwrite_b: Any = False,
+    check_finite: Any = True,
+) -> Any:
+    below, above = l_and_u
+    ab, b = of_one_type(floats(ab), floats(b))
+    if ab.shape[0] != below + above + 1:
+        raise ValueError("invalid values for the number of lower and upper diagonals")
+    if ab.shape[1] != b.shape[0]:
+        raise ValueError("shapes of ab and b are not compatible.")
+    columns = np.asarray(b[:, None]) if b.ndim == 1 else b
+    result = matrix_equations.banded(below, above, ab, columns)
+    return result[:, 0] if b.ndim == 1 else result
+
+
+def solveh_banded(
+    ab: Any,
+    b: Any,
+    overwrite_ab: Any = False,
+    overwrite_b: Any = False,
+    lower: Any = False,
+    check_finite: Any = True,
+) -> Any:
+    ab = floats(ab)
+    width, n = ab.shape
+    full = np.zeros((2 * width - 1, n), ab.dtype)
+    for d in range(width):
+        for j in range(n - d):
+            element = ab[d, j] if lower else ab[width - 1 - d, j + d]
+            full[width - 1 + d, j] = element
+            full[width - 1 - d, j + d] = element
+    return solve_banded((width - 1, width - 1), full, b)
+
+
+def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
+    a, b = of_one_type(floats(a), floats(b))
+    a, q = of_one_type(a, floats(q))
+    return matrix_equations.sylvester(a, b, q)
+
+
+def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
+    a, q = of_one_type(floats(a), floats(q))
+    return matrix_equations.sylvester(a, np.asarray(a.T), q)
+
+
+def solve_discrete_lyapunov(a: Any, q: Any, method: Any = None) -> Any:
+    a, q = of_one_type(floats(a), floats(q))
+    return matrix_equations.stein(a, np.asarray(a.T), q)
+
+
+def solve_continuous_are(a: Any, b: Any, q: Any, r: Any, e: Any = None, s: Any = None, balanced: Any = True) -> Any:
+    if e is not None or s is not None:
+        unsupported("`solve_continuous_are` with `e` or `s`")
+    a, b, q, r = floats(a), floats(b), floats(q), floats(r)
+    weight = matmul(b, linalg.solve(r, np.asarray(b.T)))
+    return matrix_equations.riccati(a, np.asarray(weight), q)
+
+
+# ------------------------------------------------------------------------------------------------------ decompositions
+
+
+def qr(
+    a: Any,
+    overwrite_a: Any = False,
+    lwork: Any = None,
+    mode: Any = "full",
+    pivoting: Any = False,
+    check_finite: Any = True,
+) -> Any:
+    a = floats(a)
+    require_matrix(a)
+    if pivoting:
+        unsupported("`scipy.linalg.qr` with `pivoting`")
+    if mode == "raw":
+        unsupported("`scipy.linalg.qr` with the mode 'raw'")
+    if mode != "economic" and a.shape[0] > a.shape[1]:
+        raise NotImplementedError("qr of a matrix with more rows than columns: pass mode='economic'")
+    q, r = blas_lapack.orthogonal_triangular(a)
+    return (r,) if mode == "r" else (q, r)
+
+
+def svd(
+    a: Any,
+    full_matrices: Any = True,
+    compute_uv: Any = True,
+    overwrite_a: Any = False,
+    check_finite: Any = True,
+    lapack_driver: Any = "gesdd",
+) -> Any:
+    if not compute_uv:
+        return linalg.svd(a, False, False)
+    u, s, vt = linalg.svd(a, full_matrices)
+    return u, s, vt
+
+
+def svdvals(a: Any, overwrite_a: Any = False, check_finite: Any = True) -> Any:
+    return linalg.svd(a, False, False)
+
+
+def eigh(
+    a: Any,
+    b: Any = None,
+    *,
+    lower: Any = True,
+    eigvals_only: Any = False,
+    overwrite_a: Any = False,
+    overwrite_b: Any = False,
+    type: Any = 1,  # noqa: A002
+    check_finite: Any = True,
+    subset_by_index: Any = None,
+    subset_by_value: Any = None,
+    driver: Any = None,
+) -> Any:
+    """The vectors of A v = w B v are those of L^-1 A L^-T, times L^-T, for B = L L^T."""
+    if subset_by_value is not None or type != 1:
+        unsupported("`scipy.linalg.eigh` with `subset_by_value` or another `type`")
+    a = floats(a)
+    if b is None:
+        values, vectors = linalg.eigh(a if lower else transposed(a))
+    else:
+        a, b = of_one_type(a, floats(b))
+        require_matrix(a)
+        factor = linalg.cholesky(b if lower else np.asarray(b.T))
+        half = substituted(factor, from_triangle(a, lower), True, False)
+        values, vectors = linalg.eigh(substituted(factor, np.asarray(half.T), True, False))
+        vectors = substituted(factor, np.asarray(vectors), True, True)
+    if subset_by_index is not None:
+        first, last = subset_by_index
+        values, vectors = values[first : last + 1], vectors[:, first : last + 1]
+    return values if eigvals_only else (values, vectors)
+
+
+def eigvalsh(
+    a: Any,
+    b: Any = None,
+    *,
+    lower: Any = True,
+    overwrite_a: Any = False,
+    overwrite_b: Any = False,
+    type: Any = 1,  # noqa: A002
+    check_finite: Any = True,
+    subset_by_index: Any = None,
+    subset_by_value: Any = None,
+    driver: Any = None,
+) -> Any:
+    return eigh(
+        a,
+        b,
+        lower=lower,
+        eigvals_only=True,
+        type=type,
+        subset_by_index=subset_by_index,
+        subset_by_value=subset_by_value,
+    )
+
+
+def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: Any = False, check_finite: Any = True) -> Any:
+    if atol is not None or rtol is not None:
+        unsupported("`scipy.linalg.pinv` with `atol` or `rtol`")
+    return (linalg.pinv(a), linalg.matrix_rank(a)) if return_rank else linalg.pinv(a)
+
+
+def lstsq(
+    a: Any,
+    b: Any,
+    cond: Any = None,
+    overwrite_a: Any = False,
+    overwrite_b: Any = False,
+    check_finite: Any = True,
+    lapack_driver: Any = None,
+) -> Any:
+    if cond is not None:
+        unsupported("`scipy.linalg.lstsq` with `cond`")
+    return linalg.lstsq(a, b)
+
+
+def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: Any = False, check_finite: Any = True) -> Any:  # noqa: A002
+    return linalg.norm(a, ord, axis, keepdims)
+
+
+# -------------------------------------------------------------------------------------- functions of matrices, building
+
+
+def expm(A: Any) -> Any:  # noqa: N803
+    return stacked(matrix_equations.exponential, floats(A))
+
+
+def sqrtm(A: Any) -> Any:  # noqa: N803
+    """Of matrices that have a real square root."""
+    return stacked(matrix_equations.square_root, floats(A))
+
+
+def logm(A: Any) -> Any:  # noqa: N803
+    """Of matrices that have a real logarithm."""
+    return stacked(matrix_equations.logarithm, floats(A))
+
+
+def block_diag(*arrs: Any) -> Any:
+    matrices = [np.atleast_2d(np.asarray(a)) for a in arrs]
+    rows, columns = 0, 0
+    for a in matrices:
+        rows, columns = rows + a.shape[0], columns + a.shape[1]
+    result = np.zeros((rows, columns), np.float64)
+    row, column = 0, 0
+    for a in matrices:
+        result[row : row + a.shape[0], column : column + a.shape[1]] = a
+        row, column = row + a.shape[0], column + a.shape[1]
+    return result
+
+
+def toeplitz(c: Any, r: Any = None) -> Any:
+    column = np.asarray(c)
+    row = column if r is None else np.asarray(r)
+    n, m = len(column), len(row)
+    result = np.empty((n, m), np.result_type(column, row))
+    for i in range(n):
+        for j in range(m):
+            result[i, j] = column[i - j] if i >= j else row[j - i]
+    return result
+
+
+def circulant(c: Any) -> Any:
+    column = np.asarray(c)
+    n = len(column)
+    result = np.empty((n, n), column.dtype)
+    for i in range(n):
+        for j in range(n):
+            result[i, j] = column[i - j if i >= j else n + i - j]
+    return result
+
+
+def hankel(c: Any, r: Any = None) -> Any:
+    column = np.asarray(c)
+    row = np.zeros(len(column), column.dtype) if r is None else np.asarray(r)
+    n, m = len(column), len(row)
+    result = np.empty((n, m), np.result_type(column, row))
+    for i in range(n):
+        for j in range(m):
+            result[i, j] = column[i + j] if i + j < n else row[i + j - n + 1]
+    return result
+
+
+FUNCTIONS: dict[str, Any] = {
+    function.__name__: function
+    for function in (
+        *(solve, solve_triangular, solve_banded, solveh_banded, cholesky, cho_factor, cho_solve),
+        *(lu_factor, lu_solve, lu, qr, svd, svdvals, eigh, eigvalsh, det, inv, pinv, lstsq, norm),
+        *(expm, sqrtm, logm, block_diag, toeplitz, circulant, hankel),
+        *(solve_sylvester, solve_continuous_lyapunov, solve_discrete_lyapunov, solve_continuous_are),
+    )
+}
+"""By the name in `scipy.linalg`."""

@@ -1,0 +1,40 @@
+"""The table from SciPy's functions to functions of the library. SciPy is not imported here.
+
+A module of SciPy has a module of the library, whose table `FUNCTIONS` has its functions by name. Both are looked at
+only when a function of SciPy is called, so that it is loaded already.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from typing import Any
+
+import numpy as np
+
+MODULES: dict[str, str] = {
+    "scipy.linalg": "scipy_linalg",
+}
+"""By the module of SciPy that users import from."""
+
+
+def find(target: Any) -> Any:
+    """The function of the library for a function of SciPy, or None."""
+    module = getattr(target, "__module__", None)
+    is_scipys = isinstance(target, np.ufunc) or (isinstance(module, str) and module.partition(".")[0] == "scipy")
+    if not is_scipys or "scipy" not in sys.modules:
+        return None
+    name = getattr(target, "__name__", "")
+    for of_scipy, ours in MODULES.items():
+        there = sys.modules.get(of_scipy)
+        if there is not None and getattr(there, name, None) is target:
+            return functions(ours).get(name)
+    return None
+
+
+@functools.cache
+def functions(module: str) -> dict[str, Any]:
+    """The table of a module of the library."""
+    found: dict[str, Any] = importlib.import_module(f"srcdiff.library.{module}").FUNCTIONS
+    return found
