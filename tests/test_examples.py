@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.heavy import skip_without_heavy
+
 PROJECT = Path(__file__).parent.parent
 EXAMPLES = sorted((PROJECT / "examples").glob("*.py"))
 
@@ -13,8 +15,7 @@ EXAMPLES = sorted((PROJECT / "examples").glob("*.py"))
 @pytest.mark.smoke
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_example_runs_and_finds_its_answers_right(example, tmp_path, monkeypatch, capsys):
-    if "import torch" in example.read_text(encoding="utf-8"):
-        pytest.importorskip("torch")  # .ci/bridges runs it
+    skip_without_heavy(example.read_text(encoding="utf-8"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [str(example)])
 

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from tests.heavy import skip_without_heavy
 from tests.pages import NOTEBOOKS, PAGES, PRINTS, PROJECT, blocks_of, run, run_notebook, shown_by, with_tables
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
@@ -23,8 +24,7 @@ def skip_without_cuda(needs_it):
 def test_page_prints_what_it_shows(page, tmp_path):
     programs = "".join(block.text for block in blocks_of(page.read_text(encoding="utf-8")))
     skip_without_cuda(re.search(r"backend=.cuda|import cuda", programs))
-    if "import torch" in programs:
-        pytest.importorskip("torch")  # .ci/bridges runs it
+    skip_without_heavy(programs)
     for block, printed in run(page, tmp_path):
         assert block.prints in (None, printed), f"{page.name}, the block at line {block.line}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,8 +36,8 @@ class CFunction:
         """The view of the parameters as a vector: see `Derivative.ravel`."""
         self.n = flat.size
         """The number of parameters."""
-        self._data: list[np.ndarray[Any, Any]] = []
-        """The copies of the arrays that are no parameters."""
+        self._constants = Constants()
+        """The values that are no parameters."""
         self._compiled = self._compile()
         self.address: int = self._compiled.address
         """The address of the function."""
@@ -72,46 +72,35 @@ class CFunction:
 
     def _compile(self) -> Any:
         args = self.flat.arguments(self.flat.x)
-        specialisation = self._specialised(args)
+        specialisation = specialised_for_sizes(self.derivative, args)
         values = specialisation.prepared(args)
         specialisation.compile(args)
-        objects: dict[str, Any] = {}
         names = [self.derivative.names[k] for k in specialisation.positions]
         parts = {name: iter(self._parts_of(name)) for name in self.derivative.wrt}
         call = []
         for k, value in enumerate(values):  # behind the arguments are values from outside
-            call.append(self._expression(value, objects, parts.get(names[k]) if k < len(names) else None))
+            call.append(self._expression(value, parts.get(names[k]) if k < len(names) else None))
         left = [part.name for of in parts.values() for part in of]
         assert not left, f"{left} are not passed to the compiled function"
         value = "result[0][0]" if self.derivative.has_aux else "result[0]"
         text = c_callable.text_of(self.n, call, value, list(self._stores(args)))
-        return c_callable.c_callable(text, specialisation.function, objects)
-
-    def _specialised(self, args: tuple[Any, ...]) -> Specialisation:
-        """The specialisation; if the example has axes of length one, the code that broadcasts them."""
-        found = self.derivative.specialised(args)
-        has_unit_axes = any(1 in getattr(leaf, "shape", ()) for leaf in VALUES.leaves(args))
-        return self.derivative.exactly_specialised(args) if found.assumes_sizes and has_unit_axes else found
+        return c_callable.c_callable(text, specialisation.function, self._constants.objects)
 
     def _parts_of(self, name: str) -> list[FlatPart]:
         return [part for part in self.flat.parts if part.argument == name]
 
-    def _expression(self, value: Any, objects: dict[str, Any], parts: Iterator[FlatPart] | None) -> str:
+    def _expression(self, value: Any, parts: Iterator[FlatPart] | None) -> str:
         """An argument of the compiled function. Its floats are the next parameters, if it has parameters."""
+        if parts is None:
+            return self._constants.expression(value)
         if isinstance(value, tuple):
-            inner = [self._expression(item, objects, parts) for item in value]
-            if not hasattr(value, "_fields"):
-                return f"({', '.join(inner)},)" if inner else "()"
-            return f"{_named(objects, 'kind', type(value))}({', '.join(inner)})"
-        if isinstance(value, np.ndarray):
-            if parts is not None and value.dtype.kind == "f":
-                return c_callable.parameter(_taken(parts, value.size), value.shape, value.dtype)
-            self._data.append(np.array(value, order="C"))
-            return c_callable.data(_named(objects, "address", self._data[-1].ctypes.data), value)
-        if parts is not None and isinstance(value, float | np.floating):
+            return self._constants.tuple_of(value, [self._expression(item, parts) for item in value])
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            return c_callable.parameter(_taken(parts, value.size), value.shape, value.dtype)
+        if isinstance(value, float | np.floating):
             number = c_callable.parameter(_taken(parts, 1), (), None)
             return number if isinstance(value, float) else f"np.{value.dtype}({number})"
-        return _named(objects, "constant", value)
+        return self._constants.expression(value)
 
     def _stores(self, args: tuple[Any, ...]) -> Iterator[str]:
         """The statements that write the gradient."""
@@ -134,6 +123,41 @@ class CFunction:
                 start += size
 
 
+class Constants:
+    """Values that are compiled into a function for C, and the copies of arrays that it reads by their addresses."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, Any] = {}
+        self.arrays: list[np.ndarray[Any, Any]] = []
+
+    def expression(self, value: Any) -> str:
+        """The expression of a value."""
+        if isinstance(value, tuple):
+            return self.tuple_of(value, [self.expression(item) for item in value])
+        if isinstance(value, np.ndarray):
+            self.arrays.append(np.array(value, order="C"))
+            return c_callable.data(self.named("address", self.arrays[-1].ctypes.data), value)
+        return self.named("constant", value)
+
+    def tuple_of(self, value: tuple[Any, ...], items: Sequence[str]) -> str:
+        """The expression of a tuple, or a named tuple, from those of its items."""
+        if hasattr(value, "_fields"):
+            return f"{self.named('kind', type(value))}({', '.join(items)})"
+        return f"({', '.join(items)},)" if items else "()"
+
+    def named(self, kind: str, value: Any) -> str:
+        name = f"{kind}_{len(self.objects)}"
+        self.objects[name] = value
+        return name
+
+
+def specialised_for_sizes(derivative: Derivative, args: tuple[Any, ...]) -> Specialisation:
+    """The specialisation; if the example has axes of length one, the code that broadcasts them."""
+    found = derivative.specialised(args)
+    has_unit_axes = any(1 in getattr(leaf, "shape", ()) for leaf in VALUES.leaves(args))
+    return derivative.exactly_specialised(args) if found.assumes_sizes and has_unit_axes else found
+
+
 def _with_value(derivative: Derivative) -> Derivative:
     options = {**derivative.options, "backend": derivative.backend, "has_aux": derivative.has_aux}
     return type(derivative)(derivative.of, "reverse", derivative.asked, with_value=True, **options)
@@ -152,12 +176,6 @@ def _taken(parts: Iterator[FlatPart], size: int) -> int:
         taken += next(parts).size
     assert taken == size
     return int(first.slice.start)
-
-
-def _named(objects: dict[str, Any], kind: str, value: Any) -> str:
-    name = f"{kind}_{len(objects)}"
-    objects[name] = value
-    return name
 
 
 def _pointer(array: np.ndarray[Any, Any]) -> Any:

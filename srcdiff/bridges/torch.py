@@ -13,8 +13,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-import linecache
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,6 +22,7 @@ from torch.autograd import forward_ad
 
 from srcdiff.api.derivatives import Derivative, grad
 from srcdiff.backends.numba.direct import UnfitError
+from srcdiff.bridges import written_functions as written
 from srcdiff.frontend.source.capture import plain_function
 from srcdiff.frontend.source.guards import ChangedError
 from srcdiff.signature.trees import VALUES
@@ -146,7 +145,7 @@ class Operator:
 
     def __init__(self, f: Function, kinds: Sequence[_Kind], result: _Value | _Gradients, name: str) -> None:
         self.f, self.kinds, self.result = f, kinds, result
-        self.name = f"{re.sub(r'[^A-Za-z0-9_]', '_', name)}_{next(_count)}"
+        self.name = f"{written.identifier(name)}_{next(_count)}"
         self.active = [k for k, kind in enumerate(kinds) if kind.is_active]
         self.tensors = [k for k, kind in enumerate(kinds) if kind.is_tensor]
         self.others = [k for k, kind in enumerate(kinds) if not kind.is_tensor]
@@ -192,8 +191,7 @@ class Operator:
             values = [self._value(kind, a) for kind, a in zip(self.kinds, args, strict=True)]
             made = self.result.checked(self._called(values), args)
         except Exception as error:
-            code = _code_of(self.f)
-            error.add_note(f"in `{code.co_qualname}`, {code.co_filename}:{code.co_firstlineno}, called by PyTorch")
+            error.add_note(f"in {written.place_of(self.f)}, called by PyTorch")
             raise
         return made[0] if len(made) == 1 else tuple(made)
 
@@ -246,19 +244,9 @@ class Operator:
         return self.pullbacks[numbers]
 
     def _pullback(self, numbers: tuple[bool, ...]) -> Operator:
-        names = [f"a{k}" for k in range(len(self.kinds))]
-        bars = [f"bar{k}" for k in range(self.result.count)]
-        results = ["results"] if isinstance(self.result, _Value) else [f"results[{k}]" for k in range(len(bars))]
-        terms = [
-            f"{one} * {bar}" if number else f"np.sum({one} * {bar})"
-            for one, bar, number in zip(results, bars, numbers, strict=True)
-        ]
-        text = (
-            f"def {self.name}_weighted({', '.join([*names, *bars])}):\n"
-            f"    results = f({', '.join(names)})\n"
-            f"    return {' + '.join(terms)}\n"
+        weighted = written.weighted(
+            self.f, f"{self.name}_weighted", len(self.kinds), numbers, as_tuple=not isinstance(self.result, _Value)
         )
-        weighted = _function_of(text, f"{self.name}_weighted", {"f": self.f, "np": np})
         kinds = [*self.kinds, *[_Kind("Tensor", is_active=True, is_number=number) for number in numbers]]
         g = grad(weighted, wrt=tuple(f"a{k}" for k in self.active))
         return Operator(g, kinds, _Gradients(self.active), f"{self.name}_pullback")
@@ -294,22 +282,6 @@ def _is_eager(args: Sequence[Any]) -> bool:
         if isinstance(a, Tensor) and (type(a) not in _PLAIN or not a.is_cpu):
             return False
     return True
-
-
-def _function_of(text: str, name: str, names: dict[str, Any]) -> Function:
-    """The function of a text that srcdiff can read again."""
-    file = f"<srcdiff.bridges.torch {name}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    exec(compile(text, file, "exec"), names)
-    made: Function = names[name]
-    return made
-
-
-def _code_of(f: Any) -> Any:
-    while isinstance(f, Derivative):
-        f = f.function.__globals__.get("f", f.function) if f.function.__code__.co_filename[:1] == "<" else f.function
-    plain: Any = plain_function(f)
-    return plain.__code__
 
 
 def _dtype_of(args: Sequence[Any]) -> Any:

@@ -82,7 +82,7 @@ def c_callable(text: str, compiled: Any, objects: Mapping[str, Any]) -> Any:
     from numba import types
     from numba.np.numpy_support import carray
 
-    namespace = {"compiled": compiled, "carray": carray, "np": np, **_helpers(), **objects}
+    namespace = {"compiled": compiled, "carray": carray, "np": np, **helpers(), **objects}
     exec(text, namespace)
     double = types.CPointer(types.float64)
     signature = types.int32(types.int64, double, double, double, types.voidptr)
@@ -91,7 +91,8 @@ def c_callable(text: str, compiled: Any, objects: Mapping[str, Any]) -> Any:
 
 
 @functools.cache
-def _helpers() -> dict[str, Any]:
+def helpers() -> dict[str, Any]:
+    """Functions about addresses, for compiled code."""
     import numba
     from llvmlite import ir
     from numba import types

@@ -1,0 +1,14 @@
+"""Libraries that the tests of `.ci/run` do without: `.ci/bridges` runs what needs them."""
+
+import re
+
+import pytest
+
+HEAVY = ("torch", "jax")
+
+
+def skip_without_heavy(program: str) -> None:
+    """Skip the test if a program imports a heavy library that is not installed."""
+    for name in HEAVY:
+        if re.search(rf"^\s*(import|from) {name}\b", program, re.MULTILINE):
+            pytest.importorskip(name)
