@@ -58,6 +58,7 @@ from srcdiff.signature.flat_views import FlatView
 from srcdiff.signature.keys import described as description_of
 from srcdiff.signature.keys import is_large, is_on_device, key_of, layout_on_device
 from srcdiff.signature.own_arrays import with_own_arrays
+from srcdiff.signature.record_layouts import RECORDS, memory_of_records, records_in
 from srcdiff.signature.trees import NODES, TUPLES, VALUES, Part, refers_to_itself
 
 if TYPE_CHECKING:  # the compiler is imported when the first function is differentiated
@@ -797,13 +798,16 @@ class Specialisation:
         self.lists = [(k, position, convert) for k, position, convert in made if convert is not None]
         self.has_lists = any(with_identity(a, compiled.reading.written_kinds) for a in args)
         """Whether there are lists in the arguments, or instances that are written to."""
+        is_written = compiled.writes or compiled.reading.written_kinds
+        self.has_records = bool(is_written) and any(map(records_in, args))
+        """Whether there are records in the arguments, and something is written."""
         self.owner = owner
         self.is_simple = (
             not exact  # types do not include sizes
             and not self.returns_lists
             and hasattr(compiled.function, "overloads")
             and len(self.positions) == len(names)
-            and all(type(a) is _ARRAY or type(a) in _PLAIN for a in args)
+            and all((type(a) is _ARRAY and a.dtype.names is None) or type(a) in _PLAIN for a in args)
         )
         self.count = len(names)
         told_apart = compiled.reading.assumes_pythons
@@ -921,6 +925,8 @@ class Specialisation:
         values = self.converted(args) + [o.read() for o in self.outside]
         if self.has_lists:
             self.keep_identities_apart(args)
+        if self.has_records:
+            self.keep_records_apart(args)
         if self.apart:
             self.keep_apart(values)
         return values
@@ -1025,6 +1031,17 @@ class Specialisation:
                 message += "" if isinstance(found, list) else f", and {function} writes to its attributes"
                 raise DifferentiationError([Problem("SD403", message, self.owner.span)])
             known.add(id(found))
+
+    def keep_records_apart(self, args: tuple[Any, ...]) -> None:
+        """Reject a record that refers to memory which the function writes to by another argument."""
+        held = [place.read() for place in self.compiled.reading.held_outside]
+        each = [x for value in (*args, *held) for x in records_in(value)]
+        for k, record in enumerate(each):
+            others = (x for other, x in enumerate(each) if other != k and type(record) in RECORDS)
+            if any(np.may_share_memory(memory_of_records(record), memory_of_records(x)) for x in others):
+                function = f"`{self.owner.function.__name__}`"
+                message = f"a record shares memory with another argument, and {function} writes to records"
+                raise DifferentiationError([Problem("SD403", message, self.owner.span)])
 
     def with_lists(self, result: Any, args: tuple[Any, ...]) -> Any:
         """The gradient of a list is a list."""

@@ -38,6 +38,7 @@ from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array, Stack, is_float
 from srcdiff.library import composed
 from srcdiff.signature.own_arrays import with_own_arrays
+from srcdiff.signature.record_layouts import RecordLayout
 from srcdiff.signature.structures import layout_of
 from srcdiff.signature.trees import NODES, VALUES, Part, parts_of
 
@@ -121,6 +122,8 @@ def _parts_like(value: Any, given: Any, name: str) -> list[Any]:
     """The parts of a tangent or adjoint, which must have the structure of its value."""
     layout = layout_of(value)
     assert layout is not None
+    if isinstance(layout, RecordLayout):
+        return layout.tangent_parts(given, name)
     if layout.is_mapping:
         if not isinstance(given, dict) or given.keys() != value.keys():
             raise ValueError(f"{name} must be a dictionary with the keys {', '.join(map(repr, value))}")

@@ -13,6 +13,7 @@ from srcdiff.frontend.callees import finished, mark_writing_calls
 from srcdiff.frontend.domain.abstract_values import (
     MISSING,
     Abstract,
+    Element,
     Group,
     Items,
     List,
@@ -23,6 +24,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Record,
     Static,
     Stored,
+    Structured,
 )
 from srcdiff.frontend.domain.lattice import describe, holds_complex, holds_lists, leaf_types, loosened, of_parts
 from srcdiff.frontend.domain.reader import Reader
@@ -38,6 +40,7 @@ from srcdiff.frontend.interpreter.list_storage import contents_of_list, flat_con
 from srcdiff.frontend.interpreter.numba_functions import enter_captured
 from srcdiff.frontend.interpreter.outside import hoist, look_at_class
 from srcdiff.frontend.interpreter.presence import present
+from srcdiff.frontend.interpreter.record_fields import as_values, relate_sizes
 from srcdiff.frontend.interpreter.representation import fresh_values, leaves_of
 from srcdiff.frontend.reading import Reading
 from srcdiff.frontend.rows import ROWS
@@ -255,6 +258,8 @@ def _argument(reader: Reader, d: Description, name: str, lists: dict[List, Store
         made = of_parts(d, (x for x, _ in parts))
         if isinstance(made, Record) and made.kind.is_mapping:
             made = replace(made, site=("argument", name))
+        if isinstance(made, Structured):
+            relate_sizes(reader, made)
         return made, [v for _, values in parts for v in values]
     if d.kind == "items":
         return new_list(reader, ()), []
@@ -281,6 +286,8 @@ def _with_contents(reader: Reader, result: Abstract) -> Abstract:
             case Object():
                 whole = as_mapping(reader, x) if is_changing(x) else object_as_record(reader, x)
                 return NODES.map(visit, whole)
+            case Element():
+                return as_values(reader, x, reader.frame.node)
             case List():
                 contents = contents_of_list(reader, x)
                 if isinstance(contents, Stored) and holds_lists(contents.element):
@@ -306,7 +313,11 @@ def _with_contents(reader: Reader, result: Abstract) -> Abstract:
                 raise DifferentiationError([x.problem] if x.problem is not None else [])
         return x
 
-    return NODES.map(visit, result)
+    def remade(whole: Any, parts: list[Abstract]) -> Abstract:
+        found: Abstract = visit(whole) if isinstance(whole, Element) else whole.remade(parts)
+        return found
+
+    return NODES.fold(result, visit, remade)
 
 
 def _result_values(reader: Reader, result: Abstract) -> tuple[list[Value], list[Operation]]:

@@ -27,11 +27,12 @@ from srcdiff.frontend.interpreter import (
     names,
     statements,
     strings,
+    structured_arrays,
 )
 
 ROWS = (
     *(array_conversion, assignments, attributes, augmented, branches_loops, calls, comprehensions, conditions, lists),
-    *(arithmetic, names, statements, strings, indexing, declared_functions),
+    *(arithmetic, names, statements, strings, indexing, structured_arrays, declared_functions),
     *(array_functions, builtin_functions, intrinsics, iterators, kernel_language, nested_derivatives, records),
     *(special_methods, introspection),
 )

@@ -9,6 +9,7 @@ from typing import Any
 
 from srcdiff.ir.types import FLOAT, INT
 from srcdiff.signature.enums import spelled
+from srcdiff.signature.record_layouts import RecordLayout
 from srcdiff.signature.structures import Layout, made_layout
 from srcdiff.signature.trees import NODES, Node
 
@@ -45,6 +46,8 @@ def to_differentiate_by(description: Description) -> Description:
     """The description with active integers as marked floats, also inside tuples."""
     if description.kind == "value" and description.detail == INT:
         return Description("value", FLOAT, (*description.parts, INTEGER))
+    if isinstance(description.detail, RecordLayout):
+        return description
     if description.kind == "tuple":
         return description.remade(map(to_differentiate_by, description.parts))
     return floats_for_integers(description)
@@ -65,7 +68,12 @@ def floats_for_integers(description: Description) -> Description:
                 return d.remade(map(floats_for_integers, d.parts))
         return d
 
-    return NODES.map(leaf, description)
+    def visit(d: Description) -> Description:
+        if isinstance(d.detail, RecordLayout):  # its integers are integers by its dtype
+            return d
+        return leaf(d) if d.opened() is None else d.remade(map(visit, d.parts))
+
+    return visit(description)
 
 
 def _is_integer(value: Any) -> bool:

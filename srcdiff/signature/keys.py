@@ -16,6 +16,12 @@ from srcdiff.diagnostics.naming_objects import array_of, instead_of
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, is_supported_dtype
 from srcdiff.signature.descriptions import CONTIGUOUS, NUMPYS, Description
 from srcdiff.signature.enums import plain_number
+from srcdiff.signature.record_layouts import (
+    ARRAYS_OF_RECORDS,
+    RECORDS,
+    UnusableField,
+    record_layout,
+)
 from srcdiff.signature.structures import Layout, is_plain_tuple, layout_of
 
 _LARGEST = 2**63 - 1
@@ -56,6 +62,8 @@ def key_of(value: Any, *, exact: bool = False) -> Any:
     if isinstance(value, enum.Enum):
         return "constant", Kept(value)
     if isinstance(value, np.generic):
+        if kind in RECORDS and value.dtype.names is not None:
+            return "structured", kind, value.dtype, None, ()
         is_unsigned = kind is np.uint64 and is_large(int(value))
         return ("text", str(value)) if kind is np.str_ else ("unsigned" if is_unsigned else "numpy", kind)
     if isinstance(value, tuple):
@@ -113,10 +121,24 @@ def _is_other(key: Any) -> bool:
 def _key_of_array(value: np.ndarray[Any, Any], exact: bool) -> Any:
     kind, dtype = type(value), value.dtype
     order, ones = value.flags.c_contiguous, _units(value.shape) if exact else ()
+    if dtype.names is not None and kind in ARRAYS_OF_RECORDS and value.ndim > 0:
+        return "structured", kind, dtype, value.ndim, ones
     if kind is np.ndarray and dtype.isnative and dtype.num in _DTYPES:
         number = dtype.num * 64 + value.ndim
         return (number, order, ones) if ones else (number, order)
     return "array", kind, dtype, value.ndim, order, ones
+
+
+def _key_of_field(kind: type, dtype: np.dtype[Any], rank: int | None, ones: tuple[int, ...]) -> Any:
+    """The key of a field of a record, or of a structured array with so many axes."""
+    axes = None if rank is None and not dtype.shape else (rank or 0) + len(dtype.shape)
+    ones = (*ones, *[(rank or 0) + axis for axis in _units(dtype.shape)])
+    base = dtype.base
+    if base.names is not None:
+        return "structured", np.ndarray if rank is None and axes is not None else kind, base, axes, ones
+    if not (is_supported_dtype(base) and base.isnative):
+        return "unusable", base
+    return ("numpy", base.type) if axes is None else ("field", base, axes, ones)
 
 
 def _units(shape: Sequence[int]) -> tuple[int, ...]:
@@ -152,6 +174,15 @@ def described(key: Any, name: str, span: Span | None, *, exact: bool = False) ->
             return Description("tuple", kind if hasattr(kind, "_fields") else None, items)
         case "list", kinds:
             return Description("stored", None, (Description("value", _element_of(kinds)),)) if kinds else _EMPTY
+        case "structured", kind, dtype, rank, ones:
+            keys = [_key_of_field(kind, dtype[n], rank, ones) for n in dtype.names]
+            whole = record_layout(kind, dtype, rank)
+            items = tuple(described(p, whole.part(name, k), span, exact=exact) for k, p in enumerate(keys))
+            return Description("record", whole, items)
+        case "field", dtype, rank, ones:
+            return _described_array(dtype, rank, False, ones, exact)
+        case "unusable", dtype:
+            return Description("static", (UnusableField, UnusableField(dtype)))
         case "record", layout, *parts:
             items = tuple(described(p, layout.part(name, k), span, exact=exact) for k, p in enumerate(parts))
             return Description("record", layout, items)

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from srcdiff.signature.record_layouts import RecordLayout
 from srcdiff.signature.structures import Layout, layout_of
 
 _WITHOUT_PARTS = frozenset({float, int, bool, str, np.ndarray, np.float64})
@@ -181,14 +182,18 @@ class Trees:
                 assert layout is not None
                 yield from visit(Part(called(layout, whole.name, k), (*whole.path, k), part), one)
 
-        opens = opened or (lambda _, other, __: self.parts(other) or ())
+        def fields(tree: Any, other: Any, _: str) -> Sequence[Any]:
+            layout = self.layout(tree)  # the gradient of a record has no integers
+            return layout.fields_in(other) if isinstance(layout, RecordLayout) else self.parts(other) or ()
+
+        opens = opened or fields
         return visit(Part(name, (), tree), other)
 
 
 def parts_of(value: Any) -> Sequence[Any] | None:
     """The parts of a tuple, list, dictionary or dataclass; no parts for None, and None for anything else."""
     kind = type(value)
-    if kind in _WITHOUT_PARTS:
+    if kind in _WITHOUT_PARTS and (kind is not np.ndarray or value.dtype.names is None):
         return None
     if kind is tuple or kind is list:
         parts: Sequence[Any] = value

@@ -80,6 +80,32 @@ class Record(Parts):
     """The place where a dictionary was made; if one of that place is changed, all of them are objects."""
 
 
+@dataclass(frozen=True, slots=True)
+class Structured(Record):
+    """A structured array, of which each field is an array; or a record of NumPy's, of which each field is a number.
+
+    The layout is a `RecordLayout`.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Element(Parts):
+    """An element of a structured array: the array, and its indices. What is written to it is written to the array."""
+
+    @property
+    def layout(self) -> Layout:
+        return made_layout(tuple, len(self.items))
+
+    @property
+    def of(self) -> Structured:
+        assert isinstance(self.items[0], Structured)
+        return self.items[0]
+
+    @property
+    def place(self) -> tuple[Value, ...]:
+        return tuple(i for i in self.items[1:] if isinstance(i, Value))
+
+
 Group = Tuple | Record
 """What is made of parts, and not changed."""
 
@@ -332,6 +358,7 @@ Abstract = (
     | Static
     | Tuple
     | Record
+    | Element
     | List
     | Object
     | Super

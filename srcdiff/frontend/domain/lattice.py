@@ -16,6 +16,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Choice,
     Closure,
     Drawn,
+    Element,
     Enumerate,
     Group,
     Items,
@@ -33,6 +34,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Reversed,
     Static,
     Stored,
+    Structured,
     Super,
     Through,
     Tuple,
@@ -42,6 +44,7 @@ from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar, Stack, Type, element_type, join_scalars
 from srcdiff.library.language import ComplexArray
 from srcdiff.signature.descriptions import NONE, Description
+from srcdiff.signature.record_layouts import RecordLayout
 from srcdiff.signature.structures import Layout
 from srcdiff.signature.trees import NODES
 
@@ -61,7 +64,7 @@ def describe(x: Abstract) -> Description:
             except TypeError:
                 return Description("static", (type(x.value), id(x.value)))
         case Parts():
-            kind = "tuple" if isinstance(x, Tuple) else "items" if isinstance(x, Items) else "record"
+            kind = next((name for c, name in _PARTS if isinstance(x, c)), "record")
             return Description(kind, getattr(x, "kind", None), tuple(map(describe, x.items)))
         case List():
             return Description("list", x)
@@ -86,16 +89,22 @@ def describe(x: Abstract) -> Description:
             return Description("other", x)
 
 
+_PARTS: tuple[tuple[type[Parts], str], ...] = ((Tuple, "tuple"), (Items, "items"), (Element, "element"))
+
+
 def is_computed(x: Abstract) -> bool:
     """Whether a part of a result is a value of the function's: numbers are, other constants are not."""
     return not isinstance(x, Static) or isinstance(x.value, bool | int | float)
 
 
-def of_parts(d: Description, items: Iterable[Abstract]) -> Group | Items:
+def of_parts(d: Description, items: Iterable[Abstract]) -> Group | Items | Element:
     """What has this description and these parts."""
     if d.kind == "items":
         return Items(tuple(items))
-    return (Tuple if d.kind == "tuple" else Record)(tuple(items), d.detail)
+    if d.kind == "element":
+        return Element(tuple(items))
+    made = Structured if isinstance(d.detail, RecordLayout) else Tuple if d.kind == "tuple" else Record
+    return made(tuple(items), d.detail)
 
 
 def scalar_of(d: Description) -> Scalar | None:
@@ -118,7 +127,7 @@ def loosened(d: Description) -> Description:
     scalar = scalar_of(d)
     if scalar is not None:
         return Description("value", scalar)
-    if d.kind in ("tuple", "record", "maybe", "optional", "items", "closure", "owned", "instance"):
+    if d.kind in ("tuple", "record", "element", "maybe", "optional", "items", "closure", "owned", "instance"):
         return d.remade(map(loosened, d.parts))
     return d
 
@@ -155,7 +164,7 @@ def join(a: Description, b: Description, *, flags: bool = True) -> Description:
     if left is not None and right is not None:
         return Description("value", join_scalars(left, right))
     alike = a.kind == b.kind and len(a.parts) == len(b.parts) and a.detail == b.detail
-    if alike and a.kind in ("tuple", "record", "items", "closure", "owned", "instance"):
+    if alike and a.kind in ("tuple", "record", "element", "items", "closure", "owned", "instance"):
         parts = tuple(join(p, q) for p, q in zip(a.parts, b.parts, strict=True))
         return POISON if POISON in parts else a.remade(parts)
     if a.kind in ("items", "stored") and b.kind in ("items", "stored"):
@@ -285,7 +294,7 @@ def leaf_types(d: Description) -> tuple[Type, ...] | None:
         return (d.detail,)
     if d.kind in ("static", "nothing"):
         return ()
-    if d.kind in ("tuple", "record", "items", "closure", "owned", "choice", "instance"):
+    if d.kind in ("tuple", "record", "element", "items", "closure", "owned", "choice", "instance"):
         parts = [leaf_types(p) for p in d.parts]
         return None if None in parts else tuple(t for part in parts for t in part or ())
     if d.kind in ("maybe", "optional"):

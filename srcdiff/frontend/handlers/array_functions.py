@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from srcdiff.frontend.domain.abstract_values import Abstract, Each, Lazy, List, Size, Static, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Each, Lazy, List, Size, Static, Structured, Tuple
 from srcdiff.frontend.domain.lattice import is_complex
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.handlers.builtin_functions import call_list
@@ -39,6 +39,7 @@ from srcdiff.frontend.interpreter.lazy_arrays import (
 from srcdiff.frontend.interpreter.materialization import forced, new_lazy
 from srcdiff.frontend.interpreter.number_kinds import unheld
 from srcdiff.frontend.interpreter.numbers import as_integer, as_number, is_array
+from srcdiff.frontend.interpreter.record_fields import is_record, parted
 from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.frontend.interpreter.tables import handles, method
 from srcdiff.ir.nodes import Value
@@ -108,6 +109,8 @@ def call_full(
 def new_like(
     reader: Reader, node: ast.AST, x: Abstract, fill: Abstract | None, dtype: Abstract, order: Abstract, shape: Abstract
 ) -> Abstract:
+    if isinstance(x, Structured) and not is_record(x):
+        return parted(x, lambda a: new_like(reader, node, a, fill, dtype, order, shape), 0)
     if not (isinstance(x, Value) and isinstance(x.type, Array)):
         x = the_array(reader, call_array(reader, node, x), node)
         assert isinstance(x.type, Array)

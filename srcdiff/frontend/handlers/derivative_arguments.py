@@ -4,8 +4,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
+from typing import Any
 
-from srcdiff.frontend.domain.abstract_values import Abstract, Group, Items, List, Object, Poison, Record, Stored
+from srcdiff.frontend.domain.abstract_values import (
+    Abstract,
+    Element,
+    Group,
+    Items,
+    List,
+    Object,
+    Poison,
+    Record,
+    Stored,
+    Structured,
+)
 from srcdiff.frontend.domain.lattice import describe, holds_lists, loosened
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.dictionaries import as_mapping, is_changing, made_dictionary
@@ -22,6 +34,7 @@ from srcdiff.frontend.interpreter.list_storage import (
 from srcdiff.frontend.interpreter.number_kinds import is_pythons
 from srcdiff.frontend.interpreter.outside import no_field
 from srcdiff.frontend.interpreter.presence import present
+from srcdiff.frontend.interpreter.record_fields import as_values, boxed
 from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import FLOAT, Array, Stack
@@ -47,6 +60,16 @@ def new_arguments(
 ) -> Abstract:
     names = NODES.named(x, name, Layout.variable)
     return NODES.map(lambda leaf: new_argument(reader, leaf, next(names).name, pairs, lists), x)
+
+
+def with_values(reader: Reader, x: Abstract) -> Abstract:
+    """The same with what elements of structured arrays hold now instead of them."""
+
+    def remade(whole: Any, parts: list[Abstract]) -> Abstract:
+        return as_values(reader, whole, reader.frame.node) if isinstance(whole, Element) else whole.remade(parts)
+
+    found: Abstract = NODES.fold(x, lambda leaf: leaf, remade)
+    return found
 
 
 def new_argument(
@@ -103,6 +126,8 @@ def with_new_list(reader: Reader, x: Group | Items, items: Iterable[Abstract]) -
     """The same of these parts; a list is one that may be changed, and so is an object."""
     if isinstance(x, Record) and x.site in reader.stateful and x.site is not None:
         return made_dictionary(reader, dict(zip(x.kind.names, items, strict=True)), x.site)
+    if isinstance(x, Structured):
+        return boxed(reader, x, list(items)) if x.kind.kind in reader.stateful else x.remade(items)
     if isinstance(x, Record) and x.kind.kind in reader.stateful:
         kind, node = x.kind.kind, reader.frame.node
         extra = {name: Poison(no_field(reader, kind, name, node)) for name in x.kind.extra}

@@ -50,6 +50,7 @@ from srcdiff.frontend.handlers.derivative_arguments import (
     separated_arguments,
     with_lists,
     with_new_list,
+    with_values,
 )
 from srcdiff.frontend.interpreter.array_conversion import the_array
 from srcdiff.frontend.interpreter.evaluation import call_with
@@ -262,6 +263,7 @@ def call_derivative(
         message = "a derivative inside another one cannot be taken with respect to an intermediate variable"
         reader.refuse("SD404", node, message, help_="make it an argument of the inner function")
     settle(reader)
+    given = {n: with_values(reader, x) for n, x in given.items()}
     before, reader.stand_ins = reader.state, set()
     inner, pairs, lists = separated_arguments(reader, given, derivation.wrt)
     with reader.block() as operations:

@@ -9,7 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.frontend.domain.abstract_values import Abstract, Items, Lazy, List, Static, Stored, Tuple
+from srcdiff.frontend.domain.abstract_values import (
+    Abstract,
+    Element,
+    Items,
+    Lazy,
+    List,
+    Static,
+    Stored,
+    Structured,
+    Tuple,
+)
 from srcdiff.frontend.domain.lattice import holds_lists
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.aliases import doubt, has_name
@@ -23,7 +33,9 @@ from srcdiff.frontend.interpreter.lists import list_copy
 from srcdiff.frontend.interpreter.materialization import Places, forced, new_lazy
 from srcdiff.frontend.interpreter.number_kinds import as_element, wrapped
 from srcdiff.frontend.interpreter.numbers import as_integer, as_number, is_array
+from srcdiff.frontend.interpreter.record_fields import new_fields, structured_dtype
 from srcdiff.frontend.interpreter.representation import write_element
+from srcdiff.frontend.interpreter.structured_arrays import records_copy, write_record
 from srcdiff.frontend.interpreter.tables import handles
 from srcdiff.frontend.source.numba_options import numba_type
 from srcdiff.ir.nodes import Block, Index, Loop, NewAxis, Slice, Value
@@ -55,6 +67,8 @@ def new_array_of(reader: Reader, node: ast.AST, of: Abstract, dtype: Abstract) -
         return call_copy(reader, node, of)
     if isinstance(of, List) and isinstance(contents_of_list(reader, of), Stored):
         return array_of_stored(reader, of, dtype, node)
+    if structured_dtype(dtype) is not None:
+        return records_of(reader, node, of, dtype)
     rows = nested_shape(reader, of, node)
     if any(is_array(x) for x in _flat(rows)):
         whole = forced(reader, of) if isinstance(of, Lazy) else of
@@ -79,6 +93,19 @@ def new_array_of(reader: Reader, node: ast.AST, of: Abstract, dtype: Abstract) -
     for position, value in zip(np.ndindex(*extents), values, strict=True):
         write_element(reader, array, tuple(reader.const(p) for p in position), value)
     return array
+
+
+def records_of(reader: Reader, node: ast.AST, of: Abstract, dtype: Abstract) -> Abstract:
+    """A structured array of tuples, one for each record."""
+    rows = known_elements(reader, of)
+    if rows is None or not all(isinstance(row, Tuple) for row in rows):
+        message = "a structured array can only be made of a list of tuples"
+        reader.refuse("SD203", node, message, help_="make it with `np.zeros(n, dtype)`, and assign its fields")
+    whole = new_array(reader, node, Static(len(rows)), Static(0.0), dtype)
+    assert isinstance(whole, Structured)
+    for k, row in enumerate(rows):
+        write_record(reader, Element((whole, reader.const(k))), row, node)
+    return whole
 
 
 def array_of_stored(reader: Reader, of: List, dtype: Abstract, node: ast.AST) -> Abstract:
@@ -142,6 +169,10 @@ def the_array(reader: Reader, x: Abstract, node: ast.AST) -> Value:
 def new_array(
     reader: Reader, node: ast.AST, shape: Abstract, fill: Abstract | None, dtype: Abstract, like: Value | None = None
 ) -> Abstract:
+    records = structured_dtype(dtype)
+    if records is not None:
+        axes = known_elements(reader, shape)
+        return new_fields(axes or (shape,), records, lambda own, kind: new_array(reader, node, own, fill, kind))
     name = dtype_of(reader, dtype, node)
     extents = known_elements(reader, shape)
     sizes = tuple(as_integer(reader, e, node) for e in ((shape,) if extents is None else extents))
@@ -187,6 +218,8 @@ def call_array(
 
 @handles(np.copy)
 def call_copy(reader: Reader, node: ast.AST, a: Abstract) -> Abstract:
+    if isinstance(a, Structured | Element):
+        return records_copy(reader, node, a)
     if isinstance(a, Value) and isinstance(a.type, Array):
         return reader.laid_out_like(reader.copy(a), (a,))
     if isinstance(a, List):

@@ -6,6 +6,7 @@ import ast
 
 from srcdiff.frontend.domain.abstract_values import (
     Abstract,
+    Element,
     Items,
     Iteration,
     List,
@@ -14,6 +15,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Record,
     Static,
     Stored,
+    Structured,
     Tuple,
     is_instance,
 )
@@ -45,6 +47,7 @@ from srcdiff.frontend.interpreter.numbers import as_integer, as_number
 from srcdiff.frontend.interpreter.presence import needed
 from srcdiff.frontend.interpreter.representation import as_value, write_element
 from srcdiff.frontend.interpreter.statements import note_name
+from srcdiff.frontend.interpreter.structured_arrays import assign_records, write_field
 from srcdiff.frontend.interpreter.tables import expression, statement
 from srcdiff.ir.nodes import Index, Item, Value
 from srcdiff.ir.types import Array, Stack
@@ -114,6 +117,9 @@ def assign_target(reader: Reader, target: ast.expr, value: Abstract) -> None:
 
 def assign_attribute(reader: Reader, target: ast.Attribute, value: Abstract) -> None:
     owner = needed(reader, evaluate(reader, target.value), target)
+    if isinstance(owner, Structured | Element):
+        write_field(reader, owner, target.attr, value, target)
+        return
     if not is_instance(owner):
         reader.refuse("SD101", target, f"an attribute of {in_words(reader, owner)} cannot be assigned", help_=ANOTHER)
     assert isinstance(owner, Record | Object)
@@ -240,6 +246,9 @@ def assign_element(reader: Reader, target: ast.Subscript, value: Abstract) -> No
     base = needed(reader, base, target)
     if isinstance(base, List):
         assign_list_element(reader, base, target, value)
+        return
+    if isinstance(base, Structured | Element):
+        assign_records(reader, base, target, value)
         return
     if not (isinstance(base, Value) and isinstance(base.type, Array)):
         help_ = "convert it to a list first: `list(...)`" if isinstance(base, Tuple) else ""

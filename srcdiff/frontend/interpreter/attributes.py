@@ -13,6 +13,7 @@ from srcdiff.diagnostics.naming_objects import instead_of_attribute
 from srcdiff.frontend.domain.abstract_values import (
     Abstract,
     DeviceName,
+    Element,
     Lazy,
     Method,
     Object,
@@ -21,6 +22,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Partial,
     Record,
     Static,
+    Structured,
     Super,
     Tuple,
     is_device_module,
@@ -36,6 +38,7 @@ from srcdiff.frontend.interpreter.materialization import forced
 from srcdiff.frontend.interpreter.number_kinds import numpys_own
 from srcdiff.frontend.interpreter.outside import class_attribute, lift, look_up
 from srcdiff.frontend.interpreter.presence import key_of, present
+from srcdiff.frontend.interpreter.record_fields import attribute_of_records
 from srcdiff.frontend.interpreter.tables import expression
 from srcdiff.frontend.source.guards import Attribute, Constant, class_entry, original
 from srcdiff.ir.nodes import Value
@@ -114,6 +117,9 @@ def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstrac
                 f"attributes of {in_words(reader, base)} are not supported",
                 help_=instead_of_attribute(base.value),
             )
+        case Structured() | Element():
+            found = attribute_of_records(reader, base, node.attr, node)
+            return Method(base, node.attr) if found is None else found
         case Record(kind=layout) if layout.is_instance:
             return read_attribute(reader, base, node.attr, node)
         case Object(kind=kind) if issubclass(kind, dict):

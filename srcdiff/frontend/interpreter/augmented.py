@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from srcdiff.diagnostics import Problem, Refusal
-from srcdiff.frontend.domain.abstract_values import Abstract, List, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Element, List, Structured, Tuple
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Mark, name_at
 from srcdiff.frontend.interpreter.aliases import forget_doubts
@@ -28,6 +28,7 @@ from srcdiff.frontend.interpreter.materialization import forced
 from srcdiff.frontend.interpreter.numbers import as_number, is_array
 from srcdiff.frontend.interpreter.presence import needed
 from srcdiff.frontend.interpreter.representation import write_element
+from srcdiff.frontend.interpreter.structured_arrays import assign_records
 from srcdiff.frontend.interpreter.tables import IN_PLACE, statement
 from srcdiff.ir.nodes import Block, Call, Index, Item, NewAxis, Slice, Store, Value, walk
 from srcdiff.ir.types import BOOL, FLOAT, Array, Scalar, is_float
@@ -122,6 +123,9 @@ def augment_element(reader: Reader, node: ast.AugAssign, target: ast.Subscript) 
     if isinstance(base, List):
         augment_list(reader, node, target, base)
         return
+    if isinstance(base, Structured | Element):
+        augment_field(reader, node, target, base)
+        return
     if not (isinstance(base, Value) and isinstance(base.type, Array)):
         help_ = "convert it to a list first: `list(...)`" if isinstance(base, Tuple) else ""
         reader.refuse("SD203", target, f"the elements of {in_words(reader, base)} cannot be assigned", help_=help_)
@@ -147,6 +151,15 @@ def augment_element(reader: Reader, node: ast.AugAssign, target: ast.Subscript) 
     else:
         new = binary(reader, type(node.op), old, value, node)
     write_element(reader, base, place, as_number(reader, new, node))
+
+
+def augment_field(reader: Reader, node: ast.AugAssign, target: ast.Subscript, base: Structured | Element) -> None:
+    """`p["k"] += ...` changes the field of an array where it is; of a record, the number is another in its place."""
+    old = subscript(reader, base, target.slice, node)
+    if isinstance(old, Value) and is_array(old):
+        assign_array(reader, old, evaluate_operand(reader, node.value), node, type(node.op))
+        return
+    assign_records(reader, base, target, forced(reader, augmented(reader, node, old)))
 
 
 def augment_part(reader: Reader, node: ast.AugAssign, base: Value, items: list[Abstract | Item]) -> None:

@@ -21,6 +21,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Choice,
     Closure,
     Drawn,
+    Element,
     List,
     Method,
     Object,
@@ -29,6 +30,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Partial,
     Record,
     Static,
+    Structured,
     Through,
     Tuple,
     class_of,
@@ -471,6 +473,8 @@ def call_method(
     elif is_dictionary(owner):
         kind = "dictionary"
         owner = owner if method.name in _CHANGING else needed(reader, owner, node)
+    elif isinstance(owner, Structured | Element):
+        kind = "records"
     elif isinstance(owner, Record | Object):
         return call_with(reader, read_attribute(reader, owner, method.name, node), args, keywords, node)
     elif isinstance(owner, Static) and isinstance(owner.value, str):

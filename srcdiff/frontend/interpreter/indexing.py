@@ -14,6 +14,7 @@ from srcdiff.diagnostics.naming_objects import instead_of, is_plain
 from srcdiff.frontend.domain.abstract_values import (
     MISSING,
     Abstract,
+    Element,
     Items,
     Lazy,
     List,
@@ -22,6 +23,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Record,
     Static,
     Stored,
+    Structured,
     Tuple,
     class_of,
     is_instance,
@@ -92,6 +94,8 @@ def subscript(reader: Reader, base: Abstract, where: ast.expr, node: ast.AST) ->
             return reader.view(base, tuple(basic))
         case Tuple():
             return tuple_item(reader, base, where, node)
+        case Structured() | Element():
+            return SUBSCRIPTS[type(base)](reader, base, where, node)
         case Record() if base.kind.is_mapping:
             place_of_key = key_position(reader, base, evaluate(reader, where), node)
             if place_of_key is None:

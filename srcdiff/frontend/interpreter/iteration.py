@@ -22,6 +22,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Reversed,
     Static,
     Stored,
+    Structured,
     Through,
     Tuple,
     Zip,
@@ -50,6 +51,7 @@ from srcdiff.frontend.interpreter.list_storage import (
 from srcdiff.frontend.interpreter.materialization import AS_LIST, forced
 from srcdiff.frontend.interpreter.numbers import is_array, truth_of
 from srcdiff.frontend.interpreter.presence import checked, needed
+from srcdiff.frontend.interpreter.record_fields import any_field, element_of_records, is_record
 from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.ir.nodes import Block, Call, If, Index, Loop, Operation, Store, Value, walk
 from srcdiff.ir.primitives import length_of_range
@@ -106,6 +108,8 @@ def iteration_over(reader: Reader, x: Abstract, node: ast.AST) -> Iteration | tu
             if isinstance(contents, Stored) and contents.element == NOTHING:
                 return ()
             return as_iteration(reader, x)
+        case Structured() if not is_record(x):
+            return Iteration(reader.dim(any_field(x), 0), lambda k: element_of_records(reader, x, k))
         case Value(type=Array()):
             return Iteration(reader.dim(x, 0), lambda k: elements_of_array(reader, x, k))
         case Enumerate():

@@ -11,6 +11,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Closure,
     DeviceName,
     Drawn,
+    Element,
     Enumerate,
     Items,
     List,
@@ -25,6 +26,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Reversed,
     Static,
     Stored,
+    Structured,
     Text,
     Through,
     Transformed,
@@ -57,6 +59,10 @@ def in_words(reader: Reader, x: Abstract) -> str:
             return "a tuple"
         case Record() if is_complex(x):
             return "a complex array, of which only `.real` is supported,"
+        case Element():
+            return "a record"
+        case Structured():
+            return "a record" if x.kind.rank is None else "a structured array"  # type: ignore[attr-defined]
         case Record():
             return "a dictionary" if x.kind.is_mapping else f"an instance of `{x.kind.kind.__name__}`"
         case List():

@@ -18,9 +18,21 @@ import numpy as np
 
 from srcdiff.diagnostics import Problem, Refusal
 from srcdiff.diagnostics.naming_objects import array_of, instead_of, named
-from srcdiff.frontend.domain.abstract_values import Abstract, Items, List, Object, Own, Poison, Record, Static, Tuple
+from srcdiff.frontend.domain.abstract_values import (
+    Abstract,
+    Items,
+    List,
+    Object,
+    Own,
+    Poison,
+    Record,
+    Static,
+    Structured,
+    Tuple,
+)
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Found, IsMentioned
+from srcdiff.frontend.interpreter.record_fields import relate_sizes
 from srcdiff.frontend.reading import Outside
 from srcdiff.frontend.source.guards import (
     Attribute,
@@ -38,6 +50,7 @@ from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import FLOAT, Array, Scalar, is_supported_dtype
 from srcdiff.signature.enums import spelled
 from srcdiff.signature.own_arrays import has_own_array, own_array, speaks_array
+from srcdiff.signature.record_layouts import RecordLayout
 from srcdiff.signature.structures import Layout, is_plain_class, is_plain_tuple, layout_of
 
 _MANY = 100  # elements of what is read from outside
@@ -156,6 +169,8 @@ def lift_parts(
         reader.guard(place, value)  # whether two of them are the same is compiled in
     if id(value) in reader.lifted:
         return reader.lifted[id(value)]
+    if isinstance(layout, RecordLayout):
+        reader.held_outside.append(place)
     names = layout.names
     if len(names) > _MANY:
         message = f"`{name}` from outside the function has {len(names)} elements; at most {_MANY} are supported"
@@ -175,6 +190,8 @@ def lift_parts(
         return handle
     if issubclass(layout.kind, tuple | list):
         return Tuple(items, layout.kind if hasattr(value, "_fields") else None, isinstance(value, list))
+    if isinstance(layout, RecordLayout):
+        return relate_sizes(reader, Structured(items, layout))
     return Record(items, layout)
 
 
@@ -189,7 +206,7 @@ def lift_part(
     layout: Layout,
 ) -> Abstract:
     """A part of something outside; an attribute that is not supported must not be used."""
-    if not layout.is_instance:
+    if not layout.is_instance and not isinstance(layout, RecordLayout):
         return lift(reader, value, place, name, path, node, held)
     if id(value) in reader.lifting:
         message = f"`{name}` from outside the function refers to itself"

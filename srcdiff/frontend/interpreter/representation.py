@@ -68,7 +68,7 @@ def fresh_values(reader: Reader, d: Description, name: str) -> tuple[Abstract, l
         return value, [value]
     if d.kind == "static":
         return Static(d.detail[1]), []
-    if d.kind in ("tuple", "record", "items"):
+    if d.kind in ("tuple", "record", "element", "items"):
         parts = [fresh_values(reader, p, d.layout.variable(name, k)) for k, p in enumerate(d.parts)]
         whole = of_parts(d, (p for p, _ in parts))
         whole = replace(whole, is_list=None) if isinstance(whole, Tuple) else whole
@@ -133,7 +133,7 @@ def leaves_of(reader: Reader, x: Abstract, d: Description) -> list[Value]:
             found = reader.load(found, ())
         reader.became_floats += is_float(d.detail) and not is_float(found.type)
         return [reader.cast(found, d.detail)]
-    if d.kind in ("tuple", "record", "items", "closure"):
+    if d.kind in ("tuple", "record", "element", "items", "closure"):
         of_closure = tuple(x.defaults.values()) if isinstance(x, Closure) else (MISSING,) * len(d.parts)
         parts = x.items if isinstance(x, Parts) else of_closure
         return [v for p, q in zip(parts, d.parts, strict=True) for v in leaves_of(reader, p, q)]

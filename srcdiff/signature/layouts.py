@@ -1,0 +1,94 @@
+"""Layouts: the class of a structure, its keys or field names, and how it is taken apart and rebuilt."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import enum
+import re
+import types
+from collections.abc import Sequence
+from typing import Any
+
+from srcdiff.signature.enums import spelled
+
+MAPPINGS = (dict, collections.OrderedDict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Layout:
+    """The layout of a tuple, list, dictionary or dataclass: its class, and its keys or field names."""
+
+    kind: type
+    names: tuple[str | int | enum.Enum, ...]
+    types: tuple[type, ...] = ()
+    """The types of the keys, if there are enum members among them: these may equal strings and integers."""
+    extra: tuple[str, ...] = ()
+    """Attributes of this instance of a dataclass that are no fields."""
+
+    @property
+    def is_mapping(self) -> bool:
+        return self.kind in MAPPINGS
+
+    @property
+    def is_instance(self) -> bool:
+        return self.kind not in MAPPINGS and not issubclass(self.kind, tuple | list)
+
+    def part(self, owner: str, k: int) -> str:
+        """The expression for a part of `owner`."""
+        name = self.names[k]
+        if isinstance(name, enum.Enum):
+            return f"{owner}[{spelled(name)}]"
+        return f"{owner}.{name}" if self.is_instance else f"{owner}[{name!r}]"
+
+    def attribute(self, owner: str, k: int) -> str:
+        """The same expression, but with the field name for a part of a named tuple."""
+        fields: tuple[str, ...] = getattr(self.kind, "_fields", ())
+        return f"{owner}.{fields[k]}" if fields else self.part(owner, k)
+
+    def variable(self, owner: str, k: int) -> str:
+        """The variable name of a part that has its own name."""
+        name = self.names[k]
+        name = spelled(name) if isinstance(name, enum.Enum) else name
+        text = f"{owner}_{name}" if owner else ""
+        return text if issubclass(self.kind, tuple | list) else re.sub(r"\W", "_", text)
+
+    def text(self, parts: Sequence[str]) -> str:
+        """The text of a structure with these parts, as a user would write it.
+
+        >>> Layout(dict, ("w", "b")).text(["float64", "int64"])
+        "{'w': float64, 'b': int64}"
+        """
+        if self.is_mapping:
+            return "{" + ", ".join(f"{n!r}: {p}" for n, p in zip(self.names, parts, strict=True)) + "}"
+        if self.kind is list:
+            return f"[{', '.join(parts)}]"
+        if self.is_instance:
+            parts = [f"{n}: {p}" for n, p in zip(self.names, parts, strict=True)]
+        name = "" if self.kind is tuple else self.kind.__name__
+        return f"{name}({', '.join(parts)}{',' if len(parts) == 1 and not name else ''})"
+
+    def taken_apart(self, value: Any) -> list[Any]:
+        if self.kind in MAPPINGS:
+            return [value[n] for n in self.names]
+        return [getattr(value, str(n)) for n in self.names] if self.is_instance else list(value)
+
+    def made(self, items: Sequence[Any]) -> Any:
+        """An object with this layout. A dataclass is created without a call of its `__init__`.
+
+        >>> Layout(dict, ("w", "b")).made([1.0, 2.0])
+        {'w': 1.0, 'b': 2.0}
+        """
+        kind = self.kind
+        if kind in MAPPINGS:
+            return kind(zip(self.names, items, strict=True))
+        if kind is tuple or kind is list:
+            return kind(items)
+        if issubclass(kind, tuple):
+            return kind(*items)
+        if kind is types.SimpleNamespace:
+            return kind(**dict(zip(map(str, self.names), items, strict=True)))
+        made: Any = object.__new__(kind)
+        for name, item in zip(self.names, items, strict=True):
+            object.__setattr__(made, str(name), item)
+        return made
