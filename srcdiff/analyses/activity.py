@@ -267,9 +267,8 @@ def differentiable_arguments(operation: Apply) -> list[Value]:
     rule = derivative_rule(operation.primitive)
     if rule is None:
         return [a for a in operation.args if is_float(a.type)]
-    return [
-        a for name, a in zip(rule.parameters, operation.args, strict=True) if name in rule.partials and is_float(a.type)
-    ]
+    moving = {*rule.partials, *rule.refused}
+    return [a for name, a in zip(rule.parameters, operation.args, strict=True) if name in moving and is_float(a.type)]
 
 
 def varied_values(function: Function, inputs: Iterable[Value], sites: dict[Value, Sites]) -> set[Value]:

@@ -44,8 +44,10 @@ from srcdiff.ir.nodes import (
     Value,
     walk,
 )
+from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import BOOL, Scalar, is_float
 from srcdiff.rules.evaluate import partial_of, result_of
+from srcdiff.rules.formula import calls_slow_functions
 from srcdiff.rules.table import RULES
 
 
@@ -135,6 +137,8 @@ def _result(primitive: str, arguments: tuple[Known, ...]) -> Sign:
     if primitive in _SUMS:
         arguments = tuple([Known(a.sign, a.type, None, a.place) for a in arguments])
     found = NOTHING
+    if PRIMITIVES[primitive].slow:
+        return FINITE | INFINITE | meant
     for point in _points(arguments):
         found |= sign_of(result_of(primitive, point))
     return found | meant if found & INFINITE else found
@@ -143,6 +147,8 @@ def _result(primitive: str, arguments: tuple[Known, ...]) -> Sign:
 @functools.cache
 def _partial_is_finite(primitive: str, parameter: str, arguments: tuple[Known, ...], out: Sign) -> bool:
     rule = RULES[primitive]
+    if calls_slow_functions(rule):
+        return False
     for point in _points(arguments):
         if any(abs(number) == _TINY for number in point):
             continue  # its square is zero, but that matters to nobody's derivative

@@ -73,6 +73,7 @@ def write_head(objects: Mapping[str, Any], named: Collection[str], spelling: Spe
     imported, made_here = spelling.array_maker if spelling.array_maker and spelling.arrays in named else ((), ())
     own = [*imported, "from srcdiff.emit.formatting import formatted"] if made else [*imported]
     others = [*(["import numpy as np"] if "np" in named else []), *spelling.imports]
+    others += ["from scipy import special"] if "special" in named else []
     defined = [*made_here, *(f"{name} = formatted({name_of(objects, objects[name].__base__)})" for name in made)]
     parts = [["import math"] if "math" in named else [], others, [*own, *outside], defined]
     return [line for part in parts if part for line in ("", *part)][1:]

@@ -21,7 +21,7 @@ from srcdiff.ir.nodes import Function, Raise, Value, walk
 from srcdiff.ir.primitives import RESERVED
 from srcdiff.ir.types import Type
 from srcdiff.passes.workspace_parameters import WorkspaceBuffer, kept_elsewhere
-from srcdiff.rules import special
+from srcdiff.rules import scipy_functions, special
 from srcdiff.signature.trees import NODES
 
 
@@ -124,7 +124,7 @@ def _put_together(module: Module, texts: Sequence[Text], spelling: Spelling) -> 
     for name in sorted(module.support, reverse=True):
         decorator = [spelling.device_function] if spelling.device_function else []
         lines = ["", "", *decorator, *plain_source(support_function(name, spelling)), *lines]
-    named = {name for name in ("math", "np", spelling.arrays) if any(_names(line, name) for line in lines)}
+    named = {name for name in ("math", "np", "special", spelling.arrays) if any(_names(line, name) for line in lines)}
     head = write_head(module.objects, named, spelling)
     lines = [*head, *lines] if head else lines[2:]
     module.text = "\n".join(lines) + "\n"
@@ -162,7 +162,8 @@ def plain_source(function: Any) -> list[str]:
 
 
 def support_function(name: str, spelling: Spelling = NUMPY) -> Any:
-    return next(getattr(module, name) for module in (*spelling.support, support, special) if hasattr(module, name))
+    modules = (*spelling.support, support, special, scipy_functions)
+    return next(getattr(module, name) for module in modules if hasattr(module, name))
 
 
 def _tuple_of(function: Function) -> str:

@@ -32,7 +32,13 @@ class Primitive:
     cheap: bool = False
     """Whether it is cheaper to recompute than to store."""
     support: str = ""
-    """The function of `srcdiff.rules.special` that the spelling calls, if any."""
+    """The function of `srcdiff.rules` that the spelling calls, if any."""
+    library: str = ""
+    """The module of SciPy whose compiled function the spelling calls, if any: no GPU has it."""
+    scipy: tuple[str, ...] = ()
+    """The functions of `scipy.special` that users call it by."""
+    slow: bool = False
+    """Whether it takes too long to be tried at many points."""
 
     @property
     def whole(self) -> bool:
@@ -72,6 +78,8 @@ def _function(
     cheap: bool = False,
     support: bool = False,
     spelling: str = "",
+    scipy: str = "",
+    slow: bool = False,
 ) -> None:
     """Add a primitive that Python writes as a call of `called`, by default the function of this name in NumPy."""
     called = called or f"np.{name}"
@@ -79,7 +87,18 @@ def _function(
     library_name = (called,) if "." in called else ()
     support_name = called if support else ""
     every_name = (*library_name, *names.split())
-    PRIMITIVES[name] = Primitive(name, arity, result, spelling, ATOM, every_name, cheap, support_name)
+    of_scipy = tuple(scipy.split())
+    PRIMITIVES[name] = Primitive(
+        name, arity, result, spelling, ATOM, every_name, cheap, support_name, scipy=of_scipy, slow=slow
+    )
+
+
+def _compiled(name: str, arity: int, called: str = "", result: str = "float", slow: bool = False) -> None:
+    """Add a primitive that Python writes as a call of a function of `scipy.special`, by default that of this name."""
+    arguments = ", ".join(f"{{{k}}}" for k in range(arity))
+    spelling = called or f"special.{name}({arguments})"
+    scipy = () if called else (name,)
+    PRIMITIVES[name] = Primitive(name, arity, result, spelling, library="special", scipy=scipy, slow=slow)
 
 
 # fmt: off
@@ -145,7 +164,7 @@ _function("lcm",             2, "int",     "np.lcm",          "math.lcm")
 _function("square",          1, "same",                                                                cheap=True)
 _function("reciprocal",      1, "same",                                                                cheap=True)
 _function("sqrt",            1, "float",   "np.sqrt",         "math.sqrt")
-_function("cbrt",            1, "float",   "np.cbrt",         "math.cbrt")
+_function("cbrt",            1, "float",   "np.cbrt",         "math.cbrt", scipy="cbrt")
 _function("hypot",           2, "float",   "np.hypot",        "math.hypot")
 _function("float_power",     2, "float64", "np.float_power",  "math.pow")
 
@@ -155,12 +174,12 @@ _function("strong_divide",   2, "float64", "strong_divide",   spelling="({0} / {
 
 # -- exponentials and logarithms
 _function("exp",             1, "float",   "np.exp",          "math.exp")
-_function("exp2",            1, "float",   "np.exp2",         "math.exp2")
-_function("expm1",           1, "float",   "np.expm1",        "math.expm1")
+_function("exp2",            1, "float",   "np.exp2",         "math.exp2", scipy="exp2")
+_function("expm1",           1, "float",   "np.expm1",        "math.expm1", scipy="expm1")
 _function("log",             1, "float",   "np.log",          "math.log")
 _function("log2",            1, "float",   "np.log2",         "math.log2")
 _function("log10",           1, "float",   "np.log10",        "math.log10")
-_function("log1p",           1, "float",   "np.log1p",        "math.log1p")
+_function("log1p",           1, "float",   "np.log1p",        "math.log1p", scipy="log1p")
 _function("logaddexp",       2, "float")
 _function("logaddexp2",      2, "float")
 
@@ -185,13 +204,68 @@ _function("sinc",            1, "float64")
 _function("sinc_derivative", 2, "float64", "sinc_derivative",                                          support=True)
 
 # -- the error function and the gamma function
-_function("erf",             1, "float",   "math.erf")
-_function("erfc",            1, "float",   "math.erfc")
+_function("erf",             1, "float",   "math.erf",        scipy="erf")
+_function("erfc",            1, "float",   "math.erfc",       scipy="erfc")
 _function("gamma",           1, "float",   "math.gamma")
 _function("lgamma",          1, "float",   "math.lgamma")
-_function("digamma",         1, "float64", "digamma",                                                  support=True)
+_function("digamma",         1, "float64", "digamma",         scipy="digamma psi",                     support=True)
 _function("trigamma",        1, "float64", "trigamma",                                                 support=True)
 _function("polygamma",       2, "float64", "polygamma",                                                support=True)
+
+# -- functions of scipy.special that have a source in rules/scipy_functions.py, for every backend
+_function("gamma_function",  1, "float64", "gamma_function",  scipy="gamma",                           support=True)
+_function("gammaln",         1, "float64", "gammaln",         scipy="gammaln",                         support=True)
+_function("loggamma",        1, "float64", "loggamma",        scipy="loggamma",                        support=True)
+_function("gammasgn",        1, "float64", "gammasgn",        scipy="gammasgn",                        support=True)
+_function("betaln",          2, "float64", "betaln",          scipy="betaln",                          support=True)
+_function("digamma_difference", 2, "float64", "digamma_difference",                                    support=True)
+_function("ndtr",            1, "float64", "ndtr",            scipy="ndtr",                            support=True)
+_function("expit",           1, "float64", "expit",           scipy="expit",                           support=True)
+_function("logit",           1, "float64", "logit",           scipy="logit",                           support=True)
+_function("log_expit",       1, "float64", "log_expit",       scipy="log_expit",                       support=True)
+_function("xlogy",           2, "float64", "xlogy",           scipy="xlogy",                           support=True)
+_function("xlog1py",         2, "float64", "xlog1py",         scipy="xlog1py",                         support=True)
+_function("entr",            1, "float64", "entr",            scipy="entr",                            support=True)
+_function("rel_entr",        2, "float64", "rel_entr",        scipy="rel_entr",                        support=True)
+_function("kl_div",          2, "float64", "kl_div",          scipy="kl_div",                          support=True)
+_function("huber",           2, "float64", "huber",           scipy="huber",                           support=True)
+_function("pseudo_huber",    2, "float64", "pseudo_huber",    scipy="pseudo_huber",                    support=True)
+_function("exprel_derivative", 2, "float64", "exprel_derivative",                                      support=True)
+_function("boxcox",          2, "float64", "boxcox",          scipy="boxcox",                          support=True)
+_function("boxcox1p",        2, "float64", "boxcox1p",        scipy="boxcox1p",                        support=True)
+_function("exp10",           1, "float64", "exp10",           scipy="exp10",                           support=True)
+_function("lambertw",        2, "float64", "lambertw",                                                 support=True)
+_function("zeta",            2, "float64", "zeta",                                                     support=True)
+_function("gammainc_by_a",   2, "float64", "gammainc_by_a",   support=True, slow=True)
+_function("betainc_by",      4, "float64", "betainc_by",      support=True, slow=True)
+_function("exprel",          1, "float64", "exprel_derivative", spelling="exprel_derivative(0, {0})", scipy="exprel",
+          support=True)
+
+# -- compiled functions of scipy.special
+for _name in (
+    *("erfcx", "erfi", "dawsn", "erfinv", "erfcinv", "log_ndtr", "ndtri", "ndtri_exp", "cosm1"),
+    *("sindg", "cosdg", "tandg", "j0", "j1", "y0", "y1", "i0", "i0e", "i1", "i1e", "k0", "k0e", "k1", "k1e"),
+    *("ellipk", "ellipkm1", "ellipe", "exp1", "expi", "spence"),
+):
+    _compiled(_name, 1)
+for _name in (
+    *("beta", "poch", "binom", "gammainc", "gammaincc", "gammaincinv", "gammainccinv", "jv", "yv", "iv", "ive", "kv"),
+    *("kve", "ellipkinc", "ellipeinc", "hyp0f1", "owens_t", "inv_boxcox", "powm1", "stdtr", "expn"),
+):
+    _compiled(_name, 2)
+for _name in ("betainc", "betaincc", "betaincinv", "hyp1f1", "voigt_profile"):
+    _compiled(_name, 3)
+_compiled("hyp2f1", 4, slow=True)
+for _name, _parts in (
+    ("airy", ("airy_ai", "airy_aip", "airy_bi", "airy_bip")),
+    ("sici", ("sine_integral", "cosine_integral")),
+    ("shichi", ("sinh_integral", "cosh_integral")),
+    ("fresnel", ("fresnel_s", "fresnel_c")),
+):
+    for _k, _part in enumerate(_parts):
+        _compiled(_part, 1, f"special.{_name}({{0}})[{_k}]")
+for _part in ("real", "imag"):
+    _compiled(f"wofz_{_part}", 2, f"special.wofz(complex({{0}}, {{1}})).{_part}", result="float64")
 
 # -- floating-point numbers as such
 _function("isnan",           1, "bool",    "np.isnan",        "math.isnan",                            cheap=True)
@@ -220,5 +294,5 @@ BROUGHT_ALONG = frozenset(
 )
 """The names of functions of ours that are written beside the code that calls them; nothing else has such a name."""
 
-RESERVED = frozenset({*keyword.kwlist, *dir(builtins), "np", "math", "cuda", "device", "_", *BROUGHT_ALONG})
+RESERVED = frozenset({*keyword.kwlist, *dir(builtins), "np", "math", "special", "cuda", "device", "_", *BROUGHT_ALONG})
 """Names that mean something else in generated code than a value of the program."""

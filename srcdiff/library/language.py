@@ -20,6 +20,17 @@ class ComplexArray:
         return len(self.real)
 
 
+@dataclass(frozen=True)
+class Elementwise:
+    """A primitive that has no name in NumPy: a function of numbers, applied to each element of arrays."""
+
+    __srcdiff_primitive__: str
+
+    def __call__(self, *args: Any) -> Any:
+        """Something of the type that it returns: that of floats that hold its arguments."""
+        return functools.reduce(np.add, args) * np.float32(1)
+
+
 def each(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     """All places of an array of this shape, in order."""
     return iter(np.ndindex(*shape))

@@ -15,6 +15,7 @@ import numpy as np
 
 MODULES: dict[str, str] = {
     "scipy.linalg": "scipy_linalg",
+    "scipy.special": "special_functions",
 }
 """By the module of SciPy that users import from."""
 

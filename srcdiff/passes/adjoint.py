@@ -62,7 +62,14 @@ from srcdiff.ir.types import FLOAT, INT, Array, Scalar, element_type, is_float
 from srcdiff.ir.words import own_name, words_for
 from srcdiff.library.blas_lapack import LIBRARY
 from srcdiff.passes.call_pairs import Pair, has_shadow
-from srcdiff.passes.custom_adjoints import adjoint_values, named, reads_parameters, require_shape, without_rule
+from srcdiff.passes.custom_adjoints import (
+    adjoint_values,
+    named,
+    no_formula,
+    reads_parameters,
+    require_shape,
+    without_rule,
+)
 from srcdiff.rules import derivative_rule
 from srcdiff.rules.formula import Number, calls_functions, names_of, times, with_values
 
@@ -559,6 +566,8 @@ class Adjoint:
         again = {name: functools.partial(self.value, value, mirror) for name, value in given.items()}
         names = names_of(rule, again, self.builder)
         for name, argument in zip(rule.parameters, operation.args, strict=True):
+            if name in rule.refused and argument in self.active:
+                raise DifferentiationError([no_formula(operation, name)])
             if name in rule.partials and argument in self.active:
                 is_least = name in rule.at_least and self.signs.is_root_of_least(operation)
                 formula = rule.at_least[name] if is_least else rule.partials[name]

@@ -17,7 +17,8 @@ from srcdiff.frontend.source.capture import capture
 from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.clone import inline
-from srcdiff.ir.nodes import Alloc, Block, Custom, Function, If, Raise, Value, walk
+from srcdiff.ir.nodes import Alloc, Apply, Block, Custom, Function, If, Raise, Value, walk
+from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import Array, Type, is_float
 from srcdiff.signature.descriptions import Description
 
@@ -75,6 +76,16 @@ def without_rule(call: Any, count: int, span: Span | None) -> Problem:
     """A call of a library function that is known, but not its derivative."""
     help_ = declared_as(call.name, count, can_be_called=True)
     return Problem("SD301", f"`{call.name}` has no derivative rule", span, help=help_)
+
+
+def no_formula(operation: Apply, parameter: str) -> Problem:
+    """A function of SciPy that has a derivative with respect to an argument, but no formula for it."""
+    row = PRIMITIVES[operation.primitive]
+    name = f"scipy.special.{row.scipy[0]}" if row.scipy else row.name
+    what = "a second derivative" if not row.scipy else "a derivative"
+    message = f"`{name}` has no formula for {what} with respect to `{parameter}`"
+    help_ = f"keep `{parameter}` constant, by `srcdiff.stop_gradient`, or declare a rule: `srcdiff.rule_for`"
+    return Problem("SD301", message, operation.span, help=help_)
 
 
 def require_shape(result: Value, model: Value, rule: str, builder: Builder, span: Span | None) -> None:

@@ -51,7 +51,7 @@ from srcdiff.ir.nodes import (
 from srcdiff.ir.types import FLOAT, Array, Stack, Type, element_type, is_float
 from srcdiff.ir.words import own_name
 from srcdiff.library.blas_lapack import LIBRARY
-from srcdiff.passes.custom_adjoints import named, require_shape, tangent_values
+from srcdiff.passes.custom_adjoints import named, no_formula, require_shape, tangent_values
 from srcdiff.rules import derivative_rule
 from srcdiff.rules.formula import names_of, times
 
@@ -219,6 +219,8 @@ class Tangent:
         names = names_of(rule, {n: functools.partial(_itself, v) for n, v in given.items()}, self.builder)
         total: Value | None = None
         for name, argument in zip(rule.parameters, operation.args, strict=True):
+            if name in rule.refused and argument in self.dots:
+                raise DifferentiationError([no_formula(operation, name)])
             if name in rule.partials and argument in self.dots:
                 is_least = name in rule.at_least and self.signs.is_root_of_least(operation)
                 formula = rule.at_least[name] if is_least else rule.partials[name]

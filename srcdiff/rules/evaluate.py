@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import importlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from srcdiff.ir.primitives import PRIMITIVES
-from srcdiff.rules import special
+from srcdiff.rules import scipy_functions, special
 from srcdiff.rules.table import CONSTANTS, Rule, application
 
 
@@ -58,7 +59,10 @@ def _value_of(formula: ast.expr, known: Mapping[str, Any]) -> Any:
 @functools.cache
 def _spelled(primitive: str) -> Callable[..., Any]:
     """The primitive as Python spells it."""
-    arguments = ["first", "second", "third"][: PRIMITIVES[primitive].arity]
+    arguments = ["first", "second", "third", "fourth"][: PRIMITIVES[primitive].arity]
     text = f"lambda {', '.join(arguments)}: {PRIMITIVES[primitive].spelling.format(*arguments)}"
-    function: Callable[..., Any] = eval(text, {"np": np, "math": math, **vars(special)})
+    names = {**vars(special), **vars(scipy_functions), "np": np, "math": math}
+    if PRIMITIVES[primitive].library:
+        names["special"] = importlib.import_module("scipy.special")
+    function: Callable[..., Any] = eval(text, names)
     return function

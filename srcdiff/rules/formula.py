@@ -11,7 +11,7 @@ from dataclasses import replace
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.primitives import PRIMITIVES
-from srcdiff.rules.table import CONSTANTS, OPERATORS, Rule, application
+from srcdiff.rules.table import CONSTANTS, OPERATORS, RULES, Rule, application
 
 Environment = Mapping[str, Callable[[], Value]]
 Number = int | float
@@ -82,6 +82,18 @@ _functions = functools.cache(_calls)
 def calls_functions(rule: Rule) -> bool:
     """Whether a formula of the row calls a function that takes long, as that of `sin` calls `cos`."""
     return any(_functions(formula) for formula in (*rule.partials.values(), *(f for _, f in rule.let)))
+
+
+@functools.cache
+def _is_slow(rule: str) -> bool:
+    formulas = (*RULES[rule].partials.values(), *(f for _, f in RULES[rule].let))
+    calls = [n.func for f in formulas for n in ast.walk(f) if isinstance(n, ast.Call)]
+    return any(PRIMITIVES[name].slow for name in (rule, *(c.id for c in calls if isinstance(c, ast.Name))))
+
+
+def calls_slow_functions(rule: Rule) -> bool:
+    """Whether the primitive of the row, or a formula of it, takes too long to be tried at many points."""
+    return _is_slow(rule.name)
 
 
 def with_values(rule: Rule, given: Mapping[str, Value], computed: Computed) -> tuple[Rule, dict[str, Value]]:

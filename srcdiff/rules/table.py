@@ -27,6 +27,8 @@ CONSTANTS: dict[str, float] = {
     "log_2": 0.6931471805599453,
     "log_10": 2.302585092994046,
     "sqrt_pi": 1.7724538509055159,
+    "sqrt_2": 1.4142135623730951,
+    "sqrt_2pi": 2.5066282746310002,
 }
 
 OPERATORS: dict[type[ast.AST], str] = {
@@ -64,6 +66,7 @@ REAL = Domain(((-3.0, 3.0),))
 POSITIVE = Domain(((0.1, 4.0),))
 ABOVE_ONE = Domain(((1.05, 4.0),))
 INSIDE_ONE = Domain(((-0.95, 0.95),))
+UNIT = Domain(((0.05, 0.95),))
 AWAY_FROM_ZERO = Domain(((-4.0, -0.5), (0.5, 4.0)))
 BETWEEN_POLES = Domain(((-1.8, -1.2), (-0.8, -0.2), (0.2, 4.0)))
 INTEGER = Domain(((0.0, 9.0),), "int")
@@ -92,6 +95,8 @@ class Rule:
     edges: tuple[Edge, ...]
     at_least: Mapping[str, ast.expr]
     """The partials if the argument is a sum of squares: where that is zero, it is least, and its derivative is zero."""
+    refused: frozenset[str] = frozenset()
+    """The parameters that a derivative exists for, but no formula."""
 
 
 RULES: dict[str, Rule] = {}
@@ -117,6 +122,7 @@ def elementwise(
     on: Domain | Mapping[str, Domain] = REAL,
     at: Sequence[Edge] = (),
     at_least: Mapping[str, str] | None = None,
+    refused: str = "",
     **partials: str,
 ) -> None:
     """One row: a primitive (or several of the same derivative), and a formula for each argument it depends on.
@@ -127,7 +133,7 @@ def elementwise(
     """
     for signature in signatures:
         try:
-            _add(_row(signature, let, on, at, partials, at_least or {}))
+            _add(_row(signature, let, on, at, partials, at_least or {}, refused))
         except (RowError, SyntaxError) as problem:
             raise RowError(f"{signature}: {problem}") from None
 
@@ -148,6 +154,7 @@ def _row(
     at: Sequence[Edge],
     partials: Mapping[str, str],
     at_least: Mapping[str, str],
+    refused: str,
 ) -> Rule:
     name, parameters = _signature(signature)
     known = {*parameters, "out"}
@@ -175,7 +182,8 @@ def _row(
     on = on if isinstance(on, Mapping) else dict.fromkeys(parameters, on)
     _require(set(on) <= set(parameters), "a domain is for an argument of this row")
     domain = {parameter: on.get(parameter, REAL) for parameter in parameters}
-    return Rule(name, parameters, formulas, tuple(bindings), domain, tuple(at), least)
+    _require({*refused.split()} <= {*parameters} - {*formulas}, "a refused argument is one without a formula")
+    return Rule(name, parameters, formulas, tuple(bindings), domain, tuple(at), least, frozenset(refused.split()))
 
 
 def _add(rule: Rule) -> None:

@@ -403,13 +403,13 @@ ROWS = [
     ),
     Row(
         "neither source nor rule",
-        "from scipy import special\n" + function("return special.dawsn(x)"),
+        "from scipy import special\n" + function("return special.radian(x, 0.0, 0.0)"),
         "SD302",
-        "`dawsn` has no Python source and no derivative rule",
-        "@srcdiff.rule_for(special.dawsn)",
-        "from scipy import special\n@srcdiff.rule_for(special.dawsn)\n"
-        "def dawsn(x): return math.exp(-x * x) * np.sum(np.exp((np.arange(100) + 0.5) ** 2 * x * x / 1e4)) * x / 100\n"
-        + function("return special.dawsn(x)"),
+        "`radian` has no Python source and no derivative rule",
+        "@srcdiff.rule_for(special.radian)",
+        "from scipy import special\n@srcdiff.rule_for(special.radian)\n"
+        "def radian(d, m, s): return math.pi / 180.0 * (d + m / 60.0 + s / 3600.0)\n"
+        + function("return special.radian(x, 0.0, 0.0)"),
     ),
     Row(
         "array of Python",

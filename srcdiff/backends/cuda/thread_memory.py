@@ -54,6 +54,7 @@ from srcdiff.ir.nodes import (
     changed,
     walk,
 )
+from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import Array, Stack, element_type
 from srcdiff.passes.simplify import axis_of_base, remove_dead, simplify
 from srcdiff.passes.stacks import stacks_as_arrays
@@ -139,6 +140,10 @@ def _impossible(operation: Operation) -> tuple[str, str] | None:
                 f"`{operation.function}` on arrays is not supported",
                 "write it as loops, or call it outside the loop",
             )
+        case Apply() if PRIMITIVES[operation.primitive].library:
+            row = PRIMITIVES[operation.primitive]
+            name = row.scipy[0] if row.scipy else row.spelling.partition(".")[2].partition("(")[0]
+            return f"`scipy.special.{name}` is not supported", "compute it outside the loop, on the CPU"
         case Call() if operation.blocks_of_threads is None:
             return "a recursive function is not supported", "write it as a loop"
         case Push(stack=stack, value=Value(type=Array())) if stack.name.startswith("kept_"):

@@ -19,7 +19,7 @@ from numba.core.compiler import CompileResult
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
-from srcdiff.backends.numba import blas, memory_pool, results, stack, vector_math
+from srcdiff.backends.numba import blas, memory_pool, results, scipy_special, stack, vector_math
 from srcdiff.caching import store
 from srcdiff.caching.fingerprint import UnknownError, fingerprint, importable_name, own_source, versions
 from srcdiff.diagnostics.timings import timed
@@ -136,6 +136,8 @@ def _provide(symbols: list[str], target_context: Any) -> None:
         stack.ensure_loaded()
     if any(f"numba_{name}" in symbols for name in blas.FUNCTIONS):
         blas.ensure_found()
+    if any(name.startswith(scipy_special.PREFIX) for name in symbols):
+        scipy_special.ensure_all_known(symbols)
     if _missing(symbols):
         target_context.refresh()
         if _missing(symbols):

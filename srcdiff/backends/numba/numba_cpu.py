@@ -14,6 +14,7 @@ from srcdiff.backends.numba import lowering, stages
 from srcdiff.backends.numba.interrupts import ONE_AT_A_TIME, compiled_undisturbed
 from srcdiff.backends.numba.machine_code import MachineCode
 from srcdiff.backends.numba.quick_numpy import ProductsByName, quick_numpy
+from srcdiff.backends.numba.scipy_special import compiled_special
 from srcdiff.backends.python import interpreter
 from srcdiff.diagnostics import InternalError, progress, timings
 from srcdiff.emit import formatting
@@ -62,6 +63,8 @@ def load(
     namespace = interpreter.load(text, objects, file, ProductsByName(), for_ever=True)
     if namespace.get("np") is np:
         namespace["np"] = quick_numpy(vector_functions=bool(options.get("fastmath", True)))
+    if "special" in namespace:
+        namespace["special"] = compiled_special()
     if any(name not in BROUGHT_ALONG for name in functions[:-1]):  # other functions are recursive ones
         namespace[functions[-1]].starts_recursion = True
     for name in functions:

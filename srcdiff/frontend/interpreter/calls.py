@@ -8,6 +8,7 @@ import contextlib
 import functools
 import inspect
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -48,10 +49,11 @@ from srcdiff.frontend.interpreter.instances import in_class, read_attribute
 from srcdiff.frontend.interpreter.iteration import evaluate_elements, read_keywords
 from srcdiff.frontend.interpreter.joins import branch_on, left_by_branches
 from srcdiff.frontend.interpreter.kind_in_words import in_words
-from srcdiff.frontend.interpreter.lazy_arrays import example_of
+from srcdiff.frontend.interpreter.lazy_arrays import example_of, promoted_dtype
 from srcdiff.frontend.interpreter.library_calls import call_unknown, library_call, run_structural
 from srcdiff.frontend.interpreter.materialization import forced, settle
 from srcdiff.frontend.interpreter.numba_functions import call_custom, call_plain
+from srcdiff.frontend.interpreter.number_kinds import as_element
 from srcdiff.frontend.interpreter.numbers import is_array
 from srcdiff.frontend.interpreter.outside import as_array_from_outside, lift_partial
 from srcdiff.frontend.interpreter.presence import checked, needed, present
@@ -178,6 +180,8 @@ def rows_for(target: Any) -> Iterator[Row]:
             yield Row(handler.run, handler.lazy)
     if scipy_table.find(target) is not None:
         yield Row(_scipy_function, lazy=True, needs_arrays=True)
+    if isinstance(target, np.ufunc) and target in special_primitives():
+        yield Row(_special, lazy=True, needs_arrays=True)
     yield Row(call_unknown)
     yield Row(_with_source)
 
@@ -363,6 +367,35 @@ def _primitive(
     reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
     return call_primitive(reader, _primitive_objects()[target], args, keywords, node, target)
+
+
+def special_primitives() -> dict[Any, str]:
+    """The ufuncs of `scipy.special` that are primitives, by object, if SciPy is loaded."""
+    return _special_primitives() if "scipy.special" in sys.modules else {}
+
+
+@functools.cache
+def _special_primitives() -> dict[Any, str]:
+    module = sys.modules["scipy.special"]
+    return {getattr(module, name): row.name for row in PRIMITIVES.values() for name in row.scipy}
+
+
+def _special(
+    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    """A ufunc of `scipy.special`; of singles, also of a number, it is a single."""
+    result = call_primitive(reader, special_primitives()[target], args, keywords, node, target)
+    if isinstance(result, Value) and isinstance(result.type, Scalar):
+        return as_element(reader, result, promoted_dtype(reader, target, args, node))
+    return result
+
+
+@marked("__srcdiff_primitive__", lazy=True)
+def _elementwise(
+    reader: Reader, target: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
+) -> Abstract:
+    """A word of the library for a primitive that has no name in NumPy."""
+    return call_primitive(reader, target.__srcdiff_primitive__, args, keywords, node, target)
 
 
 def _library_function(

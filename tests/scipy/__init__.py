@@ -1,0 +1,1 @@
+"""What srcdiff reads of SciPy."""
