@@ -16,6 +16,7 @@ ORDER = [
     "cli",
     "__init__",
     "cuda",
+    "distributed",
     "bridges",
     "api",
     "inspect",

@@ -1,0 +1,1 @@
+"""Sums over data: by chunks, by several processes."""
