@@ -14,6 +14,7 @@ from srcdiff.api.derivatives import (
     value_and_grad,
 )
 from srcdiff.api.exporting import export
+from srcdiff.api.implicit import fixed_point, least_squares, minimize, root
 from srcdiff.api.inspecting import explain, show
 from srcdiff.api.modes import check, hessian, hvp, jacobian, jvp, vjp
 from srcdiff.api.workspaces import release_memory
@@ -35,12 +36,16 @@ __all__ = [
     "differentiable",
     "explain",
     "export",
+    "fixed_point",
     "grad",
     "hessian",
     "hvp",
     "jacobian",
     "jvp",
+    "least_squares",
+    "minimize",
     "release_memory",
+    "root",
     "rule_for",
     "show",
     "source",

@@ -3,6 +3,7 @@
 from srcdiff.frontend.handlers import (
     array_functions,
     builtin_functions,
+    implicit_functions,
     intrinsics,
     introspection,
     iterators,
@@ -34,5 +35,5 @@ ROWS = (
     *(array_conversion, assignments, attributes, augmented, branches_loops, calls, comprehensions, conditions, lists),
     *(arithmetic, names, statements, strings, indexing, structured_arrays, declared_functions),
     *(array_functions, builtin_functions, intrinsics, iterators, kernel_language, nested_derivatives, records),
-    *(special_methods, introspection),
+    *(special_methods, introspection, implicit_functions),
 )

@@ -404,3 +404,31 @@ def largest(dtype: Any) -> float:
 def identity_of(ufunc: Any) -> Any:
     """What leaves the other argument as it is."""
     return ufunc.identity
+
+
+DERIVATIVES: dict[str, Any] = {}
+"""The public functions that take derivatives, by name. The modules that define them add them here."""
+
+
+def derivatives_first(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Mark a function for SciPy's that takes these public functions before the arguments of SciPy's."""
+
+    def mark(function: Callable[..., Any]) -> Callable[..., Any]:
+        function.__srcdiff_takes__ = names  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+def zeros_like(x: Any) -> Any:
+    """Zero, or an array of zeros."""
+    return np.zeros(np.shape(x), x.dtype) if is_array(x) else 0.0
+
+
+def implicitly(solver: Any, weights: Any, change: Any, equation: Any, x0: Any) -> Any:
+    """The x with equation(x) = 0 that a solver finds; its derivatives are those of the equation, not of the solver.
+
+    `solver(equation, x0)` returns x, a number or an array like `x0`. With J the Jacobian of the equation at x,
+    `weights(equation, x, x_bar)` solves J^T w = -x_bar, and `change(equation, x, r_dot)` solves J x_dot = -r_dot.
+    """
+    return solver(equation, x0)

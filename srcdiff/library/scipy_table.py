@@ -16,6 +16,7 @@ import numpy as np
 MODULES: dict[str, str] = {
     "scipy.linalg": "scipy_linalg",
     "scipy.special": "special_functions",
+    "scipy.optimize": "scipy_optimize",
 }
 """By the module of SciPy that users import from."""
 

@@ -17,9 +17,11 @@ from srcdiff.frontend.source.capture import capture
 from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.clone import inline
-from srcdiff.ir.nodes import Alloc, Apply, Block, Custom, Function, If, Raise, Value, walk
+from srcdiff.ir.nodes import Alloc, Apply, Block, Custom, Function, If, Program, Raise, Value, values_around, walk
 from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import Array, Type, is_float
+from srcdiff.ir.written_rules import WrittenRule
+from srcdiff.library import solvers
 from srcdiff.signature.descriptions import Description
 
 
@@ -44,8 +46,11 @@ def rules_share_no_memory(function: Function) -> None:
 _A_COPY = "work on a copy of the array: `a = a.copy()`"
 
 
-def reads_parameters(adjoint: Callable[..., Any], count: int) -> list[bool]:
+def reads_parameters(adjoint: Callable[..., Any] | Function, count: int) -> list[bool]:
     """Whether an adjoint function reads each of its first parameters."""
+    if isinstance(adjoint, Function):
+        used = set(values_around(adjoint.body))
+        return [p in used for p in adjoint.params[:count]]
     try:
         node = capture(adjoint).node
     except Refusal:
@@ -64,6 +69,8 @@ def adjoint_values(
     span: Span | None,
 ) -> list[Value | None]:
     """Write the adjoint of a call; return the adjoint of each argument, or None for zero."""
+    if isinstance(rule, WrittenRule):
+        return written_out(rule.adjoint, rule.given).written(builder, [*args, *outs, *seeds])
     if rule.adjoint is None:
         stand_ins = [_stand_in(a, builder) for a in args]
         places = range(len(args), len(args) + len(outs))
@@ -111,6 +118,8 @@ def tangent_values(
         stand_ins = [out if isinstance(out.type, Array) else _stand_in(out, builder) for out in outs]
         return list(_transposed(rule.adjoint, builder, [*args, *outs], stand_ins, dots, range(len(args)), span))
     all_dots = [_zero(a, builder) if d is None else d for a, d in zip(args, dots, strict=True)]
+    if isinstance(rule, WrittenRule):
+        return written_out(rule.tangent, (True,) * len(outs)).written(builder, [*args, *outs, *all_dots])
     function = read_rule(rule.tangent, [*args, *outs], all_dots, range(len(args), len(args) + len(outs)), span)
     return function.written(builder, [*args, *outs, *all_dots])
 
@@ -119,6 +128,15 @@ def _transposed(*given: Any) -> Sequence[Value | None]:
     from srcdiff.passes.transpose import transposed  # which differentiates the rule, for which it needs this module
 
     return transposed(*given)
+
+
+@functools.lru_cache(maxsize=64)
+def written_out(function: Function, given: tuple[bool, ...]) -> RuleFunction:
+    """A rule that is a program, with its derivatives written out."""
+    captured = capture(solvers.newton)
+    return RuleFunction(
+        _without_derivatives(Reading(Program(function, ()), {}, Static(None), (), (), captured, {}, {})), given
+    )
 
 
 def _without_derivatives(reading: Reading) -> Function:
@@ -136,7 +154,8 @@ def _zero(value: Value, builder: Builder) -> Value:
     if not isinstance(value.type, Array):
         return builder.const(0.0)
     out = Value(value.type)
-    builder.add(Alloc(out, (), builder.const(0.0), value))
+    zero: float = 0.0 if is_float(value.type) else False if value.type.dtype == "bool" else 0
+    builder.add(Alloc(out, (), builder.const(zero), value))
     return out
 
 

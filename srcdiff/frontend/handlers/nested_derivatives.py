@@ -153,7 +153,8 @@ def call_inside(
     function, *given = target.__srcdiff_inside__
     known = inspect.signature(function).parameters
     if "backend" in known:
-        require_options(reader, {n: x for n, x in keywords.items() if n != "wrt"}, node, known)
+        is_option = {n: n in ("backend", "mode", "directions") or n not in known for n in keywords}
+        require_options(reader, {n: x for n, x in keywords.items() if is_option[n]}, node, known)
     return call_plain(reader, function, [*map(Static, given), *args], keywords, node)
 
 

@@ -76,6 +76,7 @@ from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import FLOAT, Array, Scalar, is_float
 from srcdiff.library import scipy_table
 from srcdiff.library.blas_lapack import LibraryCall
+from srcdiff.library.language import DERIVATIVES
 from srcdiff.library.numpy_table import FUNCTIONS, STANDARD, UFUNC_METHODS
 from srcdiff.library.numpy_table import METHODS as ARRAY_METHODS
 from srcdiff.signature.trees import NODES
@@ -414,6 +415,7 @@ def call_library(
     reader: Reader, library: Any, args: list[Abstract], keywords: dict[str, Abstract], node: ast.AST
 ) -> Abstract:
     """A function of the library, which stands for one of NumPy or SciPy."""
+    args = [*(Static(DERIVATIVES[name]) for name in getattr(library, "__srcdiff_takes__", ())), *args]
     if "out" in keywords or writes_parameters(library):
         args = [forced(reader, a) for a in args]
         keywords = {n: forced(reader, a) for n, a in keywords.items()}

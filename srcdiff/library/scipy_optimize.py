@@ -1,0 +1,449 @@
+"""`scipy.optimize`: roots, minima and least squares. They are solved by srcdiff's solvers, to about SciPy's tolerances.
+
+The derivatives are those of the solution (solvers.py). Of several roots or minima, a solver may find another one than
+SciPy's. What it does not find raises `RuntimeError`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from srcdiff.library import solvers
+from srcdiff.library.language import as_tuple, derivatives_first, is_array, unsupported
+from srcdiff.library.linear_algebra import floats
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What programs may read of an `OptimizeResult`."""
+
+    x: Any
+    fun: Any
+    success: Any
+    status: Any
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What programs may read of the result of `least_squares`."""
+
+    x: Any
+    fun: Any
+    cost: Any
+    success: Any
+    status: Any
+
+
+@dataclass(frozen=True)
+class Root:
+    """What programs may read of `RootResults`."""
+
+    root: Any
+    converged: Any
+
+
+# ----------------------------------------------------------------------------------------------------------- of numbers
+
+
+@derivatives_first("jacobian", "jvp")
+def brentq(
+    jacobian: Any,
+    jvp: Any,
+    f: Any,
+    a: Any,
+    b: Any,
+    args: Any = (),
+    xtol: Any = 2e-12,
+    rtol: Any = 8.881784197001252e-16,
+    maxiter: Any = 100,
+    full_output: Any = False,
+    disp: Any = True,
+) -> Any:
+    if full_output:
+        unsupported("`full_output`")
+
+    def equation(x: Any) -> Any:
+        return f(x, *as_tuple(args))
+
+    def solver(equation: Any, x0: Any) -> Any:
+        return between(equation, a * 1.0, b * 1.0, xtol, rtol, maxiter)
+
+    return solvers.solved(jacobian, jvp, solver, equation, a * 1.0)
+
+
+def between(equation: Any, a: Any, b: Any, xtol: Any, rtol: Any, maxiter: Any) -> Any:
+    """Brent's method (Brent 1973): inverse quadratic steps, or bisection."""
+    before, now = a, b
+    f_before, f_now = equation(before), equation(now)
+    if f_before == 0.0:
+        return before
+    if f_now == 0.0:
+        return now
+    if (f_before > 0.0) == (f_now > 0.0):
+        raise ValueError("f(a) and f(b) must have different signs")
+    other, f_other, step, last = 0.0, 0.0, 0.0, 0.0
+    for _ in range(maxiter):
+        if f_before != 0.0 and f_now != 0.0 and (f_before > 0.0) != (f_now > 0.0):
+            other, f_other = before, f_before
+            step = last = now - before
+        if abs(f_other) < abs(f_now):
+            before, now, other = now, other, now
+            f_before, f_now, f_other = f_now, f_other, f_now
+        delta = 0.5 * (xtol + rtol * abs(now))
+        half = 0.5 * (other - now)
+        if f_now == 0.0 or abs(half) < delta:
+            return now
+        if abs(last) > delta and abs(f_now) < abs(f_before):
+            if before == other:
+                tried = -f_now * (now - before) / (f_now - f_before)
+            else:
+                first = (f_before - f_now) / (before - now)
+                second = (f_other - f_now) / (other - now)
+                tried = -f_now * (f_other * second - f_before * first) / (second * first * (f_other - f_before))
+            if 2.0 * abs(tried) < min(abs(last), 3.0 * abs(half) - delta):
+                last, step = step, tried
+            else:
+                step = last = half
+        else:
+            step = last = half
+        before, f_before = now, f_now
+        if abs(step) > delta:
+            now += step
+        else:
+            now += delta if half > 0.0 else -delta
+        f_now = equation(now)
+    raise RuntimeError("the root was not found: pass a larger maxiter")
+
+
+@derivatives_first("jacobian", "jvp")
+def newton(
+    jacobian: Any,
+    jvp: Any,
+    func: Any,
+    x0: Any,
+    fprime: Any = None,
+    args: Any = (),
+    tol: Any = 1.48e-08,
+    maxiter: Any = 50,
+    fprime2: Any = None,
+    x1: Any = None,
+    rtol: Any = 0.0,
+    full_output: Any = False,
+    disp: Any = True,
+) -> Any:
+    """By the secant method, or with `fprime` by Newton's, as in SciPy."""
+    if full_output or fprime2 is not None:
+        unsupported("`full_output` or `fprime2`")
+    if is_array(x0):
+        unsupported("`scipy.optimize.newton` of arrays (use `scipy.optimize.root`)")
+
+    def equation(x: Any) -> Any:
+        return func(x, *as_tuple(args))
+
+    def slope(x: Any) -> Any:
+        return fprime(x, *as_tuple(args))
+
+    def solver(equation: Any, x0: Any) -> Any:
+        if fprime is None:
+            second = x0 * (1.0 + 1e-4) + (1e-4 if x0 >= 0.0 else -1e-4) if x1 is None else x1 * 1.0
+            return by_secants(equation, x0, second, tol, rtol, maxiter)
+        return by_slopes(equation, slope, x0, tol, rtol, maxiter)
+
+    return solvers.solved(jacobian, jvp, solver, equation, x0 * 1.0)
+
+
+def by_secants(equation: Any, x0: Any, x1: Any, tol: Any, rtol: Any, maxiter: Any) -> Any:
+    before, now = x0, x1
+    f_before, f_now = equation(before), equation(now)
+    if abs(f_now) < abs(f_before):
+        before, now, f_before, f_now = now, before, f_now, f_before
+    before, now, f_before, f_now = now, before, f_now, f_before
+    for _ in range(maxiter):
+        if f_now == f_before:
+            if now != before:
+                raise RuntimeError("the secant has no slope: pass another start")
+            return now
+        if abs(f_now) > abs(f_before):
+            found = (-f_before / f_now * now + before) / (1.0 - f_before / f_now)
+        else:
+            found = (-f_now / f_before * before + now) / (1.0 - f_now / f_before)
+        if abs(found - now) <= tol + rtol * abs(now):
+            return found
+        before, f_before = now, f_now
+        now = found
+        f_now = equation(now)
+    raise RuntimeError("the root was not found: pass another start, or a larger maxiter")
+
+
+def by_slopes(equation: Any, slope: Any, x0: Any, tol: Any, rtol: Any, maxiter: Any) -> Any:
+    now = x0
+    for _ in range(maxiter):
+        value = equation(now)
+        if value == 0.0:
+            return now
+        found = now - value / slope(now)
+        if abs(found - now) <= tol + rtol * abs(now):
+            return found
+        now = found
+    raise RuntimeError("the root was not found: pass another start, or a larger maxiter")
+
+
+@derivatives_first("jacobian", "jvp")
+def root_scalar(
+    jacobian: Any,
+    jvp: Any,
+    f: Any,
+    args: Any = (),
+    method: Any = None,
+    bracket: Any = None,
+    fprime: Any = None,
+    fprime2: Any = None,
+    x0: Any = None,
+    x1: Any = None,
+    xtol: Any = None,
+    rtol: Any = None,
+    maxiter: Any = None,
+    options: Any = None,
+) -> Any:
+    if fprime is True:
+        unsupported("`fprime=True`")
+    steps = 100 if maxiter is None else maxiter
+    if bracket is not None:
+        a, b = bracket
+        near, relative = 2e-12 if xtol is None else xtol, 8.881784197001252e-16 if rtol is None else rtol
+        return Root(brentq(jacobian, jvp, f, a, b, args, near, relative, steps), True)
+    near, relative = 1.48e-8 if xtol is None else xtol, 0.0 if rtol is None else rtol
+    return Root(newton(jacobian, jvp, f, x0, fprime, args, near, steps, None, x1, relative), True)
+
+
+# ------------------------------------------------------------------------------------------------------------ of arrays
+
+
+@derivatives_first("jacobian", "jvp")
+def root(
+    jacobian: Any,
+    jvp: Any,
+    fun: Any,
+    x0: Any,
+    args: Any = (),
+    method: Any = "hybr",
+    jac: Any = None,
+    tol: Any = None,
+    callback: Any = None,
+    options: Any = None,
+) -> Any:
+    if jac is True or callback is not None:
+        unsupported("`jac=True` or `callback`")
+    x = fsolve(jacobian, jvp, fun, x0, args)
+    return Solution(x, np.asarray(fun(x, *as_tuple(args))), True, 1)
+
+
+@derivatives_first("jacobian", "jvp")
+def fsolve(
+    jacobian: Any,
+    jvp: Any,
+    func: Any,
+    x0: Any,
+    args: Any = (),
+    fprime: Any = None,
+    full_output: Any = False,
+    col_deriv: Any = False,
+    xtol: Any = 1.49012e-08,
+    maxfev: Any = 0,
+    band: Any = None,
+    epsfcn: Any = None,
+    factor: Any = 100,
+    diag: Any = None,
+) -> Any:
+    if full_output:
+        unsupported("`full_output`")
+
+    def residual(x: Any) -> Any:
+        return np.asarray(func(x, *as_tuple(args)))
+
+    return solvers.root(jacobian, jvp, residual, floats(np.atleast_1d(np.asarray(x0))))
+
+
+@derivatives_first("jacobian", "jvp")
+def fixed_point(
+    jacobian: Any,
+    jvp: Any,
+    func: Any,
+    x0: Any,
+    args: Any = (),
+    xtol: Any = 1e-8,
+    maxiter: Any = 500,
+    method: Any = "del2",
+) -> Any:
+    """By the iteration itself, which may take more steps than SciPy's."""
+    start = floats(np.asarray(x0)) if is_array(x0) else x0 * 1.0
+    return solvers.fixed_point(jacobian, jvp, func, start, *as_tuple(args))
+
+
+@derivatives_first("grad", "jacobian", "jvp")
+def minimize(
+    grad: Any,
+    jacobian: Any,
+    jvp: Any,
+    fun: Any,
+    x0: Any,
+    args: Any = (),
+    method: Any = None,
+    jac: Any = None,
+    hess: Any = None,
+    hessp: Any = None,
+    bounds: Any = None,
+    constraints: Any = (),
+    tol: Any = None,
+    callback: Any = None,
+    options: Any = None,
+) -> Any:
+    """By Newton's method, whatever the method is."""
+    if bounds is not None or constraints != () or jac is True or callback is not None:
+        unsupported("`scipy.optimize.minimize` with `bounds`, `constraints`, `callback` or `jac=True`")
+
+    def objective(x: Any) -> Any:
+        return number(fun(x, *as_tuple(args)))
+
+    x = solvers.minimize(grad, jacobian, jvp, objective, floats(np.atleast_1d(np.asarray(x0))))
+    return Solution(x, objective(x), True, 0)
+
+
+def number(x: Any) -> Any:
+    return np.sum(x) if is_array(x) else x
+
+
+@derivatives_first("grad", "jacobian", "jvp")
+def least_squares(
+    grad: Any,
+    jacobian: Any,
+    jvp: Any,
+    fun: Any,
+    x0: Any,
+    jac: Any = "2-point",
+    bounds: Any = None,
+    method: Any = "trf",
+    ftol: Any = 1e-08,
+    xtol: Any = 1e-08,
+    gtol: Any = 1e-08,
+    x_scale: Any = None,
+    loss: Any = "linear",
+    f_scale: Any = 1.0,
+    diff_step: Any = None,
+    tr_solver: Any = None,
+    tr_options: Any = None,
+    jac_sparsity: Any = None,
+    max_nfev: Any = None,
+    verbose: Any = 0,
+    args: Any = (),
+) -> Any:
+    if bounds is not None or loss != "linear":
+        unsupported("`scipy.optimize.least_squares` with `bounds` or `loss`")
+
+    def residuals(x: Any) -> Any:
+        return np.atleast_1d(np.asarray(fun(x, *as_tuple(args))))
+
+    x = solvers.least_squares(grad, jacobian, jvp, residuals, floats(np.atleast_1d(np.asarray(x0))))
+    r = np.asarray(residuals(x))
+    return Fit(x, r, 0.5 * np.sum(r * r), True, 1)
+
+
+@derivatives_first("grad", "jacobian", "jvp")
+def curve_fit(
+    grad: Any,
+    jacobian: Any,
+    jvp: Any,
+    f: Any,
+    xdata: Any,
+    ydata: Any,
+    p0: Any = None,
+    sigma: Any = None,
+    absolute_sigma: Any = False,
+    check_finite: Any = None,
+) -> Any:
+    if p0 is None:
+        unsupported("`curve_fit` without `p0`")
+    if np.ndim(sigma) > 1:
+        unsupported("`curve_fit` with a matrix for `sigma`")
+    start = floats(np.asarray(p0))
+
+    def residuals(p: Any) -> Any:
+        r = np.asarray(f(xdata, *p) - ydata)
+        return r if sigma is None else r / sigma
+
+    p = solvers.least_squares(grad, jacobian, jvp, residuals, start)
+    columns = np.asarray(jacobian(residuals)(p))
+    covariance = np.linalg.inv(columns.T @ columns)
+    if not absolute_sigma:
+        r = np.asarray(residuals(p))
+        covariance = covariance * (np.sum(r * r) / (len(r) - len(p)))
+    return p, covariance
+
+
+def linear_sum_assignment(cost_matrix: Any, maximize: Any = False) -> Any:
+    """The shortest augmenting paths of Jonker and Volgenant, as SciPy has them (Crouse 2016)."""
+    given = floats(cost_matrix)
+    is_tall = given.shape[0] > given.shape[1]
+    cost = np.asarray(given.T) if is_tall else np.asarray(given)
+    sign = -1.0 if maximize else 1.0
+    rows, columns = cost.shape
+    u, v, shortest = np.zeros(rows), np.zeros(columns), np.empty(columns)
+    path = np.full(columns, -1)
+    of_row, of_column = np.full(rows, -1), np.full(columns, -1)
+    for start in range(rows):
+        seen_rows, seen_columns = np.zeros(rows, np.bool_), np.zeros(columns, np.bool_)
+        for j in range(columns):
+            shortest[j] = np.inf
+        least, i, sink = 0.0, start, -1
+        while sink == -1:
+            seen_rows[i] = True
+            best, next_column = np.inf, -1
+            for j in range(columns):
+                if not seen_columns[j]:
+                    reduced = least + sign * cost[i, j] - u[i] - v[j]
+                    if reduced < shortest[j]:
+                        path[j] = i
+                        shortest[j] = reduced
+                    if shortest[j] < best or (shortest[j] == best and of_column[j] == -1):
+                        best, next_column = shortest[j], j
+            least = best
+            if next_column == -1 or least == np.inf:
+                raise ValueError("cost matrix is infeasible")
+            if of_column[next_column] == -1:
+                sink = next_column
+            else:
+                i = of_column[next_column]
+            seen_columns[next_column] = True
+        u[start] += least
+        for k in range(rows):
+            if seen_rows[k] and k != start:
+                u[k] += least - shortest[of_row[k]]
+        for j in range(columns):
+            if seen_columns[j]:
+                v[j] -= least - shortest[j]
+        j = sink
+        i = -1
+        while i != start:
+            i = path[j]
+            of_column[j] = i
+            j, of_row[i] = of_row[i], j
+    if is_tall:
+        order = np.argsort(of_row)
+        return np.asarray(of_row[order]), order
+    return np.asarray(np.arange(rows)), of_row
+
+
+FUNCTIONS: dict[str, Any] = {
+    **dict.fromkeys(("brentq", "brenth", "bisect", "ridder", "toms748"), brentq),
+    **{
+        function.__name__: function
+        for function in (
+            *(newton, root_scalar, root, fsolve, fixed_point, minimize, least_squares, curve_fit),
+            linear_sum_assignment,
+        )
+    },
+}
+"""By the name in `scipy.optimize`."""

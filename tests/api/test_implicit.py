@@ -1,0 +1,303 @@
+"""Implicit functions: `srcdiff.root` and its like, and `scipy.optimize` inside differentiated functions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.optimize as so
+
+import srcdiff
+
+T = np.linspace(0.0, 1.0, 7)
+Y = 2.0 * np.exp(-3.0 * T) + 0.1 * np.cos(9.0 * T)
+K = np.array([[3.0, 1.0], [0.5, 2.0]])
+SCALE = 0.1
+
+
+def cubic(x, p):
+    return x**3 + p * x - 1.0
+
+
+def number(p):
+    return srcdiff.root(cubic, 1.0, p, backend="python") ** 2
+
+
+def vector(p, q):
+    def residual(x):
+        return K @ x + SCALE * x**3 - p * q
+
+    return np.sum(np.sin(srcdiff.root(residual, np.zeros(2), backend="python")))
+
+
+def matrix(a):
+    def residual(x, a):
+        return x @ x - a
+
+    return np.sum(srcdiff.root(residual, np.eye(2), a, backend="python") ** 3)
+
+
+def fixed(a):
+    return np.sum(srcdiff.fixed_point(lambda x: np.cos(a * x), np.array([1.0, 0.5]), backend="python") ** 2)
+
+
+def lowest(p, q):
+    def rosenbrock(x):
+        return (x[0] - p) ** 2 + q * (x[1] - x[0] ** 2) ** 2
+
+    return np.sum(np.sin(srcdiff.minimize(rosenbrock, np.zeros(2), backend="python")))
+
+
+def lowest_number(a):
+    return srcdiff.minimize(lambda x, a: (x - a) ** 4 + x * x, 0.0, a, backend="python")
+
+
+def misfit(p, y):
+    return p[0] * np.exp(-p[1] * T) - y
+
+
+def fitted(y):
+    return np.sum(srcdiff.least_squares(misfit, np.array([1.0, 1.0]), y, backend="python") ** 2)
+
+
+def inside_each_other(b):
+    def inner(a):
+        return srcdiff.root(lambda x: x**2 - a, 1.0, backend="python")
+
+    return srcdiff.root(lambda y: y + inner(1.0 + y * y * b) - 3.0, 1.0, backend="python")
+
+
+def in_a_loop(p):
+    x = 1.0
+    total = 0.0
+    for k in range(4):
+        if k != 2:
+            x = srcdiff.root(cubic, x, p + k * x, backend="python")
+        total += x * p
+    return total
+
+
+def of_a_list(p):
+    weights = [p[k] ** 2 for k in range(len(p))]
+    weights.append(2.0)
+
+    def residual(x):
+        total = x
+        for w in weights:
+            total = total + w * np.tanh(x) - 0.3
+        return total
+
+    return srcdiff.root(residual, 0.2, backend="python")
+
+
+def of_overlapping_views(p):
+    first, second = p[1:], p[:-1]
+    found = srcdiff.root(lambda x: x**3 + x * first - second, np.ones(len(p) - 1), backend="python")
+    return np.sum(found * first)
+
+
+def overwritten_afterwards(p):
+    p = p.copy()
+    found = srcdiff.root(lambda x, a: x**3 + x - a, np.ones(len(p)), p, backend="python")
+    p[:] = 0.0
+    return np.sum(found**2) + np.sum(p)
+
+
+def never_run(p, n):
+    total = p * p
+    for _ in range(n):
+        total += srcdiff.root(cubic, 1.0, p, backend="python")
+    return total
+
+
+PROGRAMS = {
+    "number": (number, (2.0,)),
+    "vector": (vector, (np.array([1.0, 2.0]), 3.0)),
+    "matrix": (matrix, (np.array([[2.0, 0.3], [0.4, 3.0]]),)),
+    "fixed": (fixed, (0.7,)),
+    "lowest": (lowest, (1.0, 10.0)),
+    "lowest_number": (lowest_number, (1.0,)),
+    "fitted": (fitted, (Y,)),
+    "inside_each_other": (inside_each_other, (0.5,)),
+    "in_a_loop": (in_a_loop, (2.0,)),
+    "of_a_list": (of_a_list, (np.array([0.5, 1.5]),)),
+    "of_overlapping_views": (of_overlapping_views, (np.array([0.5, 1.5, 2.5]),)),
+    "overwritten_afterwards": (overwritten_afterwards, (np.array([0.5, 1.5, 2.5]),)),
+    "never_run": (never_run, (2.0, 0)),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_derivatives(name):
+    function, arguments = PROGRAMS[name]
+    srcdiff.check(function, *arguments, order=2, backend="python")
+
+
+@pytest.mark.parametrize("name", ["number", "vector", "lowest", "fitted", "inside_each_other", "of_overlapping_views"])
+def test_second_derivatives(name):
+    function, arguments = PROGRAMS[name]
+
+    def slope(*given):
+        return np.sum(np.sin(srcdiff.grad(function)(*given)))
+
+    srcdiff.check(slope, *arguments, backend="python")
+
+
+def test_third_derivative():
+    third = srcdiff.grad(srcdiff.grad(srcdiff.grad(number)), backend="python")(2.0)
+    step = 1e-3
+    second = srcdiff.grad(srcdiff.grad(number), backend="python")
+    expected = (8 * (second(2 + step) - second(2 - step)) - (second(2 + 2 * step) - second(2 - 2 * step))) / (12 * step)
+    assert third == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.numba
+@pytest.mark.parametrize("name", ["number", "vector", "lowest", "fitted"])
+def test_compiled(name):
+    function, arguments = PROGRAMS[name]
+    expected = srcdiff.grad(function, backend="python")(*arguments)
+    np.testing.assert_allclose(srcdiff.grad(function)(*arguments), expected, rtol=1e-8)  # both stop at the tolerance
+
+
+def test_the_adjoint_keeps_nothing_of_the_iterations():
+    derivative = srcdiff.grad(vector, backend="python")
+    derivative(np.array([1.0, 2.0]), 3.0)
+    assert "kept" not in derivative.source
+
+
+def test_a_batch():
+    p = np.array([1.0, 2.0, 3.0])
+    found = srcdiff.batched(srcdiff.grad(number, backend="python"))(p)
+    np.testing.assert_allclose(found, [srcdiff.grad(number, backend="python")(x) for x in p], rtol=1e-12)
+
+
+def test_an_integer_to_start_with_is_a_float():
+    assert srcdiff.root(cubic, 1, 2.0, backend="python") == pytest.approx(0.4533976515)
+
+
+def test_what_is_not_found_raises():
+    with pytest.raises(RuntimeError, match="root was not found"):
+        srcdiff.grad(lambda p: srcdiff.root(lambda x: x * x + p, 1.0), backend="python")(2.0)
+    with pytest.raises(RuntimeError, match="fixed point"):
+        srcdiff.grad(lambda p: srcdiff.fixed_point(lambda x: 2.0 * x + p, 1.0, maxiter=50), backend="python")(2.0)
+
+
+def test_a_singular_system_raises():
+    with pytest.raises(np.linalg.LinAlgError):
+        srcdiff.grad(
+            lambda p: np.sum(srcdiff.root(lambda x: p * (x[0] + x[1]) * np.ones(2), np.ones(2))), backend="python"
+        )(2.0)
+
+
+def test_the_residual_is_like_the_start():
+    with pytest.raises(srcdiff.DifferentiationError, match="the residual is"):
+        srcdiff.grad(lambda p: np.sum(srcdiff.root(lambda x: p * x[0], np.ones(2))), backend="python")(2.0)
+    with pytest.raises(ValueError, match="different lengths"):
+        srcdiff.grad(lambda p: np.sum(srcdiff.root(lambda x: p * x[:1], np.ones(2))), backend="python")(2.0)
+
+
+def test_a_residual_that_assigns_outside_is_refused():
+    def f(p):
+        count = 0
+
+        def residual(x):
+            nonlocal count
+            count += 1
+            return x * x - p
+
+        return srcdiff.root(residual, 1.0) + count
+
+    with pytest.raises(srcdiff.DifferentiationError, match="assigns `count`"):
+        srcdiff.grad(f, backend="python")(2.0)
+
+
+def test_globals_are_read_anew():
+    global SCALE
+    derivative = srcdiff.grad(vector, backend="python")
+    before = derivative(np.array([1.0, 2.0]), 3.0)
+    SCALE = 0.2
+    try:
+        after = derivative(np.array([1.0, 2.0]), 3.0)
+        srcdiff.check(vector, np.array([1.0, 2.0]), 3.0, backend="python")
+    finally:
+        SCALE = 0.1
+    assert abs(before - after).max() > 1e-3
+
+
+# -- scipy.optimize --------------------------------------------------------------------------------------------------
+
+
+def system(x, p):
+    return [x[0] + p[0] * x[1] ** 3 - 1.0, p[1] * x[1] - np.sin(x[0])]
+
+
+def model(t, a, b):
+    return a * np.exp(-b * t)
+
+
+def chained(p):
+    result = so.root(system, [0.5, 0.5], args=(p,))
+    return np.sum(result.x**2) + np.sum(result.fun)
+
+
+def assigned(c):
+    rows, columns = so.linear_sum_assignment(c)
+    return np.sum(c[rows, columns] ** 2)
+
+
+def assigned_most(c):
+    rows, columns = so.linear_sum_assignment(c, maximize=True)
+    return np.sum(c[rows, columns] ** 2)
+
+
+SCIPY = {
+    "brentq": (lambda p: so.brentq(cubic, 0.0, 1.0, args=(p,)) ** 2, (2.0,)),
+    "brentq_of_bounds": (lambda p: so.brentq(lambda x: x**3 - p, p * 0.1, 2.0 * p), (2.0,)),
+    "bisect": (lambda p: so.bisect(cubic, 0.0, 1.0, args=p), (2.0,)),
+    "newton": (lambda p: so.newton(cubic, 1.0, args=(p,)) ** 2, (2.0,)),
+    "newton_slope": (lambda p: so.newton(cubic, 1.0, lambda x, p: 3 * x**2 + p, args=(p,)), (2.0,)),
+    "root_scalar": (lambda p: so.root_scalar(cubic, args=(p,), bracket=[0.0, 1.0]).root, (2.0,)),
+    "root_scalar_start": (lambda p: so.root_scalar(cubic, args=(p,), x0=1.0, x1=0.5).root, (2.0,)),
+    "root": (chained, (np.array([0.3, 1.5]),)),
+    "fsolve": (lambda p: np.sum(so.fsolve(system, [0.5, 0.5], args=(p,))), (np.array([0.3, 1.5]),)),
+    "fixed_point": (lambda p: so.fixed_point(lambda x, p: np.exp(-p * x), 0.5, args=(p,)), (0.9,)),
+    "minimize": (lambda p: so.minimize(lambda x, p: np.sum((x - p) ** 4 + x**2), np.zeros(2), args=(p,)).x[0], (1.0,)),
+    "minimum": (lambda p: so.minimize(lambda x: np.sum((x - p) ** 4 + x**2), np.zeros(2)).fun, (1.0,)),
+    "least_squares": (lambda y: np.sum(so.least_squares(misfit, [1.0, 1.0], args=(y,)).x), (Y,)),
+    "cost": (lambda y: so.least_squares(misfit, [1.0, 1.0], args=(y,)).cost, (Y,)),
+    "curve_fit": (lambda y: np.sum(so.curve_fit(model, T, y, p0=[1.0, 1.0])[0] ** 2), (Y,)),
+    "covariance": (lambda y: np.sum(so.curve_fit(model, T, y, p0=[1.0, 1.0])[1]), (Y,)),
+    "assignment": (assigned, (np.random.default_rng(1).normal(size=(4, 6)),)),
+    "assignment_tall": (assigned_most, (np.random.default_rng(1).normal(size=(6, 4)),)),
+}
+
+
+@pytest.mark.parametrize("name", SCIPY)
+def test_scipy(name):
+    function, arguments = SCIPY[name]
+    compiled = srcdiff.differentiable(function, backend="python")
+    assert compiled(*arguments) == pytest.approx(function(*arguments), rel=3e-5)  # SciPy's minimize stops at 1e-5
+    gradient = srcdiff.grad(function, backend="python")(*arguments)
+    for place in np.ndindex(np.shape(arguments[0])):
+        step = np.zeros(np.shape(arguments[0]))
+        step[place] = 1e-4
+        step = step if step.shape else 1e-4
+        expected = (compiled(arguments[0] + step) - compiled(arguments[0] - step)) / 2e-4
+        assert np.asarray(gradient)[place] == pytest.approx(expected, rel=2e-6, abs=2e-7)  # the differences have h^2
+
+
+@pytest.mark.parametrize("name", ["brentq", "root", "minimize", "curve_fit"])
+def test_scipy_second_order(name):
+    function, arguments = SCIPY[name]
+    srcdiff.hvp(function, backend="python")(
+        *arguments, np.ones(np.shape(arguments[0])) if np.ndim(arguments[0]) else 1.0
+    )
+
+
+def test_a_root_without_a_change_of_sign_raises():
+    with pytest.raises(ValueError, match="different signs"):
+        srcdiff.grad(lambda p: so.brentq(cubic, 2.0, 3.0, args=(p,)), backend="python")(2.0)
+
+
+def test_bounds_are_refused():
+    with pytest.raises(srcdiff.DifferentiationError, match="bounds"):
+        srcdiff.grad(lambda p: so.minimize(lambda x: x[0] * p, np.ones(1), bounds=[(0, 1)]).x[0], backend="python")(2.0)
