@@ -2542,6 +2542,250 @@ def raising_in_helper(x, y):
 program(raising_in_helper, at=[(0.6, 1.0), (0.6, -1.0), (-0.6, -1.0)], raises=[((-0.6, 1.0), ValueError)])
 
 
+# ------------------------------------------------------------------------------------------------------- exceptions
+
+
+def checked_square(x, limit=2.0):
+    """Raises where it is not wanted."""
+    if x > limit:
+        raise ValueError("too large")
+    return x * x
+
+
+def exception_of_a_helper(x):
+    """What a helper raises is caught by its caller, in the middle of an expression."""
+    try:
+        y = checked_square(x) + 3.0 * checked_square(2.0 * x)
+    except ValueError:
+        y = 5.0 * x
+    else:
+        y += x
+    return y
+
+
+program(exception_of_a_helper, [(0.7,), (1.5,), (2.5,)])
+
+
+def exception_in_a_loop(x):
+    """Some iterations raise; `finally` runs in all of them, also before a `break`."""
+    total = 0.0
+    for v in x:
+        try:
+            total += checked_square(v)
+        except ValueError:
+            total += math.sin(v)
+            if total > 20.0:
+                break
+        finally:
+            total *= 1.25
+    return total
+
+
+program(exception_in_a_loop, [(array(0.5, 1.0, 3.0, 0.2),), (array(9.0, 1.5, 8.0, 7.0, 1.9, 1.9, 1.9, 3.0),)])
+
+
+def exception_out_of_loops(x):
+    """A `try` around loops: what they have computed until then is kept."""
+    total, rounds = 0.0, 0
+    try:
+        while True:
+            for v in x:
+                total += checked_square(v * (1.0 + rounds), 6.0)
+            rounds += 1
+    except ValueError:
+        total *= 2.0 + rounds
+    return total
+
+
+program(exception_out_of_loops, [(array(0.5, 1.1, 0.9),), (array(7.0, 0.3),)])
+
+
+def exceptions_nested(x):
+    """An inner `try` lets through what it does not name, after its `finally`."""
+    y = x
+    try:
+        try:
+            if x < 0.0:
+                raise KeyError("negative")
+            y = checked_square(x) * 3.0
+        except KeyError:
+            y = -x
+        finally:
+            x = 2.0 * x
+        y += x
+    except ValueError:
+        y = x * x * x
+    return y * x
+
+
+program(exceptions_nested, [(0.5,), (3.0,), (-0.5,)])
+
+
+def exception_raised_again(x):
+    """`raise` in an `except`, and another exception from there, reach the `try` around."""
+
+    def inner(v):
+        try:
+            return checked_square(v)
+        except ValueError as error:
+            if v > 4.0:
+                raise KeyError("far too large") from error
+            if v > 3.0:
+                raise
+            return 7.0 * v
+
+    total = 0.0
+    for k in range(4):
+        try:
+            total += inner(x + k)
+        except KeyError:
+            total += 0.5 * x
+        except ValueError:
+            total += 0.25 * x * x
+    return total
+
+
+program(exception_raised_again, [(1.5,), (0.3,)])
+
+
+def division_caught(x, y):
+    """A division by zero of Python's numbers is foreseen, also of those that a loop carries."""
+    total = x
+    for k in range(5):
+        try:
+            total = total * 0.5 + x / (k - 2) + total / (y - k)
+        except ZeroDivisionError:
+            total = total * x
+    return total
+
+
+program(division_caught, [(1.5, 7.5), (1.5, 3.0)], wrt=[0])
+
+
+def domain_error_caught(x, y):
+    """Functions of `math` outside of their domain, or too large, are foreseen."""
+    total = 0.0
+    for v in (x, y, x - y):
+        try:
+            total += math.log(v) + math.sqrt(3.0 - v) + math.acos(v / 4.0)
+        except ValueError:
+            total += v * v
+    try:
+        total += math.exp(3.0 * y**3)
+    except OverflowError:
+        total += y
+    return total
+
+
+program(domain_error_caught, [(1.5, 0.5), (5.0, 6.5), (-1.0, 1.0)])
+
+
+def index_error_ends_a_loop(x):
+    """An index out of range ends a loop that has no other end."""
+    total, k = 0.0, 0
+    while True:
+        try:
+            total += x[k] * x[k + 1]
+        except IndexError:
+            break
+        k += 1
+    return total
+
+
+program(index_error_ends_a_loop, [(vector(4),), (vector(1),)])
+
+
+def key_error_chooses_a_default(x):
+    """A key that is not in a dictionary is known when the function is compiled."""
+    options = {"scale": x}
+    try:
+        shift = options["shift"]
+    except KeyError:
+        shift = 2.0
+    return options["scale"] * shift * x
+
+
+program(key_error_chooses_a_default, [(1.5,)])
+
+
+def jitter_until_positive_definite(x):
+    """A matrix gets a larger diagonal until it has a Cholesky factor."""
+    k = np.array([[x, 2.0], [2.0, 1.0]])
+    jitter = 1e-3
+    for _ in range(8):
+        try:
+            factor = np.linalg.cholesky(k + jitter * np.eye(2))
+            break
+        except np.linalg.LinAlgError:
+            jitter *= 10.0
+    else:
+        raise ValueError("no factor")
+    return factor[1, 1] + factor[1, 0] * jitter
+
+
+program(jitter_until_positive_definite, [(5.0,), (1.7,)], raises=[((-1e6,), ValueError)])
+
+
+def inverse_or_transpose(a, scale):
+    """A singular matrix has no inverse: what LAPACK finds is foreseen."""
+    try:
+        b = np.linalg.inv(a * scale)
+    except np.linalg.LinAlgError:
+        b = a.T
+    return np.sum(b * b[0])
+
+
+program(inverse_or_transpose, [(np.array([[2.0, 1.0], [0.5, 1.5]]), k) for k in (2, 0)])
+
+
+def comprehension_that_raises(x):
+    """An exception in a comprehension, a conditional expression and an `and`."""
+    try:
+        roots = [math.sqrt(v) for v in x]
+        total = sum(roots) + (math.log(x[0] - 0.4) if x[0] < 2.0 else x[0])
+        if x[1] > 0.7 and math.log(x[1] - 0.6) < 1.0:
+            total *= 2.0
+    except ValueError:
+        total = x[0] * x[-1]
+    return total
+
+
+program(comprehension_that_raises, [(array(0.5, 0.8),), (array(0.3, 2.0),), (array(3.0, -2.0),), (array(2.5, 0.2),)])
+
+
+def safely(function, x, default):
+    """Any function, or a default where it is not defined."""
+    try:
+        return function(x)
+    except (ValueError, ZeroDivisionError):
+        return default
+
+
+def safe_calls(x):
+    """A helper with a `try` around what it is given."""
+    return safely(lambda t: 1.0 / t, x, x) + safely(math.log, x - 1.0, x * x)
+
+
+program(safe_calls, [(3.0,), (0.5,)])
+
+
+def assertion_caught(x):
+    """An assertion that fails, and a name that is assigned before it."""
+    seen = 0.0
+    try:
+        seen = x * x
+        assert x > 1.0, "too small"
+        y = x**3
+    except (AssertionError, ArithmeticError):
+        y = -x * seen
+    finally:
+        seen += 1.0
+    return y * seen
+
+
+program(assertion_caught, [(0.5,), (1.5,)])
+
+
 # -------------------------------------------------------------------------------------------------- arrays as memory
 
 

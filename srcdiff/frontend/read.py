@@ -267,6 +267,8 @@ def _argument(reader: Reader, d: Description, name: str, lists: dict[List, Store
         found, values = fresh_values(reader, d, name)
         if d.kind == "value" and NUMPYS not in d.parts and not reader.trusted:
             reader.pythons |= set(values)
+        if d.kind == "value" and NUMPYS in d.parts:
+            reader.computed_by_numpy |= set(values)
         if INTEGER in d.parts:
             reader.whole |= set(values)
         return found, values

@@ -23,6 +23,7 @@ from srcdiff.frontend.interpreter import (
     comprehensions,
     conditions,
     declared_functions,
+    exceptions,
     indexing,
     lists,
     names,
@@ -33,7 +34,7 @@ from srcdiff.frontend.interpreter import (
 
 ROWS = (
     *(array_conversion, assignments, attributes, augmented, branches_loops, calls, comprehensions, conditions, lists),
-    *(arithmetic, names, statements, strings, indexing, structured_arrays, declared_functions),
+    *(arithmetic, names, statements, strings, indexing, structured_arrays, declared_functions, exceptions),
     *(array_functions, builtin_functions, intrinsics, iterators, kernel_language, nested_derivatives, records),
     *(special_methods, introspection, implicit_functions),
 )

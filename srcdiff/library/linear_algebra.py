@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -158,6 +159,25 @@ def cholesky(a: Any, upper: Any = False) -> Any:
     if upper:
         return transposed(stacked(blas_lapack.cholesky_factor, transposed(a)))
     return stacked(blas_lapack.cholesky_factor, a)
+
+
+def is_positive_definite(a: Any) -> Any:
+    """Whether a matrix, of which the lower triangle counts, has a Cholesky factor."""
+    n = len(a)
+    factor = np.zeros((n, n))
+    for j in range(n):
+        rest = float(a[j, j])
+        for k in range(j):
+            rest -= factor[j, k] * factor[j, k]
+        if not rest > 0.0:
+            return False
+        factor[j, j] = math.sqrt(rest)
+        for i in range(j + 1, n):
+            rest = float(a[i, j])
+            for k in range(j):
+                rest -= factor[i, k] * factor[j, k]
+            factor[i, j] = rest / factor[j, j]
+    return True
 
 
 def eig(a: Any) -> Any:

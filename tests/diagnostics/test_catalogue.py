@@ -161,7 +161,7 @@ def codes_and_lines(error: srcdiff.DifferentiationError) -> list[tuple[str, int 
 
 
 def test_three_statements_outside_the_language_are_reported_together(tmp_path: Path) -> None:
-    text = "def f(x):\n    try:\n        y = x\n    except ValueError:\n        y = 1.0\n"
+    text = "def f(x):\n    class A:\n        y = x\n\n    y = 1.0\n"
     text += "    z = {1, 2}\n    global w\n    return y\n"
 
     error = refusal_of(text, tmp_path, 1.5)

@@ -271,6 +271,14 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class Caught:
+    """An exception that was caught: its class, and its arguments as `Raise` has them."""
+
+    kind: type[BaseException]
+    parts: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Missing:
     """Not assigned."""
 
@@ -378,6 +386,7 @@ Abstract = (
     | Method
     | TypeOf
     | Text
+    | Caught
     | Missing
     | Maybe
     | Optional

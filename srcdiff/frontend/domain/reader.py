@@ -37,7 +37,9 @@ from srcdiff.ir.types import INT
 from srcdiff.signature.descriptions import Description
 
 if TYPE_CHECKING:
+    from srcdiff.frontend.interpreter.forks import Escape
     from srcdiff.frontend.interpreter.growth import Called
+    from srcdiff.frontend.interpreter.joins import ExitsMet
     from srcdiff.frontend.interpreter.recursive_results import Unit
 
 _MAY_BE_A_COPY = (
@@ -52,7 +54,7 @@ class Reader(Shapes):
     def __init__(self, frame: Frame) -> None:
         self.state = State()
         self.cells = CellsOf(self)
-        self.context = Context(frame)
+        self.context = Context(frame, exits=frame.number)
         super().__init__()
         self.main_number = frame.number
 
@@ -150,9 +152,21 @@ class Reader(Shapes):
         self.stand_ins: set[Any] = set()
         """Sizes that stand for those of the arguments of the derivative that is being read."""
 
+        # -- exceptions that are caught
+        self.escapes: list[Escape] = []
+        """Places of the statement that is being read which may raise: what follows them is written into a branch."""
+        self.level = 0
+        """How many blocks are being written where such a branch may begin: not inside of elementwise loops."""
+        self.codes: dict[Value, frozenset[int]] = {}
+        """How statements may have been left, by the number that says it."""
+        self.exits_met: dict[Value, ExitsMet] = {}
+        """Where two ways to leave statements met."""
+
         # -- loops
         self.learned: dict[Any, dict[Any, Description]] = {}
         """What a loop has turned out to carry, for the next time it is read."""
+        self.not_pythons: set[Any] = set()
+        """Numbers that a loop carries which are Python's before it, but not in all iterations."""
         self.sure: set[ast.AST] = set()
         """Loops of which it is known that they run."""
         self.levels: dict[tuple[ast.AST, int], ast.AST] = {}
@@ -177,6 +191,8 @@ class Reader(Shapes):
         """Names that are numbers on some paths, and arrays without axes on others."""
         self.numpys: set[Value] = set()
         """Constants that are NumPy's."""
+        self.computed_by_numpy: set[Value] = set()
+        """Numbers that are NumPy's: elements of arrays, and what NumPy's functions give."""
         self.held: dict[Value, str] = {}
         """Integers that are elements of arrays, and the type that NumPy has for them."""
         self.became_floats = 0
@@ -207,7 +223,7 @@ class Reader(Shapes):
 
     @property
     def exit_key(self) -> Key:
-        return (self.frame.number, "%exit")
+        return (self.context.exits, "%exit")
 
     @property
     def exit(self) -> Abstract:
@@ -229,10 +245,12 @@ class Reader(Shapes):
     def mark(self) -> Mark:
         """Where reading has got to, to go back to."""
         pending = tuple((lazy, lazy.array) for lazy in self.pending)
-        return Mark(self.state, len(self.operations), len(self.problems), tuple(self.early), pending)
+        early, escapes = tuple(self.early), len(self.escapes)
+        return Mark(self.state, len(self.operations), len(self.problems), early, pending, escapes)
 
     def go_back(self, mark: Mark) -> None:
         """Forget what has been read since, and what was learned from it."""
+        self.drop_escapes(mark.escapes)
         self.state, self.early = mark.state, list(mark.early)
         del self.operations[mark.operations :], self.problems[mark.problems :]
         self.pending.clear()
@@ -295,11 +313,38 @@ class Reader(Shapes):
 
     def raise_always(self, exception: type[BaseException], text: str) -> NoReturn:
         """What the program does here raises."""
-        self.add(Raise(exception, (text,), span=self.span))
+        self.raise_now(exception, (text,))
+
+    def raise_now(self, exception: type[BaseException], parts: tuple[Any, ...]) -> NoReturn:
+        """Raise an exception with these arguments."""
+        handler = self.catching(exception)
+        if handler is not None and self.may_escape:
+            handler.catch(self, None, exception, parts)
+        self.add(Raise(exception, parts, span=self.span))
         raise NeverReturns
 
-    def raise_if(self, condition: Value, exception: type[BaseException], text: str) -> None:
-        self.add(If(condition, Block((Raise(exception, (text,), span=self.span),)), Block(), span=self.span))
+    def raise_if(self, condition: Value, exception: type[BaseException], *parts: Any) -> None:
+        handler = self.catching(exception)
+        if handler is not None and self.may_escape and self.constants.get(condition) is not False:
+            handler.catch(self, condition, exception, parts)
+            return
+        self.add(If(condition, Block((Raise(exception, parts, span=self.span),)), Block(), span=self.span))
+
+    def catching(self, exception: type[BaseException]) -> Any:
+        """The innermost `try` around that catches such an exception."""
+        return next((h for h in reversed(self.context.handlers) if h.catches(exception)), None)
+
+    @property
+    def may_escape(self) -> bool:
+        """Whether what follows can be written into a branch."""
+        return len(self.stack) == self.level
+
+    def drop_escapes(self, count: int) -> None:
+        """Forget branches that were begun, with what was written into them."""
+        while len(self.escapes) > count:
+            self.escapes.pop()
+            self.operations = self.stack.pop()
+            self.level -= 1
 
     def guard(self, place: Place, value: Any) -> None:
         """Note what was found outside; what our own functions see does not change."""
@@ -320,6 +365,8 @@ class Reader(Shapes):
 
     def load(self, array: Value, indices: tuple[Value, ...], name: str = "") -> Value:
         value = super().load(*self.seen_element(array, indices), name)
+        if array not in self.storage:
+            self.computed_by_numpy.add(value)
         if value.type == INT and array not in self.storage:
             self.held[value] = array.array.dtype
         return value

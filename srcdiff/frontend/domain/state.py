@@ -40,6 +40,9 @@ DEAD: Key = (0, "%dead")
 # ENDS is the end of a `while` whose condition is part of its body.
 GOES_ON, CONTINUES, BREAKS, RETURNS, RAISES, ENDS = 0, -1, 1, 2, 3, 4
 
+# Codes from here on are exceptions that a `try` around catches, one for each class of exceptions of each `try`.
+FIRST_CAUGHT = 10
+
 
 @dataclass(eq=False, slots=True)
 class Frame:
@@ -104,6 +107,12 @@ class Context:
     """The lists that this recursive function can reach."""
     lent: frozenset[Value] = frozenset()
     """Storage of lists that it was given to read."""
+    exits: int = 0
+    """The number of the call whose statements are being read: lambdas and comprehensions have none."""
+    handlers: tuple[Any, ...] = ()
+    """The `try` statements around, from the outermost to the innermost: see interpreter/escapes.py."""
+    handling: Any = None
+    """In an `except` clause, what raises the exception again that was caught."""
     implemented: frozenset[Any] = frozenset()
     """The declared rules whose implementations are being read: there, their functions are the original ones."""
 
@@ -145,6 +154,7 @@ class Mark:
     problems: int
     early: tuple[Problem, ...]
     pending: tuple[tuple[Lazy, Value | None], ...]
+    escapes: int = 0
 
 
 class UnknownResult(Exception):  # noqa: N818 -- a signal, not an error
@@ -153,6 +163,13 @@ class UnknownResult(Exception):  # noqa: N818 -- a signal, not an error
 
 class NeverReturns(Exception):  # noqa: N818 -- a signal, not an error
     """A function that was called raises on every path."""
+
+
+class Escaped(Exception):  # noqa: N818 -- a signal, not an error
+    """What was to be computed raises an exception that is caught; the rest of the statement is not read."""
+
+    def __init__(self, code: Abstract) -> None:
+        self.code = code
 
 
 class RecursionFound(Exception):  # noqa: N818 -- a signal, not an error

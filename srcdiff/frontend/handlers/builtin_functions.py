@@ -39,6 +39,8 @@ from srcdiff.frontend.interpreter.calls import run_handler
 from srcdiff.frontend.interpreter.conditions import compare
 from srcdiff.frontend.interpreter.dictionaries import made_dictionary
 from srcdiff.frontend.interpreter.evaluation import call_named, call_value
+from srcdiff.frontend.interpreter.foreseen import before_rounding
+from srcdiff.frontend.interpreter.forks import branch_on, left_by_branches
 from srcdiff.frontend.interpreter.iteration import (
     drained,
     fold_elements,
@@ -47,7 +49,6 @@ from srcdiff.frontend.interpreter.iteration import (
     of_its_own,
     unpacked,
 )
-from srcdiff.frontend.interpreter.joins import branch_on, left_by_branches
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.lazy_arrays import elementwise, lengths_of
 from srcdiff.frontend.interpreter.list_storage import append, contents_of_list, new_list
@@ -332,18 +333,25 @@ def logical_of(reader: Reader, primitive: str, a: Abstract, b: Abstract, node: a
 @handles(round)
 def call_round(reader: Reader, node: ast.AST, x: Abstract, ndigits: Abstract = Static(None)) -> Abstract:
     if isinstance(ndigits, Static) and ndigits.value is None:
-        return reader.cast(reader.apply("rint", reader.cast(as_number(reader, x, node), FLOAT)), INT)
+        return reader.cast(reader.apply("rint", whole_number(reader, x, node)), INT)
     return reader.apply("round", reader.cast(as_number(reader, x, node), FLOAT), as_integer(reader, ndigits, node))
 
 
 @handles(math.floor)
 def call_floor(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
-    return reader.cast(reader.apply("floor", reader.cast(as_number(reader, x, node), FLOAT)), INT)
+    return reader.cast(reader.apply("floor", whole_number(reader, x, node)), INT)
+
+
+def whole_number(reader: Reader, x: Abstract, node: ast.AST) -> Value:
+    """A number that becomes an integer."""
+    number = as_number(reader, x, node)
+    before_rounding(reader, number)
+    return reader.cast(number, FLOAT)
 
 
 @handles(math.ceil)
 def call_ceil(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
-    return reader.cast(reader.apply("ceil", reader.cast(as_number(reader, x, node), FLOAT)), INT)
+    return reader.cast(reader.apply("ceil", whole_number(reader, x, node)), INT)
 
 
 def converted_to(reader: Reader, x: Abstract, to: Scalar, node: ast.AST) -> Abstract:

@@ -27,8 +27,8 @@ from srcdiff.frontend.domain.lattice import is_of_numbers
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.handlers.builtin_functions import call_list
 from srcdiff.frontend.interpreter.evaluation import call_value
+from srcdiff.frontend.interpreter.forks import branch_on
 from srcdiff.frontend.interpreter.iteration import NONE, fold_elements, for_each, go_through, iteration_over
-from srcdiff.frontend.interpreter.joins import branch_on
 from srcdiff.frontend.interpreter.list_storage import (
     append,
     as_iteration,

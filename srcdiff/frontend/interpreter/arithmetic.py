@@ -13,12 +13,15 @@ from srcdiff.frontend.domain.abstract_values import Abstract, Lazy, List, Object
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.device_names import require_values
 from srcdiff.frontend.interpreter.evaluation import call_named, evaluate_lazily
+from srcdiff.frontend.interpreter.foreseen import after_operator, before_operator
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.lazy_arrays import elementwise, lengths_of, promoted_dtype
 from srcdiff.frontend.interpreter.number_kinds import (
     as_plain_number,
+    is_numpys,
     is_pythons,
     is_whole,
+    numpys_own,
     pythons_own,
     refuse_truth_values,
     require_exact,
@@ -109,16 +112,21 @@ def binary(reader: Reader, op: type[ast.operator], left: Abstract, right: Abstra
     a, b = as_numbers(reader, left, right, node)
     if op in (ast.Div, ast.FloorDiv, ast.Mod):
         before_division(reader, b)
+    if reader.context.handlers:
+        before_operator(reader, op, left, right, a, b, node)
     if is_pythons(reader, left) and is_pythons(reader, right):
         reader.assumes_pythons |= a.type == b.type == BOOL
-        return pythons_own(reader, arithmetic(reader, op, a, b, node))
+        computed = pythons_own(reader, arithmetic(reader, op, a, b, node))
+        after_operator(reader, op, left, right, (a, b), computed)
+        return computed
     require_long(reader, primitive, (a, b), node)
     if a.type == BOOL and b.type == BOOL and reader.has_numpys:
         if op is ast.Mult:
             return reader.apply("logical_and", a, b)
         if op in (ast.Add, ast.Sub) and reader.frame.told is None:  # Numba adds them as integers
             refuse_truth_values(reader, primitive, node)
-    return arithmetic(reader, op, a, b, node)
+    computed = arithmetic(reader, op, a, b, node)
+    return numpys_own(reader, computed) if is_numpys(reader, left) or is_numpys(reader, right) else computed
 
 
 def require_repeatable(reader: Reader, op: type[ast.operator], left: Abstract, right: Abstract, node: ast.AST) -> None:

@@ -23,6 +23,7 @@ from srcdiff.frontend.interpreter.assignments import assign_target
 from srcdiff.frontend.interpreter.conditions import condition
 from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.fixed_point import awaiting, read_loop
+from srcdiff.frontend.interpreter.forks import fork, is_among
 from srcdiff.frontend.interpreter.iteration import (
     iteration_over,
     nothing_changed,
@@ -30,7 +31,7 @@ from srcdiff.frontend.interpreter.iteration import (
     watching_items,
     watching_lengths,
 )
-from srcdiff.frontend.interpreter.joins import branch_on
+from srcdiff.frontend.interpreter.joins import caught, possible
 from srcdiff.frontend.interpreter.materialization import forced
 from srcdiff.frontend.interpreter.parallel_loops import said_of
 from srcdiff.frontend.interpreter.presence import knowing
@@ -68,7 +69,17 @@ def _always_leaves(body: list[ast.stmt]) -> bool:
         return True
     if isinstance(last, ast.With):
         return _always_leaves(last.body)
+    if isinstance(last, ast.Try):
+        whole = _always_leaves(last.body) or _always_leaves(last.orelse)
+        return _always_leaves(last.finalbody) or (whole and all(_always_leaves(h.body) for h in last.handlers))
     return isinstance(last, ast.If) and _always_leaves(last.body) and _always_leaves(last.orelse)
+
+
+def _blocks(node: ast.With | ast.Try) -> list[list[ast.stmt]]:
+    """The statements in a statement that is no branch or loop."""
+    if isinstance(node, ast.With):
+        return [node.body]
+    return [node.body, *(h.body for h in node.handlers), node.orelse, node.finalbody]
 
 
 def _breaks(body: list[ast.stmt]) -> bool:
@@ -76,7 +87,7 @@ def _breaks(body: list[ast.stmt]) -> bool:
     for one in body:
         if isinstance(one, ast.Break):
             return True
-        if isinstance(one, ast.With) and _breaks(one.body):
+        if isinstance(one, ast.With | ast.Try) and any(_breaks(b) for b in _blocks(one)):
             return True
         if isinstance(one, ast.If) and (_breaks(one.body) or _breaks(one.orelse)):
             return True
@@ -87,7 +98,9 @@ def _breaks(body: list[ast.stmt]) -> bool:
 
 def _returns(body: list[ast.stmt]) -> bool:
     for one in body:
-        if isinstance(one, ast.Return) or (isinstance(one, ast.With) and _returns(one.body)):
+        if isinstance(one, ast.Return):
+            return True
+        if isinstance(one, ast.With | ast.Try) and any(_returns(b) for b in _blocks(one)):
             return True
         if isinstance(one, ast.If | ast.For | ast.While) and (_returns(one.body) or _returns(one.orelse)):
             return True
@@ -120,9 +133,9 @@ def if_statement(reader: Reader, node: ast.If, rest: list[ast.stmt]) -> bool:
         taken = True
         first = node.body if leaves_then else [*node.body, *rest]
         second = node.orelse if leaves_else else [*node.orelse, *rest]
-        branch_on(reader, truth, lambda: side(first, True), lambda: side(second, False))
+        fork(reader, truth, lambda: side(first, True), lambda: side(second, False))
     else:
-        branch_on(reader, truth, lambda: side(node.body, True), lambda: side(node.orelse, False))
+        fork(reader, truth, lambda: side(node.body, True), lambda: side(node.orelse, False))
     return taken
 
 
@@ -147,6 +160,8 @@ def while_statement(reader: Reader, node: ast.While) -> None:
         )
         written = Block(tuple(reader.operations[mark.operations :]))
         changed = changed or any(may_store(o) for o in walk(written))
+        changed = changed or (bool(reader.context.handlers) and not isinstance(node.test, ast.Compare | ast.Name))
+        changed = changed or len(reader.escapes) > mark.escapes
         reader.go_back(mark)
         if isinstance(truth, Static) and not truth.value and not changed:
             read_statements(reader, node.orelse)
@@ -160,7 +175,9 @@ def while_statement(reader: Reader, node: ast.While) -> None:
 
     code = read_loop(reader, node, node, None, None if forever else test, lambda _: loop_body(reader, node.body))
     if forever and not _breaks(node.body):
-        if _returns(node.body):
+        if caught(possible(reader, code)):
+            leave_loop(reader, code)
+        elif _returns(node.body):
             reader.leave(RETURNS)
         else:
             reader.die()
@@ -176,7 +193,7 @@ def while_with_assignments(reader: Reader, node: ast.While) -> None:
         if isinstance(truth, Static):
             loop_body(reader, node.body) if truth.value else reader.leave(ENDS)
             return
-        branch_on(reader, truth, lambda: loop_body(reader, node.body), lambda: reader.leave(ENDS))
+        fork(reader, truth, lambda: loop_body(reader, node.body), lambda: reader.leave(ENDS))
 
     after_loop(reader, read_loop(reader, node, node, None, None, iteration), node)
 
@@ -220,7 +237,8 @@ def for_that_may_not_run(reader: Reader, node: ast.For, rest: list[ast.stmt]) ->
         reader.sure.add(node)
         for_over(reader, node, source)
         reader.sure.discard(node)
-        if len(reader.problems) > mark.problems and not (node.orelse or _breaks(node.body) or _returns(node.body)):
+        plain = not (node.orelse or _breaks(node.body) or _returns(node.body) or reader.context.handlers)
+        if len(reader.problems) > mark.problems and plain:
             reader.go_back(mark)
             first_iteration_apart(reader, node, source)
         code = reader.exit
@@ -230,7 +248,7 @@ def for_that_may_not_run(reader: Reader, node: ast.For, rest: list[ast.stmt]) ->
             read_statements(reader, rest)
 
     some = reader.apply("greater", as_value(reader, length), reader.const(0))
-    branch_on(reader, some, runs, lambda: read_statements(reader, [*node.orelse, *rest]))
+    fork(reader, some, runs, lambda: read_statements(reader, [*node.orelse, *rest]))
     return True
 
 
@@ -330,9 +348,6 @@ def read_written_out(
 
 def for_each_place(reader: Reader, node: ast.For, source: Each, body: Callable[[Abstract], None]) -> None:
     """Nested loops over all places of an array."""
-    if node.orelse or _breaks(node.body) or _returns(node.body):
-        message = "`break`, `return` and `else` are not supported in a loop over `np.ndindex`"
-        reader.refuse("SD101", node, message, help_="write nested loops over `range`")
     lengths = [reader.cast(as_value(reader, s), INT) for s in source.shape]
     nodes: list[ast.AST] = [reader.levels.setdefault((node, axis), ast.Pass()) for axis in range(len(lengths))]
 
@@ -340,8 +355,6 @@ def for_each_place(reader: Reader, node: ast.For, source: Each, body: Callable[[
         if axis == len(lengths):
             place = Tuple(places)
             body(place if source.of is None else with_element(reader, source.of, place))
-            if reader.exit == Static(CONTINUES):
-                reader.cells[reader.exit_key] = Static(GOES_ON)
             return
 
         def iteration(index: Value | None) -> None:
@@ -350,10 +363,10 @@ def for_each_place(reader: Reader, node: ast.For, source: Each, body: Callable[[
             level(axis + 1, (*places, index))
 
         bounds = (reader.const(0), lengths[axis], reader.const(1))
-        read_loop(reader, nodes[axis], node, bounds, None, iteration)
+        reader.cells[reader.exit_key] = read_loop(reader, nodes[axis], node, bounds, None, iteration)
 
     level(0, ())
-    reader.cells[reader.exit_key] = Static(GOES_ON)
+    after_loop(reader, reader.exit, node)
 
 
 def with_element(reader: Reader, array: Value, place: Tuple) -> Tuple:
@@ -375,7 +388,7 @@ def read_unrolled(reader: Reader, node: ast.For, items: tuple[Abstract, ...], bo
                 iterations(k + 1)
             return
         goes_on = reader.apply("less_equal", as_value(reader, code), reader.const(GOES_ON))
-        branch_on(reader, goes_on, lambda: iterations(k + 1), lambda: None)
+        fork(reader, goes_on, lambda: iterations(k + 1), lambda: None)
 
     iterations(0)
     if not reader.dead:
@@ -385,6 +398,11 @@ def read_unrolled(reader: Reader, node: ast.For, items: tuple[Abstract, ...], bo
 def after_loop(reader: Reader, code: Abstract, node: ast.For | ast.While) -> None:
     """What follows a loop: its `else`, and a `return` from inside it."""
     reader.cells[reader.exit_key] = Static(GOES_ON)
+    if caught(possible(reader, code)):
+        leave_loop(reader, code)
+        if node.orelse:
+            reader.refuse("SD101", node, "`else` of a loop that raises an exception which is caught is not supported")
+        return
     if isinstance(code, Static):
         if code.value == RETURNS:
             reader.leave(RETURNS)
@@ -398,9 +416,24 @@ def after_loop(reader: Reader, code: Abstract, node: ast.For | ast.While) -> Non
         return
     if not _breaks(node.body):
         returned = reader.apply("equal", as_value(reader, code), reader.const(RETURNS))
-        branch_on(reader, returned, lambda: reader.leave(RETURNS), lambda: after_exit(reader, node.orelse))
+        fork(reader, returned, lambda: reader.leave(RETURNS), lambda: after_exit(reader, node.orelse))
         return
     left = reader.apply("equal", as_value(reader, code), reader.const(BREAKS))
     if _returns(node.body):
         left = reader.apply("logical_or", left, reader.apply("equal", as_value(reader, code), reader.const(RETURNS)))
-    branch_on(reader, left, lambda: None, lambda: after_exit(reader, node.orelse))
+    fork(reader, left, lambda: None, lambda: after_exit(reader, node.orelse))
+
+
+def leave_loop(reader: Reader, code: Abstract) -> None:
+    """Behind a loop that has raised an exception which is caught, or may have: that goes on outwards."""
+    ways = possible(reader, code)
+    outward = frozenset(c for c in ways if c == RETURNS or c in caught(ways))
+    if isinstance(code, Static):
+        reader.cells[reader.exit_key] = code
+        return
+    if ways - outward == {GOES_ON}:
+        reader.cells[reader.exit_key] = code
+        return
+    found = reader.apply("where", is_among(reader, code, outward), as_value(reader, code), reader.const(GOES_ON))
+    reader.cells[reader.exit_key] = found
+    reader.codes[found] = outward | {GOES_ON}

@@ -18,7 +18,7 @@ from srcdiff.frontend.domain.abstract_values import Lazy, Size
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.shapes import ONE, Key
 from srcdiff.frontend.interpreter.materialization import Places
-from srcdiff.ir.nodes import Block, Formatted, If, Raise, Value
+from srcdiff.ir.nodes import Formatted, Value
 from srcdiff.ir.types import FLOAT, NEGATIVE, TOO_LARGE
 
 
@@ -150,11 +150,9 @@ def require_fitting(reader: Reader, sizes: Sequence[Value], itemsize: int) -> No
 def raise_with(
     reader: Reader, condition: Value, exception: type[BaseException], parts: tuple[str | Value, ...]
 ) -> None:
-    with reader.block() as operations:
-        template = "".join("{}" if isinstance(p, Value) else p for p in parts)
-        values = tuple(p for p in parts if isinstance(p, Value))
-        reader.add(Raise(exception, (Formatted(template, values),) if values else (template,), span=reader.span))
-    reader.add(If(condition, Block(tuple(operations)), Block(), span=reader.span))
+    template = "".join("{}" if isinstance(p, Value) else p for p in parts)
+    values = tuple(p for p in parts if isinstance(p, Value))
+    reader.raise_if(condition, exception, Formatted(template, values) if values else template)
 
 
 def shapes_in_words(operands: Sequence[Lazy]) -> tuple[str | Value, ...]:

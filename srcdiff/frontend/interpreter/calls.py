@@ -44,10 +44,10 @@ from srcdiff.frontend.interpreter.declared_functions import as_declared, rule_de
 from srcdiff.frontend.interpreter.dictionaries import is_dictionary
 from srcdiff.frontend.interpreter.elementwise_functions import call_primitive
 from srcdiff.frontend.interpreter.evaluation import call_with, evaluate, evaluate_lazily, hashable, is_library
+from srcdiff.frontend.interpreter.forks import branch_on, left_by_branches
 from srcdiff.frontend.interpreter.inlining import call_closure
 from srcdiff.frontend.interpreter.instances import in_class, read_attribute
 from srcdiff.frontend.interpreter.iteration import evaluate_elements, read_keywords
-from srcdiff.frontend.interpreter.joins import branch_on, left_by_branches
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.lazy_arrays import example_of, promoted_dtype
 from srcdiff.frontend.interpreter.library_calls import call_unknown, library_call, run_structural

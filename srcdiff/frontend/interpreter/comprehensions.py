@@ -14,8 +14,8 @@ from srcdiff.frontend.interpreter.assignments import assign_target, assignment_s
 from srcdiff.frontend.interpreter.branches_loops import for_over, iterated
 from srcdiff.frontend.interpreter.conditions import condition
 from srcdiff.frontend.interpreter.evaluation import call_with, evaluate
+from srcdiff.frontend.interpreter.forks import branch_on
 from srcdiff.frontend.interpreter.iteration import evaluate_elements, go_through, read_keywords
-from srcdiff.frontend.interpreter.joins import branch_on
 from srcdiff.frontend.interpreter.list_storage import append, new_list
 from srcdiff.frontend.interpreter.tables import expression
 from srcdiff.frontend.source.scopes import assigned_names

@@ -30,9 +30,9 @@ from srcdiff.frontend.interpreter.arithmetic import unary
 from srcdiff.frontend.interpreter.device_names import require_values
 from srcdiff.frontend.interpreter.dictionaries import is_changing, is_there
 from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
+from srcdiff.frontend.interpreter.forks import branch_on, left_by_branches, take_side
 from srcdiff.frontend.interpreter.indexing import key_position
 from srcdiff.frontend.interpreter.iteration import fold_elements
-from srcdiff.frontend.interpreter.joins import branch_on, left_by_branches, take_side
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.lazy_arrays import elementwise
 from srcdiff.frontend.interpreter.list_storage import contents_of_list, perhaps

@@ -13,6 +13,7 @@ from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.arithmetic import binary, power_of_elements, signed
 from srcdiff.frontend.interpreter.array_assignment import assign_array, note_overlap, reads_before_writing, require_cast
 from srcdiff.frontend.interpreter.array_conversion import dtype_of
+from srcdiff.frontend.interpreter.foreseen import after_math, before_math
 from srcdiff.frontend.interpreter.index_arrays import choose_elements
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.lazy_arrays import as_lazy, elementwise, promoted_dtype
@@ -79,6 +80,8 @@ def call_primitive(
         require_long(reader, primitive, values, node)
     if row.result == "float":
         values = [reader.cast(v, FLOAT) if not is_float(v.type) else v for v in values]
+    if reader.context.handlers:
+        before_math(reader, primitive, target, values)
     if primitive in ("int", "float", "bool"):
         kind = {"int": INT, "float": FLOAT, "bool": BOOL}[primitive]
         if kind == INT:
@@ -88,7 +91,10 @@ def call_primitive(
         return values[0]
     if row.result != "bool":
         values = [as_plain_number(reader, v) for v in values]
-    return whose(reader, target, args, reader.apply(primitive, *values))
+    result = whose(reader, target, args, reader.apply(primitive, *values))
+    if reader.context.handlers:
+        after_math(reader, primitive, target, values, result)
+    return result
 
 
 def of_truth_values(reader: Reader, primitive: str, values: list[Value], target: np.ufunc, node: ast.AST) -> Value:

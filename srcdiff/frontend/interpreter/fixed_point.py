@@ -14,18 +14,21 @@ from srcdiff.frontend.domain.abstract_values import MISSING, Abstract, List, Obj
 from srcdiff.frontend.domain.lattice import describe, handles, is_owned, join, leaf_types, loosened, mentioned
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import CONTINUES, GOES_ON, RAISES, Cells, Key, Location, State, is_variable, name_at
+from srcdiff.frontend.interpreter.forks import closing_escapes, escape_again, or_die
 from srcdiff.frontend.interpreter.joins import (
     absent,
+    asks_whose,
     conflict_at,
     forget_elements,
     instance_description,
     joined_description,
     note_mixed,
-    or_die,
     owned_description,
+    possible,
 )
 from srcdiff.frontend.interpreter.list_storage import contents_described
 from srcdiff.frontend.interpreter.materialization import settle
+from srcdiff.frontend.interpreter.number_kinds import is_pythons
 from srcdiff.frontend.interpreter.representation import as_value, fresh_values, leaves_of, nothing_of
 from srcdiff.frontend.source.liveness import read_after_iterations
 from srcdiff.frontend.source.scopes import assigned_names
@@ -90,7 +93,11 @@ def read_loop(
         (problem, *others), reader.early = reader.early, []
         reader.problems += [p for p in others if p not in reader.problems]
         raise Refusal(problem)  # no iteration makes it
-    return finish_loop(reader, attempt, bounds, node in reader.sure, parallel)
+    code = finish_loop(reader, attempt, bounds, node in reader.sure, parallel)
+    if statement is None and reader.context.handlers:
+        reader.cells[reader.exit_key] = code
+        escape_again(reader)
+    return code
 
 
 def first_guess(reader: Reader, place: Any, before: Cells, assigned: list[Key]) -> dict[Location, Description]:
@@ -199,7 +206,7 @@ def one_pass(
     """Read the body from a state in which all that is carried has the types of the guess."""
     problems = len(reader.problems)
     reader.state = before
-    params = carry(reader, before.cells, carried)
+    params = carry(reader, place, before.cells, carried)
     assumed = reader.assume(place, carried_arrays(before.cells, carried), carried_arrays(reader.cells, carried))
     reader.cells[reader.exit_key] = Static(GOES_ON)
     head = reader.state
@@ -210,7 +217,7 @@ def one_pass(
         test_block = (test_operations, condition)
         reader.state = reader.state.with_cells(head.cells)  # what the test assigns is not seen by the body
     index = None if bounds is None else counter(reader, bounds)
-    with reader.block() as operations:
+    with reader.block() as operations, closing_escapes(reader, in_new_block=True):
         or_die(reader, lambda: body(index))
         settle(reader)
     after = reader.state
@@ -218,10 +225,11 @@ def one_pass(
         after = after.with_cells({**head.cells, reader.exit_key: Static(RAISES)})
     found = carried_after(reader, before.cells, head.cells, after.cells, carried, passing, newest)
     again = not reader.dead and reader.learn(place, assumed, carried_arrays(after.cells, carried))
+    again = learn_whose(reader, place, head.cells, after.cells, carried) or again
     return _Attempt(problems, found, params, after, operations, index, test_block, place, again)
 
 
-def carry(reader: Reader, before: Cells, carried: dict[Location, Description]) -> list[Value]:
+def carry(reader: Reader, place: Any, before: Cells, carried: dict[Location, Description]) -> list[Value]:
     """Give what is carried new values, those of any iteration; names that cannot be carried are poisoned."""
     params: list[Value] = []
     for key, description in carried.items():
@@ -232,10 +240,30 @@ def carry(reader: Reader, before: Cells, carried: dict[Location, Description]) -
         fresh, values = fresh_values(reader, description, name_at(key))
         reader.cells[key] = fresh
         note_mixed(reader, key, values)
+        assume_pythons(reader, place, key, before.get(key), fresh)
         params += values
     for key, description in carried.items():
         forget_elements(reader, reader.cells, description, before.get(key, absent(reader, key)), before)
     return params
+
+
+def assume_pythons(reader: Reader, place: Any, key: Location, first: Abstract | None, carried: Abstract) -> None:
+    """Assume that a number is Python's in all iterations if it is before the loop, where somebody asks."""
+    if not isinstance(carried, Value) or isinstance(carried.type, Array) or not asks_whose(reader):
+        return
+    if first is not None and is_pythons(reader, first) and (place, key) not in reader.not_pythons:
+        reader.pythons.add(carried)
+
+
+def learn_whose(reader: Reader, place: Any, head: Cells, after: Cells, carried: dict[Location, Description]) -> bool:
+    """Whether the loop must be read again, because a number is NumPy's after the first iteration."""
+    wrong = [
+        key
+        for key in carried
+        if key in after and head.get(key) in reader.pythons and not is_pythons(reader, after[key])
+    ]
+    reader.not_pythons |= {(place, key) for key in wrong}
+    return bool(wrong) and asks_whose(reader)
 
 
 def counter(reader: Reader, bounds: tuple[Value, Value, Value]) -> Value:
@@ -340,6 +368,7 @@ def finish_loop(
         reader.cells[key] = fresh
         behind = reader.state
         note_mixed(reader, key, values)
+        assume_pythons(reader, attempt.place, key, before.cells.get(key), fresh)
         outs += values
     reader.assume(
         attempt.place, carried_arrays(before.cells, attempt.carried), carried_arrays(behind.cells, attempt.carried)
@@ -361,6 +390,7 @@ def finish_loop(
         inits.append(reader.const(GOES_ON))
         params.append(Value(INT, "exit_code"))
         out_code = Value(INT, "exit_code")
+        reader.codes[out_code] = (possible(reader, code) - {CONTINUES}) | {GOES_ON}
         outs.append(out_code)
     test_block = None if attempt.test is None else Block(tuple(attempt.test[0]), (attempt.test[1],))
     reader.add(

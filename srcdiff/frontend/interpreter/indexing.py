@@ -32,6 +32,7 @@ from srcdiff.frontend.domain.lattice import describe, loosened
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.dictionaries import is_changing, read_item
 from srcdiff.frontend.interpreter.evaluation import as_array, call_value, constant_value, evaluate, evaluate_lazily
+from srcdiff.frontend.interpreter.foreseen import before_index, foresees
 from srcdiff.frontend.interpreter.index_arrays import picks, read_picked
 from srcdiff.frontend.interpreter.instances import in_class
 from srcdiff.frontend.interpreter.iteration import evaluate_elements
@@ -101,6 +102,8 @@ def subscript(reader: Reader, base: Abstract, where: ast.expr, node: ast.AST) ->
             if place_of_key is None:
                 has = f"it has {', '.join(map(repr, base.kind.names))}" if base.kind.names else "it is empty"
                 message = f"the dictionary has no key {ast.unparse(where)}; {has}"
+                if foresees(reader, KeyError):
+                    reader.raise_always(KeyError, ast.unparse(where))
                 reader.refuse("SD203", node, message, help_="define all keys where the dictionary is created")
             return base.items[place_of_key]
         case List():
@@ -146,6 +149,8 @@ def tuple_item(reader: Reader, base: Tuple, where: ast.expr, node: ast.AST) -> A
     position = evaluate(reader, where)
     if isinstance(position, Static) and isinstance(position.value, int):
         if not -len(base.items) <= position.value < len(base.items):
+            if foresees(reader, IndexError):
+                reader.raise_always(IndexError, "tuple index out of range")
             reader.refuse(
                 "SD203", node, f"index {position.value} is out of range for a tuple of {len(base.items)} elements"
             )
@@ -202,16 +207,27 @@ def items_of(
         elif isinstance(item, Static) and item.value is ...:
             items += [Slice(None, None, None)] * (array.array.rank - axes)
         elif isinstance(item, Slice) or picks(item):
+            if not isinstance(item, Slice) and foresees(reader, IndexError):
+                message = "this `try` catches an `IndexError`, which an array of indices may raise"
+                reader.refuse("SD101", node, message, help_="test the indices with `if`")
             items.append(item)
         elif (isinstance(item, Value) and item.type == BOOL) or (
             isinstance(item, Static) and isinstance(item.value, bool)
         ):
             reader.refuse("SD203", node, "a boolean is used where an index is needed")
         else:
-            items.append(Index(as_integer(reader, item, node)))
+            position = as_integer(reader, item, node)
+            if reader.context.handlers:
+                before_index(reader, array, axis_reached(items), position)
+            items.append(Index(position))
     while items and isinstance(items[-1], Slice) and not items[-1].parts():
         items.pop()
     return items if items or array.array.rank == 0 else [Slice(None, None, None)]
+
+
+def axis_reached(items: Sequence[Abstract | Item]) -> int:
+    """The axis that the next part of a subscript speaks of."""
+    return sum(0 if isinstance(i, NewAxis) else 1 if isinstance(i, Slice | Index) else axes_of(i) for i in items)
 
 
 def axes_of(item: Abstract | ast.Slice) -> int:

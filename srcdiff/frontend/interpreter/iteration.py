@@ -35,8 +35,8 @@ from srcdiff.frontend.domain.state import Cells
 from srcdiff.frontend.interpreter.arithmetic import binary
 from srcdiff.frontend.interpreter.evaluation import call_value, evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.fixed_point import read_loop
+from srcdiff.frontend.interpreter.forks import branch_on, left_by_branches
 from srcdiff.frontend.interpreter.instances import in_class, read_attribute
-from srcdiff.frontend.interpreter.joins import branch_on, left_by_branches
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.list_storage import (
     append,

@@ -1,8 +1,8 @@
-"""Branches: the state is forked, both sides are read, and the two states are joined."""
+"""Joins: the state where two paths meet, from the two states at their ends."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, MutableMapping
+from collections.abc import Container, Mapping, MutableMapping
 from dataclasses import dataclass, replace
 
 from srcdiff.diagnostics import Problem
@@ -14,6 +14,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Maybe,
     Missing,
     Object,
+    Optional,
     Poison,
     Slot,
     Static,
@@ -35,52 +36,26 @@ from srcdiff.frontend.domain.lattice import (
 )
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import (
+    BREAKS,
+    CONTINUES,
+    ENDS,
+    FIRST_CAUGHT,
     GOES_ON,
     RETURNS,
     Cells,
-    Key,
     Location,
-    NeverReturns,
     State,
-    UnknownResult,
     is_variable,
     name_at,
 )
 from srcdiff.frontend.interpreter.dictionaries import is_changing, is_dictionary
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.list_storage import SAME_ELEMENTS, contents_described, element_gone, perhaps
-from srcdiff.frontend.interpreter.materialization import settle
+from srcdiff.frontend.interpreter.number_kinds import is_pythons
 from srcdiff.frontend.interpreter.representation import fresh_values, leaves_of
-from srcdiff.frontend.source.scopes import inner_scopes
+from srcdiff.frontend.source.scopes import has_finally, has_try, inner_scopes
 from srcdiff.ir.nodes import Block, If, Operation, Value
 from srcdiff.signature.descriptions import Description
-
-
-def branch_on(reader: Reader, condition: Value, then: Callable[[], None], orelse: Callable[[], None]) -> None:
-    """Fork the state, read both sides, and join their states."""
-    settle(reader)
-    before, span = reader.state, reader.span
-    sides: list[Side] = []
-    for read in (then, orelse):
-        reader.state = before
-        reader.same = reader.with_order(condition, read is then)
-        with reader.block() as operations:
-            or_die(reader, read)
-            settle(reader)
-        sides.append(Side(reader.state, operations))
-    reader.span, reader.state = span, before
-    first, second = sides
-    if first.state.dead or second.state.dead:
-        known = reader.with_order(condition, second.state.dead and not first.state.dead)
-        # What follows is reached by the other side alone, so that side need not be nested.
-        if not first.state.dead:
-            condition = reader.apply("logical_not", condition)
-            first, second = second, first
-        reader.add(If(condition, Block(tuple(first.operations)), Block(), span=reader.span))
-        reader.operations.extend(second.operations)
-        reader.state = replace(second.state, same=known)
-        return
-    join_states(reader, condition, first, second)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,25 +76,6 @@ def absent(reader: Reader, key: Location) -> Abstract:
     return MISSING if owner is None else owner.defaults.get(key[1], MISSING)
 
 
-def or_die(reader: Reader, read: Callable[[], None]) -> None:
-    """Read something that may raise on every path: then this path ends here, and only this one."""
-    try:
-        read()
-    except NeverReturns:
-        reader.die()
-    except UnknownResult:
-        if not reader.units_in_progress:
-            raise
-        reader.die()
-
-
-def left_by_branches(reader: Reader, key: Key) -> Abstract:
-    """What the sides of a branch have left under a name; if none of them got there, neither do we."""
-    if reader.dead:
-        raise NeverReturns
-    return reader.cells.pop(key)
-
-
 def join_states(reader: Reader, condition: Value, first: Side, second: Side) -> None:
     """The state where two sides meet: what differs between them is a result of the branch."""
     before, cells_then, cells_else = reader.state, first.state.cells, second.state.cells
@@ -129,6 +85,7 @@ def join_states(reader: Reader, condition: Value, first: Side, second: Side) -> 
     yields: tuple[list[Value], list[Value]] = ([], [])
     left_then, left_else = (has_left(reader, cells) for cells in (cells_then, cells_else))
     met: dict[Location, Description] = {}
+    flags_met: dict[Value, tuple[Abstract, Abstract]] = {}
     ends = [first.state, second.state]
     for key in changed:
         name = name_at(key)
@@ -147,6 +104,8 @@ def join_states(reader: Reader, condition: Value, first: Side, second: Side) -> 
         reader.state = before.with_cells(merged)
         merged_value, values = fresh_values(reader, joined, name)
         merged = {**reader.state.cells, key: merged_value}
+        if isinstance(merged_value, Maybe | Optional) and isinstance(merged_value.flag, Value):
+            flags_met[merged_value.flag] = flag_of(merged_value, a), flag_of(merged_value, b)
         note_mixed(reader, key, values)
         outs += values
         for k, (x, side) in enumerate(((a, first), (b, second))):
@@ -156,6 +115,10 @@ def join_states(reader: Reader, condition: Value, first: Side, second: Side) -> 
             ends[k] = reader.state
     for out, a_value, b_value in zip(outs, *yields, strict=True):
         reader.joins(out, a_value, b_value)
+        if asks_whose(reader) and is_pythons(reader, a_value) and is_pythons(reader, b_value):
+            reader.pythons.add(out)
+    ways = [end.cells.get(reader.exit_key) for end in ends]
+    note_exits(reader, condition, merged.get(reader.exit_key), (ways[0], ways[1]), flags_met)
     for key, joined in met.items():
         for end in ends:
             forget_elements(reader, merged, joined, end.cells.get(key, MISSING), end.cells)
@@ -167,6 +130,11 @@ def join_states(reader: Reader, condition: Value, first: Side, second: Side) -> 
     )
     then, orelse = Block(tuple(first.operations), tuple(yields[0])), Block(tuple(second.operations), tuple(yields[1]))
     reader.add(If(condition, then, orelse, tuple(outs), span=reader.span))
+
+
+def asks_whose(reader: Reader) -> bool:
+    """Whether a `try` may ask if numbers are Python's, so that this must be known behind branches and loops."""
+    return bool(reader.context.handlers) or has_try(reader.frame.node)
 
 
 def note_mixed(reader: Reader, key: Location, values: list[Value]) -> None:
@@ -192,15 +160,18 @@ def forget_elements(
 
 
 def has_left(reader: Reader, names: Cells) -> bool:
-    """Whether a side of a branch has returned."""
-    return names.get(reader.exit_key) == Static(RETURNS)
+    """Whether a side of a branch has returned, or raises what a caller catches."""
+    code = names.get(reader.exit_key)
+    if not isinstance(code, Static) or code.value < FIRST_CAUGHT:
+        return code == Static(RETURNS)
+    return all(h.frame_number != reader.frame.number for h in reader.context.handlers if code.value in h.codes)
 
 
 def is_local(reader: Reader, key: Location) -> bool:
     """Whether a name is gone once the function has returned: no function inside it keeps it."""
     if not isinstance(key, tuple) or key[0] != reader.frame.number or key[1].startswith("%"):
         return False
-    return not inner_scopes(reader.frame.node)
+    return not inner_scopes(reader.frame.node) and not has_finally(reader.frame.node)
 
 
 def joined_description(
@@ -302,6 +273,51 @@ def conflict_at(reader: Reader, key: Location, a: Abstract, b: Abstract) -> Prob
     )
 
 
-def take_side(reader: Reader, key: tuple[int, str], side: Callable[[], None], result: list[Abstract]) -> None:
-    side()
-    reader.cells[key] = result.pop()
+# -- exceptions that are caught ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ExitsMet:
+    """Where two ways to leave statements met, by a condition, and the flags of names that met there."""
+
+    condition: Value
+    sides: tuple[Abstract, Abstract]
+    flags: Mapping[Value, tuple[Abstract, Abstract]]
+
+
+_ORDINARY = frozenset((GOES_ON, CONTINUES, BREAKS, RETURNS, ENDS))
+
+
+def possible(reader: Reader, code: Abstract | None) -> frozenset[int]:
+    """The numbers that may say how statements were left."""
+    if isinstance(code, Static):
+        return frozenset((code.value,))
+    return reader.codes.get(code, _ORDINARY) if isinstance(code, Value) else frozenset((GOES_ON,))
+
+
+def caught(codes: frozenset[int]) -> frozenset[int]:
+    return frozenset(c for c in codes if c >= FIRST_CAUGHT)
+
+
+def note_exits(
+    reader: Reader,
+    condition: Value,
+    out: Abstract | None,
+    ways: tuple[Abstract | None, Abstract | None],
+    flags: Mapping[Value, tuple[Abstract, Abstract]],
+) -> None:
+    """Remember how the statements before a join may have been left, if one way is an exception that is caught."""
+    a, b = ways
+    codes = possible(reader, a) | possible(reader, b)
+    if isinstance(out, Value) and caught(codes):
+        reader.codes[out] = codes
+        reader.exits_met[out] = ExitsMet(condition, (a or Static(GOES_ON), b or Static(GOES_ON)), flags)
+
+
+def flag_of(joined: Maybe | Optional, x: Abstract) -> Abstract:
+    """Whether something is there, on one of the paths that met."""
+    if isinstance(joined, Maybe):
+        return x.flag if isinstance(x, Maybe) else Static(not isinstance(x, Missing))
+    if isinstance(x, Maybe):
+        x = x.value
+    return x.flag if isinstance(x, Optional) else Static(not isinstance(x, Missing) and x != Static(None))

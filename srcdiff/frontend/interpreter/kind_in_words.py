@@ -7,6 +7,7 @@ import enum
 from srcdiff.diagnostics.naming_objects import named
 from srcdiff.frontend.domain.abstract_values import (
     Abstract,
+    Caught,
     Choice,
     Closure,
     DeviceName,
@@ -87,6 +88,8 @@ def in_words(reader: Reader, x: Abstract) -> str:
             return f"`{x.name}(...)`"
         case Text():
             return "a string"
+        case Caught():
+            return f"an exception (`{x.kind.__name__}`)"
         case Range():
             return "a range"
         case Enumerate() | Zip() | Reversed():

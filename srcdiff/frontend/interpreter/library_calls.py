@@ -11,17 +11,18 @@ from typing import Any, get_args
 import numpy as np
 
 from srcdiff.diagnostics import Problem
-from srcdiff.frontend.domain.abstract_values import Abstract, List, Size, Static, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, List, Own, Size, Static, Tuple
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.array_conversion import the_array
 from srcdiff.frontend.interpreter.broadcasting import require_equal, shape_in_words
-from srcdiff.frontend.interpreter.evaluation import as_array
+from srcdiff.frontend.interpreter.evaluation import as_array, call_value
 from srcdiff.frontend.interpreter.lazy_arrays import as_lazy, axis_size, known_elements
 from srcdiff.frontend.interpreter.materialization import forced
 from srcdiff.frontend.interpreter.numbers import as_number
 from srcdiff.ir.nodes import Library, Value
 from srcdiff.ir.types import Array, Scalar, is_supported_dtype
-from srcdiff.library.blas_lapack import LibraryCall, opaque
+from srcdiff.library import linear_algebra
+from srcdiff.library.blas_lapack import LibraryCall, log_determinant, opaque
 
 _OPAQUE = frozenset((*("histogram", "i0", "intersect1d", "kaiser", "setdiff1d", "setxor1d", "union1d"),))
 """Functions that give new numbers or arrays of a type and rank that depend on those of their arguments alone."""
@@ -45,6 +46,8 @@ def library_call(reader: Reader, call: LibraryCall, args: list[Abstract], node: 
             size = axis_size(reader, array, axis)
             known = sizes.setdefault(letter, size)
             require_equal(reader, known, size, lambda: misfit(reader, arrays, node))
+    if reader.context.handlers and reader.catching(np.linalg.LinAlgError) is not None:
+        foresee_failure(reader, call, arrays, node)
     single = all(a.type in (Scalar("float32"), Array("float32", _rank(a))) for a in arrays)
     outs: list[Value] = []
     for k, letters in enumerate(given.split(",")):
@@ -60,6 +63,20 @@ def library_call(reader: Reader, call: LibraryCall, args: list[Abstract], node: 
             reader.made(out, tuple(sizes[x].key for x in letters))
             reader.contiguous.discard(out)
     return outs[0] if len(outs) == 1 else Tuple(tuple(outs))
+
+
+def foresee_failure(reader: Reader, call: LibraryCall, arrays: list[Value], node: ast.AST) -> None:
+    """Raise where a matrix has no inverse, or no Cholesky factor, if that is caught."""
+    if call.name == "cholesky":
+        fits = forced(reader, call_value(reader, Own(linear_algebra.is_positive_definite), [arrays[0]], node))
+        fails, text = reader.apply("logical_not", as_number(reader, fits, node)), "Matrix is not positive definite"
+    elif call.name in ("inv", "solve", "solve_vector"):
+        sign = library_call(reader, log_determinant, [arrays[0]], node)
+        assert isinstance(sign, Tuple) and isinstance(sign.items[0], Value)
+        fails, text = reader.apply("equal", sign.items[0], reader.const(0.0)), "Singular matrix"
+    else:
+        return
+    reader.raise_if(fails, np.linalg.LinAlgError, text)
 
 
 def call_unknown(

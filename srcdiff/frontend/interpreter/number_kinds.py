@@ -37,10 +37,19 @@ def is_pythons(reader: Reader, x: Abstract) -> bool:
     return x in reader.pythons or x in reader.constants or x in reader.counters
 
 
+def is_numpys(reader: Reader, x: Abstract) -> bool:
+    """Whether a number is known to be NumPy's."""
+    if isinstance(x, Static):
+        return x.numpys
+    return isinstance(x, Value) and (x in reader.numpys or x in reader.computed_by_numpy)
+
+
 def numpys_own(reader: Reader, x: Value) -> Value:
     """A number that NumPy computes, also where it is folded to a constant."""
     if x in reader.constants:
         reader.numpys.add(x)
+    elif reader.operations and getattr(reader.operations[-1], "out", None) is x:
+        reader.computed_by_numpy.add(x)
     return x
 
 

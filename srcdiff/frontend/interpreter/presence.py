@@ -17,7 +17,7 @@ from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Frame, Key
 from srcdiff.frontend.interpreter.dictionaries import as_mapping, is_changing
 from srcdiff.frontend.source.scopes import names_in
-from srcdiff.ir.nodes import Block, If, Raise, Value
+from srcdiff.ir.nodes import Value
 
 UNASSIGNED = "cannot access local variable '{}' where it is not associated with a value"
 
@@ -51,8 +51,7 @@ def present(reader: Reader, x: Abstract) -> Abstract:
         return x
     if isinstance(x.flag, Value):
         absent = reader.apply("logical_not", x.flag)
-        text = "the value is None"
-        reader.add(If(absent, Block((Raise(TypeError, (text,), span=reader.span),)), Block(), span=reader.span))
+        reader.raise_if(absent, TypeError, "the value is None")
     return x.value
 
 

@@ -356,7 +356,7 @@ def read_unit(
             again = frame.again()
             with (
                 reader.at(reader.span),
-                reader.within(frame=again, active_calls=(), lent=frozenset(), unit_frame=again),
+                reader.within(frame=again, active_calls=(), lent=frozenset(), unit_frame=again, handlers=()),
             ):
                 is_stable = read_unit_once(reader, unit, frame, descriptions, surroundings, node, calling)
             if is_stable and unit.name not in reader.unknown:

@@ -16,6 +16,7 @@ from srcdiff.diagnostics import Refusal
 from srcdiff.frontend.domain.abstract_values import (
     MISSING,
     Abstract,
+    Caught,
     Group,
     Lazy,
     List,
@@ -26,13 +27,30 @@ from srcdiff.frontend.domain.abstract_values import (
 )
 from srcdiff.frontend.domain.lattice import describe, handles, is_plain, loosened
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.frontend.domain.state import BREAKS, CONTINUES, GOES_ON, RAISES, RETURNS, Cells, Hopeless, NeverReturns
+from srcdiff.frontend.domain.state import (
+    BREAKS,
+    CONTINUES,
+    GOES_ON,
+    RAISES,
+    RETURNS,
+    Cells,
+    Hopeless,
+    NeverReturns,
+)
 from srcdiff.frontend.interpreter.aliases import forget_doubts, forget_same_lists
 from srcdiff.frontend.interpreter.conditions import condition
 from srcdiff.frontend.interpreter.dictionaries import is_dictionary, remove_item
 from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
+from srcdiff.frontend.interpreter.forks import (
+    closing_escapes,
+    fork,
+    is_among,
+    knowing_exit,
+    leave_by,
+    or_die,
+)
 from srcdiff.frontend.interpreter.iteration import evaluate_elements
-from srcdiff.frontend.interpreter.joins import branch_on, or_die
+from srcdiff.frontend.interpreter.joins import caught, possible
 from srcdiff.frontend.interpreter.lists import delete_element, list_copy
 from srcdiff.frontend.interpreter.names import nested_function
 from srcdiff.frontend.interpreter.outside import imported_module, look_up
@@ -41,7 +59,7 @@ from srcdiff.frontend.interpreter.strings import exception_argument
 from srcdiff.frontend.interpreter.tables import COMPOUND, STATEMENTS, statement
 from srcdiff.frontend.reading import Named
 from srcdiff.frontend.source.scopes import assigned_names
-from srcdiff.ir.nodes import Block, If, Raise, Value
+from srcdiff.ir.nodes import Value
 from srcdiff.signature.trees import NODES
 
 
@@ -57,13 +75,18 @@ def run_body(reader: Reader, node: ast.FunctionDef | ast.Lambda) -> Abstract:
             reader.span = reader.span_of(node.body)
         return evaluate(reader, node.body)
     key = (reader.frame.number, "%return")
-    reader.cells[reader.exit_key] = Static(GOES_ON)
-    with reader.within(loop_depth=0):
+    caller = reader.context.exits
+    with reader.within(loop_depth=0, exits=reader.frame.number):
+        reader.cells[reader.exit_key] = Static(GOES_ON)
         read_statements(reader, node.body)
-    code = reader.cells.pop(reader.exit_key, Static(GOES_ON))
-    result = reader.cells.pop(key, MISSING)
+        code = reader.cells.pop(reader.exit_key, Static(GOES_ON))
     if reader.dead:
         raise NeverReturns
+    if reader.context.handlers and caller != reader.frame.number:
+        leave_by(reader, code)
+        ways = possible(reader, code)
+        code = Static(RETURNS) if caught(ways) and ways - caught(ways) == {RETURNS} else code
+    result = reader.cells.pop(key, MISSING)
     if isinstance(code, Static):
         return result if code.value == RETURNS else Static(None)
     if result is MISSING:
@@ -76,8 +99,7 @@ def run_body(reader: Reader, node: ast.FunctionDef | ast.Lambda) -> Abstract:
         return Optional(reader.apply("logical_and", returned, as_value(reader, result.flag)), result.value)
     if not isinstance(result, Static) or result.value is not None:
         fell = reader.apply("not_equal", as_value(reader, code), reader.const(RETURNS))
-        text = f"{reader.frame.name} returned None"
-        reader.add(If(fell, Block((Raise(TypeError, (text,), span=reader.span),)), Block(), span=reader.span))
+        reader.raise_if(fell, TypeError, f"{reader.frame.name} returned None")
     return result
 
 
@@ -94,7 +116,7 @@ def read_statements(reader: Reader, body: list[ast.stmt]) -> None:
             if code.value != GOES_ON:
                 return
             continue
-        if rest:
+        if rest and GOES_ON in possible(reader, code):
             go_on(reader, code, rest)
         return
 
@@ -108,17 +130,24 @@ def note_conflicts(reader: Reader, statement: ast.stmt, before: Cells) -> None:
 
 def go_on(reader: Reader, code: Abstract, rest: list[ast.stmt]) -> None:
     """Read the statements behind one that may have left: they run if it has not."""
-    goes_on = reader.apply("equal", as_value(reader, code), reader.const(GOES_ON))
+    goes_on = is_among(reader, code, frozenset((GOES_ON,)))
     reached: list[Abstract] = []
+    others = possible(reader, code) - {GOES_ON}
 
     def then() -> None:
+        if caught(others):
+            knowing_exit(reader, code, frozenset((GOES_ON,)))
         reader.cells[reader.exit_key] = Static(GOES_ON)
         read_statements(reader, rest)
         reached.append(reader.exit)
 
-    branch_on(reader, goes_on, then, lambda: None)
+    def orelse() -> None:
+        if caught(others):
+            knowing_exit(reader, code, others)
+
+    fork(reader, goes_on, then, orelse)
     ends = not reached or reached[0] in (Static(RETURNS), Static(RAISES))
-    if reader.context.loop_depth == 0 and ends and not reader.dead:
+    if reader.context.loop_depth == 0 and ends and not reader.dead and not caught(others):
         reader.leave(RETURNS)  # outside of loops, the other way out is to have returned already
 
 
@@ -138,7 +167,8 @@ def read_guarded(reader: Reader, statement: ast.stmt, rest: list[ast.stmt]) -> b
     depth, before = len(reader.stack), reader.state
     found: list[bool] = []
     try:
-        or_die(reader, lambda: found.append(read_statement(reader, statement, rest)))
+        with closing_escapes(reader, in_new_block=False):
+            or_die(reader, lambda: found.append(read_statement(reader, statement, rest)))
         forget_doubts(reader, before)
         forget_same_lists(reader, before)
         return bool(found) and found[0]
@@ -151,7 +181,7 @@ def read_guarded(reader: Reader, statement: ast.stmt, rest: list[ast.stmt]) -> b
         declared = statement.names if isinstance(statement, ast.Global) else ()
         for name in (*assigned_names(statement), *declared):
             reader.cells[(reader.frame.number, name)] = Poison(None)
-        if isinstance(statement, ast.Return | ast.If | ast.For | ast.While | ast.With):
+        if isinstance(statement, ast.Return | ast.If | ast.For | ast.While | ast.With | ast.Try):
             reader.cells[(reader.frame.number, "%return")] = Poison(None)
             reader.leave(RETURNS)
     return False
@@ -272,32 +302,32 @@ def assert_statement(reader: Reader, node: ast.Assert) -> None:
         if not truth.value:
             raise_assertion(reader, node)
         return
-    branch_on(reader, reader.apply("logical_not", truth), lambda: raise_assertion(reader, node), lambda: None)
+    fork(reader, reader.apply("logical_not", truth), lambda: raise_assertion(reader, node), lambda: None)
 
 
 def raise_assertion(reader: Reader, node: ast.Assert) -> None:
     parts = () if node.msg is None else (exception_argument(reader, evaluate(reader, node.msg), node),)
-    reader.add(Raise(AssertionError, parts, span=reader.span))
-    reader.die()
+    reader.raise_now(AssertionError, parts)
 
 
 @statement(ast.Raise)
 def raise_statement(reader: Reader, node: ast.Raise) -> None:
-    without_cause = node.cause is None or (isinstance(node.cause, ast.Constant) and node.cause.value is None)
-    if node.exc is None or not without_cause:
-        reader.refuse(
-            "SD101", node, "`raise` without an exception, or with a cause other than `None`, is not supported"
-        )
+    if node.exc is None:
+        if reader.context.handling is None:
+            reader.refuse("SD101", node, "`raise` without an exception is supported inside of `except` only")
+        reader.context.handling(reader)
+        return
     call = node.exc if isinstance(node.exc, ast.Call) else None
     kind = evaluate(reader, node.exc if call is None else call.func)
+    if isinstance(kind, Caught) and call is None:
+        reader.raise_now(kind.kind, kind.parts)
     if not (isinstance(kind, Static) and isinstance(kind.value, type) and issubclass(kind.value, BaseException)):
         reader.refuse("SD101", node, "`raise` takes an exception class, or a call of one with a message")
     if call is not None and call.keywords:
         reader.refuse("SD102", node, "keyword arguments of an exception are not supported")
     given = () if call is None else evaluate_elements(reader, call.args)
     parts = [exception_argument(reader, x, node) for x in given]
-    reader.add(Raise(kind.value, tuple(parts), span=reader.span))
-    reader.die()
+    reader.raise_now(kind.value, tuple(parts))
 
 
 def returned_value(reader: Reader, x: Abstract, node: ast.AST) -> Abstract:

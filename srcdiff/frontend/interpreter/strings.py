@@ -8,7 +8,7 @@ import re
 import string
 from typing import Any
 
-from srcdiff.frontend.domain.abstract_values import Abstract, Items, List, Static, Text, Tuple
+from srcdiff.frontend.domain.abstract_values import Abstract, Caught, Items, List, Static, Text, Tuple
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.interpreter.evaluation import evaluate
 from srcdiff.frontend.interpreter.iteration import evaluate_elements
@@ -114,6 +114,10 @@ def text_of(reader: Reader, x: Abstract, node: ast.AST, conversion: str = "") ->
         case Tuple():
             names = [f"{n}=" for n in x.kind._fields] if x.kind is not None else [""] * len(x.items)  # type: ignore[attr-defined]
             return listed_text(reader, x.kind.__name__ if x.kind else "", "()", x.items, names, node)
+        case Caught() if conversion != "!r":
+            if len(x.parts) == 1:
+                return text_of(reader, argument_of(x.parts[0]), node, "!r" if issubclass(x.kind, KeyError) else "")
+            return text_of(reader, Tuple(tuple(map(argument_of, x.parts))), node) if x.parts else Text("")
         case List():
             contents = contents_of_list(reader, x)
             if isinstance(contents, Items):
@@ -220,6 +224,18 @@ def percent_format(reader: Reader, template: str, args: tuple[Abstract, ...], no
     if rest:
         reader.refuse("SD203", node, "there are more values than placeholders in the format")
     return constant(joined(text, literal(template[end:])))
+
+
+def argument_of(part: Any) -> Abstract:
+    """An argument of an exception, as `exception_argument` made it."""
+    match part:
+        case Value():
+            return part
+        case Formatted():
+            return Text(part.template, part.values)
+        case tuple():
+            return Tuple(tuple(map(argument_of, part)))
+    return Static(part)
 
 
 def exception_argument(reader: Reader, x: Abstract, node: ast.AST) -> Any:

@@ -9,8 +9,7 @@ from srcdiff.frontend.source.capture import Captured
 
 # syntax                 what the user calls it                    what to write instead
 REFUSED: dict[type[ast.AST], tuple[str, str, str]] = {
-    ast.Try: ("SD101", "`try`", "test the condition with `if`"),
-    ast.TryStar: ("SD101", "`try`", "test the condition with `if`"),
+    ast.TryStar: ("SD101", "`except*`", "use `except`"),
     ast.With: ("SD101", "`with`", "enter the context around the call of the gradient"),
     ast.AsyncWith: ("SD101", "`async with`", "use a plain function"),
     ast.AsyncFor: ("SD101", "`async for`", "use a plain function"),

@@ -40,11 +40,13 @@ class _Liveness:
 
     def __init__(self) -> None:
         self.after_iteration: dict[ast.stmt, Names] = {}
+        self.caught: Names = frozenset()
+        """The names that may be read if a statement raises."""
 
     def block(self, block: Sequence[ast.stmt], after: Names, at_exits: Names) -> Names:
         """The names read from the block's start on; `at_exits` are those read where `break` and `continue` lead."""
         for statement in reversed(block):
-            after = self.statement(statement, after, at_exits)
+            after = self.statement(statement, after, at_exits) | self.caught
         return after
 
     def statement(self, node: ast.stmt, after: Names, at_exits: Names) -> Names:
@@ -56,6 +58,8 @@ class _Liveness:
                 return sides[0] | sides[1] | names_in(node.test)
             case ast.With():
                 return self.block(node.body, after, at_exits).union(*(names_in(item) for item in node.items))
+            case ast.Try():
+                return self.try_statement(node, after, at_exits)
             case ast.For():
                 return self.loop(node, after, at_exits, _stored(node.target)) | names_in(node.iter)
             case ast.While():
@@ -64,8 +68,20 @@ class _Liveness:
                 return after | at_exits
         return after | names_in(node)
 
+    def try_statement(self, node: ast.Try, after: Names, at_exits: Names) -> Names:
+        around = self.caught
+        final = self.block(node.finalbody, after | at_exits | around, at_exits)
+        self.caught = around | final
+        after, at_exits = after | final, at_exits | final
+        handlers = [self.block(h.body, after, at_exits) | names_in(h.type or node) for h in node.handlers]
+        otherwise = self.block(node.orelse, after, at_exits)
+        self.caught = self.caught.union(*handlers)
+        found = self.block(node.body, otherwise, at_exits) | self.caught
+        self.caught = around
+        return found
+
     def loop(self, node: ast.For | ast.While, after: Names, at_exits: Names, assigned: Names) -> Names:
-        ended = after | self.block(node.orelse, after, at_exits)
+        ended = after | self.block(node.orelse, after, at_exits) | self.caught
         ended |= _read(node.target) if isinstance(node, ast.For) else names_in(node.test)
         iteration: Names = frozenset()
         known: Names | None = None

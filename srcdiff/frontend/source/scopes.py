@@ -29,6 +29,8 @@ def _bound(node: ast.AST) -> set[str]:
         return set()
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
         found.add(node.id)
+    if isinstance(node, ast.ExceptHandler) and node.name is not None:
+        found.add(node.name)
     if isinstance(node, ast.alias):
         found.add((node.asname or node.name).partition(".")[0])
     if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp):
@@ -91,6 +93,26 @@ def inner_scopes(node: ast.AST) -> frozenset[type[ast.AST]]:
     """What kinds of functions and comprehensions stand inside a function."""
     kinds = (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.GeneratorExp)
     return frozenset(type(n) for n in ast.walk(node) if isinstance(n, kinds) and n is not node)
+
+
+@functools.lru_cache(maxsize=4096)
+def has_try(node: ast.AST) -> bool:
+    return any(isinstance(n, ast.Try) for n in ast.walk(node))
+
+
+@functools.lru_cache(maxsize=4096)
+def has_finally(node: ast.AST) -> bool:
+    """Whether something in the function runs after a `return` in it."""
+    return any((isinstance(n, ast.Try) and n.finalbody) or _has_context(n) for n in ast.walk(node))
+
+
+def _has_context(node: ast.AST) -> bool:
+    return isinstance(node, ast.With) and any(not is_about_warnings(item.context_expr) for item in node.items)
+
+
+def is_about_warnings(node: ast.expr) -> bool:
+    """`np.errstate(...)`, as far as the text says."""
+    return isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "errstate"
 
 
 _AGAIN = (ast.For, ast.While, ast.FunctionDef, ast.Lambda, ast.ListComp, ast.GeneratorExp)
