@@ -20,7 +20,7 @@ import enum
 import functools
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -156,6 +156,27 @@ def _partial_is_finite(primitive: str, parameter: str, arguments: tuple[Known, .
         if is_possible and not math.isfinite(partial_of(rule, parameter, point)):
             return False
     return True
+
+
+@functools.cache
+def _is_covered(primitive: str, parameter: str, arguments: tuple[Known, ...], places: frozenset[int]) -> bool:
+    rule = RULES[primitive]
+    for point in _points(arguments):
+        if any(abs(number) == _TINY for number in point):
+            continue
+        out = result_of(primitive, point)
+        if any(not math.isfinite(number) for k, number in enumerate((*point, out)) if k in places):
+            continue
+        if not math.isfinite(partial_of(rule, parameter, point)):
+            return False
+    return True
+
+
+@functools.cache
+def _propagates(primitive: str, arguments: tuple[Known, ...], place: int) -> bool:
+    same = arguments[place].place
+    known = tuple([Known(INFINITE, a.type, None, a.place) if a.place == same else a for a in arguments])
+    return not _result(primitive, known) & FINITE
 
 
 @functools.cache
@@ -310,6 +331,21 @@ class Signs:
     def partial_is_finite(self, operation: Apply, parameter: str) -> bool:
         """Whether the derivative of an operation with respect to a parameter is finite, whatever the numbers are."""
         return _partial_is_finite(operation.primitive, parameter, self.known(operation.args), self.of(operation.out))
+
+    def is_covered(self, operation: Apply, parameter: str, marked: Container[Value]) -> bool:
+        """Whether the derivative is finite unless one of the marked values, an argument or the result, is not."""
+        values = (*operation.args, operation.out)
+        places = frozenset([k for k, value in enumerate(values) if value in marked])
+        return bool(places) and _is_covered(operation.primitive, parameter, self.known(operation.args), places)
+
+    def propagates(self, operation: Apply, place: int) -> bool:
+        """Whether the result is infinite or NaN whenever this argument is, whatever the others are."""
+        args = operation.args
+        known = [
+            Known(ANYTHING, a.scalar, self.constants.get(a), next(k for k, b in enumerate(args) if a is b))
+            for a in args
+        ]
+        return _propagates(operation.primitive, tuple(known), place)
 
     def is_singular(self, operation: Apply, parameter: str) -> bool:
         """Whether the derivative may be infinite or NaN for finite arguments, or for those that are meant to be not.

@@ -24,12 +24,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from srcdiff.analyses.activity import Activity
+from srcdiff.analyses.propagation import propagating_values
 from srcdiff.analyses.saved_values import Formula, Plan, Term
 from srcdiff.analyses.selections import selected_values
 from srcdiff.analyses.signs import expected_signs
 from srcdiff.analyses.structure import Structure
 from srcdiff.analyses.symbolic_shapes import Lengths
 from srcdiff.diagnostics import DifferentiationError, InternalError, Problem
+from srcdiff.ir.aliasing import Sites
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
     Alloc,
@@ -167,10 +169,14 @@ class Adjoint:
         program = Function("", (), structure.top)
         self.lengths, self.signs, self.selected = Lengths(program), expected_signs(program), selected_values(program)
         self.uses: dict[Value, int] = {}
+        self.seeds: Seeds = ()
+        self.decides = False
+        """Whether the adjoints of the results are one, or one after the other is one."""
         self.top = Mirror(structure.top, None)
 
     def run(self, seeds: Seeds) -> Mirror:
         """The reverse sweep of the whole function, from the adjoints of its results; where none is given it is one."""
+        self.seeds = seeds
         self.count_uses(self.structure.top)
         with self.into(self.top):
             self.take_frame(self.top)
@@ -582,11 +588,24 @@ class Adjoint:
         """Whether the adjoint may be zero while the derivative is infinite or NaN.
 
         If only an argument that nobody means to be infinite makes it so, as in `k * (1.0 / d)`, the result is no number
-        either, and has an adjoint of zero only if it is left out.
+        either, and has an adjoint of zero only if it is left out. Nor does it matter where the results are not finite.
         """
-        if self.signs.is_singular(operation, parameter):
-            return True
-        return operation.out in self.selected and not self.signs.partial_is_finite(operation, parameter)
+        is_singular = self.signs.is_singular(operation, parameter)
+        if not is_singular and operation.out in self.selected:
+            is_singular = not self.signs.partial_is_finite(operation, parameter)
+        return is_singular and not self.signs.is_covered(operation, parameter, self.propagating)
+
+    @functools.cached_property
+    def propagating(self) -> frozenset[Value]:
+        """The values that are infinite or NaN only if all seeded results are."""
+        if not self.decides:
+            return frozenset()
+        sites = self.active.sites
+
+        def sites_of(array: Value) -> Sites:
+            return sites.get(array, frozenset((array,)))
+
+        return propagating_values(self.structure, sites_of, self.signs, [value for value, _ in self.seeds])
 
     def computed(self, mirror: Mirror, primitive: str, args: Sequence[Value | Number]) -> Value | None:
         """What the program has computed so in the block of the mirror, or in one around it."""

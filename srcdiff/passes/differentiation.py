@@ -78,6 +78,7 @@ def start_pullback(state: Compilation) -> None:
 def _start(state: Compilation, reversal: Reversal) -> None:
     found = reversals_of_callees(reversal.function, state.callees, inside=state.inside)
     reversal.callees, reversal.decisions = found.known, state.decisions
+    reversal.decides = state.request.mode == "reverse" or state.request.jacobian
     reversal.pairs, reversal.stacks, state.joint = found.pairs, found.stacks, found.joint
     state.reversals, state.reversed_callees = (reversal, *found.reversals), found.functions
     state.main = reversal.function

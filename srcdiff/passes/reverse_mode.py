@@ -102,6 +102,8 @@ class Reversal:
     finish: Callable[[Function], Function] = _unchanged
     """The last transform of the adjoint."""
     decisions: Decisions = field(default_factory=Decisions)
+    decides: bool = False
+    """Whether its results are those of the program, and their adjoints are one, or one after the other is one."""
     pairs: dict[str, Pair] = field(default_factory=dict)
     """The recursive functions that it calls, if those become pairs."""
     stacks: dict[Stack, Value] = field(default_factory=dict)
@@ -164,6 +166,7 @@ class Reversal:
             lifted,
         )
         written.wanted, written.handed_back, written.copies = set(self.wrt), self.handed_back, attempt.copies
+        written.decides = self.decides
         written.pairs = {pair.forward: pair for pair in self.pairs.values()}
         return written
 
