@@ -1,8 +1,8 @@
 """Propagation: values that make all results infinite or NaN whenever they are infinite or NaN themselves.
 
 The terms of a sum and the numerator of a quotient are such values. A denominator is none, because `1.0 / inf` is zero,
-nor is what `maximum` or a branch may leave out. If the derivative of an operation is infinite only where the results are
-not finite either, an adjoint of zero needs no care there: zero times infinity is NaN, and so is the result.
+nor is what `maximum` or a branch may leave out. If the derivative of an operation is infinite only where the results
+are not finite either, an adjoint of zero needs no care: zero times infinity is NaN there, and so is the result.
 """
 
 from __future__ import annotations

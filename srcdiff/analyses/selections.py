@@ -11,7 +11,7 @@ from srcdiff.ir.analysis import analysis
 from srcdiff.ir.nodes import Alloc, Apply, Function, Loop, Push, Store, Value, walk
 from srcdiff.ir.types import is_float
 
-_CHOOSE = frozenset(("maximum", "minimum", "fmax", "fmin", "clip", "heaviside"))
+_CHOOSE = frozenset(("maximum", "minimum", "fmax", "fmin", "clip", "heaviside", "where"))
 
 
 @analysis

@@ -19,7 +19,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from srcdiff.analyses.access_relations import Affine, affine, iterations_are_apart, never_meets, reaches
+from srcdiff.analyses.access_relations import (
+    Affine,
+    affine,
+    iterations_are_apart,
+    never_in_one_iteration,
+    never_meets,
+    reaches,
+)
 from srcdiff.analyses.dependence import dependence_of
 from srcdiff.ir.builder import Builder
 from srcdiff.ir.nodes import (
@@ -106,16 +113,45 @@ class _Zeros:
         before: dict[Operation, tuple[Value, _Range, _Range]],
     ) -> None:
         array, is_zero = made.out, self.constants.get(made.fill) == 0.0 if made.fill is not None else False
-        first = self.first_touch(behind, array) if is_zero and array.array.rank == 1 and not made.grows else None
-        if first is None or first[0] in instead:
+        if not is_zero or array.array.rank != 1 or made.grows:
             return
-        loop, store = first
-        assigned, length = self.range_of(loop, store), affine(made.shape[0], self.structure) if made.shape else None
-        if assigned is None or length is None:
+        length = affine(made.shape[0], self.structure) if made.shape else None
+        touching = self.touching(behind, array)
+        for place, loop in enumerate(touching):
+            store = self.only_sum(loop, array)
+            assigned = self.range_of(loop, store) if isinstance(loop, Loop) and store is not None else None
+            if store is None or assigned is None:
+                continue
+            earliest = touching[0]
+            if length is None or loop in instead or earliest in before:
+                return
+            if not all(self.is_outside(o, array, store) for o in touching[:place]):
+                return
+            values = [v for end in (assigned.start, assigned.stop, length) for v, _ in end.terms]
+            if any(self.is_made_behind(v, earliest) for v in values):
+                return
+            instead[made] = replace(made, fill=None)
+            instead[loop] = _with(loop, {store: replace(store, adds=False)})
+            before[earliest] = array, _Range(Affine(0), length), assigned
             return
-        instead[made] = replace(made, fill=None)
-        instead[loop] = _with(loop, {store: replace(store, adds=False)})
-        before[loop] = array, _Range(Affine(0), length), assigned
+
+    def touching(self, operations: tuple[Operation, ...], array: Value) -> list[Operation]:
+        return [o for o in operations if any(self.touches(inner, array) for inner in self.inside(o))]
+
+    def is_outside(self, operation: Operation, array: Value, store: Store) -> bool:
+        """Whether an operation before the loop touches only elements that the store in the loop does not touch."""
+        around = self.structure.loops_around(self.structure.block_of[operation])[-1]
+        for inner in self.inside(operation):
+            if self.touches(inner, array):
+                if not isinstance(inner, Load | Store) or inner.array is not array:
+                    return False
+                if not never_in_one_iteration(around, store, inner, self.structure):
+                    return False
+        return True
+
+    def is_made_behind(self, value: Value, operation: Operation) -> bool:
+        definition = self.definition.get(value)
+        return definition is not None and self.structure.start[definition] >= self.structure.start[operation]
 
     # -- what an iteration finds ---------------------------------------------------------------------------------------
 
@@ -197,20 +233,21 @@ class _Zeros:
         return self.first_touch(loop.body.operations, array)
 
     def first_touch(self, operations: tuple[Operation, ...], array: Value) -> tuple[Loop, Store] | None:
-        for operation in operations:
-            touching = [o for o in self.inside(operation) if self.touches(o, array)]
-            if not touching:
-                continue
-            first = touching[0]
-            if not isinstance(operation, Loop) or len(touching) > 1 or not isinstance(first, Store) or not first.adds:
-                return None
-            if first.array is not array or first.value.type != element_type(array.array):
-                return None
-            around = self.structure.loops_around(self.structure.block_of[first])
-            inner = around[around.index(operation) :]
-            each_once = all(iterations_are_apart(x, first, first, self.structure) for x in inner)
-            return (operation, first) if each_once else None
-        return None
+        touching = self.touching(operations, array)
+        store = self.only_sum(touching[0], array) if touching else None
+        return (touching[0], store) if store is not None and isinstance(touching[0], Loop) else None
+
+    def only_sum(self, operation: Operation, array: Value) -> Store | None:
+        """The store by which a loop touches the array, if every iteration adds to an element, and to each once."""
+        touching = [o for o in self.inside(operation) if self.touches(o, array)]
+        first = touching[0]
+        if not isinstance(operation, Loop) or len(touching) > 1 or not isinstance(first, Store) or not first.adds:
+            return None
+        if first.array is not array or first.value.type != element_type(array.array):
+            return None
+        around = self.structure.loops_around(self.structure.block_of[first])
+        inner = around[around.index(operation) :]
+        return first if all(iterations_are_apart(x, first, first, self.structure) for x in inner) else None
 
     def assigning(self, loop: Loop, k: int, first: Loop, store: Store) -> Loop:
         """The loop with an assignment instead of the first sum, and without zeros where it assigns."""

@@ -12,6 +12,8 @@ product if the adjoint is zero.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from srcdiff.analyses.signs import INFINITE, LARGEST, Sign, Signs, signs_of
 from srcdiff.ir.builder import STRONG
 from srcdiff.ir.nodes import Apply, Block, Const, Function, Operation, Value, changed, walk
@@ -28,6 +30,22 @@ def choose_zeros(function: Function) -> Function:
     if not any(isinstance(o, Apply) and o.primitive in STRONG for o in walk(function.body)):
         return function
     return changed(function, body=_Choices(signs_of(function)).block(function.body))
+
+
+@dataclass(frozen=True, slots=True)
+class _Selection:
+    """A choice between a number and zero."""
+
+    condition: Value
+    amount: Value
+    is_first: bool
+    """Whether the number is chosen if the condition holds."""
+    operations: list[Operation]
+    """They compute the number."""
+
+    def followed_by(self, operation: Apply, *args: Value) -> _Selection:
+        amount = Value(operation.out.type)
+        return replace(self, amount=amount, operations=[*self.operations, replace(operation, out=amount, args=args)])
 
 
 class _Choices:
@@ -47,12 +65,45 @@ class _Choices:
         factor, primitive = operation.args[0], STRONG[operation.primitive]
         if not self.signs.of(factor) & Sign.ZERO or self.needs_no_choice(operation):
             return [changed(operation, primitive=primitive)]
+        if (selection := self.selection(factor)) is not None:
+            return self.selected(operation, selection)
         zero, product, counts = Value(FLOAT), Value(FLOAT), Value(BOOL)
         return [
             Const(zero, 0.0, span=operation.span),
             Apply(counts, "not_equal", (self.source(factor), zero), span=operation.span),
             Apply(product, primitive, operation.args, span=operation.span),
             Apply(operation.out, "where", (counts, product, zero), span=operation.span),
+        ]
+
+    def selection(self, factor: Value) -> _Selection | None:
+        """The choice between zero and a number that a factor is, or is a multiple of."""
+        operation = self.signs.definitions.get(factor)
+        if operation is None or factor.name:
+            return None
+        match operation.primitive, operation.args:
+            case "where", (condition, first, second):
+                for other, amount, is_first in ((first, second, False), (second, first, True)):
+                    if self.signs.constants.get(other) == 0.0:
+                        return _Selection(condition, amount, is_first, [])
+            case "negative", (argument,) if (inner := self.selection(argument)) is not None:
+                return inner.followed_by(operation, inner.amount)
+            case "multiply", (first, second):
+                if (inner := self.selection(first)) is not None:
+                    return inner.followed_by(operation, inner.amount, second)
+                if (inner := self.selection(second)) is not None:
+                    return inner.followed_by(operation, first, inner.amount)
+        return None
+
+    def selected(self, operation: Apply, selection: _Selection) -> list[Operation]:
+        """The choice of a product: where the factor is zero by choice, no other test is needed."""
+        zero, product, amount = Value(FLOAT), Value(FLOAT), selection.amount
+        chosen = self.chosen(changed(operation, out=product, args=(amount, *operation.args[1:])))
+        sides = (product, zero) if selection.is_first else (zero, product)
+        return [
+            Const(zero, 0.0, span=operation.span),
+            *selection.operations,
+            *chosen,
+            Apply(operation.out, "where", (selection.condition, *sides), span=operation.span),
         ]
 
     def source(self, value: Value) -> Value:
