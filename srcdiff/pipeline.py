@@ -34,6 +34,7 @@ from srcdiff.passes.cse import eliminate_common_subexpressions
 from srcdiff.passes.dead_stores import remove_dead_stores, remove_dead_stores_only
 from srcdiff.passes.early_checks import check_early
 from srcdiff.passes.element_sinking import sink_elements
+from srcdiff.passes.factored_sums import factor_sums
 from srcdiff.passes.growing_buffers import grow_buffers
 from srcdiff.passes.guarded_loops import guard_loops
 from srcdiff.passes.hoist_allocations import hoist_allocations
@@ -219,6 +220,7 @@ OPTIMIZE = (
     Pass("row gathering", each(gather_rows), "each row collects its contributions from other rows"),
     Pass("scatter to gather", each(gather), "each element collects its contributions"),
     *CLEAN_UP,
+    Pass("factored sums", each(factor_sums), "invariant factors leave sums of chosen terms"),
     STRONG_ZEROS,
     *CLEAN_UP,
     Pass(

@@ -56,6 +56,7 @@ from srcdiff.passes.cse import eliminate_common_subexpressions
 from srcdiff.passes.dead_stores import remove_dead_stores, remove_dead_stores_only
 from srcdiff.passes.early_checks import check_early
 from srcdiff.passes.element_sinking import sink_elements
+from srcdiff.passes.factored_sums import factor_sums
 from srcdiff.passes.fold_views import fold_views
 from srcdiff.passes.growing_buffers import grow_buffers
 from srcdiff.passes.guarded_loops import guard_loops
@@ -149,6 +150,7 @@ PASSES: dict[str, Run] = {
     "row_gathering": each(gather_rows),
     "scatter_to_gather": each(gather),
     "shape_checks": each(remove_shape_checks),
+    "factored_sums": each(factor_sums),
     "strong_zeros": each(choose_zeros),
     "triangular_solves": each(solve_triangles),
     "simplify": each(simplify),
