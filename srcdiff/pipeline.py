@@ -41,6 +41,7 @@ from srcdiff.passes.hoist_allocations import hoist_allocations
 from srcdiff.passes.init_stores import start_sums_by_assignment
 from srcdiff.passes.jacobian import UNROLLED_LANES
 from srcdiff.passes.linear_recurrences import split_linear_recurrences
+from srcdiff.passes.loop_distribution import distribute_loops
 from srcdiff.passes.loop_fusion import fuse, reverse_loops
 from srcdiff.passes.loop_interchange import interchange_loops
 from srcdiff.passes.loop_invariants import hoist_invariants
@@ -229,6 +230,7 @@ OPTIMIZE = (
     Pass("initial stores", each(start_sums_by_assignment, only_main=True), "sums start by assignment instead of zeros"),
     *CLEAN_UP,
     Pass("linear recurrences", each(split_linear_recurrences), "compute first what needs no earlier element"),
+    Pass("loop distribution", each(distribute_loops), "functions leave serial loops that store their results", on_host),
     *CLEAN_UP,
     Pass("allocation hoisting", each(hoist_allocations), "allocate once, before the loop"),
     Pass("scalar replacement", each(replace_scalars), "keep an element that a loop revisits in a scalar"),

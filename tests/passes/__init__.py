@@ -65,6 +65,7 @@ from srcdiff.passes.induction_variables import merge_induction_variables
 from srcdiff.passes.init_stores import start_sums_by_assignment
 from srcdiff.passes.length_hoisting import hoist_lengths
 from srcdiff.passes.linear_recurrences import split_linear_recurrences
+from srcdiff.passes.loop_distribution import distribute_loops
 from srcdiff.passes.loop_fusion import fuse, reverse_loops
 from srcdiff.passes.loop_interchange import interchange_loops
 from srcdiff.passes.loop_invariants import hoist_invariants
@@ -151,6 +152,7 @@ PASSES: dict[str, Run] = {
     "scatter_to_gather": each(gather),
     "shape_checks": each(remove_shape_checks),
     "factored_sums": each(factor_sums),
+    "loop_distribution": each(distribute_loops),
     "strong_zeros": each(choose_zeros),
     "triangular_solves": each(solve_triangles),
     "simplify": each(simplify),
