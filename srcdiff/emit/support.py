@@ -133,6 +133,35 @@ def solve_lower_transposed(a: Any, b: Any) -> Any:
     return x
 
 
+def solve_lower_transposed_upper(a: Any, b: Any) -> Any:
+    """The x with a.T @ x = b for a lower triangle a and an upper triangle b; x is an upper triangle, too."""
+    x = np.zeros((b.shape[0], b.shape[1]), b.dtype)
+    for last in range(b.shape[0], 0, -32):
+        first = max(last - 32, 0)
+        known = a[last:, first:last].T @ x[last:, first:]
+        for i in range(last - 1, first - 1, -1):
+            for j in range(i, b.shape[1]):
+                x[i, j] = b[i, j] - known[i - first, j - first]
+            for k in range(i + 1, last):
+                for j in range(k, b.shape[1]):
+                    x[i, j] -= a[k, i] * x[k, j]
+            for j in range(i, b.shape[1]):
+                x[i, j] /= a[i, i]
+    return x
+
+
+def lower_product(a: Any, b: Any) -> Any:
+    """The lower triangle of a.T @ b for lower triangles a and b, by blocks of rows."""
+    product = np.zeros((a.shape[0], a.shape[0]), b.dtype)
+    for first in range(0, a.shape[0], 48):
+        last = min(first + 48, a.shape[0])
+        rows = a[first:, first:last].T @ b[first:, :last]
+        for i in range(first, last):
+            for j in range(i + 1):
+                product[i, j] = rows[i - first, j]
+    return product
+
+
 def solve_lower_vector(a: Any, b: Any) -> Any:
     """The vector x with a @ x = b for a lower triangle a: forward substitution."""
     x = np.empty(b.shape[0], b.dtype)

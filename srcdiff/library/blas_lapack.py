@@ -125,6 +125,17 @@ def solve_lower_transposed_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> An
     return -only_lower(matrix_matrix(out, b_bar.T)), b_bar
 
 
+def solve_lower_transposed_upper_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
+    b_bar = solve_lower(a, only_lower(out_bar.T).T)
+    return -only_lower(matrix_matrix(out, b_bar.T)), only_lower(b_bar.T).T
+
+
+def lower_product_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
+    """Of a.T @ b, where neither the elements above the diagonals nor those of the result count."""
+    below = only_lower(out_bar)
+    return only_lower(matrix_matrix(only_lower(b), below.T)), only_lower(matrix_matrix(only_lower(a), below))
+
+
 def solve_lower_vector_adjoint(a: Any, b: Any, out: Any, out_bar: Any) -> Any:
     b_bar = solve_lower_transposed_vector(a, out_bar)
     return -only_lower(b_bar[:, None] * out[None, :]), b_bar
@@ -245,13 +256,10 @@ def lower_triangle(a: Any) -> Any:
 
 def cholesky_adjoint(a: Any, out: Any, out_bar: Any) -> Any:
     """Murray 2016, equation 10: L^-T phi(L^T L_bar) L^-1, where phi takes the lower triangle and half the diagonal."""
-    middle = matrix_matrix(out.T, out_bar)
-    n = len(middle)
-    for i in range(n):
+    middle = lower_product(out, out_bar)
+    for i in range(len(middle)):
         middle[i, i] *= 0.5
-        for j in range(i + 1, n):
-            middle[i, j] = 0.0
-    turned = np.asarray(solve_lower_transposed(out, np.asarray(middle.T)).T)
+    turned = np.asarray(solve_lower_transposed_upper(out, np.asarray(middle.T)).T)
     return (lower_triangle(solve_lower_transposed(out, turned)),)
 
 
@@ -427,6 +435,10 @@ solve_matrix = row("solve", "np.linalg.solve({0}, {1})", "ii,ij->ij", solve_matr
 solve_vector = row("solve_vector", "np.linalg.solve({0}, {1})", "ii,i->i", solve_vector_adjoint)
 solve_lower = substitution("solve_lower", "ii,ij->ij", solve_lower_adjoint)
 solve_lower_transposed = substitution("solve_lower_transposed", "ii,ij->ij", solve_lower_transposed_adjoint)
+solve_lower_transposed_upper = substitution(
+    "solve_lower_transposed_upper", "ii,ii->ii", solve_lower_transposed_upper_adjoint
+)
+lower_product = substitution("lower_product", "ii,ii->ii", lower_product_adjoint)
 solve_lower_vector = substitution("solve_lower_vector", "ii,i->i", solve_lower_vector_adjoint)
 solve_lower_transposed_vector = substitution(
     "solve_lower_transposed_vector", "ii,i->i", solve_lower_transposed_vector_adjoint
