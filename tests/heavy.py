@@ -7,8 +7,12 @@ import pytest
 HEAVY = ("torch", "jax")
 
 
+def imported_by(program: str) -> list[str]:
+    """The heavy libraries that a program imports."""
+    return [name for name in HEAVY if re.search(rf"^\s*(import|from) {name}\b", program, re.MULTILINE)]
+
+
 def skip_without_heavy(program: str) -> None:
     """Skip the test if a program imports a heavy library that is not installed."""
-    for name in HEAVY:
-        if re.search(rf"^\s*(import|from) {name}\b", program, re.MULTILINE):
-            pytest.importorskip(name)
+    for name in imported_by(program):
+        pytest.importorskip(name)

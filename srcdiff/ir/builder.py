@@ -54,6 +54,10 @@ FOLDABLE: dict[str, Callable[..., Any]] = {
 
 _OPPOSITE = {"equal": "not_equal", "not_equal": "equal"}
 
+_OF_EQUALS = {"equal": True, "less_equal": True, "greater_equal": True} | dict.fromkeys(
+    ("not_equal", "less", "greater"), False
+)
+"""Comparisons, with what they give for a number and itself."""
 STRONG = {"strong_multiply": "multiply", "strong_divide": "divide"}
 """Products and quotients that are zero if their first argument is, with those that are like them for other numbers."""
 
@@ -175,8 +179,10 @@ class Builder:
                 return self.apply(_OPPOSITE[inner.primitive], *inner.args)
         if primitive in _OPPOSITE and args[0] in self.formulas and known[1] is not None:
             return self._compared_choice(primitive, self.formulas[args[0]], known[1])
-        if primitive in ("equal", "not_equal") and args[0] is args[1] and args[0].type == INT:
-            return self.const(primitive == "equal")
+        if primitive in _OF_EQUALS and args[0] is args[1] and args[0].type == INT:
+            return self.const(_OF_EQUALS[primitive])
+        if primitive == "where" and args[1] is args[2] and args[1].type == type_:
+            return args[1]
         if primitive == "negative" and args[0] in self.negated:
             return self.negated[args[0]]
         if primitive == "add" and args[1] in self.negated and args[0].type == type_:

@@ -75,6 +75,8 @@ class _Forward:
         """Conditions that would have raised something before."""
         self.choices: dict[Value, frozenset[Any]] = {}
         """Values that branches choose among constants, with these."""
+        self.lengths: set[Value] = set()
+        """The lengths of axes: they are never negative."""
 
     def resolve(self, value: Value) -> Value:
         while (source := self.known.get(value)) is not None:
@@ -148,6 +150,7 @@ class _Forward:
                     array = call.args[argument]
                 case _:
                     break
+        self.lengths.add(operation.out)
         into.append(changed(operation, array=array, axis=axis))
 
     def like_result(self, operation: Alloc, into: list[Operation]) -> None:
@@ -181,7 +184,11 @@ class _Forward:
         return self.choices.get(value, frozenset()) if known is None else frozenset((known,))
 
     def decided(self, operation: Apply) -> Value | None:
-        """A comparison with the same result for all constants that its arguments may be."""
+        """A comparison that is decided: of a length with zero, or of values that are among a few constants."""
+        if operation.primitive in ("less", "greater_equal") and operation.args[0] in self.lengths:
+            limit = self.builder.constants.get(operation.args[1])
+            if limit is not None and limit <= 0:
+                return self.builder.const(operation.primitive == "greater_equal")
         compare, sides = FOLDABLE.get(operation.primitive), [self.among(a) for a in operation.args]
         if compare is None or len(sides) != 2 or not all(sides) or not any(a in self.choices for a in operation.args):
             return None
