@@ -250,7 +250,7 @@ for _name in (
     _compiled(_name, 1)
 for _name in (
     *("beta", "poch", "binom", "gammainc", "gammaincc", "gammaincinv", "gammainccinv", "jv", "yv", "iv", "ive", "kv"),
-    *("kve", "ellipkinc", "ellipeinc", "hyp0f1", "owens_t", "inv_boxcox", "powm1", "stdtr", "expn"),
+    *("kve", "ellipkinc", "ellipeinc", "hyp0f1", "owens_t", "inv_boxcox", "powm1", "stdtr", "stdtrit", "expn"),
 ):
     _compiled(_name, 2)
 for _name in ("betainc", "betaincc", "betaincinv", "hyp1f1", "voigt_profile"):

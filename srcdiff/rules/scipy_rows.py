@@ -136,6 +136,12 @@ elementwise("stdtr(df, t)",    t="exp(-0.5 * (df + 1.0) * log1p(t * t / df) - be
                                df="-0.25 * sign(t) * betainc_by(0, 0.5 * df, 0.5, z) - 0.5 * t * "
                                   "exp((0.5 * df - 1.0) * log(z) - betaln(0.5, 0.5 * df)) / (df + t * t) ** 1.5",
             let="z = df / (df + t * t)", on={"df": POSITIVE})
+elementwise("stdtrit(df, p)",  p="w",
+                               df="w * (0.25 * sign(out) * betainc_by(0, 0.5 * df, 0.5, z) + 0.5 * out * "
+                                  "exp((0.5 * df - 1.0) * log(z) - betaln(0.5, 0.5 * df)) / (df + out * out) ** 1.5)",
+            let="z = df / (df + out * out); "
+                "w = sqrt(df) * exp(0.5 * (df + 1.0) * log1p(out * out / df) + betaln(0.5, 0.5 * df))",
+            on={"df": POSITIVE, "p": UNIT})
 elementwise("zeta(x, q)",      q="-x * zeta(x + 1.0, q)", refused="x", on={"x": Domain(((1.5, 5.0),)), "q": POSITIVE})
 
 # -- Bessel functions ------------------------------------------------------------------------------------------------

@@ -104,6 +104,11 @@ def students(df: Any, t: Any) -> Any:
     return tail if t < 0 else 1 - tail
 
 
+def students_quantile(df: Any, p: Any) -> Any:
+    start = result_of("stdtrit", [float(df), float(p)])
+    return mp.findroot(lambda t: students(df, t) - p, mp.mpf(float(start)))
+
+
 def voigt(x: Any, sigma: Any, gamma: Any) -> Any:
     z = mp.mpc(x, gamma) / (sigma * mp.sqrt(2))
     return (mp.exp(-z * z) * mp.erfc(-1j * z)).real / (sigma * SQRT_2PI)
@@ -200,6 +205,7 @@ ROWS = (
     ),
     Row("betaincinv", beta_quantile, grid((0.5, 1.0, 3.3), (0.5, 2.0, 10.0), (0.05, 0.5, 0.9)), 1e-11),
     Row("stdtr", students, grid((0.7, 3.0, 30.0), (-5.0, -0.6, 0.2, 2.0)), 1e-12),
+    Row("stdtrit", students_quantile, grid((0.7, 3.0, 30.0), (0.02, 0.3, 0.6, 0.95)), 1e-12),
     Row("zeta", mp.zeta, grid((1.1, 2.0, 5.5, 30.0), (0.2, 1.0, 7.0)), 1e-14),
     Row("j0", lambda x: mp.besselj(0, x), WIDE, 1e-13),
     Row("j1", lambda x: mp.besselj(1, x), WIDE, 1e-13),

@@ -28,6 +28,7 @@ from srcdiff.frontend.domain.abstract_values import (
     is_device_module,
 )
 from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.interpreter import scipy_objects
 from srcdiff.frontend.interpreter.arithmetic import binary, number_of_elements
 from srcdiff.frontend.interpreter.device_names import device_name
 from srcdiff.frontend.interpreter.evaluation import call_value, evaluate_lazily
@@ -75,6 +76,9 @@ def attribute_of(reader: Reader, base: Abstract, node: ast.Attribute) -> Abstrac
             return array_attribute(reader, base, node)
         case Lazy() if node.attr not in _TAKEN_LAZILY:
             base = forced(reader, base)
+    of_scipy = scipy_objects.attribute_of(reader, base, node.attr, node)
+    if of_scipy is not None:
+        return of_scipy
     match base:
         case Static(value=DeviceName() as device):
             return device_name(reader, f"{device.name}.{node.attr}", node)

@@ -39,6 +39,7 @@ from srcdiff.frontend.domain.abstract_values import (
 )
 from srcdiff.frontend.domain.lattice import is_complex
 from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.interpreter import scipy_objects
 from srcdiff.frontend.interpreter.comprehensions import generator_call
 from srcdiff.frontend.interpreter.declared_functions import as_declared, rule_declared_for
 from srcdiff.frontend.interpreter.dictionaries import is_dictionary
@@ -179,6 +180,8 @@ def rows_for(target: Any) -> Iterator[Row]:
     for marker, handler in MARKERS.items():
         if getattr(target, marker, None) is not None:
             yield Row(handler.run, handler.lazy)
+    if scipy_objects.is_callable(target):
+        yield Row(scipy_objects.call_object)
     if scipy_table.find(target) is not None:
         yield Row(_scipy_function, lazy=True, needs_arrays=True)
     if isinstance(target, np.ufunc) and target in special_primitives():
