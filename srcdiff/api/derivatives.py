@@ -47,7 +47,8 @@ from srcdiff.frontend.domain.abstract_values import Static, Tuple
 from srcdiff.frontend.source.bound_methods import method_behind
 from srcdiff.frontend.source.capture import Captured, capture, findable, made_once, plain_function, standing_for
 from srcdiff.frontend.source.declared_rules import CustomRule, declare, require_declarable
-from srcdiff.frontend.source.guards import Attribute, ChangedError, Constant, Guard, Summary, Watch
+from srcdiff.frontend.source.guards import Attribute, ChangedError, Constant, Guard, Summary
+from srcdiff.frontend.source.watch import Watch
 from srcdiff.inspect.report import MemoryReport, memory_report
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array, Scalar

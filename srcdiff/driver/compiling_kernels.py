@@ -18,7 +18,8 @@ from srcdiff.diagnostics import DifferentiationError, Problem, Span
 from srcdiff.diagnostics.timings import timed
 from srcdiff.frontend.read import read
 from srcdiff.frontend.source.capture import Captured
-from srcdiff.frontend.source.guards import ChangedError, Watch
+from srcdiff.frontend.source.guards import ChangedError
+from srcdiff.frontend.source.watch import Watch
 from srcdiff.ir.aliasing import points_to, written_sites
 from srcdiff.ir.nodes import Coordinate, Formatted, Function, Program, Value, walk
 from srcdiff.ir.types import FLOAT, Array, bytes_of

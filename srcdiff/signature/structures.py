@@ -68,8 +68,13 @@ _WITHOUT_ATTRIBUTES = (abc.ABC, typing.Generic, typing.Protocol)
 
 def attributes_of(value: Any) -> tuple[str, ...]:
     """The names of the attributes that an instance has itself."""
-    slots = [name for base in reversed(type(value).__mro__) for name in _slots(base) if hasattr(value, name)]
+    slots = [name for name in slots_of(type(value)) if hasattr(value, name)]
     return (*slots, *getattr(value, "__dict__", ()))
+
+
+def slots_of(kind: type) -> list[str]:
+    """The names of the slots of a class and those above it."""
+    return [name for base in reversed(kind.__mro__) for name in _slots(base)]
 
 
 def _slots(kind: type) -> tuple[str, ...]:

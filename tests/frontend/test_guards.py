@@ -253,6 +253,59 @@ CHANGES = {
         12,
         4,
     ),
+    "an attribute of a class in place of another": (
+        "class P:\n    other = 1\n    def __init__(self): self.k = 3.0\np = P()\ndef f(x): return x * p.k",
+        lambda m: (delattr(m.P, "other"), setattr(m.P, "k", property(lambda self: 5.0))),
+        3,
+        5,
+    ),
+    "the class above a class": (
+        "class A:\n    def h(self, x): return 3.0 * x\nclass B:\n    def h(self, x): return 5.0 * x\n"
+        "class P(A): pass\np = P()\ndef f(x): return p.h(x)",
+        set_attribute("P", "__bases__", "(B,)"),
+        3,
+        5,
+    ),
+    "an instance in an instance": (
+        "class P:\n    def __init__(self, **k): self.__dict__.update(k)\n"
+        "p = P(q=P(r=P(k=3)))\ndef f(x): return x ** p.q.r.k",
+        lambda m: setattr(m.p.q, "r", m.P(k=2)),
+        12,
+        4,
+    ),
+    "an attribute of a part of an instance that becomes an array": (
+        "class P:\n    def __init__(self, **k): self.__dict__.update(k)\n"
+        "p = P(q=P(k=3.0))\ndef f(x): return np.sum(x * p.q.k)",
+        lambda m: setattr(m.p.q, "k", np.ones(5)),
+        3,
+        5,
+    ),
+    "a slot that gets a value": (
+        "class P:\n    __slots__ = ('k', 'other')\np = P()\np.k = 3.0\n"
+        "def f(x): return x * (p.other if hasattr(p, 'other') else p.k)",
+        lambda m: setattr(m.p, "other", 5.0),
+        3,
+        5,
+    ),
+    "an instance without attributes that gets one": (
+        "class P: pass\nclass Q: pass\np = Q()\np.inner = P()\n"
+        "def f(x): return x * (p.inner.k if hasattr(p.inner, 'k') else 3.0)",
+        lambda m: setattr(m.p.inner, "k", 5.0),
+        3,
+        5,
+    ),
+    "one list in two places that become two": (
+        "k = {'a': [3.0], 'b': [3.0]}\nk['b'] = k['a']\ndef f(x): return x * k['b'][0]",
+        lambda m: m.k.update(b=[5.0]),
+        3,
+        5,
+    ),
+    "the default in a tuple of a helper": (
+        "def h(x, *, k=((3, 1.0),)): return x ** k[0][0]\ndef f(x): return h(x)",
+        lambda m: m.h.__kwdefaults__.update(k=((2, 1.0),)),
+        12,
+        4,
+    ),
     "a static method": (
         "class P:\n    @staticmethod\n    def h(x): return x * x\ndef f(x): return P.h(x)",
         set_attribute("P", "h", staticmethod(lambda x: 5.0 * x)),

@@ -36,6 +36,7 @@ from srcdiff.frontend.interpreter.record_fields import relate_sizes
 from srcdiff.frontend.reading import Outside
 from srcdiff.frontend.source.guards import (
     Attribute,
+    ClassEntry,
     Constant,
     Element,
     Place,
@@ -120,6 +121,7 @@ def lift(
     kind: Any = type(value)
     if is_plain_class(kind):
         reader.guard(Summary(made, place), made(value))  # it may get attributes
+        look_at_class(reader, kind)
     return Static(value.item() if isinstance(value, np.generic) else value, numpys)
 
 
@@ -333,7 +335,8 @@ def lift_fixed(reader: Reader, value: Any, place: Place, name: str, node: ast.AS
 
 def class_attribute(reader: Reader, kind: type, name: str, node: ast.AST) -> Abstract:
     """What a class, or one above it, has under a name."""
-    place = Summary(class_entry, Constant(kind), (name,))
+    place = ClassEntry(kind, name)
+    look_at_class(reader, kind)
     found = place.read()
     if isinstance(found, staticmethod):
         reader.guard(place, found)
