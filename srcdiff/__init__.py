@@ -14,6 +14,7 @@ from srcdiff.api.derivatives import (
     value_and_grad,
 )
 from srcdiff.api.exporting import export
+from srcdiff.api.external import external
 from srcdiff.api.implicit import fixed_point, least_squares, minimize, root
 from srcdiff.api.inspecting import explain, show
 from srcdiff.api.modes import check, hessian, hvp, jacobian, jvp, vjp
@@ -36,6 +37,7 @@ __all__ = [
     "differentiable",
     "explain",
     "export",
+    "external",
     "fixed_point",
     "grad",
     "hessian",

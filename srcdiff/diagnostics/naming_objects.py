@@ -207,12 +207,14 @@ def instead_of_call(target: Any) -> tuple[str, str]:
 
 
 def declared_as(function: str, count: int, *, can_be_called: bool = False) -> str:
-    """The two lines that declare a rule for a function, as the user calls it, of so many arguments.
+    """The lines that declare a rule for a function, as the user calls it, of so many arguments.
 
     >>> print(declared_as("special.j0", 1))
     declare a rule, with a Python function that computes the same:
     @srcdiff.rule_for(special.j0)
     def j0(x): ...
+    or let the program call it as it is, with a derivative by differences:
+    srcdiff.rule_for(special.j0)(srcdiff.external(special.j0, shape=(), differences="central"))
     """
     names = ", ".join("x" if count == 1 else "xyzuvw"[k : k + 1] or f"x{k}" for k in range(count))
     name = function.rpartition(".")[2]
@@ -221,4 +223,8 @@ def declared_as(function: str, count: int, *, can_be_called: bool = False) -> st
         head, rule, body = "declare its derivative:", f"{function}, adjoint={adjoint}", f"return {function}({names})"
     else:
         head, rule, body = "declare a rule, with a Python function that computes the same:", function, "..."
-    return f"{head}\n@srcdiff.rule_for({rule})\ndef {name}({names}): {body}"
+    lines = f"{head}\n@srcdiff.rule_for({rule})\ndef {name}({names}): {body}"
+    if can_be_called:
+        return lines
+    as_it_is = f'srcdiff.rule_for({function})(srcdiff.external({function}, shape=(), differences="central"))'
+    return f"{lines}\nor let the program call it as it is, with a derivative by differences:\n{as_it_is}"

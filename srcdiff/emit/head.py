@@ -12,8 +12,10 @@ from typing import Any
 
 from srcdiff.emit import formatting
 from srcdiff.emit.spelling import Spelling
-from srcdiff.ir.nodes import Formatted, Function, Operation, Print, Raise, walk
+from srcdiff.ir.nodes import Formatted, Function, Library, Operation, Print, Raise, walk
 from srcdiff.ir.primitives import RESERVED
+from srcdiff.library.blas_lapack import LIBRARY
+from srcdiff.library.call_outs import CallOut
 
 Objects = dict[str, Any]
 """Objects by their names in the text: exception classes, named tuple classes, and functions that format text."""
@@ -41,6 +43,8 @@ def _named_by(operation: Operation) -> Iterable[Any]:
                 yield formatting.formatted(operation.exception)
         case Print() if is_formatted:
             yield printer(operation)
+        case Library(function=function) if function in LIBRARY and LIBRARY[function].call is not None:
+            yield LIBRARY[function].call
 
 
 def printer(operation: Print) -> Callable[..., None]:
@@ -87,6 +91,8 @@ def _imported(name: str, thing: Any) -> list[str]:
     """The lines that import an object. Builtins, and classes that `formatted` makes, need none."""
     if _is_made(thing) or _is_builtin(name, thing):
         return []
+    if isinstance(thing, CallOut) and not _is_importable(thing):
+        return [f"# `{name}` is {thing.meaning}: define it here."]
     if not _is_importable(thing):
         return [f"# `{name}` is a class that no module has: define it here."]
     first, *rest = thing.__qualname__.split(".")
@@ -99,4 +105,4 @@ def _is_importable(thing: Any) -> bool:
     found: Any = None if thing.__module__ == "__main__" else sys.modules.get(thing.__module__)
     for step in thing.__qualname__.split("."):
         found = getattr(found, step, None)
-    return found is thing
+    return found is not None and found is (thing.importable if isinstance(thing, CallOut) else thing)

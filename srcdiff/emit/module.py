@@ -17,9 +17,10 @@ from srcdiff.emit.spelling import NUMPY, Spelling
 from srcdiff.emit.write import Origin, Text, write_function
 from srcdiff.frontend.domain.abstract_values import Abstract, List, Record, Static, Tuple
 from srcdiff.frontend.reading import Reading
-from srcdiff.ir.nodes import Function, Raise, Value, walk
+from srcdiff.ir.nodes import Function, Library, Raise, Value, walk
 from srcdiff.ir.primitives import RESERVED
 from srcdiff.ir.types import Type
+from srcdiff.library.blas_lapack import LIBRARY
 from srcdiff.passes.workspace_parameters import WorkspaceBuffer, kept_elsewhere
 from srcdiff.rules import scipy_functions, special
 from srcdiff.signature.trees import NODES
@@ -140,7 +141,9 @@ def nameable(reading: Reading) -> dict[str, Any]:
     """All objects that a module for this program may use."""
     functions = (reading.program.main, *reading.program.callees)
     raised = [o.exception for f in functions for o in walk(f.body) if isinstance(o, Raise)]
-    found: list[Any] = [*raised, *(formatted(e) for e in raised), *PRINTERS, *_namedtuples(reading)]
+    rows = [LIBRARY[o.function] for f in functions for o in walk(f.body) if isinstance(o, Library)]
+    called = [row.call for row in rows if row.call is not None]
+    found: list[Any] = [*raised, *called, *(formatted(e) for e in raised), *PRINTERS, *_namedtuples(reading)]
     return {x.__name__: x for x in found}
 
 

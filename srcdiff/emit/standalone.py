@@ -31,6 +31,7 @@ from srcdiff.frontend.domain.abstract_values import Abstract, List, Parts, Stati
 from srcdiff.frontend.reading import Reading
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import FLOAT, Array, Scalar
+from srcdiff.library.call_outs import CallOut
 from srcdiff.signature.conversion import gradient_converter
 from srcdiff.signature.descriptions import Description, is_passed
 from srcdiff.signature.structures import Layout, is_plain_tuple, layout_of, made_layout
@@ -142,6 +143,10 @@ def _definition(name: str, thing: Any, x: Exported, body: str) -> list[str]:
     """The text that defines an object under this name."""
     if getattr(builtins, name, None) is thing or not re.search(rf"\b{name}\b", body):
         return []
+    if isinstance(thing, CallOut):
+        raise NotExportedError(
+            f"the generated code calls `{thing.__name__}` as it is, which cannot be written to a file"
+        )
     if isinstance(thing, type) and formatting.is_formatted(thing):
         base = name_of(x.module.objects, thing.__base__)
         by_parts = f"raise {name}((" in body

@@ -569,8 +569,12 @@ class _Writer:
         if self.arrays != "np":
             text = self.on_host(operation, args)
         else:
-            text = LIBRARY[operation.function].spelling.format(*args)
+            text = self.spelled(operation, args)
         self.line(f"{outs} = {text}" if outs else text)
+
+    def spelled(self, operation: Library, args: list[str]) -> str:
+        row = LIBRARY[operation.function]
+        return row.spelling.format(*args, call=self.named(row.call) if row.call is not None else "")
 
     def on_host(self, operation: Library, args: list[str]) -> str:
         """A product is computed on the device. NumPy computes everything else, from copies on the host."""
@@ -579,7 +583,7 @@ class _Writer:
         if operation.function == "vector_matrix":
             return f"{self.arrays}.matmul({', '.join(reversed(args))})"
         names = [f"a{k}" for k in range(len(args))]
-        text = LIBRARY[operation.function].spelling.format(*names)
+        text = self.spelled(operation, names)
         return f"{self.arrays}.on_host(lambda {', '.join(names)}: {text}, {', '.join(args)})"
 
     def enlarge(self, operation: Enlarge) -> None:

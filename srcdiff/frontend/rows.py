@@ -3,6 +3,7 @@
 from srcdiff.frontend.handlers import (
     array_functions,
     builtin_functions,
+    external_functions,
     implicit_functions,
     intrinsics,
     introspection,
@@ -36,5 +37,5 @@ ROWS = (
     *(array_conversion, assignments, attributes, augmented, branches_loops, calls, comprehensions, conditions, lists),
     *(arithmetic, names, statements, strings, indexing, structured_arrays, declared_functions, exceptions),
     *(array_functions, builtin_functions, intrinsics, iterators, kernel_language, nested_derivatives, records),
-    *(special_methods, introspection, implicit_functions),
+    *(special_methods, introspection, implicit_functions, external_functions),
 )

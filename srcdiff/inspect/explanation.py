@@ -19,9 +19,10 @@ from srcdiff.diagnostics import Span, printable
 from srcdiff.frontend.domain.abstract_values import Abstract
 from srcdiff.frontend.reading import Reading
 from srcdiff.inspect.terminal import amount, painted, wants_colour
-from srcdiff.ir.nodes import Alloc, Call, NewStack, Value, walk
+from srcdiff.ir.nodes import Alloc, Call, Library, NewStack, Value, walk
 from srcdiff.ir.types import Array, Stack, bytes_of, is_float
 from srcdiff.ir.words import WORDS
+from srcdiff.library.blas_lapack import LIBRARY
 from srcdiff.passes.compilation import Compilation
 from srcdiff.passes.requested import chosen_values, outputs_of
 from srcdiff.signature.descriptions import type_text
@@ -87,6 +88,15 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True)
+class ExternalCall:
+    """A function of `srcdiff.external`, and its derivative: `vjp`, `jvp` or differences."""
+
+    function: str
+    derivative: str
+    span: Span | None
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """The explanation of a derivative: text, with colour in a terminal, and HTML in a notebook."""
 
@@ -100,6 +110,8 @@ class Explanation:
     shared: tuple[Shared, ...]
     equality_tests: tuple[Span, ...]
     """Tests for equality that decide what is differentiated."""
+    external: tuple[ExternalCall, ...]
+    """Functions that are called as they are."""
     assumed: dict[str, str]
     """For each guessed argument type, what suggests it."""
 
@@ -139,6 +151,7 @@ class Explanation:
             ],
             "repeated": [{"variable": r.variable, **_place(r.span)} for r in self.repeated],
             "equality_tests": [_place(span) for span in self.equality_tests],
+            "external": [{"function": e.function, "derivative": e.derivative, **_place(e.span)} for e in self.external],
             "shared": [
                 {"before": s.before, "after": s.after, "lines": [_place(line) for line in s.lines]} for s in self.shared
             ],
@@ -179,6 +192,7 @@ def explained(
         tuple(_repeated(work)),
         tuple(_shared(work)),
         _equality_tests(work),
+        tuple(_external(work)),
         assumed,
     )
 
@@ -188,6 +202,13 @@ def _equality_tests(work: Compilation) -> tuple[Span, ...]:
     inputs = [v for name in work.request.wrt for v in chosen_values(work, name)]
     program = work.differentiated
     return tuple(equality_tests(program, inputs, [program.body.yields[k] for k in outputs_of(work)]))
+
+
+def _external(work: Compilation) -> Iterator[ExternalCall]:
+    assert work.differentiated is not None
+    calls = [o for o in walk(work.differentiated.body) if isinstance(o, Library) and o.function in LIBRARY]
+    rows = [(LIBRARY[o.function].call, o.span) for o in calls]
+    yield from dict.fromkeys(ExternalCall(c.__name__, c.derivative, span) for c, span in rows if c is not None)
 
 
 def _input(work: Compilation, name: str) -> Input:
@@ -295,6 +316,7 @@ def _shared(work: Compilation) -> Iterator[Shared]:
         yield Shared(spans, sum(groups[spans]), len(groups[spans]))
 
 
+_EXTERNAL_TITLE = "functions that are called as they are"
 _EQUALITY_TITLE = "tests for equality: there, the derivative is that of the side that runs"
 
 
@@ -322,6 +344,7 @@ class _Text:
         yield from self.section("computed again in the reverse sweep", [_repeated_row(r) for r in found.repeated])
         yield from self.section("fused loops", [_shared_row(s) for s in found.shared])
         yield from self.section(_EQUALITY_TITLE, [(_at(span),) for span in found.equality_tests])
+        yield from self.section(_EXTERNAL_TITLE, [_external_row(e) for e in found.external])
         if found.assumed:
             yield ""
         for one in found.inputs:
@@ -396,6 +419,10 @@ def _shared_row(shared: Shared) -> tuple[str, ...]:
     return where, f"{shared.before} loops became {shared.after}"
 
 
+def _external_row(call: ExternalCall) -> tuple[str, ...]:
+    return call.function, call.derivative, _at(call.span)
+
+
 def _at(span: Span | None) -> str:
     return "" if span is None else f"line {span.line}: {span.text.strip()}"
 
@@ -437,6 +464,7 @@ def _html(found: Explanation) -> str:
         ("computed again in the reverse sweep", [_repeated_row(r) for r in found.repeated]),
         ("fused loops", [_shared_row(s) for s in found.shared]),
         (_EQUALITY_TITLE, [(_at(span),) for span in found.equality_tests]),
+        (_EXTERNAL_TITLE, [_external_row(e) for e in found.external]),
     ):
         if table or title.startswith("nothing"):
             cells = "".join(f"<tr>{''.join(f'<td>{escape(c)}</td>' for c in row)}</tr>" for row in table)

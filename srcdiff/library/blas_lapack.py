@@ -6,11 +6,14 @@ function of the arguments, the results and the adjoints of the results; it retur
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
+
+from srcdiff.library.call_outs import CallOut, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,8 @@ class LibraryCall:
     """Is the transpose of the adjoint."""
     support: str = ""
     """The function of the generated code that it is spelled with, where NumPy's own is not enough."""
+    call: CallOut | None = None
+    """The function of Python that it calls, if it leaves generated code."""
 
     def lengths(self, result: int) -> tuple[tuple[int, int], ...] | None:
         """For each axis of a result, the argument and axis of the same length, if the row determines it."""
@@ -37,7 +42,8 @@ class LibraryCall:
 
     def __call__(self, *args: Any) -> Any:
         names = [f"a{k}" for k in range(len(args))]
-        return eval(self.spelling.format(*names), {"np": np, **dict(zip(names, args, strict=True))})
+        text = self.spelling.format(*names, call="call")
+        return eval(text, {"np": np, "call": self.call, **dict(zip(names, args, strict=True))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,17 @@ def opaque(name: str, spelling: str, shapes: str, dtypes: tuple[str, ...]) -> Li
     """A call without a derivative; its row is identified by all of its fields."""
     key = f"{spelling} {shapes} {dtypes}"
     return LIBRARY.setdefault(key, LibraryCall(name, spelling, shapes, None, dtypes, key))
+
+
+def call_out(call: CallOut, spelling: str, ranks: Sequence[int], results: Sequence[Kind]) -> LibraryCall:
+    """A call of a function of Python, without a derivative; all lengths are its own."""
+    letters = iter(chr(k) for k in range(ord("a"), ord("a") + 1000))
+    taken, given = (",".join("".join(islice(letters, r)) for r in of) for of in (ranks, [rank for _, rank in results]))
+    key = f"{spelling} {taken}->{given} {call.number}"
+    dtypes = tuple(dtype for dtype, _ in results)
+    return LIBRARY.setdefault(
+        key, LibraryCall(call.__name__, spelling, f"{taken}->{given}", None, dtypes, key, call=call)
+    )
 
 
 def row(

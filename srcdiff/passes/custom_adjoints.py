@@ -22,6 +22,7 @@ from srcdiff.ir.primitives import PRIMITIVES
 from srcdiff.ir.types import Array, Type, is_float
 from srcdiff.ir.written_rules import WrittenRule
 from srcdiff.library import solvers
+from srcdiff.library.externals import NO_SECOND
 from srcdiff.signature.descriptions import Description
 
 
@@ -81,8 +82,17 @@ def adjoint_values(
 
 def without_rule(call: Any, count: int, span: Span | None) -> Problem:
     """A call of a library function that is known, but not its derivative."""
+    if call.call is not None:
+        is_second = call.call.derivative == NO_SECOND
+        help_ = _OF_EXTERNAL_RULES if is_second else "pass `vjp`, `jvp` or `differences` to `srcdiff.external`"
+        return Problem("SD301", f"`{call.name}` is called as it is, and has {call.call.derivative}", span, help=help_)
     help_ = declared_as(call.name, count, can_be_called=True)
     return Problem("SD301", f"`{call.name}` has no derivative rule", span, help=help_)
+
+
+_OF_EXTERNAL_RULES = (
+    "write its derivative as a function that srcdiff reads: `srcdiff.custom_rule`, on a function that calls it"
+)
 
 
 def no_formula(operation: Apply, parameter: str) -> Problem:
@@ -225,8 +235,8 @@ def _read_rule(
 _read_once = functools.lru_cache(maxsize=64)(_read_rule)
 
 
-def named(rule: Callable[..., Any] | None) -> str:
-    return getattr(rule, "__name__", "the rule")
+def named(rule: Callable[..., Any] | Function | None) -> str:
+    return rule.name if isinstance(rule, Function) else getattr(rule, "__name__", "the rule")
 
 
 _AXES = {0: "a number", 1: "an array of one axis"}

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from srcdiff.backends.numba import lowering, stages
+from srcdiff.backends.numba.calls_of_python import compiled_call
 from srcdiff.backends.numba.interrupts import ONE_AT_A_TIME, compiled_undisturbed
 from srcdiff.backends.numba.machine_code import MachineCode
 from srcdiff.backends.numba.quick_numpy import ProductsByName, quick_numpy
@@ -20,6 +21,7 @@ from srcdiff.diagnostics import InternalError, progress, timings
 from srcdiff.emit import formatting
 from srcdiff.ir.primitives import BROUGHT_ALONG
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar
+from srcdiff.library.call_outs import CallOut
 from srcdiff.signature.descriptions import CONTIGUOUS, Description
 
 _LINEAR_ALGEBRA = (" @ ", "np.dot(", "np.linalg.")
@@ -63,6 +65,9 @@ def load(
     namespace = interpreter.load(text, objects, file, ProductsByName(), for_ever=True)
     if namespace.get("np") is np:
         namespace["np"] = quick_numpy(vector_functions=bool(options.get("fastmath", True)))
+    for name, thing in objects.items():
+        if isinstance(thing, CallOut):
+            namespace[name] = compiled_call(thing)
     if "special" in namespace:
         namespace["special"] = compiled_special()
     if any(name not in BROUGHT_ALONG for name in functions[:-1]):  # other functions are recursive ones

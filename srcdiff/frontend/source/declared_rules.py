@@ -13,6 +13,7 @@ import numpy as np
 from srcdiff.frontend.source.bound_methods import method_behind
 from srcdiff.frontend.source.capture import findable, plain_function, standing_for
 from srcdiff.frontend.source.numba_options import layers
+from srcdiff.library.externals import External
 
 
 class CustomRule:
@@ -145,7 +146,7 @@ def declare(
     replace: bool,
 ) -> Callable[..., Any]:
     """Add a rule for a function; return the implementation, with its derivative if that is declared too."""
-    if plain_function(implementation) is None:
+    if plain_function(implementation) is None and not isinstance(implementation, External):
         raise TypeError(f"{implementation!r} is not a Python function")
     if RULES.find(function) is not None and not replace:
         name = getattr(function, "__name__", None) or repr(function)
