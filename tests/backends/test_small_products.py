@@ -117,3 +117,10 @@ def test_a_vector_times_a_matrix_is_written_so():
     gradient = srcdiff.grad(energy, wrt="a")
     gradient(np.ones(3), np.ones((3, 3)))
     assert "x @ a" in gradient.source
+
+
+def test_a_product_in_code_that_needs_nothing_else_of_numpy():
+    def product(a, b):
+        return a @ b
+
+    np.testing.assert_array_equal(srcdiff.differentiable(product)(np.eye(5), np.arange(5.0)), np.arange(5.0))

@@ -63,7 +63,7 @@ def load(
         raise ModuleNotFoundError(_NEEDS_SCIPY)
     compile_ = compiler(options, nogil=nogil)
     namespace = interpreter.load(text, objects, file, ProductsByName(), for_ever=True)
-    if namespace.get("np") is np:
+    if namespace.get("np", np) is np:  # a text with matrix products may need it without importing it
         namespace["np"] = quick_numpy(vector_functions=bool(options.get("fastmath", True)))
     for name, thing in objects.items():
         if isinstance(thing, CallOut):
