@@ -38,7 +38,7 @@ class Primitive:
     scipy: tuple[str, ...] = ()
     """The functions of `scipy.special` that users call it by."""
     slow: bool = False
-    """Whether it takes too long to be tried at many points."""
+    """Whether it takes too long to be tried at many points, or may not return from unusual ones."""
 
     @property
     def whole(self) -> bool:
@@ -94,7 +94,11 @@ def _function(
 
 
 def _compiled(name: str, arity: int, called: str = "", result: str = "float", slow: bool = False) -> None:
-    """Add a primitive that Python writes as a call of a function of `scipy.special`, by default that of this name."""
+    """Add a primitive that Python writes as a call of a function of `scipy.special`, by default that of this name.
+
+    With three arguments or more, some of them loop for ever, or crash, where arguments are infinite or very large.
+    """
+    slow = slow or arity > 2
     arguments = ", ".join(f"{{{k}}}" for k in range(arity))
     spelling = called or f"special.{name}({arguments})"
     scipy = () if called else (name,)
