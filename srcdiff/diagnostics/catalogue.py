@@ -34,7 +34,7 @@ _kind(
     "SD102",
     "an unsupported expression",
     "compute it outside the function and pass it in as an argument",
-    "def f(x):\n    return x * len({1, 2})\n",
+    "def f(x):\n    return x * len({x, 2})\n",
 )
 _kind(
     "SD103",

@@ -47,7 +47,7 @@ from srcdiff.frontend.rows import ROWS
 from srcdiff.frontend.source.accepted import refused_syntax
 from srcdiff.frontend.source.capture import Captured
 from srcdiff.frontend.source.guards import Attribute, Constant, collect
-from srcdiff.frontend.source.scopes import scopes_of
+from srcdiff.frontend.source.scopes import scopes_of, yields
 from srcdiff.ir.nodes import Block, Derivative, Function, Operation, Program, Value, walk
 from srcdiff.ir.types import Array
 from srcdiff.signature.descriptions import INTEGER, NUMPYS, Description
@@ -156,6 +156,8 @@ def _read(
     is_ruled = derivative is None and rule_declared_for(reader, Static(called)) is not None
     reader.reported = {} if is_ruled else refused_syntax(captured)
     reader.problems += reader.reported.values()
+    if not is_ruled and yields(node):
+        reader.problems.append(Problem("SD104", f"`{captured.name}` is a generator", captured.span))
     bound: dict[str, Abstract] = {}
     params: list[Value] = []
     lists: dict[List, Stored] = {}

@@ -25,6 +25,7 @@ from srcdiff.frontend.interpreter import (
     conditions,
     declared_functions,
     exceptions,
+    generators,
     indexing,
     lists,
     names,
@@ -36,6 +37,7 @@ from srcdiff.frontend.interpreter import (
 ROWS = (
     *(array_conversion, assignments, attributes, augmented, branches_loops, calls, comprehensions, conditions, lists),
     *(arithmetic, names, statements, strings, indexing, structured_arrays, declared_functions, exceptions),
+    generators,
     *(array_functions, builtin_functions, intrinsics, iterators, kernel_language, nested_derivatives, records),
     *(special_methods, introspection, implicit_functions, external_functions),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from typing import Any
 
@@ -116,6 +117,66 @@ def any_of(items: Any) -> Any:
     return False
 
 
+def first_of(items: Any) -> Any:
+    """`next` of a generator that nobody has gone through."""
+    for x in items:
+        return x
+    raise StopIteration
+
+
+def first_or(items: Any, default: Any) -> Any:
+    for x in items:
+        return x
+    return default
+
+
+def count(start: Any = 0, step: Any = 1) -> Any:
+    x = start
+    while True:
+        yield x
+        x = x + step
+
+
+def islice(items: Any, *limits: Any) -> Any:
+    """What comes before an element that is not wanted is drawn, what comes after the last one is not."""
+    first, last, step = (0, limits[0], 1) if len(limits) == 1 else (*limits, 1)[:3]
+    first = 0 if first is None else first
+    if first < 0 or (last is not None and last < 0):
+        raise ValueError("Indices for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
+    if last is None or last > 0:
+        k = 0
+        for x in items:
+            if k >= first and (k - first) % step == 0:
+                yield x
+            k = k + 1
+            if last is not None and k >= last:
+                return
+
+
+def takewhile(predicate: Any, items: Any) -> Any:
+    for x in items:
+        if not predicate(x):
+            return
+        yield x
+
+
+def dropwhile(predicate: Any, items: Any) -> Any:
+    waits = True
+    for x in items:
+        if waits and predicate(x):
+            continue
+        waits = False
+        yield x
+
+
+def repeat(value: Any, *times: Any) -> Any:
+    if len(times) == 0:
+        while True:
+            yield value
+    for _ in range(*times):
+        yield value
+
+
 def all_of(items: Any) -> Any:
     """Stops at the first one that is not true."""
     for x in items:  # noqa: SIM110 -- that would be `all`
@@ -190,5 +251,10 @@ FUNCTIONS: dict[Any, Any] = {
     operator.ne: not_equal,
     operator.not_: negated,
     operator.getitem: item,
+    itertools.count: count,
+    itertools.islice: islice,
+    itertools.takewhile: takewhile,
+    itertools.dropwhile: dropwhile,
+    itertools.repeat: repeat,
 }
-"""By the function of `operator`."""
+"""By the function of `operator`, and the classes of `itertools` that are generators here."""

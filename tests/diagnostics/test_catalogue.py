@@ -162,7 +162,7 @@ def codes_and_lines(error: srcdiff.DifferentiationError) -> list[tuple[str, int 
 
 def test_three_statements_outside_the_language_are_reported_together(tmp_path: Path) -> None:
     text = "def f(x):\n    class A:\n        y = x\n\n    y = 1.0\n"
-    text += "    z = {1, 2}\n    global w\n    return y\n"
+    text += "    z = {x, 2}\n    global w\n    return y\n"
 
     error = refusal_of(text, tmp_path, 1.5)
 
@@ -177,7 +177,7 @@ def test_three_names_that_are_not_defined_are_reported_together(tmp_path: Path) 
 
 
 def test_problems_of_different_kinds_are_reported_together(tmp_path: Path) -> None:
-    text = "def f(x):\n    s = {1, 2}\n    y = x * nowhere\n    z = x[0]\n    return y * z\n"
+    text = "def f(x):\n    s = {x, 2}\n    y = x * nowhere\n    z = x[0]\n    return y * z\n"
 
     error = refusal_of(text, tmp_path, 1.5)
 

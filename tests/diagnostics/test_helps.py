@@ -260,10 +260,10 @@ ROWS = [
     ),
     Row(
         "set made",
-        function("return x * len(set([1.0]))"),
-        "SD302",
-        "instances of the class `set`",
-        "use a tuple or a list",
+        function("return x * len(set([x]))"),
+        "SD102",
+        "a set of other things than constant numbers",
+        "use a list or a tuple",
         function("return x * len([1.0])"),
     ),
     Row(
@@ -377,10 +377,10 @@ ROWS = [
     ),
     Row(
         "generator",
-        "def g(x):\n    yield x\n    yield 2 * x\n" + function("s = 0.0\nfor y in g(x):\n    s += y\nreturn s"),
-        "SD302",
-        "`g` is a generator",
-        "let it return a list",
+        "def g(x):\n    yield x\n    yield from g(x)\n" + function("s = 0.0\nfor y in g(x):\n    s += y\nreturn s"),
+        "SD104",
+        "`g` goes through itself",
+        "a function that appends to a list",
         "def g(x):\n    return [x, 2 * x]\n" + function("s = 0.0\nfor y in g(x):\n    s += y\nreturn s"),
     ),
     Row(
@@ -441,11 +441,11 @@ ROWS = [
     ),
     Row(
         "generator expression",
-        function("g = (y for y in [x])\nreturn g"),
-        "SD102",
-        "a generator",
-        "`[... for ...]`",
-        function("g = [y for y in [x]]\nreturn g[0]"),
+        function("g = (y for y in [x])\nreturn x * len(g)"),
+        "SD203",
+        "a generator expression has no length",
+        "`list(...)`",
+        function("g = (y for y in [x])\nreturn x * len(list(g))"),
     ),
     Row(
         "key that is not there",

@@ -1,4 +1,4 @@
-"""Iterators and generators are not treated as lists: Python evaluates them lazily, and only once."""
+"""Iterators are not treated as lists: Python evaluates them lazily, and only once."""
 
 # Written as users write.
 # ruff: noqa: B905, RUF007
@@ -13,28 +13,6 @@ import pytest
 import srcdiff
 
 A = np.array([0.4, 0.3, -1.2])
-
-
-def twice(values):
-    return sum(values) + sum(values)
-
-
-def passed_on(a):
-    return twice(v for v in a)
-
-
-def held(a):
-    squares = (v * v for v in a)
-    a[0] = 7.0
-    return sum(squares)
-
-
-def gone_through_while_it_changes(a):
-    total = 0.0
-    for v in (a[k] * a[0] for k in range(3)):
-        total += v
-        a[0] = total
-    return total
 
 
 def zipped_twice(a):
@@ -56,7 +34,7 @@ def reversed_in_a_loop(a):
     return total
 
 
-@pytest.mark.parametrize("function", [passed_on, held, gone_through_while_it_changes, zipped_twice, reversed_in_a_loop])
+@pytest.mark.parametrize("function", [zipped_twice, reversed_in_a_loop])
 def test_what_could_be_gone_through_at_another_time_is_refused(function: Any) -> None:
     with pytest.raises(srcdiff.DifferentiationError, match=r"SD102.*(generator|iterator)"):
         srcdiff.grad(function, backend="python")(A)

@@ -216,6 +216,20 @@ class Drawn:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Generated:
+    """A generator: nothing of its body runs before somebody goes through it."""
+
+    name: str
+    function: Any
+    """What tells it from generators of other functions."""
+    frame: Any
+    bound: dict[str, Abstract]
+    """Its arguments."""
+    number: int = field(default_factory=lambda: next(scope_numbers))
+    """The number of the scope that says how far somebody has gone through it."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Partial:
     """`functools.partial`: a function with its first arguments."""
 
@@ -379,6 +393,7 @@ Abstract = (
     | Reversed
     | Through
     | Drawn
+    | Generated
     | Partial
     | Closure
     | Transformed

@@ -18,6 +18,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Drawn,
     Element,
     Enumerate,
+    Generated,
     Group,
     Items,
     Lazy,
@@ -340,6 +341,8 @@ def handles(x: Abstract) -> set[List]:
             return handles(x.of)
         case Drawn():
             return {x.items}
+        case Generated():
+            return set().union(*(handles(i) for i in x.bound.values()))
         case Partial():
             return set().union(*(handles(i) for i in (x.function, *x.args, *x.keywords.values())))
     return set()
@@ -358,6 +361,8 @@ def objects_in(x: Any) -> set[Object]:
             return set().union(*map(objects_in, x.values()))
         case Closure():
             return objects_in(x.defaults)
+        case Generated():
+            return objects_in(x.bound)
         case Static() | Poison() | Value() | Description() | Layout() | Lazy():
             return set()
     return set().union(*(objects_in(getattr(x, f.name)) for f in fields(x))) if is_dataclass(x) else set()

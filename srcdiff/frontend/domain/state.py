@@ -113,6 +113,8 @@ class Context:
     """The `try` statements around, from the outermost to the innermost: see interpreter/escapes.py."""
     handling: Any = None
     """In an `except` clause, what raises the exception again that was caught."""
+    consumer: Any = None
+    """What goes through the generator whose body is being read: see interpreter/generators.py."""
     implemented: frozenset[Any] = frozenset()
     """The declared rules whose implementations are being read: there, their functions are the original ones."""
 

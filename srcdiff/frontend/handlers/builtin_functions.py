@@ -19,6 +19,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Abstract,
     Drawn,
     Enumerate,
+    Generated,
     Group,
     Items,
     Iteration,
@@ -37,7 +38,7 @@ from srcdiff.frontend.interpreter.arithmetic import binary
 from srcdiff.frontend.interpreter.array_conversion import call_astype
 from srcdiff.frontend.interpreter.calls import run_handler
 from srcdiff.frontend.interpreter.conditions import compare
-from srcdiff.frontend.interpreter.dictionaries import made_dictionary
+from srcdiff.frontend.interpreter.dictionaries import constant_set, made_dictionary
 from srcdiff.frontend.interpreter.evaluation import call_named, call_value
 from srcdiff.frontend.interpreter.foreseen import before_rounding
 from srcdiff.frontend.interpreter.forks import branch_on, left_by_branches
@@ -62,6 +63,7 @@ from srcdiff.frontend.interpreter.tables import handles, marked
 from srcdiff.ir.nodes import Slice, Value
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar
 from srcdiff.library import operators
+from srcdiff.signature.structures import is_key, mapping_layout
 
 _WRITE_OUT = "write the dictionary out: `{key: value}`"
 
@@ -127,6 +129,8 @@ def call_prange(reader: Reader, node: ast.AST, *args: Abstract) -> Abstract:
 @handles(len, lazy=True)
 def call_len(reader: Reader, node: ast.AST, x: Abstract) -> Abstract:
     x = forced(reader, x) if isinstance(x, Through | Drawn) else x
+    if isinstance(x, Generated):
+        reader.refuse("SD203", node, f"{in_words(reader, x)} has no length", help_="make a list of it: `list(...)`")
     match x:
         case Value(type=Array()):
             return reader.dim(x, 0)
@@ -178,10 +182,25 @@ def call_list(reader: Reader, node: ast.AST, of: Abstract = Tuple(())) -> Abstra
     return handle
 
 
-@handles(dict)
+@handles(set, frozenset, consumes=True)
+def call_set(reader: Reader, node: ast.AST, of: Abstract = Tuple(())) -> Abstract:
+    if isinstance(of, Static) and isinstance(of.value, frozenset):
+        return of
+    return constant_set(reader, unpacked(reader, of, node), node)
+
+
+@handles(dict, consumes=True)
 def call_dict(reader: Reader, node: ast.AST, /, *of: Abstract, **items: Abstract) -> Abstract:
-    """`dict(other, name=value)`."""
+    """`dict(other, name=value)`, or of pairs."""
     of = tuple(needed(reader, x, node) for x in of)
+    if len(of) == 1 and not isinstance(of[0], Record):
+        pairs = [unpacked(reader, pair, node) for pair in unpacked(reader, of[0], node)]
+        keys: list[Any] = [p[0].value if len(p) == 2 and isinstance(p[0], Static) else MISSING for p in pairs]
+        if not all(is_key(k) for k in keys):
+            message = "the keys of a dictionary must be constant strings, integers or enum members"
+            reader.refuse("SD102", node, message, help_=_WRITE_OUT)
+        last = dict(zip(keys, (p[1] for p in pairs), strict=True))
+        of = (Record(tuple(last.values()), mapping_layout(dict, last)),)
     if of and not (len(of) == 1 and isinstance(of[0], Record) and of[0].kind.is_mapping):
         reader.refuse("SD102", node, f"a dictionary of {in_words(reader, of[0])} is not supported", help_=_WRITE_OUT)
     found: dict[str | int | enum.Enum, Abstract] = {}
@@ -312,14 +331,14 @@ def call_min(
 
 @handles(any, consumes=True)
 def call_any(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
-    if isinstance(of, Through):
+    if isinstance(of, Through | Generated):
         return call_value(reader, Static(operators.any_of), [of], node)
     return fold_elements(reader, node, of, Static(False), lambda a, b: logical_of(reader, "logical_or", a, b, node))
 
 
 @handles(all, consumes=True)
 def call_all(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
-    if isinstance(of, Through):
+    if isinstance(of, Through | Generated):
         return call_value(reader, Static(operators.all_of), [of], node)
     return fold_elements(reader, node, of, Static(True), lambda a, b: logical_of(reader, "logical_and", a, b, node))
 

@@ -10,12 +10,16 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from srcdiff.frontend.domain.abstract_values import (
     Abstract,
     Drawn,
+    Generated,
     Items,
     Iteration,
     List,
+    Own,
     Partial,
     Static,
     Stored,
@@ -26,7 +30,7 @@ from srcdiff.frontend.domain.abstract_values import (
 from srcdiff.frontend.domain.lattice import is_of_numbers
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.handlers.builtin_functions import call_list
-from srcdiff.frontend.interpreter.evaluation import call_value
+from srcdiff.frontend.interpreter.evaluation import call_value, call_with
 from srcdiff.frontend.interpreter.forks import branch_on
 from srcdiff.frontend.interpreter.iteration import NONE, fold_elements, for_each, go_through, iteration_over
 from srcdiff.frontend.interpreter.list_storage import (
@@ -247,6 +251,29 @@ def call_pairwise(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
 def call_iter(reader: Reader, node: ast.AST, of: Abstract) -> Abstract:
     """What the elements are is known here; that they do not change before somebody goes through it is checked."""
     return drawn_from("iter", call_value(reader, Static(list), [of], node), of)
+
+
+@handles(next, consumes=True)
+def call_next(reader: Reader, node: ast.AST, of: Abstract, *default: Abstract) -> Abstract:
+    """The first element of a generator that nobody has gone through; it cannot be used again."""
+    if not isinstance(of, Generated):
+        reader.refuse(
+            "SD102", node, "`next` is supported for generators only", help_="write a `for` loop with a `break`"
+        )
+    return call_value(reader, Static(operators.first_of if not default else operators.first_or), [of, *default], node)
+
+
+@handles(np.fromiter, consumes=True)
+def call_fromiter(
+    reader: Reader,
+    node: ast.AST,
+    iter: Abstract,  # noqa: A002 -- NumPy's name
+    dtype: Abstract,
+    count: Abstract = Static(-1),
+) -> Abstract:
+    if count != Static(-1):
+        reader.refuse("SD102", node, "`np.fromiter` is supported without `count`", help_="leave `count` out")
+    return call_with(reader, Own(np.array), [call_list(reader, node, iter)], {"dtype": dtype}, node)
 
 
 @handles(itertools.chain)

@@ -25,6 +25,7 @@ from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.fixed_point import awaiting, read_loop
 from srcdiff.frontend.interpreter.forks import fork, is_among
 from srcdiff.frontend.interpreter.iteration import (
+    forget_counters,
     iteration_over,
     nothing_changed,
     peeled,
@@ -37,7 +38,8 @@ from srcdiff.frontend.interpreter.parallel_loops import said_of
 from srcdiff.frontend.interpreter.presence import knowing
 from srcdiff.frontend.interpreter.representation import as_value
 from srcdiff.frontend.interpreter.statements import after_exit, go_on, read_statements
-from srcdiff.frontend.interpreter.tables import compound, statement
+from srcdiff.frontend.interpreter.tables import GOES_THROUGH, compound, statement
+from srcdiff.frontend.source.scopes import yields
 from srcdiff.ir.nodes import (
     Alloc,
     Block,
@@ -97,8 +99,9 @@ def _breaks(body: list[ast.stmt]) -> bool:
 
 
 def _returns(body: list[ast.stmt]) -> bool:
+    """Whether the statements may end the function: what goes through a generator may end it at each `yield`."""
     for one in body:
-        if isinstance(one, ast.Return):
+        if isinstance(one, ast.Return) or (isinstance(one, ast.Expr | ast.Assign) and yields(one)):
             return True
         if isinstance(one, ast.With | ast.Try) and any(_returns(b) for b in _blocks(one)):
             return True
@@ -226,6 +229,9 @@ def gone_through(reader: Reader, source: Abstract, node: ast.For) -> Iteration |
 def for_that_may_not_run(reader: Reader, node: ast.For, rest: list[ast.stmt]) -> bool:
     """A loop after which a name has another type if it ran: what follows is read once for each case."""
     source = evaluate(reader, node.iter)
+    if type(source) in GOES_THROUGH:
+        for_over(reader, node, source)
+        return False
     found = gone_through(reader, source, node)
     length = Static(len(found)) if not isinstance(found, Iteration) else found.length
     if isinstance(length, Static):
@@ -282,8 +288,18 @@ def for_over(reader: Reader, node: ast.For, source: Abstract) -> None:
     def iteration_of(item: Abstract) -> None:
         assign_target(reader, node.target, item)
         loop_body(reader, node.body)
+        note_ways(reader, node)
 
+    cells = reader.state.cells
     source, body = peeled(reader, source, iteration_of)
+    run = GOES_THROUGH.get(type(source))
+    if run is not None:
+        code = run(reader, source, body, node.iter, node)
+        forget_counters(reader, cells)
+        if node.orelse and BREAKS in possible(reader, code) and not _breaks(node.body):
+            reader.refuse("SD104", node, "`else` of a loop over `zip` of a generator is not supported")
+        after_loop(reader, code, node)
+        return
     if isinstance(source, Range):
         for_range(reader, node, source, body)
         return
@@ -303,6 +319,14 @@ def for_over(reader: Reader, node: ast.For, source: Abstract) -> None:
     bounds = (reader.const(0), as_value(reader, found.length), reader.const(1))
     code = read_loop(reader, node, node, bounds, None, iteration)
     after_loop(reader, code, node)
+
+
+def note_ways(reader: Reader, node: ast.For) -> None:
+    """Remember how an iteration may have been left, as far as the text says."""
+    code = reader.exit
+    if isinstance(code, Value) and code not in reader.codes:
+        ways = {GOES_ON, CONTINUES, *((BREAKS,) if _breaks(node.body) else ())}
+        reader.codes[code] = frozenset(ways | ({RETURNS} if _returns(node.body) else set()))
 
 
 def for_range(reader: Reader, node: ast.For, source: Range, body: Callable[[Abstract], None]) -> None:

@@ -6,6 +6,7 @@ import ast
 import functools
 import types
 from collections.abc import Callable
+from typing import Any
 
 from srcdiff.frontend.domain.abstract_values import Abstract, List, Static
 from srcdiff.frontend.domain.reader import Reader
@@ -13,19 +14,22 @@ from srcdiff.frontend.domain.state import Frame
 from srcdiff.frontend.interpreter.assignments import assign_target, assignment_statement
 from srcdiff.frontend.interpreter.branches_loops import for_over, iterated
 from srcdiff.frontend.interpreter.conditions import condition
+from srcdiff.frontend.interpreter.dictionaries import constant_set, made_dictionary
 from srcdiff.frontend.interpreter.evaluation import call_with, evaluate
 from srcdiff.frontend.interpreter.forks import branch_on
-from srcdiff.frontend.interpreter.iteration import evaluate_elements, go_through, read_keywords
+from srcdiff.frontend.interpreter.generators import function_of, made_generator
+from srcdiff.frontend.interpreter.iteration import evaluate_elements, go_through, read_keywords, unpacked
 from srcdiff.frontend.interpreter.list_storage import append, new_list
 from srcdiff.frontend.interpreter.tables import expression
 from srcdiff.frontend.source.scopes import assigned_names
+from srcdiff.signature.structures import is_key
 
 
 def _uses_up(function: Abstract) -> bool:
     """Whether a function goes through what it is given at once: other iterators, and users' functions, may not."""
     if not isinstance(function, Static) or not isinstance(function.value, types.BuiltinFunctionType | type):
         return False
-    return function.value not in (enumerate, zip, reversed, map, filter, iter)
+    return function.value not in (enumerate, zip, reversed, map, filter, iter, next, dict, set, frozenset)
 
 
 _NO_ARGUMENTS = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
@@ -46,10 +50,6 @@ def comprehension(reader: Reader, node: ast.ListComp | ast.GeneratorExp) -> Abst
 
 def first_that(reader: Reader, node: ast.GeneratorExp, wanted: bool) -> Abstract:
     """`any` or `all` of a generator: a loop that is left at the first element that decides."""
-    if len(node.generators) != 1:
-        reader.refuse(
-            "SD102", node, "a generator with several `for` is not supported in `any` and `all`", help_="write the loops"
-        )
     generator = node.generators[0]
     found = ast.Name("%found", ast.Store())
     decides = node.elt if wanted else ast.UnaryOp(ast.Not(), node.elt)
@@ -103,6 +103,8 @@ def generator_call(reader: Reader, function: Abstract, node: ast.Call) -> Abstra
     """`sum(... for ...)` and its like become a list first; `any` and `all` stop where they are decided."""
     if isinstance(function, Static) and function.value in (any, all) and len(node.args) == 1:
         generator = node.args[0]
+        if isinstance(generator, ast.GeneratorExp) and len(generator.generators) > 1:
+            return None
         if isinstance(generator, ast.GeneratorExp):
             return first_that(reader, generator, function.value is any)
     if len(node.args) >= 1 and isinstance(node.args[0], ast.GeneratorExp) and _uses_up(function):
@@ -119,10 +121,70 @@ def list_comprehension(reader: Reader, node: ast.ListComp) -> Abstract:
     return comprehension(reader, node)
 
 
+@expression(ast.DictComp)
+def dictionary_comprehension(reader: Reader, node: ast.DictComp) -> Abstract:
+    """A dictionary whose keys are known: its iterations are written out."""
+    found: dict[Any, Abstract] = {}
+
+    def element() -> None:
+        key = evaluate(reader, node.key)
+        if not (isinstance(key, Static) and is_key(key.value)):
+            message = "the keys of a dictionary must be constant strings, integers or enum members"
+            reader.refuse("SD102", node.key, message, help_="use a list")
+        found[key.value] = evaluate(reader, node.value)
+
+    written_out(reader, node, element)
+    return made_dictionary(reader, found, node)
+
+
+@expression(ast.SetComp)
+def set_comprehension(reader: Reader, node: ast.SetComp) -> Abstract:
+    items: list[Abstract] = []
+    written_out(reader, node, lambda: items.append(evaluate(reader, node.elt)))
+    return constant_set(reader, items, node)
+
+
+def written_out(reader: Reader, node: ast.DictComp | ast.SetComp, element: Callable[[], None]) -> None:
+    """A comprehension over things of known lengths, element by element."""
+    names = frozenset().union(*(assigned_names(g.target) for g in node.generators))
+    outer = reader.frame
+    first = iterated(reader, node.generators[0].iter)
+    walrus = assigned_names(node)
+    frame = Frame(
+        None, ast.Lambda(_NO_ARGUMENTS, node), outer.file, outer.name, outer, names, walrus, outer.library, outer.told
+    )
+
+    def level(k: int, source: Abstract | None) -> None:
+        if k == len(node.generators):
+            element()
+            return
+        generator = node.generators[k]
+        for number, item in enumerate(unpacked(reader, source or iterated(reader, generator.iter), generator.iter)):
+            with reader.within(path=(*reader.path, number)):
+                assign_target(reader, generator.target, item)
+                tests = (constant_test(reader, test) for test in generator.ifs)
+                if all(tests):
+                    level(k + 1, None)
+
+    with reader.within(frame=frame):
+        level(0, first)
+
+
+def constant_test(reader: Reader, node: ast.expr) -> bool:
+    truth = condition(reader, node)
+    if not isinstance(truth, Static):
+        message = "which keys a dictionary or a set has must be known at compile time"
+        reader.refuse("SD205", node, message, help_="write a list comprehension")
+    return bool(truth.value)
+
+
 @expression(ast.GeneratorExp)
 def generator_expression(reader: Reader, node: ast.GeneratorExp) -> Abstract:
     """One that a builtin function goes through at once is a list; any other computes its elements later."""
     if reader.frame.library:
         return comprehension(reader, node)
-    message = "a generator expression is stored, which is not supported"
-    reader.refuse("SD102", node, message, help_="write a list comprehension: `[... for ...]`")
+    function, outer = function_of(node), reader.frame
+    walrus = assigned_names(node)
+    names = assigned_names(function)
+    frame = Frame(None, function, outer.file, "<genexpr>", outer, names | walrus, walrus, outer.library, outer.told)
+    return made_generator(reader, (node, outer), frame, {".0": iterated(reader, node.generators[0].iter)})

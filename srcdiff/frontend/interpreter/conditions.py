@@ -425,6 +425,8 @@ def contains_known(reader: Reader, item: Abstract, group: Abstract, negated: boo
             return Static((item.value in group.value) != negated)
         except TypeError as error:
             reader.refuse("SD203", node, str(error))
+    if isinstance(group, Static) and isinstance(group.value, set | frozenset):
+        group = Tuple(tuple(map(Static, sorted(group.value, key=repr))))
     if not isinstance(group, Tuple):
         reader.refuse(
             "SD102",

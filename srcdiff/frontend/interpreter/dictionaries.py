@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import enum
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeGuard
 
 from srcdiff.frontend.domain.abstract_values import MISSING, Abstract, Maybe, Object, Poison, Record, Static
@@ -134,3 +134,12 @@ def remove_item(reader: Reader, x: Abstract, key: Abstract, node: ast.AST) -> Ab
     found = read_item(reader, owner, key, node)
     del reader.cells[cell_of(reader, owner, known)]
     return found
+
+
+def constant_set(reader: Reader, items: Iterable[Abstract], node: ast.AST) -> Abstract:
+    """A set of constants; it says what is in it, and nothing of an order."""
+    values = [x.value if isinstance(x, Static) else MISSING for x in items]
+    if not all(isinstance(v, bool | int | float | str | enum.Enum) for v in values):
+        message = "a set of other things than constant numbers, strings and enum members is not supported"
+        reader.refuse("SD102", node, message, help_="use a list or a tuple")
+    return Static(frozenset(values))

@@ -6,7 +6,7 @@ import ast
 import contextlib
 import itertools
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, NoReturn
 
 from srcdiff.diagnostics import InternalError, Refusal
@@ -31,7 +31,7 @@ from srcdiff.frontend.interpreter.materialization import settle
 from srcdiff.frontend.interpreter.number_kinds import is_pythons
 from srcdiff.frontend.interpreter.representation import as_value, fresh_values, leaves_of, nothing_of
 from srcdiff.frontend.source.liveness import read_after_iterations
-from srcdiff.frontend.source.scopes import assigned_names
+from srcdiff.frontend.source.scopes import assigned_names, yields
 from srcdiff.ir.nodes import Block, Loop, Operation, Parallel, Value
 from srcdiff.ir.primitives import length_of_range
 from srcdiff.ir.types import INT, Array
@@ -177,7 +177,13 @@ def assigned_by(reader: Reader, loop: ast.For | ast.While | None) -> tuple[list[
         return [], set()
     names = assigned_names(loop)
     read = read_after_iterations(reader.frame.node).get(loop, names)
-    return [(reader.frame.number, n) for n in sorted(names)], {(reader.frame.number, n) for n in names - read}
+    found, passing = [(reader.frame.number, n) for n in sorted(names)], {(reader.frame.number, n) for n in names - read}
+    consumer = reader.context.consumer
+    if consumer is not None and consumer.loop is not None and yields(loop):
+        with reader.within(**{f.name: getattr(consumer.context, f.name) for f in fields(consumer.context)}):
+            more, more_passing = assigned_by(reader, consumer.loop)
+        return [*found, *more], passing | more_passing
+    return found, passing
 
 
 def head_description(reader: Reader, key: Location, d: Description, before: Cells) -> Description:

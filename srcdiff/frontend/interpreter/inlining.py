@@ -14,6 +14,7 @@ from srcdiff.frontend.domain.lattice import arrays_in, describe, loosened
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Frame, Hopeless, RecursionFound
 from srcdiff.frontend.interpreter.dictionaries import made_dictionary
+from srcdiff.frontend.interpreter.generators import made_generator
 from srcdiff.frontend.interpreter.growth import (
     Argument,
     Called,
@@ -30,7 +31,7 @@ from srcdiff.frontend.interpreter.presence import checked
 from srcdiff.frontend.interpreter.recursion import call_recursive, kind_of
 from srcdiff.frontend.interpreter.statements import run_body, values_in
 from srcdiff.frontend.reading import Passed
-from srcdiff.frontend.source.scopes import inner_scopes, scopes_of
+from srcdiff.frontend.source.scopes import inner_scopes, scopes_of, yields
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array
 from srcdiff.signature.trees import NODES
@@ -56,6 +57,8 @@ def call_closure(
 
 def enter_call(reader: Reader, function: Any, frame: Frame, bound: dict[str, Abstract], node: ast.AST) -> Abstract:
     """Read the function's body in its own frame; what it returns is the value of the call."""
+    if yields(frame.node):
+        return made_generator(reader, function, frame, bound)
     if reader.context.implemented:  # where some functions are others than elsewhere
         function = (function, reader.context.implemented)
     with one_deeper(reader, frame, bound, node):
@@ -153,7 +156,7 @@ def read_inline(
         ):
             result = run_body(reader, frame.node)
     finally:
-        if not inner_scopes(frame.node) & {ast.Lambda, ast.FunctionDef}:
+        if not inner_scopes(frame.node) & {ast.Lambda, ast.FunctionDef, ast.GeneratorExp}:
             reader.forget_frame(frame)
     if frame.library and not outer.library:
         laid_out_somehow(reader, result, bound)

@@ -17,6 +17,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Items,
     Iteration,
     List,
+    Poison,
     Range,
     Record,
     Reversed,
@@ -31,12 +32,13 @@ from srcdiff.frontend.domain.abstract_values import (
 )
 from srcdiff.frontend.domain.lattice import NOTHING, arrays_in, handles
 from srcdiff.frontend.domain.reader import Reader
-from srcdiff.frontend.domain.state import Cells
+from srcdiff.frontend.domain.state import BREAKS, GOES_ON, Cells, Key
 from srcdiff.frontend.interpreter.arithmetic import binary
 from srcdiff.frontend.interpreter.evaluation import call_value, evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.fixed_point import read_loop
-from srcdiff.frontend.interpreter.forks import branch_on, left_by_branches
+from srcdiff.frontend.interpreter.forks import branch_on, fork, leave_by, left_by_branches
 from srcdiff.frontend.interpreter.instances import in_class, read_attribute
+from srcdiff.frontend.interpreter.joins import possible
 from srcdiff.frontend.interpreter.kind_in_words import in_words
 from srcdiff.frontend.interpreter.list_storage import (
     append,
@@ -53,6 +55,7 @@ from srcdiff.frontend.interpreter.numbers import is_array, truth_of
 from srcdiff.frontend.interpreter.presence import checked, needed
 from srcdiff.frontend.interpreter.record_fields import any_field, element_of_records, is_record
 from srcdiff.frontend.interpreter.representation import as_value
+from srcdiff.frontend.interpreter.tables import GOES_THROUGH
 from srcdiff.ir.nodes import Block, Call, If, Index, Loop, Operation, Store, Value, walk
 from srcdiff.ir.primitives import length_of_range
 from srcdiff.ir.types import Array
@@ -238,6 +241,20 @@ def fold_elements(
     when_empty: tuple[type[Exception], str] = (ValueError, "the sequence is empty"),
 ) -> Abstract:
     """`step(...step(step(start, x0), x1)..., xn)` over the elements; without a start, it is `begin(x0)`."""
+    keys = ((reader.frame.number, f"%fold{number or ''}") for number in itertools.count())
+    key = next(k for k in keys if k not in reader.cells)
+
+    def iteration(item: Abstract) -> None:
+        reader.cells[key] = forced(reader, step(reader.cells[key], item))
+
+    if start is not None and steps(of):
+        mark = reader.mark()
+        reader.cells[key] = forced(reader, start)
+        go_through(reader, node, of, iteration)
+        result = left_by_branches(reader, key)
+        if not isinstance(result, Poison):
+            return checked(reader, result, "the result", node)
+        reader.go_back(mark)  # it begins with a number that arrays are added to
     found = iteration_over(reader, of, node)
     if isinstance(found, Iteration) and isinstance(found.length, Static) and found.length.value <= 8:
         found = tuple(found.element(Static(k)) for k in range(found.length.value))
@@ -248,8 +265,6 @@ def fold_elements(
         for item in items:
             result = step(result, item)
         return result
-    keys = ((reader.frame.number, f"%fold{number or ''}") for number in itertools.count())
-    key = next(k for k in keys if k not in reader.cells)
     first, done = start, 0 if start is not None else 1
     if first is None:
         empty = reader.apply("less_equal", as_value(reader, found.length), reader.const(0))
@@ -260,10 +275,6 @@ def fold_elements(
         reader.raise_if(empty, ValueError, "the sequence is empty, so the shape of the result is not known")
         first, done = step(first, found.element(Static(0))), 1
     reader.cells[key] = forced(reader, first)
-
-    def iteration(item: Abstract) -> None:
-        reader.cells[key] = forced(reader, step(reader.cells[key], item))
-
     for_each(reader, node, found, iteration, done)
     return checked(reader, left_by_branches(reader, key), "the result", node)
 
@@ -280,10 +291,108 @@ def peeled(
     reader: Reader, x: Abstract, body: Callable[[Abstract], None]
 ) -> tuple[Abstract, Callable[[Abstract], None]]:
     """What `map` and `filter` go through, and what then happens to its elements."""
-    while isinstance(x, Through):
-        body = after_filter(reader, x, body)
-        x = x.of
-    return x, body
+    while True:
+        if isinstance(x, Through):
+            body, x = after_filter(reader, x, body), x.of
+        elif isinstance(x, Enumerate) and steps(x.of):
+            body, x = after_counting(reader, x, body), x.of
+        elif isinstance(x, Zip) and any(map(steps, x.of)):
+            x, body = beside_others(reader, x, body)
+        else:
+            return x, body
+
+
+def steps(x: Abstract) -> bool:
+    """Whether it can only be gone through element by element."""
+    inner = (x.of,) if isinstance(x, Through | Enumerate | Reversed) else x.of if isinstance(x, Zip) else ()
+    return type(x) in GOES_THROUGH or any(map(steps, inner))
+
+
+def new_counter(reader: Reader, start: Abstract) -> Key:
+    """A variable that counts elements."""
+    keys = ((reader.frame.number, f"%count{number or ''}") for number in itertools.count())
+    key = next(k for k in keys if k not in reader.cells)
+    reader.cells[key] = as_value(reader, start)
+    return key
+
+
+def forget_counters(reader: Reader, before: Cells) -> None:
+    """Nobody counts the elements any more."""
+    for key in [
+        k for k in reader.state.cells if isinstance(k, tuple) and k[1].startswith("%count") and k not in before
+    ]:
+        del reader.cells[key]
+
+
+def after_counting(reader: Reader, x: Enumerate, body: Callable[[Abstract], None]) -> Callable[[Abstract], None]:
+    """What happens to the elements of something, with a number beside each."""
+    key = new_counter(reader, x.start)
+
+    def counted(item: Abstract) -> None:
+        number = reader.cells[key]
+        reader.cells[key] = reader.apply("add", as_value(reader, number), reader.const(1))
+        body(Tuple((number, item)))
+
+    return counted
+
+
+def beside_others(
+    reader: Reader, x: Zip, body: Callable[[Abstract], None]
+) -> tuple[Abstract, Callable[[Abstract], None]]:
+    """`zip` of a generator and sequences: the generator leads, and it is left where a sequence ends."""
+    message = "`zip` of several generators is not supported"
+    if sum(map(steps, x.of)) > 1 or x.strict:
+        message = "`zip` of a generator with `strict=True` is not supported" if x.strict else message
+        reader.refuse("SD104", None, message, help_=AS_LIST)
+    place = next(k for k, of in enumerate(x.of) if steps(of))
+    with reader.within(ends_early=True):
+        others = [None if k == place else iteration_over(reader, of, ast.Pass()) for k, of in enumerate(x.of)]
+    parts = [i if i is None or isinstance(i, Iteration) else stored_iteration(reader, i, ast.Pass()) for i in others]
+    key = new_counter(reader, Static(0))
+
+    def ended(among: Sequence[Iteration | None]) -> Value | None:
+        found: Value | None = None
+        for part in among:
+            if part is not None:
+                ends = reader.apply("greater_equal", as_value(reader, reader.cells[key]), as_value(reader, part.length))
+                found = ends if found is None else reader.apply("logical_or", found, ends)
+        return found
+
+    def row(item: Abstract) -> None:
+        count = reader.cells[key]
+        reader.cells[key] = reader.apply("add", as_value(reader, count), reader.const(1))
+        body(Tuple(tuple(item if part is None else part.element(count) for part in parts)))
+
+    def zipped(item: Abstract) -> None:
+        """Python asks those before the generator first, so that they are asked before the generator goes on."""
+        over = ended(parts)
+        if over is None:
+            row(item)
+        else:
+            ways: set[int] = {BREAKS}
+
+            def orelse() -> None:
+                row(item)
+                ways.update(possible(reader, reader.exit))
+
+            fork(reader, over, lambda: reader.leave(BREAKS), orelse)
+            if isinstance(reader.exit, Value) and reader.exit not in reader.codes:
+                reader.codes[reader.exit] = frozenset(ways)
+        before = ended(parts[:place])
+        if before is not None and not reader.dead and not is_left(reader):
+            stop = reader.apply("where", before, reader.const(BREAKS), reader.const(GOES_ON))
+            code = as_value(reader, reader.exit)
+            stays = reader.apply("less_equal", code, reader.const(GOES_ON))
+            found = reader.apply("where", stays, stop, code)
+            reader.codes[found] = possible(reader, reader.exit) | {BREAKS, GOES_ON}
+            reader.cells[reader.exit_key] = found
+
+    return x.of[place], zipped
+
+
+def is_left(reader: Reader) -> bool:
+    """Whether the statements before are certainly left."""
+    return isinstance(reader.exit, Static) and reader.exit.value > GOES_ON
 
 
 def after_filter(reader: Reader, x: Through, body: Callable[[Abstract], None]) -> Callable[[Abstract], None]:
@@ -308,7 +417,14 @@ def go_through(
     reader: Reader, node: ast.AST, x: Abstract, body: Callable[[Abstract], None], written_out: int = 0
 ) -> None:
     """All elements, one after the other; what is known to be as short as that is written out."""
+    cells = reader.state.cells
     x, body = peeled(reader, x, body)
+    run = GOES_THROUGH.get(type(x))
+    if run is not None:
+        code = run(reader, x, body, node, None)
+        forget_counters(reader, cells)
+        leave_by(reader, code)
+        return
     with_reads = x if isinstance(x, Drawn) else None
     found = iteration_over(reader, x, node)
     if isinstance(found, Iteration) and isinstance(found.length, Static) and found.length.value <= written_out:
@@ -416,10 +532,11 @@ def drained(reader: Reader, x: Abstract, node: ast.AST) -> Abstract:
     """An iterator as the list of what it gives; anything else as it is."""
     if isinstance(x, Drawn):
         return x.items
-    if not isinstance(x, Through):
+    if not isinstance(x, Through) and type(x) not in GOES_THROUGH:
         return x
+    node = x.node if isinstance(x, Through) else node
     handle = new_list(reader, ())
-    go_through(reader, x.node, x, lambda item: append(reader, handle, item, x.node))
+    go_through(reader, node, x, lambda item: append(reader, handle, item, node))
     return handle
 
 

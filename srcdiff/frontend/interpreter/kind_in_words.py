@@ -14,6 +14,7 @@ from srcdiff.frontend.domain.abstract_values import (
     Drawn,
     Element,
     Enumerate,
+    Generated,
     Items,
     List,
     Maybe,
@@ -84,6 +85,8 @@ def in_words(reader: Reader, x: Abstract) -> str:
             return "a function"
         case Through():
             return f"`{x.how}(...)`"
+        case Generated():
+            return f"the generator `{x.name}(...)`" if x.name != "<genexpr>" else "a generator expression"
         case Drawn():
             return f"`{x.name}(...)`"
         case Text():

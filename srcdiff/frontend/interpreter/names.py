@@ -22,7 +22,7 @@ from srcdiff.frontend.domain.abstract_values import (
 )
 from srcdiff.frontend.domain.reader import Reader
 from srcdiff.frontend.domain.state import Frame
-from srcdiff.frontend.interpreter.dictionaries import made_dictionary
+from srcdiff.frontend.interpreter.dictionaries import constant_set, made_dictionary
 from srcdiff.frontend.interpreter.evaluation import evaluate, evaluate_lazily
 from srcdiff.frontend.interpreter.iteration import evaluate_elements
 from srcdiff.frontend.interpreter.kind_in_words import in_words
@@ -113,6 +113,11 @@ def dictionary_display(reader: Reader, node: ast.Dict) -> Abstract:
             reader.refuse("SD102", key, message, help_="use a list")
         found[known.value] = evaluate(reader, value)
     return made_dictionary(reader, found, node)
+
+
+@expression(ast.Set)
+def set_display(reader: Reader, node: ast.Set) -> Abstract:
+    return constant_set(reader, evaluate_elements(reader, node.elts), node)
 
 
 @expression(ast.Slice)

@@ -17,6 +17,7 @@ Each row is one function that takes the reader. A module adds its rows by decora
     @comparison_of(Record)               def ...(reader, operator, left, right, node) -> Abstract | None
     @unary_of(Record)                    def ...(reader, primitive, operand, node) -> Abstract | None
     @subscripts(List)                    def ...(reader, base, where, node) -> Abstract
+    @goes_through(Generated)             def ...(reader, x, take, node, loop) -> Abstract
     @leaves("stored")                    def ...(reader, x, description) -> list[Value]
 """
 
@@ -71,6 +72,8 @@ UNARY: dict[type, Callable[..., Abstract | None]] = {}
 """Operators with one operand, by its kind; they may decline."""
 SUBSCRIPTS: dict[type, Callable[..., Abstract]] = {}
 """Subscripts, by the kind of what is indexed."""
+GOES_THROUGH: dict[type, Callable[..., Abstract]] = {}
+"""Iterators that hand their elements to `take`, one after the other; they give how that was left, as a loop does."""
 LEAVES: dict[str, Callable[..., list[Value]]] = {}
 """The run-time values of something, converted to a description of this kind."""
 
@@ -154,6 +157,10 @@ def unary_of(*kinds: type) -> Callable[[Run], Run]:
 
 def subscripts(*kinds: type) -> Callable[[Run], Run]:
     return _adds(SUBSCRIPTS, *kinds)
+
+
+def goes_through(*kinds: type) -> Callable[[Run], Run]:
+    return _adds(GOES_THROUGH, *kinds)
 
 
 def leaves(*kinds: str) -> Callable[[Run], Run]:

@@ -21,12 +21,7 @@ REFUSED: dict[type[ast.AST], tuple[str, str, str]] = {
         "`match` with `**rest` or with names in alternatives",
         "use `if` and `elif`",
     ),
-    ast.Yield: ("SD104", "`yield`", "append to a list and return it"),
-    ast.YieldFrom: ("SD104", "`yield`", "append to a list and return it"),
     ast.Await: ("SD104", "`await`", "use a plain function"),
-    ast.Set: ("SD102", "a set", "use a tuple"),
-    ast.SetComp: ("SD102", "a set", "use a list"),
-    ast.DictComp: ("SD102", "a dictionary comprehension", "write the dictionary with literal keys"),
 }
 
 

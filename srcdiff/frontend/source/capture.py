@@ -229,12 +229,8 @@ def made_once(make: Callable[..., Any]) -> Callable[..., Any]:
 @made_once
 def _captured(plain: types.FunctionType, code: types.CodeType) -> Captured:
     file = code.co_filename
-    for is_kind, what in (
-        (inspect.isgeneratorfunction, "a generator"),
-        (inspect.iscoroutinefunction, "a coroutine function"),
-    ):
-        if is_kind(plain):
-            raise Refusal(Problem("SD104", f"`{plain.__name__}` is {what}", first_line(plain)))
+    if inspect.iscoroutinefunction(plain):
+        raise Refusal(Problem("SD104", f"`{plain.__name__}` is a coroutine function", first_line(plain)))
     without_text = f"`{file}` is not a file with source text", ""
     reason, help_ = without_text
     for text in _texts(file, plain):

@@ -96,6 +96,23 @@ def inner_scopes(node: ast.AST) -> frozenset[type[ast.AST]]:
 
 
 @functools.lru_cache(maxsize=4096)
+def yields(node: ast.AST) -> bool:
+    """Whether a function is a generator function, or a `yield` of its function stands in a statement.
+
+    >>> [yields(ast.parse(f"def f():\\n def g(): yield 1\\n {last}").body[0]) for last in ("yield", "return g()")]
+    [True, False]
+    """
+    stack = [*ast.iter_child_nodes(node)]
+    while stack:
+        child = stack.pop()
+        if isinstance(child, ast.Yield | ast.YieldFrom):
+            return True
+        if not isinstance(child, ast.FunctionDef | ast.Lambda):
+            stack += ast.iter_child_nodes(child)
+    return False
+
+
+@functools.lru_cache(maxsize=4096)
 def has_try(node: ast.AST) -> bool:
     return any(isinstance(n, ast.Try) for n in ast.walk(node))
 

@@ -1,0 +1,217 @@
+"""Generators: what goes through one is read in place of each `yield`.
+
+    def squares(n):                 for s in squares(4):        for k in range(4):
+        for k in range(n):              total += s                  s = k * k
+            yield k * k                                             total += s
+
+Nothing of its body runs before somebody goes through it, as in Python. What leaves the loop over a generator, `break`
+or `return`, leaves the generator, too.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from srcdiff.diagnostics import Problem, Refusal
+from srcdiff.frontend.domain.abstract_values import MISSING, Abstract, Generated, Poison, Static
+from srcdiff.frontend.domain.reader import Reader
+from srcdiff.frontend.domain.state import CONTINUES, GOES_ON, RAISES, RETURNS, Context, Frame, NeverReturns
+from srcdiff.frontend.interpreter.evaluation import evaluate
+from srcdiff.frontend.interpreter.forks import is_among, leave_by
+from srcdiff.frontend.interpreter.joins import caught, possible
+from srcdiff.frontend.interpreter.representation import as_value
+from srcdiff.frontend.interpreter.statements import read_statements
+from srcdiff.frontend.interpreter.tables import expression, goes_through
+from srcdiff.frontend.source.scopes import inner_scopes
+from srcdiff.ir.nodes import Value
+
+_FRESH, _SPENT, _LEFT = Static("fresh"), Static("spent"), Static("left")
+"""How far somebody has gone through a generator."""
+
+_ITEM = "%item"
+"""The element that `yield from` hands on."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Consumer:
+    """What goes through a generator that is being read."""
+
+    take: Callable[[Abstract], None]
+    """Reads what happens to an element."""
+    context: Context
+    """Where that is."""
+    loop: ast.For | None
+    """The loop, if it is one of the user's."""
+    ways: set[int] = field(default_factory=set)
+    """How its body may be left."""
+
+
+def made_generator(reader: Reader, function: Any, frame: Frame, bound: dict[str, Abstract]) -> Generated:
+    """What a call of a generator function gives."""
+    frame = replace(frame, locals=frame.locals | {_ITEM})
+    made = Generated(frame.name, function, frame, bound)
+    reader.cells[(made.number, "%spent")] = _FRESH
+    return made
+
+
+@goes_through(Generated)
+def go_through_generator(
+    reader: Reader, x: Generated, take: Callable[[Abstract], None], node: ast.AST, loop: ast.For | None
+) -> Abstract:
+    """Read the body of a generator, with what happens to an element in place of each `yield`.
+
+    Gives how that was left, as a loop does.
+    """
+    state = reader.cells.get((x.number, "%spent"), MISSING)
+    if not isinstance(state, Static):
+        message = f"`{x.name}(...)` may have been gone through already"
+        problem = Problem("SD104", message, reader.span_of(node), help="make a list of it: `list(...)`")
+        either = state.problem if isinstance(state, Poison) else None
+        if either in reader.culprits:
+            reader.culprits[problem] = reader.culprits[either]  # what follows may be read for each case
+        raise Refusal(problem)
+    if state == _SPENT:
+        return Static(GOES_ON)
+    if state == _LEFT:
+        message = f"`{x.name}(...)` is gone through again, after a loop over it has ended early"
+        reader.refuse("SD104", node, message, help_="go through it once, or make a list of it: `list(...)`")
+    identity = (x.function, "generator")
+    active = reader.context.active_calls
+    if any(identity == call for call, _ in active):
+        message = f"`{x.name}` goes through itself: recursive generators are not supported"
+        reader.refuse("SD104", node, message, help_="write a function that appends to a list")
+    consumer = Consumer(take, reader.context, loop)
+    before = reader.exit
+    reader.cells[reader.exit_key] = Static(GOES_ON)
+    reader.cells[(x.number, "%spent")] = _SPENT
+    run_generator(reader, x, consumer, (*active, (identity, identity)), node)
+    code = reader.exit
+    if consumer.ways - {GOES_ON, CONTINUES}:
+        reader.cells[(x.number, "%spent")] = _LEFT
+    if isinstance(code, Value):
+        reader.codes[code] = frozenset(consumer.ways | {GOES_ON}) - {CONTINUES}
+    reader.cells[reader.exit_key] = before
+    return code
+
+
+def run_generator(reader: Reader, x: Generated, consumer: Consumer, calls: Any, node: ast.AST) -> None:
+    """Read the body of a generator, in a frame of its own."""
+    frame, span = x.frame.again(), reader.span
+    assert isinstance(frame.node, ast.FunctionDef)
+    reader.cells.update({(frame.number, name): value for name, value in x.bound.items()})
+    if frame.file != reader.frame.file and span is not None:
+        reader.led_to.setdefault(frame.file, span)
+    with (
+        reader.at(span),
+        reader.within(
+            frame=frame,
+            path=(*reader.path, id(node)),
+            active_calls=calls,
+            loop_depth=0,
+            exits=frame.number,
+            consumer=consumer,
+        ),
+    ):
+        reader.cells[reader.exit_key] = Static(GOES_ON)
+        read_statements(reader, frame.node.body)
+        code = reader.cells.pop(reader.exit_key, Static(GOES_ON))
+    if reader.dead:
+        raise NeverReturns
+    reader.cells.pop((frame.number, "%return"), None)
+    if reader.context.handlers:
+        leave_by(reader, code)
+    if not inner_scopes(frame.node) & {ast.Lambda, ast.FunctionDef, ast.GeneratorExp}:
+        reader.forget_frame(frame)
+
+
+@expression(ast.Yield)
+def yield_expression(reader: Reader, node: ast.Yield) -> Abstract:
+    """What is yielded goes to the consumer; it sends nothing back."""
+    consumer, own = reader.context.consumer, reader.context
+    item = Static(None) if node.value is None else evaluate(reader, node.value)
+    own_exit = reader.exit_key
+    there = replace(
+        consumer.context,
+        path=(*reader.path, id(node)),
+        awaited=own.awaited | consumer.context.awaited,
+    )
+    before, reader.context = reader.context, there
+    try:
+        with reader.at(reader.span):
+            reader.cells[reader.exit_key] = Static(GOES_ON)
+            consumer.take(item)
+            leaving, code = leaves(reader, consumer)
+    finally:
+        reader.context = before
+    if reader.dead:
+        reader.cells[own_exit] = Static(RAISES)
+    elif leaving is not None:
+        if len(own.handlers) > len(consumer.context.handlers):
+            message = "a loop over a generator ends early, while a `try` in the generator is active"
+            reader.refuse("SD104", node, message, help_="write the `try` around the loop")
+        reader.cells[own_exit] = code
+    return Static(None)
+
+
+def leaves(reader: Reader, consumer: Consumer) -> tuple[Abstract | None, Abstract]:
+    """Whether the consumer ends the loop, if it may; and how the generator is left then."""
+    code = reader.exit
+    if reader.dead:
+        return None, code
+    ways = possible(reader, code)
+    consumer.ways.update(ways)
+    outward = ways - {GOES_ON, CONTINUES}
+    if not outward:
+        reader.cells[reader.exit_key] = Static(GOES_ON)
+        return None, code
+    if isinstance(code, Static):
+        return code, Static(RETURNS)
+    stops = ends(reader, code, outward)
+    if CONTINUES in ways:
+        found = reader.apply("where", stops, as_value(reader, code), reader.const(GOES_ON))
+        reader.codes[found] = outward | {GOES_ON}
+        reader.cells[reader.exit_key] = found
+    left = reader.apply("where", stops, reader.const(RETURNS), reader.const(GOES_ON))
+    reader.codes[left] = frozenset((RETURNS, GOES_ON))
+    return stops, left
+
+
+def ends(reader: Reader, code: Abstract, outward: frozenset[int]) -> Value:
+    """Whether the statements were left in a way that ends the loop."""
+    if caught(outward):
+        return is_among(reader, code, outward)
+    return reader.apply("greater", as_value(reader, code), reader.const(GOES_ON))
+
+
+@expression(ast.YieldFrom)
+def yield_from(reader: Reader, node: ast.YieldFrom) -> Abstract:
+    """`yield from x`: a loop that yields each element."""
+    read_statements(reader, [loop_of(node)])
+    return Static(None)
+
+
+@functools.lru_cache(maxsize=1024)
+def loop_of(node: ast.YieldFrom) -> ast.For:
+    item = ast.Name(_ITEM, ast.Store())
+    again = ast.Expr(ast.Yield(ast.Name(_ITEM, ast.Load())))
+    return ast.fix_missing_locations(ast.copy_location(ast.For(item, node.value, [again], []), node))
+
+
+@functools.lru_cache(maxsize=1024)
+def function_of(node: ast.GeneratorExp) -> ast.FunctionDef:
+    """A generator expression as a generator function of its first sequence."""
+    body: ast.stmt = ast.Expr(ast.Yield(node.elt))
+    for k, generator in reversed(list(enumerate(node.generators))):
+        for test in reversed(generator.ifs):
+            body = ast.If(test, [body], [])
+        source = generator.iter if k else ast.Name(".0", ast.Load())
+        body = ast.For(generator.target, source, [body], [])
+    arguments = ast.arguments(
+        posonlyargs=[], args=[ast.arg(".0")], kwonlyargs=[], kw_defaults=[], defaults=[], vararg=None, kwarg=None
+    )
+    made = ast.FunctionDef("<genexpr>", arguments, [body], [])
+    return ast.fix_missing_locations(ast.copy_location(made, node))
