@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numba.core.errors import NumbaError
 
+from srcdiff.api.direct_arguments import DirectArguments, IndirectError, Passed
 from srcdiff.api.parts import gradient_of_parts
 from srcdiff.api.workspaces import Given, Memory, Workspace
 from srcdiff.backends.backend import Trait
@@ -53,6 +54,7 @@ from srcdiff.inspect.report import MemoryReport, memory_report
 from srcdiff.ir.nodes import Value
 from srcdiff.ir.types import Array, Scalar
 from srcdiff.passes.workspace_parameters import no_memory
+from srcdiff.signature.checks import Names
 from srcdiff.signature.conversion import as_it_is, converter, gradient_converter, with_identity
 from srcdiff.signature.descriptions import Description, is_passed, to_differentiate_by
 from srcdiff.signature.flat_views import FlatView
@@ -803,47 +805,83 @@ class Specialisation:
         self.has_records = bool(is_written) and any(map(records_in, args))
         """Whether there are records in the arguments, and something is written."""
         self.owner = owner
+        self.is_repeatable = not exact and hasattr(compiled.function, "overloads")
+        """Whether calls with known types may call the compiled code directly: the types do not include sizes."""
         self.is_simple = (
-            not exact  # types do not include sizes
+            self.is_repeatable
             and not self.returns_lists
-            and hasattr(compiled.function, "overloads")
             and len(self.positions) == len(names)
             and all((type(a) is _ARRAY and a.dtype.names is None) or type(a) in _PLAIN for a in args)
         )
         self.count = len(names)
+        self.descriptions = [descriptions[n] for n in names]
         told_apart = compiled.reading.assumes_pythons
         self.kinds = [(k, type(a)) for k, a in enumerate(args) if type(a) is _ARRAY or self.converters[k] or told_apart]
         """Arguments whose Python type must be checked, because Numba's dispatch does not distinguish it."""
+        self.direct: Any = None
+        """A call with arguments of known types; made after the first call."""
         self.straight = Direct(len(self.positions) + len(self.outside))
         self.structure: Any = None
         """The structure of a result that is written to arrays of the caller; known after the first call."""
         self.tangents: list[type] = []
         """The types of the tangents of the latest call in forward mode."""
 
-    @functools.cached_property
-    def direct(self) -> Callable[..., Any]:
-        """A call with arguments of known types; raises UnfitError for all others.
+    def direct_for(self, args: tuple[Any, ...]) -> Callable[..., Any] | None:
+        """A call with arguments of the types of these; raises UnfitError for all others. None if there is no such call.
 
         Its text for a function of an array and an integer that reads a global float `scale`:
 
             def guards(a0, a1):
-                if type(a0) is not ndarray or type(a1) is not int: raise UnfitError
+                if not (type(a0) is ndarray and type(a1) is int): raise UnfitError
                 if not (loss.__code__ is code and np.sin is sin): raise ChangedError
                 scale_now = scale
                 if not (type(scale_now) is float): raise ChangedError
                 return straight(a0, float(a1), scale_now)
         """
-        name = self.watch.names
+        reading = self.compiled.reading
+        is_changed = reading.changed_lists or reading.written_kinds
+        if self.has_records or (self.has_lists and is_changed and reading.held_outside):
+            return None
+        watch, name = self.watch, self.watch.names
         parameters = [name.new() for _ in range(self.count)]
-        kinds = [f"{name(type)}({parameters[k]}) is not {name(kind)}" for k, kind in self.kinds]
-        first = [f"if {' or '.join(kinds)}: raise {name(UnfitError)}"] if kinds else []
-        passed = [
-            parameters[k] if self.converters[k] is None else f"{name(self.converters[k])}({parameters[k]})"
-            for k in self.positions
-        ]
-        values = ", ".join([*passed, *self.watch.found])
-        call = self.call_if_apart if self.apart else self.straight
-        return self.watch.function(parameters, first, f"{name(call)}({values})")
+        try:
+            given = DirectArguments(name, parameters, args, self.descriptions, bool(reading.assumes_pythons))
+        except IndirectError:
+            return None
+        passed = [*given.passed, *(Passed(text, (text,)) for text in watch.found)]
+        leaves = [leaf for one in passed for leaf in one.leaves]
+        holders = given.with_identity(reading.written_kinds) if self.has_lists else []
+        same = [f"{a} is {b}" for k, a in enumerate(holders) for b in holders[:k]]
+        same += [self.shares(name, leaves[a], leaves[b]) for a, b in self.apart]
+        last = [f"if {' or '.join(same)}: raise {name(UnfitError)}"] if same else []
+        call = f"{name(self.straight)}({', '.join(one.text for one in passed)})"
+        if self.returns_lists or self.owner.jacobian:
+            last.append(f"return {name(self.finished)}({call}, ({''.join(f'{p}, ' for p in parameters)}))")
+        elif self.lists:
+            last += self.with_rebuilt_gradients(given, call)
+        else:
+            last.append(f"return {call}")
+        return watch.function(parameters, given.lines, last)
+
+    def with_rebuilt_gradients(self, given: DirectArguments, call: str) -> list[str]:
+        """The lines of a call whose gradients get the structure of the arguments."""
+        owner, whole = self.owner, given.names.new()
+        lines = [f"{whole} = {call}"]
+        alone = not owner.with_value and not owner.has_aux
+        found = whole if alone else f"{whole}[{int(owner.with_value)}]"
+        each = [found] if owner.single else [f"{found}[{k}]" for k in range(len(owner.wrt))]
+        for k, position, _ in self.lists:
+            each[k] = given.rebuilt(given.opened[position], self.descriptions[position], each[k], lines)
+        gradients = each[0] if owner.single else f"({', '.join(each)},)"
+        if not alone:
+            gradients = f"({whole}[0], {gradients})" if owner.with_value else f"({gradients}, {whole}[1])"
+        return [*lines, f"return {gradients}"]
+
+    @staticmethod
+    def shares(name: Names, a: str, b: str) -> str:
+        """The condition that two arrays may share memory; two that own their memory share none."""
+        own = f"({a}.flags.owndata and {b}.flags.owndata)"
+        return f"{a} is {b} or not ({own} or not {name(np.may_share_memory)}({a}, {b}))"
 
     @functools.cached_property
     def direct_tangent(self) -> Callable[..., Any]:
@@ -872,7 +910,8 @@ class Specialisation:
             *range(0, 2 * count, 2)
         )  # the value and the tangent, without the (empty) tuples of written arrays
         call = f"{name(parts)}({name(self.straight_tangent)}({', '.join([*passed, *self.watch.found, *dots])}))"
-        return self.watch.function([*parameters, *dots], [f"if {' or '.join(kinds)}: raise {name(UnfitError)}"], call)
+        unfit = f"if {' or '.join(kinds)}: raise {name(UnfitError)}"
+        return self.watch.function([*parameters, *dots], [unfit], [f"return {call}"])
 
     def learn_tangent(self, args: tuple[Any, ...], dots: tuple[Any, ...]) -> bool:
         """Whether the next call in forward mode with these types can call the compiled code directly."""
@@ -899,22 +938,17 @@ class Specialisation:
 
     def learn(self, args: tuple[Any, ...]) -> bool:
         """Whether the next call with these types can call the compiled code directly."""
-        if self.stretches or not self.is_simple or self.compiled.further:
+        if self.stretches or not self.is_repeatable or self.compiled.further or self.owner.mode == "forward":
+            return False
+        if self.direct is None:
+            self.direct = self.direct_for(args)
+        if self.direct is None:
+            self.is_repeatable = False
             return False
         try:
             return self.straight.learn(self.function, [*self.converted(args), *self.from_outside()])
         except ChangedError:
             return False
-
-    def call_if_apart(self, *values: Any) -> Any:
-        """Call the compiled code if the arrays share no memory; otherwise raise UnfitError."""
-        own = True  # two arrays that own their memory share none
-        for k in self.concerned:
-            own = own and values[k].flags.owndata
-        for a, b in self.apart:
-            if values[a] is values[b] or (not own and np.may_share_memory(values[a], values[b])):
-                raise UnfitError
-        return self.straight(*values)
 
     def __call__(self, args: tuple[Any, ...], further: tuple[Any, ...] = ()) -> Any:
         if self.stretches and self.owner.stretches(args):

@@ -22,7 +22,7 @@ import numpy as np
 
 from srcdiff.signature.layouts import Layout
 from srcdiff.signature.record_layouts import RecordLayout
-from srcdiff.signature.structures import slots_of
+from srcdiff.signature.structures import is_plain_class, layout_of, slots_of
 
 VALUES = frozenset({bool, int, float, str, np.bool_, np.str_, *np.sctypeDict.values()} - {np.object_, np.void})
 """Types whose objects are compared by value."""
@@ -143,16 +143,26 @@ class Checks:
             return [*found, f"[*{text}] == {name(keys)}", same_types]
         if not layout.is_instance:
             return [*found, f"{name(builtins.len)}({text}) == {len(layout.names)}"]
-        return found + self.has_attributes(value, text)
+        return found + has_attributes(value, text, self.names)
 
-    def has_attributes(self, value: Any, text: str) -> list[str]:
-        """The conditions for the same attributes of an instance itself."""
-        name, kind, found = self.names, type(value), []
-        own = getattr(value, "__dict__", None)
-        if own is not None:
-            same = f"[*{text}.__dict__] == {name(list(own))}"
-            if dataclasses.is_dataclass(kind):  # whose fields have an order of their own
-                same = f"({same} or {{*{text}.__dict__}} == {name(set(own))})"
-            found.append(same)
-        missing = [slot for slot in slots_of(kind) if not hasattr(value, slot)]
-        return found + [f"not {name(hasattr)}({text}, {slot!r})" for slot in missing]
+
+def has_attributes(value: Any, text: str, name: Callable[[Any], str]) -> list[str]:
+    """The conditions for the same attributes of an instance itself."""
+    kind, found = type(value), []
+    own = getattr(value, "__dict__", None)
+    if own is not None:
+        same = f"[*{text}.__dict__] == {name(list(own))}"
+        if dataclasses.is_dataclass(kind):  # whose fields have an order of their own
+            same = f"({same} or {{*{text}.__dict__}} == {name(set(own))})"
+        found.append(same)
+    missing = [slot for slot in slots_of(kind) if not hasattr(value, slot)]
+    return found + [f"not {name(hasattr)}({text}, {slot!r})" for slot in missing]
+
+
+def same_constant(text: str, value: Any, name: Callable[[Any], str]) -> str:
+    """The expression that is true for the same number or text, or the same object; it may have got attributes."""
+    kind: Any = type(value)
+    same = same_value(text, value, name)
+    if is_plain_class(kind) and layout_of(value) is None:
+        return " and ".join([same, *has_attributes(value, text, name)])
+    return same

@@ -6,6 +6,7 @@ the caller's memory.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -53,17 +54,23 @@ class RecordLayout(Layout):
         >>> record_layout(np.void, np.dtype([("x", "f8"), ("n", "i8")]), None).made([1.5, None])
         np.void((1.5,), dtype=[('x', '<f8')])
         """
-        given = {str(n): x for n, x in zip(self.names, items, strict=True) if x is not None}
-        axes = {n: self.dtype[n].ndim for n in given}
-        shapes = {n: np.shape(x)[: np.ndim(x) - axes[n]] for n, x in given.items()}
-        fits = all(np.shape(x)[np.ndim(x) - axes[n] :] == self.dtype[n].shape for n, x in given.items())
-        rank = self.rank or 0
-        if not fits or len(set(shapes.values())) > 1 or any(len(shape) != rank for shape in shapes.values()):
-            return given
-        dtype = self._dtype_of(given)
-        whole = np.zeros(next(iter(shapes.values()), ()), dtype)
-        for name, x in given.items():
-            whole[name] = x
+        rank, given, kinds = self.rank or 0, [], []
+        shape: tuple[int, ...] | None = None
+        for name, own_axes, x in zip(self.names, _own_axes(self.dtype), items, strict=True):
+            if x is not None:
+                field = x if type(x) is np.ndarray else np.asarray(x)
+                if (
+                    field.ndim < rank
+                    or field.shape[rank:] != own_axes
+                    or (shape is not None and field.shape[:rank] != shape)
+                ):
+                    return {n: x for n, x in zip(self.names, items, strict=True) if x is not None}
+                shape = field.shape[:rank]
+                given.append((name, field))
+                kinds.append((name, field.dtype))
+        whole = np.zeros(shape or (), _dtype_of(self, tuple(kinds)))
+        for name, field in given:
+            whole[name] = field
         if self.rank is None:
             return whole[()]
         return whole.view(np.recarray) if self.kind is np.recarray else whole
@@ -82,16 +89,22 @@ class RecordLayout(Layout):
             raise ValueError(f"{name} must have the fields {', '.join(map(str, floats))}")
         return [given[n] if n in floats else None for n in self.names]
 
-    def _dtype_of(self, given: dict[str, Any]) -> np.dtype[Any]:
-        """The dtype itself if these are all fields, with numbers of the same kind; otherwise one of these fields."""
-        found = {n: np.asarray(x).dtype for n, x in given.items()}
-        same = {n: t.kind == self.dtype[n].base.kind and t.names == self.dtype[n].base.names for n, t in found.items()}
-        if len(given) == len(self.names) and all(same.values()):
-            return self.dtype
-        made = [
-            (n, self.dtype[n].base if same[n] and t.names is None else t, self.dtype[n].shape) for n, t in found.items()
-        ]
-        return np.dtype((np.record, made)) if self.kind in (np.record, np.recarray) else np.dtype(made)
+
+@functools.lru_cache(maxsize=256)
+def _own_axes(dtype: np.dtype[Any]) -> tuple[tuple[int, ...], ...]:
+    """The axes that each field has itself."""
+    return tuple(dtype[n].shape for n in dtype.names or ())
+
+
+@functools.lru_cache(maxsize=256)
+def _dtype_of(layout: RecordLayout, found: tuple[tuple[str, np.dtype[Any]], ...]) -> np.dtype[Any]:
+    """The dtype itself if these are all fields, with numbers of the same kind; otherwise one of these fields."""
+    whole = layout.dtype
+    same = {n: t.kind == whole[n].base.kind and t.names == whole[n].base.names for n, t in found}
+    if len(found) == len(layout.names) and all(same.values()):
+        return whole
+    made = [(n, whole[n].base if same[n] and t.names is None else t, whole[n].shape) for n, t in found]
+    return np.dtype((np.record, made)) if layout.kind in (np.record, np.recarray) else np.dtype(made)
 
 
 def record_layout(kind: type, dtype: np.dtype[Any], rank: int | None) -> RecordLayout:

@@ -105,6 +105,7 @@ def layout_of(value: Any) -> Layout | None:
 def own_methods(kind: type) -> set[str]:
     """The methods that a named tuple class, or a base class written by the user, defines itself.
 
+    >>> import collections
     >>> class Vector(collections.namedtuple("Vector", "x y")):
     ...     def __add__(self, other):
     ...         return Vector(self.x + other.x, self.y + other.y)

@@ -40,10 +40,10 @@ from srcdiff.frontend.source.guards import (
     made,
     text_of,
 )
-from srcdiff.signature.checks import Checks, Names, Opened, Step, same_value
+from srcdiff.signature.checks import Checks, Names, Opened, Step, same_constant, same_value
 from srcdiff.signature.keys import key_of
 from srcdiff.signature.layouts import Layout
-from srcdiff.signature.structures import is_plain_class, is_plain_tuple, layout_of, made_layout, mapping_layout
+from srcdiff.signature.structures import is_plain_tuple, layout_of, made_layout, mapping_layout
 
 _GONE = (NameError, AttributeError, LookupError, TypeError)
 """What looking something up raises where it is not there any more."""
@@ -76,13 +76,13 @@ class Watch:
         self.lines = ["try:", *[f"    {line}" for line in self.lines or ["pass"]]]
         self.lines += [f"except {gone}: raise {changed} from None"]
 
-    def function(self, parameters: Sequence[str], first: Sequence[str], last: str) -> Callable[..., Any]:
-        """A function that does what `first` says, looks at the guards, and returns."""
-        return _function(self.main, self.names, parameters, [*first, *self.lines, f"return {last}"])
+    def function(self, parameters: Sequence[str], first: Sequence[str], last: Sequence[str]) -> Callable[..., Any]:
+        """A function that does what `first` says, looks at the guards, and does what `last` says."""
+        return _function(self.main, self.names, parameters, [*first, *self.lines, *last])
 
     def values(self) -> Callable[[], list[Any]]:
         """A function that gives the inputs from outside, and raises ChangedError where a guard fails."""
-        return self.function((), (), f"[{', '.join(self.found)}]")
+        return self.function((), (), [f"return [{', '.join(self.found)}]"])
 
 
 class _Lines:
@@ -168,12 +168,7 @@ class _Lines:
 
     def exactly(self, value: Any, text: str, path: tuple[Step, ...]) -> str:
         """The condition for the same number or text, or the same object."""
-        kind: Any = type(value)
-        same = same_value(text, value, self.names)
-        if is_plain_class(kind) and layout_of(value) is None:  # it may get attributes
-            checks = Checks(self.names, ChangedError, _layout_made, self.exactly)
-            return " and ".join([same, *checks.has_attributes(value, text)])
-        return same
+        return same_constant(text, value, self.names)
 
     def function(self, scope: Scope) -> Callable[[], Any]:
         """A function of the scope that looks at its guards, and returns the inputs."""
