@@ -54,7 +54,8 @@ class RecordLayout(Layout):
         >>> record_layout(np.void, np.dtype([("x", "f8"), ("n", "i8")]), None).made([1.5, None])
         np.void((1.5,), dtype=[('x', '<f8')])
         """
-        rank, given, kinds = self.rank or 0, [], []
+        rank, kinds = self.rank or 0, []
+        given: list[tuple[str, np.ndarray[Any, Any]]] = []
         shape: tuple[int, ...] | None = None
         for name, own_axes, x in zip(self.names, _own_axes(self.dtype), items, strict=True):
             if x is not None:
@@ -66,8 +67,8 @@ class RecordLayout(Layout):
                 ):
                     return {n: x for n, x in zip(self.names, items, strict=True) if x is not None}
                 shape = field.shape[:rank]
-                given.append((name, field))
-                kinds.append((name, field.dtype))
+                given.append((str(name), field))
+                kinds.append((str(name), field.dtype))
         whole = np.zeros(shape or (), _dtype_of(self, tuple(kinds)))
         for name, field in given:
             whole[name] = field
