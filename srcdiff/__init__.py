@@ -13,6 +13,7 @@ from srcdiff.api.derivatives import (
     stop_gradient,
     value_and_grad,
 )
+from srcdiff.api.differential_equations import odeint
 from srcdiff.api.exporting import export
 from srcdiff.api.external import external
 from srcdiff.api.implicit import fixed_point, least_squares, minimize, root
@@ -46,6 +47,7 @@ __all__ = [
     "jvp",
     "least_squares",
     "minimize",
+    "odeint",
     "release_memory",
     "root",
     "rule_for",

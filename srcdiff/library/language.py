@@ -432,3 +432,27 @@ def implicitly(solver: Any, weights: Any, change: Any, equation: Any, x0: Any) -
     `weights(equation, x, x_bar)` solves J^T w = -x_bar, and `change(equation, x, r_dot)` solves J x_dot = -r_dot.
     """
     return solver(equation, x0)
+
+
+def with_derivative(
+    what: str,
+    run: Any,
+    piece: Any,
+    backward: Any,
+    forward: Any,
+    start: Any,
+    fixed: tuple[Any, ...],
+    constants: tuple[Any, ...] = (),
+) -> Any:
+    """The tuple of arrays `run(start)`, with an adjoint and a tangent that are written from derivatives of a piece.
+
+    `piece(*fixed, y)` returns a tuple of arrays. `pull(fixed, y, bars)` is the tuple of the adjoints of y and of all
+    floats that the piece takes from around it; `push(fixed, y, y_dot)` is the tuple of its results and the tuple of
+    their tangents.
+
+    `backward(pull, zeros, outs, out_bars)` returns the adjoint of the start, and the tuple of the adjoints of the
+    floats around the piece, to which it adds, beginning with `zeros`. `forward(push, outs, start_dot)` returns the
+    tangents of the results. Both take `fixed` and `constants` for constants; here, `fixed` are numbers of the types of
+    the first arguments of the piece. `what` names the function of the user that the piece calls.
+    """
+    return run(start)

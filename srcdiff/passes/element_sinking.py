@@ -85,7 +85,9 @@ class _Picking:
         self.active, self.constants = active, constants
 
     def block(self, block: Block) -> Block:
-        new = [o for o in block.operations if isinstance(o, Alloc) and o.like is None and o.out in self.active]
+        new = [
+            o for o in block.operations if isinstance(o, Alloc) and o.like is None and o.shape and o.out in self.active
+        ]
         for position, operation in enumerate(block.operations):
             for array in new:
                 made = self.made(array, operation) if isinstance(operation, Loop) else None

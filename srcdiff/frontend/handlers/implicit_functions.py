@@ -30,6 +30,7 @@ from srcdiff.ir.nodes import (
     Const,
     Custom,
     Derivative,
+    Dim,
     Function,
     Operation,
     Value,
@@ -53,7 +54,7 @@ def call_implicitly(
     x0: Abstract,
 ) -> Abstract:
     x0 = the_array(reader, x0, node) if is_array(x0) else reader.cast(as_number(reader, x0, node), FLOAT)
-    reading = _Reading(reader, node, x0)
+    reading = Blocks(reader, node, x0)
 
     def solved() -> list[Value]:
         return [reading.like_start(call_value(reader, solver, [equation, x0], node), "the solution")]
@@ -118,11 +119,13 @@ def call_zeros(reader: Reader, x: Value, node: ast.AST) -> Value:
     return the_array(reader, zeros, node) if isinstance(x.type, Array) else as_number(reader, zeros, node)
 
 
-class _Reading:
+class Blocks:
     """Reads pieces of program beside each other, from the same state."""
 
-    def __init__(self, reader: Reader, node: ast.AST, x0: Value) -> None:
-        self.reader, self.node, self.x0 = reader, node, x0
+    def __init__(
+        self, reader: Reader, node: ast.AST, x0: Value, what: str = "a function that is solved for a root"
+    ) -> None:
+        self.reader, self.node, self.x0, self.what = reader, node, x0, what
 
     def block(self, read: Callable[[], list[Value]]) -> Block:
         """What `read` writes. It changes nothing around it."""
@@ -133,10 +136,10 @@ class _Reading:
             yields = read()
             settle(reader)
         for key in written_around(reader, before.cells):
-            message = f"a function that is solved for a root assigns `{key[1]}`, which is outside of it"
+            message = f"{self.what} assigns `{key[1]}`, which is outside of it"
             reader.refuse("SD404", self.node, message, help_="let it return what it computes")
         if any(isinstance(o, Call) for operation in operations for o in (operation, *_inside(operation))):
-            reader.refuse("SD404", self.node, "a function that is solved for a root calls a recursive function")
+            reader.refuse("SD404", self.node, f"{self.what} calls a recursive function")
         reader.state = replace(before, doubts=reader.state.doubts, same_lists=reader.state.same_lists)
         return Block(tuple(operations), tuple(yields))
 
@@ -159,14 +162,14 @@ class _Reading:
 
     def like(self, name: str) -> Value:
         """A new value with the shape of the start."""
-        value = self.reader.register(Value(self.x0.type, name))
-        if isinstance(self.x0.type, Array):
-            self.reader.made(value, self.reader.keys(self.x0))
-            self.reader.contiguous.discard(value)
-        return value
+        return self.beside(self.x0, name)
 
     def dot(self, of: Value) -> Value:
-        value = self.reader.register(Value(of.type, f"{of.name}_dot"))
+        return self.beside(of, f"{of.name}_dot")
+
+    def beside(self, of: Value, name: str) -> Value:
+        """A new value with the shape of another one."""
+        value = self.reader.register(Value(of.type, name))
         if isinstance(of.type, Array):
             self.reader.made(value, self.reader.keys(of))
             self.reader.contiguous.discard(value)
@@ -178,7 +181,11 @@ class _Reading:
         return [v for v in found if v not in self.reader.constants]
 
     def floats_around(self, block: Block, known: Sequence[Value]) -> list[Value]:
-        return [v for v in self.around(block) if is_float(v.type) and v not in known]
+        """Those that have a derivative; of some arrays it takes the lengths only."""
+        operations = [o for o in walk(block) if not isinstance(o, Dim)]
+        yielded = {v for o in operations for inner in o.blocks() for v in inner.yields}
+        read = {v for o in operations for v in o.uses()}.union(block.yields, yielded)
+        return [v for v in self.around(block) if is_float(v.type) and v in read and v not in known]
 
     def derivative(
         self, body: Block, values: Sequence[Value], mode: str, tangents: Sequence[Value] = ()
@@ -192,8 +199,14 @@ class _Reading:
         )
         outs = tuple(Value(type_) for type_ in derivative_types(operation))
         self.reader.add(replace(operation, outs=outs, span=self.reader.span))
-        for out in outs:
-            self.reader.register(out)
+        like = values if mode == "reverse" else ()
+        for k, out in enumerate(outs):
+            if isinstance(out.type, Array):
+                axes = range(out.type.rank)
+                self.reader.made(out, self.reader.keys(like[k]) if like else tuple(("d", out, a) for a in axes))
+                self.reader.contiguous.discard(out)
+            else:
+                self.reader.register(out)
         return outs
 
     def function(self, name: str, params: Sequence[Value], block: Block) -> Function:
