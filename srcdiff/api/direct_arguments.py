@@ -152,6 +152,8 @@ class DirectArguments:
             self.rebuilt(p, q, f"{gradient}[{k}]", lines) for k, (p, q) in enumerate(zip(x.parts, d.parts, strict=True))
         ]
         layout = d.layout
+        if layout.has_own_types and not isinstance(layout, RecordLayout):
+            return f"{name(layout.gradient)}({x.text}, [{', '.join(parts)}])"
         if isinstance(layout, RecordLayout) or layout.kind is types.SimpleNamespace:
             return f"{name(layout.made)}([{', '.join(parts)}])"
         if layout.is_mapping:

@@ -131,6 +131,8 @@ def _parts_like(value: Any, given: Any, name: str) -> list[Any]:
     if layout.is_instance:
         if type(given) is not type(value):
             raise ValueError(f"{name} must be an instance of {type(value).__name__}")
+        if hasattr(layout.kind, "__srcdiff_alike__") and not layout.kind.__srcdiff_alike__(value, given):
+            raise ValueError(f"{name} must have the same elements as its value")
         return layout.taken_apart(given)
     if not isinstance(given, tuple | list | np.ndarray):
         raise TypeError(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from srcdiff.backends.numba import memory_pool
+from srcdiff.library.sparse_calls import forget_factorisations
 from srcdiff.passes.workspace_parameters import no_memory
 from srcdiff.signature.structures import layout_of
 from srcdiff.signature.trees import TUPLES, VALUES, parts_of
@@ -25,11 +26,12 @@ Memory = list[Any]
 
 
 def release_memory() -> int:
-    """Return to the system the memory that srcdiff holds for later calls.
+    """Return to the system the memory that srcdiff holds for later calls, and forget factorisations of sparse matrices.
 
     Returns:
-        The number of bytes that were released.
+        The number of bytes that were released, without those of factorisations.
     """
+    forget_factorisations()
     return memory_pool.release_all()
 
 

@@ -25,6 +25,7 @@ import numpy as np
 from srcdiff.diagnostics import Span
 from srcdiff.frontend.domain.abstract_values import List
 from srcdiff.ir.nodes import Value
+from srcdiff.library.call_outs import CallOut
 
 _PACKAGE = Path(__file__).parent.parent
 
@@ -101,7 +102,7 @@ def importable_name(x: Any) -> str:
     Functions are not identified by name, because their code may have changed; srcdiff's own are.
     """
     module, name = getattr(x, "__module__", None), getattr(x, "__qualname__", None)
-    is_own = isinstance(x, types.FunctionType) and str(module).startswith("srcdiff.")
+    is_own = isinstance(x, types.FunctionType | CallOut) and str(module).startswith("srcdiff.")
     if not (isinstance(x, type) or is_own) or module is None or name is None or module == "__main__":
         raise UnknownError(x)
     found: Any = sys.modules.get(module)

@@ -40,7 +40,7 @@ _OF_CLASSES: dict[str, str] = {
     "numpy.ma": "convert it to a plain array: `.filled(...)`",
     "numpy.ndarray": "convert it to a plain array: `np.asarray(...)`",
     "numpy.matrix": "convert it to a plain array: `np.asarray(...)`",
-    "scipy.sparse": "convert it to an array: `.toarray()`",
+    "scipy.sparse": "convert it to another format: `.tocsr()`",
     "scipy.interpolate": "use `np.interp`, or write your own interpolation",
     "pandas": "convert it to an array: `.to_numpy()`",
     "xarray": "convert it to an array: `.to_numpy()`",
@@ -56,7 +56,7 @@ _TO_MAKE: dict[str, str] = {
     "collections.Counter": "count in an array or a list",
     "fractions": "use floats",
     "decimal": "use floats",
-    "scipy.sparse": "use arrays, or loops over the nonzero elements",
+    "scipy.sparse": "use arrays, or make a `csr_array` of its parts",
     "builtins.type": "use `isinstance`",
 }
 """What to write instead of a call of the class, where the advice for an instance does not fit."""

@@ -208,7 +208,7 @@ def _external(work: Compilation) -> Iterator[ExternalCall]:
     assert work.differentiated is not None
     calls = [o for o in walk(work.differentiated.body) if isinstance(o, Library) and o.function in LIBRARY]
     rows = [(LIBRARY[o.function].call, o.span) for o in calls]
-    yield from dict.fromkeys(ExternalCall(c.__name__, c.derivative, span) for c, span in rows if c is not None)
+    yield from dict.fromkeys(ExternalCall(c.__name__, c.derivative, span) for c, span in rows if c and not c.is_own)
 
 
 def _input(work: Compilation, name: str) -> Input:

@@ -90,8 +90,9 @@ def row(
     adjoint: Callable[..., Any] | None = None,
     dtypes: tuple[str, ...] = (),
     support: str = "",
+    call: CallOut | None = None,
 ) -> LibraryCall:
-    LIBRARY[name] = LibraryCall(name, spelling, shapes, adjoint, dtypes, support=support)
+    LIBRARY[name] = LibraryCall(name, spelling, shapes, adjoint, dtypes, support=support, call=call)
     return LIBRARY[name]
 
 

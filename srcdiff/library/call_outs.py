@@ -38,6 +38,17 @@ class CallOut:
         self.__module__ = str(getattr(importable, "__module__", ""))
         self.__qualname__ = str(getattr(importable, "__qualname__", name))
 
+    @classmethod
+    def own(cls, function: Callable[..., Any], results: tuple[Kind, ...], name: str, module: str) -> CallOut:
+        """One of the library, which every process finds under its name in a module."""
+        found = cls(function, results, name, derivative="")
+        found.importable, found.__module__ = found, module
+        return found
+
+    @property
+    def is_own(self) -> bool:
+        return self.importable is self
+
     def __call__(self, *args: Any) -> Any:
         found = self.function(*map(given, args))
         if len(self.results) == 1:
@@ -61,7 +72,9 @@ class CallOut:
         return np.ascontiguousarray(array, dtype)
 
     def __reduce__(self) -> Any:
-        """Compiled code finds it in this process: another one has no functions of this one."""
+        """Compiled code finds it by its name, or in this process only: another one has no functions of users."""
+        if self.is_own:
+            return self.__qualname__
         _CALLED[self.number] = self
         return _numbered, (self.number,)
 

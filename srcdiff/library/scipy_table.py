@@ -17,6 +17,8 @@ MODULES: dict[str, str] = {
     "scipy.linalg": "scipy_linalg",
     "scipy.special": "special_functions",
     "scipy.optimize": "scipy_optimize",
+    "scipy.sparse": "sparse_makers",
+    "scipy.sparse.linalg": "sparse_linalg",
 }
 """By the module of SciPy that users import from."""
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from srcdiff.signature.layouts import Layout
 from srcdiff.signature.record_layouts import RecordLayout
+from srcdiff.signature.standing_classes import standing
 from srcdiff.signature.structures import is_plain_class, layout_of, slots_of
 
 VALUES = frozenset({bool, int, float, str, np.bool_, np.str_, *np.sctypeDict.values()} - {np.object_, np.void})
@@ -148,6 +149,9 @@ class Checks:
 
 def has_attributes(value: Any, text: str, name: Callable[[Any], str]) -> list[str]:
     """The conditions for the same attributes of an instance itself."""
+    plain: Any = type(value)
+    if standing(plain) is not None:
+        return []  # what it has beside its fields does not matter
     kind, found = type(value), []
     own = getattr(value, "__dict__", None)
     if own is not None:

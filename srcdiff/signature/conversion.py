@@ -86,6 +86,6 @@ def gradient_converter(d: Description) -> Callable[[Any, Any], Any] | None:
 
     def convert(argument: Any, gradient: Any) -> Any:
         each = zip(inner, layout.taken_apart(argument), gradient, strict=True)
-        return layout.made([bar if c is None else c(part, bar) for c, part, bar in each])
+        return layout.gradient(argument, [bar if c is None else c(part, bar) for c, part, bar in each])
 
     return convert

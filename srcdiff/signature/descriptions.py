@@ -9,7 +9,6 @@ from typing import Any
 
 from srcdiff.ir.types import FLOAT, INT
 from srcdiff.signature.enums import spelled
-from srcdiff.signature.record_layouts import RecordLayout
 from srcdiff.signature.structures import Layout, made_layout
 from srcdiff.signature.trees import NODES, Node
 
@@ -46,7 +45,7 @@ def to_differentiate_by(description: Description) -> Description:
     """The description with active integers as marked floats, also inside tuples."""
     if description.kind == "value" and description.detail == INT:
         return Description("value", FLOAT, (*description.parts, INTEGER))
-    if isinstance(description.detail, RecordLayout):
+    if isinstance(description.detail, Layout) and description.detail.has_own_types:
         return description
     if description.kind == "tuple":
         return description.remade(map(to_differentiate_by, description.parts))
@@ -69,7 +68,7 @@ def floats_for_integers(description: Description) -> Description:
         return d
 
     def visit(d: Description) -> Description:
-        if isinstance(d.detail, RecordLayout):  # its integers are integers by its dtype
+        if isinstance(d.detail, Layout) and d.detail.has_own_types:
             return d
         return leaf(d) if d.opened() is None else d.remade(map(visit, d.parts))
 

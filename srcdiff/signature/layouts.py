@@ -34,6 +34,11 @@ class Layout:
     def is_instance(self) -> bool:
         return self.kind not in MAPPINGS and not issubclass(self.kind, tuple | list)
 
+    @property
+    def has_own_types(self) -> bool:
+        """Whether integers in it stay integers: it stands for an object of another package."""
+        return hasattr(self.kind, "__srcdiff_made__")
+
     def part(self, owner: str, k: int) -> str:
         """The expression for a part of `owner`."""
         name = self.names[k]
@@ -73,13 +78,27 @@ class Layout:
             return [value[n] for n in self.names]
         return [getattr(value, str(n)) for n in self.names] if self.is_instance else list(value)
 
+    def fields_in(self, other: Any) -> list[Any]:
+        """The parts of a gradient: of an object of another package, only the first one has a derivative."""
+        first, *rest = self.taken_apart(other)
+        return [first, *[None] * len(rest)]
+
+    def gradient(self, argument: Any, parts: Sequence[Any]) -> Any:
+        """The gradient or tangent of an argument, from those of its parts."""
+        kind: Any = self.kind
+        if not hasattr(kind, "__srcdiff_gradient__"):
+            return self.made(parts)
+        return None if parts[0] is None else kind.__srcdiff_gradient__(argument, parts)
+
     def made(self, items: Sequence[Any]) -> Any:
         """An object with this layout. A dataclass is created without a call of its `__init__`.
 
         >>> Layout(dict, ("w", "b")).made([1.0, 2.0])
         {'w': 1.0, 'b': 2.0}
         """
-        kind = self.kind
+        kind: Any = self.kind
+        if self.has_own_types:
+            return kind.__srcdiff_made__(*items)
         if kind in MAPPINGS:
             return kind(zip(self.names, items, strict=True))
         if kind is tuple or kind is list:

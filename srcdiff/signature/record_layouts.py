@@ -35,6 +35,10 @@ class RecordLayout(Layout):
     def is_instance(self) -> bool:
         return False
 
+    @property
+    def has_own_types(self) -> bool:
+        return True  # its integers are integers by its dtype
+
     def text(self, parts: Sequence[str]) -> str:
         """
         >>> record_layout(np.void, np.dtype([("x", "f8"), ("n", "i8")]), None).text(["float64", "int64"])

@@ -15,6 +15,7 @@ from typing import Any
 from srcdiff.signature.layouts import MAPPINGS
 from srcdiff.signature.layouts import Layout as Layout
 from srcdiff.signature.record_layouts import layout_of_records
+from srcdiff.signature.standing_classes import fields_of
 
 FOREIGN = {"srcdiff", "numba", "numba_cuda", "llvmlite", "numpy", "scipy", "pandas", "torch", "jax", "tensorflow"}
 """Packages whose objects are not opened: what they are stands in compiled code."""
@@ -93,6 +94,9 @@ def layout_of(value: Any) -> Layout | None:
     records = layout_of_records(value)
     if records is not None:
         return records
+    standing = fields_of(value)
+    if standing is not None:
+        return Layout(*standing)
     if dataclasses.is_dataclass(kind):
         names = tuple([f.name for f in dataclasses.fields(kind)])
         own = getattr(value, "__dict__", ())

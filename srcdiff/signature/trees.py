@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from srcdiff.signature.record_layouts import RecordLayout
 from srcdiff.signature.structures import Layout, layout_of
 
 _WITHOUT_PARTS = frozenset({float, int, bool, str, np.ndarray, np.float64})
@@ -184,7 +183,7 @@ class Trees:
 
         def fields(tree: Any, other: Any, _: str) -> Sequence[Any]:
             layout = self.layout(tree)  # the gradient of a record has no integers
-            return layout.fields_in(other) if isinstance(layout, RecordLayout) else self.parts(other) or ()
+            return layout.fields_in(other) if layout and layout.has_own_types else self.parts(other) or ()
 
         opens = opened or fields
         return visit(Part(name, (), tree), other)
@@ -218,7 +217,9 @@ def remade(value: Any, parts: Sequence[Any]) -> Any:
     if kind is tuple or kind is list:
         return kind(parts)
     layout = layout_of(value)
-    return None if layout is None else layout.made(parts)
+    if layout is None:
+        return None
+    return layout.made(parts) if all(p is not None for p in parts) else layout.gradient(value, parts)
 
 
 VALUES = Trees(parts_of, layout_of, remade)

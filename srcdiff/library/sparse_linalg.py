@@ -1,0 +1,409 @@
+"""`scipy.sparse.linalg`: direct solvers by SuperLU, and Krylov methods in source.
+
+What a Krylov method finds has the derivative of the solution: the adjoint is one more run of the method, with the
+transposed matrix. What does not converge raises `RuntimeError`, where SciPy returns a number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from srcdiff.library import sparse_calls
+from srcdiff.library.blas_lapack import Ruled
+from srcdiff.library.language import agree, unsupported
+from srcdiff.library.linear_algebra import floats
+from srcdiff.library.sparse_arrays import Csc, Csr, Sparse
+
+# -- direct solvers ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Factors:
+    """What programs may use of the result of `splu`."""
+
+    matrix: Any
+
+    @property
+    def shape(self: Any) -> Any:
+        return self.matrix.shape
+
+    def solve(self: Any, rhs: Any, trans: Any = "N") -> Any:
+        if trans == "N":
+            return solved(self.matrix, rhs)
+        return solved(self.matrix.transpose(), rhs)
+
+
+def solved(matrix: Any, b: Any) -> Any:
+    """The x with matrix @ x = b, a vector or columns."""
+    matrix = compressed(matrix)
+    b = floats(b)
+    agree(matrix.shape[0], matrix.shape[1], "matrix must be square")
+    agree(matrix.shape[0], b.shape[0], "the matrix and the right-hand side do not fit together")
+    data = floats(matrix.data)
+    dtype = np.result_type(data, b)
+    if isinstance(matrix, Csc):
+        if b.ndim == 1:
+            return np.asarray(sparse_calls.solve(data, matrix.indices, matrix.indptr, b), dtype)
+        return np.asarray(sparse_calls.solve_columns(data, matrix.indices, matrix.indptr, b), dtype)
+    if b.ndim == 1:
+        return np.asarray(sparse_calls.solve_transposed(data, matrix.indices, matrix.indptr, b), dtype)
+    return np.asarray(sparse_calls.solve_transposed_columns(data, matrix.indices, matrix.indptr, b), dtype)
+
+
+def compressed(matrix: Any) -> Any:
+    if not isinstance(matrix, Sparse):
+        unsupported("an array that is not sparse, for a solver of `scipy.sparse.linalg`,")
+    return matrix if isinstance(matrix, Csr | Csc) else matrix.tocsc()
+
+
+def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: Any = True) -> Any:
+    if isinstance(b, Sparse):
+        unsupported("`spsolve` with a sparse right-hand side")
+    b = np.asarray(b)
+    if b.ndim == 2 and b.shape[1] == 1:
+        raise ValueError("spsolve of one column returns a vector: pass a vector")
+    return solved(A, b)
+
+
+def splu(
+    A: Any,
+    permc_spec: Any = None,
+    diag_pivot_thresh: Any = None,
+    relax: Any = None,
+    panel_size: Any = None,
+    options: Any = None,
+) -> Any:
+    return Factors(compressed(A))
+
+
+def factorized(A: Any) -> Any:
+    matrix = compressed(A)
+
+    def solve(b: Any) -> Any:
+        return solved(matrix, b)
+
+    return solve
+
+
+def spsolve_triangular(
+    A: Any,
+    b: Any,
+    lower: Any = True,
+    overwrite_A: Any = False,
+    overwrite_b: Any = False,
+    unit_diagonal: Any = False,
+) -> Any:
+    """By substitution, in source: what is on the other side of the diagonal is not read."""
+    found = A.tocsr()
+    b = floats(b)
+    if b.ndim != 1:
+        unsupported("`spsolve_triangular` of several columns")
+    count = found.shape[0]
+    x = np.zeros(count, np.result_type(found.data, b))
+    for step in range(count):
+        i = step if lower else count - 1 - step
+        total = b[i]
+        diagonal = 1.0 if unit_diagonal else 0.0
+        for k in range(found.indptr[i], found.indptr[i + 1]):
+            j = found.indices[k]
+            if j == i:
+                if not unit_diagonal:
+                    diagonal = found.data[k]
+            elif (j < i) == lower:
+                total -= found.data[k] * x[j]
+        x[i] = total / diagonal
+    return x
+
+
+# -- Krylov methods ----------------------------------------------------------------------------------------------------
+
+
+def product(data: Any, indices: Any, indptr: Any, x: Any, by_rows: Any) -> Any:
+    y = np.zeros(len(x), x.dtype)
+    for i in range(len(indptr) - 1):
+        for k in range(indptr[i], indptr[i + 1]):
+            if by_rows:
+                y[i] += data[k] * x[indices[k]]
+            else:
+                y[indices[k]] += data[k] * x[i]
+    return y
+
+
+def by_conjugate_gradients(
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    b: Any,
+    x0: Any,
+    by_rows: Any,
+    rtol: Any,
+    atol: Any,
+    maxiter: Any,
+    restart: Any,
+) -> Any:
+    """Hestenes and Stiefel 1952."""
+    x = np.copy(x0)
+    r = np.asarray(b - product(data, indices, indptr, x, by_rows))
+    limit = max(atol, rtol * np.sqrt(np.sum(b * b)))
+    p = np.copy(r)
+    before = 0.0
+    for count in range(maxiter + 1):
+        rho = np.sum(r * r)
+        if np.sqrt(rho) <= limit:
+            return x
+        if count > 0:
+            p[:] = r + (rho / before) * p
+        q = product(data, indices, indptr, p, by_rows)
+        step = rho / np.sum(p * q)
+        x += step * p
+        r -= step * q
+        before = rho
+    raise RuntimeError("cg did not converge: pass a larger maxiter")
+
+
+def by_stabilised_gradients(
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    b: Any,
+    x0: Any,
+    by_rows: Any,
+    rtol: Any,
+    atol: Any,
+    maxiter: Any,
+    restart: Any,
+) -> Any:
+    """Van der Vorst 1992."""
+    x = np.copy(x0)
+    r = np.asarray(b - product(data, indices, indptr, x, by_rows))
+    limit = max(atol, rtol * np.sqrt(np.sum(b * b)))
+    shadow, p, v = np.copy(r), np.zeros(len(b), b.dtype), np.zeros(len(b), b.dtype)
+    before, alpha, omega = 1.0, 1.0, 1.0
+    for count in range(maxiter + 1):
+        if np.sqrt(np.sum(r * r)) <= limit:
+            return x
+        rho = np.sum(shadow * r)
+        if rho == 0.0:
+            raise RuntimeError("bicgstab broke down: pass another x0")
+        factor = (rho / before) * (alpha / omega) if count > 0 else 0.0
+        p[:] = r + factor * (p - omega * v)
+        v = product(data, indices, indptr, p, by_rows)
+        alpha = rho / np.sum(shadow * v)
+        s = np.asarray(r - alpha * v)
+        t = product(data, indices, indptr, s, by_rows)
+        length = np.sum(t * t)
+        omega = np.sum(t * s) / length if length > 0.0 else 0.0
+        x += alpha * p + omega * s
+        r[:] = s - omega * t
+        before = rho
+    raise RuntimeError("bicgstab did not converge: pass a larger maxiter")
+
+
+def by_minimal_residuals(
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    b: Any,
+    x0: Any,
+    by_rows: Any,
+    rtol: Any,
+    atol: Any,
+    maxiter: Any,
+    restart: Any,
+) -> Any:
+    """Saad and Schultz 1986: Arnoldi's basis, and rotations that make its Hessenberg matrix a triangle."""
+    n = len(b)
+    size = min(restart, n)
+    x = np.copy(x0)
+    limit = max(atol, rtol * np.sqrt(np.sum(b * b)))
+    basis, h = np.zeros((size + 1, n)), np.zeros((size + 1, size))
+    cosines, sines, g = np.zeros(size), np.zeros(size), np.zeros(size + 1)
+    for _ in range(maxiter + 1):
+        r = np.asarray(b - product(data, indices, indptr, x, by_rows))
+        norm = np.sqrt(np.sum(r * r))
+        if norm <= limit:
+            return x
+        basis[0] = r / norm
+        g[:] = 0.0
+        g[0] = norm
+        used = 0
+        for j in range(size):
+            w = product(data, indices, indptr, np.copy(basis[j]), by_rows)
+            for i in range(j + 1):
+                h[i, j] = np.sum(w * basis[i])
+                w -= h[i, j] * basis[i]
+            length = np.sqrt(np.sum(w * w))
+            h[j + 1, j] = length
+            for i in range(j):
+                above = cosines[i] * h[i, j] + sines[i] * h[i + 1, j]
+                h[i + 1, j] = cosines[i] * h[i + 1, j] - sines[i] * h[i, j]
+                h[i, j] = above
+            radius = np.sqrt(h[j, j] * h[j, j] + length * length)
+            if radius == 0.0:
+                raise RuntimeError("gmres broke down: the matrix is singular")
+            cosines[j], sines[j] = h[j, j] / radius, length / radius
+            h[j, j] = radius
+            g[j + 1] = -sines[j] * g[j]
+            g[j] = cosines[j] * g[j]
+            used = j + 1
+            if abs(g[j + 1]) <= limit or length == 0.0:
+                break
+            basis[j + 1] = w / length
+        for i in range(used - 1, -1, -1):
+            for k in range(i + 1, used):
+                g[i] -= h[i, k] * g[k]
+            g[i] /= h[i, i]
+        for i in range(used):
+            x += g[i] * basis[i]
+    raise RuntimeError("gmres did not converge: pass a larger maxiter or restart")
+
+
+# Derivatives are solved to a relative tolerance of 1e-10 at least, whatever that of the solution is.
+
+
+def of_elements(data: Any, indices: Any, indptr: Any, by_rows: Any, rows: Any, columns: Any) -> Any:
+    """The adjoints of the elements: minus the adjoint of the right-hand side times the solution."""
+    bar = np.zeros(len(data), data.dtype)
+    for i in range(len(indptr) - 1):
+        for k in range(indptr[i], indptr[i + 1]):
+            if by_rows:
+                bar[k] = -rows[i] * columns[indices[k]]
+            else:
+                bar[k] = -rows[indices[k]] * columns[i]
+    return bar
+
+
+def with_rules(method: Any) -> Any:
+    """A method that finds x with A x = b, with the derivatives of x: each is one more run of the method."""
+
+    def adjoint(
+        data: Any,
+        indices: Any,
+        indptr: Any,
+        b: Any,
+        x0: Any,
+        by_rows: Any,
+        rtol: Any,
+        atol: Any,
+        maxiter: Any,
+        restart: Any,
+        out: Any,
+        out_bar: Any,
+    ) -> Any:
+        zeros = np.zeros(len(b), b.dtype)
+        b_bar = found(data, indices, indptr, out_bar, zeros, not by_rows, min(rtol, 1e-10), 0.0, 10 * maxiter, restart)
+        data_bar = of_elements(data, indices, indptr, by_rows, b_bar, out)
+        return data_bar, None, None, b_bar, None, None, None, None, None, None
+
+    def tangent(
+        data: Any,
+        indices: Any,
+        indptr: Any,
+        b: Any,
+        x0: Any,
+        by_rows: Any,
+        rtol: Any,
+        atol: Any,
+        maxiter: Any,
+        restart: Any,
+        out: Any,
+        data_dot: Any,
+        indices_dot: Any,
+        indptr_dot: Any,
+        b_dot: Any,
+        x0_dot: Any,
+        by_rows_dot: Any,
+        rtol_dot: Any,
+        atol_dot: Any,
+        maxiter_dot: Any,
+        restart_dot: Any,
+    ) -> Any:
+        zeros = np.zeros(len(b), b.dtype)
+        r_dot = np.asarray(b_dot - product(data_dot, indices, indptr, out, by_rows))
+        return found(data, indices, indptr, r_dot, zeros, by_rows, min(rtol, 1e-10), 0.0, 10 * maxiter, restart)
+
+    found = Ruled(method, adjoint, tangent)
+    return found
+
+
+conjugate_gradients = with_rules(by_conjugate_gradients)
+stabilised_gradients = with_rules(by_stabilised_gradients)
+minimal_residuals = with_rules(by_minimal_residuals)
+
+
+def start(A: Any, b: Any, x0: Any, maxiter: Any, M: Any, callback: Any, per_row: Any) -> Any:
+    """The matrix, the right-hand side, the start and the largest number of iterations."""
+    if M is not None or callback is not None:
+        unsupported("`M` or `callback`")
+    matrix = compressed(A)
+    b = np.copy(floats(b))
+    if b.ndim != 1:
+        unsupported("a right-hand side other than a vector")
+    agree(matrix.shape[0], matrix.shape[1], "matrix must be square")
+    agree(matrix.shape[0], len(b), "the matrix and the right-hand side do not fit together")
+    first = np.zeros(len(b)) if x0 is None else np.copy(floats(x0))
+    agree(len(first), len(b), "the start and the right-hand side do not fit together")
+    return matrix, b, first, per_row * len(b) if maxiter is None else maxiter
+
+
+def cg(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: Any = 1e-05,
+    atol: Any = 0.0,
+    maxiter: Any = None,
+    M: Any = None,
+    callback: Any = None,
+) -> Any:
+    a, b, x0, steps = start(A, b, x0, maxiter, M, callback, 10)
+    by_rows = isinstance(a, Csr)
+    return conjugate_gradients(np.asarray(floats(a.data)), a.indices, a.indptr, b, x0, by_rows, rtol, atol, steps, 1), 0
+
+
+def bicgstab(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: Any = 1e-05,
+    atol: Any = 0.0,
+    maxiter: Any = None,
+    M: Any = None,
+    callback: Any = None,
+) -> Any:
+    a, b, x0, steps = start(A, b, x0, maxiter, M, callback, 10)
+    by_rows = isinstance(a, Csr)
+    return stabilised_gradients(
+        np.asarray(floats(a.data)), a.indices, a.indptr, b, x0, by_rows, rtol, atol, steps, 1
+    ), 0
+
+
+def gmres(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: Any = 1e-05,
+    atol: Any = 0.0,
+    restart: Any = None,
+    maxiter: Any = None,
+    M: Any = None,
+    callback: Any = None,
+    callback_type: Any = None,
+) -> Any:
+    a, b, x0, steps = start(A, b, x0, maxiter, M, callback, 10)
+    by_rows, size = isinstance(a, Csr), 20 if restart is None else restart
+    return minimal_residuals(
+        np.asarray(floats(a.data)), a.indices, a.indptr, b, x0, by_rows, rtol, atol, steps, size
+    ), 0
+
+
+FUNCTIONS: dict[str, Any] = {
+    function.__name__: function for function in (spsolve, splu, factorized, spsolve_triangular, cg, bicgstab, gmres)
+}
+"""By the name in `scipy.sparse.linalg`."""
