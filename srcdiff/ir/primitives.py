@@ -292,8 +292,8 @@ BROUGHT_ALONG = frozenset(
     (
         *(row.support for row in PRIMITIVES.values() if row.support),
         *("as_long", "block_sum", "copied", "fitting", "grown", "more_parts", "more_planes", "more_rows", "real_eig"),
-        *("lower_product", "real_roots", "solve_lower", "solve_lower_transposed", "solve_lower_transposed_upper"),
-        *("solve_lower_transposed_vector", "solve_lower_vector", "wider_rows"),
+        *("lower_product", "lu_factors", "real_roots", "solve_lower", "solve_lower_transposed"),
+        *("solve_lower_transposed_upper", "solve_lower_transposed_vector", "solve_lower_vector", "wider_rows"),
     )
 )
 """The names of functions of ours that are written beside the code that calls them; nothing else has such a name."""
