@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-HEAVY = ("torch", "jax")
+HEAVY = ("torch", "jax", "nutpie", "pymc", "pytensor")
 
 
 def imported_by(program: str) -> list[str]:

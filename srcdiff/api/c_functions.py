@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DECLARATION = "int {name}(int64_t n, const double *x, double *gradient, double *value, void *data);"
 _POINTER = ctypes.POINTER(ctypes.c_double)
-_TYPE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, _POINTER, _POINTER, _POINTER, ctypes.c_void_p)
+_TYPE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_size_t, _POINTER, _POINTER, _POINTER, ctypes.c_void_p)
 
 
 class CFunction:

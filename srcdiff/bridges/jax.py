@@ -17,7 +17,7 @@ import ctypes
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +76,7 @@ class JaxFunction:
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         leaves: list[Any] = []
-        call = [*_expressions(bound, leaves)]
+        call = [*written.expressions(bound, leaves)]
         kinds = tuple([_kind_of(name, leaf) for name, leaf in leaves])
         values = [jnp.asarray(leaf) for (_, leaf), kind in zip(leaves, kinds, strict=True) if kind.is_array]
         shape = () if self.shape is None else tuple(map(int, self.shape(*args, **kwargs)))
@@ -134,36 +134,6 @@ def _kind_of(name: str, value: Any) -> _Kind:
     raise TypeError(f"`{name}` is a {type(value).__name__}: it must be an array, a number or a string")
 
 
-def _expressions(bound: inspect.BoundArguments, leaves: list[Any]) -> Iterator[str]:
-    """The arguments as expressions of the leaves, `{'w': a0, 'b': a1}`; the leaves are added to the list."""
-    for name, value in bound.arguments.items():
-        match bound.signature.parameters[name].kind:
-            case inspect.Parameter.VAR_POSITIONAL:
-                for k, item in enumerate(value):
-                    yield _expression(f"{name}[{k}]", item, leaves)
-            case inspect.Parameter.VAR_KEYWORD:
-                for key, item in value.items():
-                    yield f"{key}={_expression(key, item, leaves)}"
-            case inspect.Parameter.KEYWORD_ONLY:
-                yield f"{name}={_expression(name, value, leaves)}"
-            case _:
-                yield _expression(name, value, leaves)
-
-
-def _expression(name: str, value: Any, leaves: list[Any]) -> str:
-    if type(value) in (tuple, list):
-        items = [_expression(f"{name}[{k}]", item, leaves) for k, item in enumerate(value)]
-        comma = "," if len(items) == 1 else ""
-        return f"({', '.join(items)}{comma})" if type(value) is tuple else f"[{', '.join(items)}]"
-    if type(value) is dict:
-        if not all(type(key) in (str, int) for key in value):
-            raise TypeError(f"the keys of `{name}` must be strings or integers")
-        pairs = [f"{key!r}: {_expression(f'{name}[{key!r}]', item, leaves)}" for key, item in value.items()]
-        return f"{{{', '.join(pairs)}}}"
-    leaves.append((name, value))
-    return f"a{len(leaves) - 1}"
-
-
 class Operation:
     """A compiled function of arrays and numbers of known shapes, with its derivatives."""
 
@@ -186,7 +156,7 @@ class Operation:
         self.primal = Derivative(f, "primal", 0, backend=backend)
         self.examples = tuple([kind.example() for kind in ins])
         self.specialisation = specialised_for_sizes(self.primal, self.examples)
-        self.outside = [_snapshot(o.read()) for o in self.specialisation.outside]
+        self.outside = [written.snapshot(o.read()) for o in self.specialisation.outside]
         """What the function has read from outside. It is compiled in, as in all of JAX."""
         self.handlers: dict[Any, str] = {}
         self.tangents: dict[tuple[int, ...], Operation] = {}
@@ -201,7 +171,7 @@ class Operation:
         if not self.specialisation.is_current():
             return False
         now = [o.read() for o in self.specialisation.outside]
-        return all(_is_same(a, b) for a, b in zip(self.outside, now, strict=True))
+        return all(written.is_same(a, b) for a, b in zip(self.outside, now, strict=True))
 
     def check_result(self, has_shape: bool) -> None:
         """Refuse a result that `shape` does not describe."""
@@ -314,19 +284,6 @@ class Operation:
         addresses = {name: ctypes.addressof(message) for name, message in kept.items()}
         compiled = xla_callable.handler(text, specialisation.function, {**constants.objects, **addresses})
         return compiled, constants.arrays, kept
-
-
-def _snapshot(value: Any) -> Any:
-    return value.copy() if isinstance(value, np.ndarray) else value
-
-
-def _is_same(a: Any, b: Any) -> bool:
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        return type(a) is type(b) and len(a) == len(b) and all(map(_is_same, a, b))
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        floats = isinstance(a, np.ndarray) and a.dtype.kind == "f"
-        return type(a) is type(b) and a.dtype == b.dtype and np.array_equal(a, b, equal_nan=floats)
-    return type(a) is type(b) and bool(a == b or (a != a and b != b))
 
 
 def _capsule(address: int) -> Any:

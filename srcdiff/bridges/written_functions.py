@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import linecache
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,37 @@ def flattened(f: Function, name: str, call: Sequence[str], count: int) -> Functi
     return function_of(f"def {name}({args}):\n    return f({', '.join(call)})\n", name, {"f": f})
 
 
+def expressions(bound: inspect.BoundArguments, leaves: list[Any]) -> Iterator[str]:
+    """The arguments as expressions of the leaves, `{'w': a0, 'b': a1}`; the leaves are added to the list."""
+    for name, value in bound.arguments.items():
+        match bound.signature.parameters[name].kind:
+            case inspect.Parameter.VAR_POSITIONAL:
+                for k, item in enumerate(value):
+                    yield expression(f"{name}[{k}]", item, leaves)
+            case inspect.Parameter.VAR_KEYWORD:
+                for key, item in value.items():
+                    yield f"{key}={expression(key, item, leaves)}"
+            case inspect.Parameter.KEYWORD_ONLY:
+                yield f"{name}={expression(name, value, leaves)}"
+            case _:
+                yield expression(name, value, leaves)
+
+
+def expression(name: str, value: Any, leaves: list[Any]) -> str:
+    """An argument as an expression of the leaves."""
+    if type(value) in (tuple, list):
+        items = [expression(f"{name}[{k}]", item, leaves) for k, item in enumerate(value)]
+        comma = "," if len(items) == 1 else ""
+        return f"({', '.join(items)}{comma})" if type(value) is tuple else f"[{', '.join(items)}]"
+    if type(value) is dict:
+        if not all(type(key) in (str, int) for key in value):
+            raise TypeError(f"the keys of `{name}` must be strings or integers")
+        pairs = [f"{key!r}: {expression(f'{name}[{key!r}]', item, leaves)}" for key, item in value.items()]
+        return f"{{{', '.join(pairs)}}}"
+    leaves.append((name, value))
+    return f"a{len(leaves) - 1}"
+
+
 def place_of(f: Any) -> str:
     """The user's function and its line, for messages."""
     while True:
@@ -79,6 +111,21 @@ def place_of(f: Any) -> str:
         if not code.co_filename.startswith(_FILE):
             return f"`{code.co_qualname}`, {code.co_filename}:{code.co_firstlineno}"
         f = plain.__globals__["f"]
+
+
+def snapshot(value: Any) -> Any:
+    """A value as it is now."""
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def is_same(a: Any, b: Any) -> bool:
+    """Whether a value from outside is what it was."""
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return type(a) is type(b) and len(a) == len(b) and all(map(is_same, a, b))
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        floats = isinstance(a, np.ndarray) and a.dtype.kind == "f"
+        return type(a) is type(b) and a.dtype == b.dtype and np.array_equal(a, b, equal_nan=floats)
+    return type(a) is type(b) and bool(a == b or (a != a and b != b))
 
 
 def identifier(name: str) -> str:
