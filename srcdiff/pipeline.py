@@ -35,6 +35,7 @@ from srcdiff.passes.dead_stores import remove_dead_stores, remove_dead_stores_on
 from srcdiff.passes.early_checks import check_early
 from srcdiff.passes.element_sinking import sink_elements
 from srcdiff.passes.factored_sums import factor_sums
+from srcdiff.passes.first_additions import assign_first
 from srcdiff.passes.growing_buffers import grow_buffers
 from srcdiff.passes.guarded_loops import guard_loops
 from srcdiff.passes.hoist_allocations import hoist_allocations
@@ -209,6 +210,7 @@ DIFFERENTIATE = (
     *sweeps(REVERSE),
     Pass("forward mode", derivative.forward_mode, "a tangent beside every active value", mode("forward")),
 )
+FIRST_ADDITIONS = Pass("first additions", each(assign_first), "the first addition to an element of zeros assigns it")
 STRONG_ZEROS = Pass("strong zeros", each(choose_zeros), "products that are zero if an adjoint is become choices")
 OPTIMIZE = (
     *CLEAN_UP,
@@ -240,6 +242,7 @@ OPTIMIZE = (
     ),
     *CLEAN_UP,
     BRANCH_FUSION,
+    FIRST_ADDITIONS,
     Pass("loop normalization", each(normalize_loops), "inner loops count from zero"),
     *CLEAN_UP,
     Pass("guarded loops", each(guard_loops), "a loop moves into the branch that tests whether it runs"),
@@ -255,6 +258,7 @@ JACOBIAN = tuple(
         *CLEAN_UP,
         Pass("dead stores", each(remove_dead_stores), "remove stores that are never read; start sums by assignment"),
         *CLEAN_UP,
+        FIRST_ADDITIONS,
     )
 )
 FINISH = (

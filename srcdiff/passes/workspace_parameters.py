@@ -10,18 +10,34 @@ def f_grad(x):                               def f_grad(x, x_bar_buffer, kept_bu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+import math
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from srcdiff.analyses.first_touches import Place, assigns, first_touches
+from srcdiff.analyses.structure import structure_of
 from srcdiff.analyses.symbolic_shapes import lengths_of
 from srcdiff.diagnostics import Span
 from srcdiff.ir.aliasing import points_to
 from srcdiff.ir.builder import Builder
-from srcdiff.ir.nodes import STACK_START, Alloc, Block, Call, Copy, Function, NewStack, Operation, Value, walk
-from srcdiff.ir.types import Array, Scalar, Stack
+from srcdiff.ir.nodes import (
+    STACK_START,
+    Alloc,
+    Block,
+    Call,
+    Copy,
+    Function,
+    Loop,
+    NewStack,
+    Operation,
+    Value,
+    walk,
+)
+from srcdiff.ir.types import INT, Array, Scalar, Stack
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +119,54 @@ def with_given_results(function: Function) -> tuple[Function, tuple[WorkspaceBuf
         if not places or None in places:
             return function, ()
         buffers.append(WorkspaceBuffer(result.array.dtype, len(places), result.name or "result", lengths=places))
-    builder = Builder()
+    builder, touches, constants = Builder(), first_touches(function), structure_of(function).constants
+    given = [o for o in function.body.operations if isinstance(o, Alloc) and o.out in results]
+    for alloc in given:  # before all else: a loop in the midst of the formulas is in the way of LLVM
+        if alloc.fill is not None and alloc.fill in constants:
+            assigned = {place for place, access in touches[alloc.out].items() if assigns(access)}
+            known = [lengths.of(alloc.out, axis) for axis in range(alloc.out.array.rank)]
+            number = builder.const(constants[alloc.fill], alloc.fill.scalar)
+            _fill(alloc.out, number, _first_to_fill(assigned, known), builder)
     for operation in function.body.operations:
-        if not isinstance(operation, Alloc) or operation.out not in results:
+        if not isinstance(operation, Alloc) or operation not in given:
             builder.add(operation)
-        elif operation.fill is not None:
-            array, fill = operation.out, operation.fill
-            builder.each_element(array, lambda indices, array=array, fill=fill: builder.store(array, indices, fill))  # type: ignore[misc]
+        elif operation.fill is not None and operation.fill not in constants:
+            _fill(operation.out, operation.fill, (0, 0), builder)
     zeros = tuple([builder.const(0) for _ in results])
     body = Block(tuple(builder.operations), zeros)
     written = (*function.written, *results)
     return replace(function, params=(*function.params, *results), body=body, written=written), tuple(buffers)
+
+
+def _first_to_fill(assigned: Collection[Place], lengths: Sequence[Any]) -> tuple[int, int]:
+    """An axis, and where the elements begin along it that have to be filled: all before them are assigned."""
+    for axis in range(len(lengths)):
+        others = [*lengths[:axis], *lengths[axis + 1 :]]
+        if not all(isinstance(n, int) and n > 0 for n in others) or math.prod(others) > len(assigned):
+            continue
+        across = list(itertools.product(*map(range, others)))
+        start = 0
+        while all((*place[:axis], start, *place[axis:]) in assigned for place in across):
+            start += 1
+        if start:
+            return axis, start
+    return 0, 0
+
+
+def _fill(array: Value, number: Value, first: tuple[int, int], builder: Builder) -> None:
+    """Store the number in the elements of the array, by a loop for each axis, one of which may begin later."""
+
+    def nest(axis: int, indices: tuple[Value, ...]) -> None:
+        if axis == array.array.rank:
+            builder.store(array, indices, number)
+            return
+        index, start = Value(INT, "i"), first[1] if axis == first[0] else 0
+        bounds = (builder.const(start), builder.dim(array, axis), builder.const(1))
+        with builder.block() as operations:
+            nest(axis + 1, (*indices, index))
+        builder.add(Loop(index, bounds, (), (), None, Block(tuple(operations)), ()))
+
+    nest(0, ())
 
 
 def _place(length: Any, function: Function) -> Any:

@@ -50,6 +50,20 @@ def test_jacobian_in_compiled_code_is_that_outside(function, mode):
             np.testing.assert_allclose(np.reshape(a, b.shape), b, rtol=1e-12)  # sums in another order
 
 
+@pytest.mark.parametrize("length", [2, 3, 5])
+def test_elements_that_a_batched_jacobian_leaves_out_are_zero(length):
+    def bent(x):
+        out = np.empty(2)
+        out[0] = x[0] * x[1]
+        out[1] = np.sin(x[0])
+        return out
+
+    x = np.linspace(0.5, 1.5, 3 * length).reshape(3, length)
+    expected = np.zeros((3, 2, length))
+    expected[:, 0, 0], expected[:, 0, 1], expected[:, 1, 0] = x[:, 1], x[:, 0], np.cos(x[:, 0])
+    np.testing.assert_allclose(srcdiff.batched(srcdiff.jacobian(bent))(x), expected)
+
+
 def test_compiled_code_takes_rows_where_there_are_few():
     jacobian = srcdiff.jacobian(pair, wrt=("x", "y"))
 

@@ -57,6 +57,7 @@ from srcdiff.passes.dead_stores import remove_dead_stores, remove_dead_stores_on
 from srcdiff.passes.early_checks import check_early
 from srcdiff.passes.element_sinking import sink_elements
 from srcdiff.passes.factored_sums import factor_sums
+from srcdiff.passes.first_additions import assign_first
 from srcdiff.passes.fold_views import fold_views
 from srcdiff.passes.growing_buffers import grow_buffers
 from srcdiff.passes.guarded_loops import guard_loops
@@ -129,6 +130,7 @@ PASSES: dict[str, Run] = {
     "dead_stores_of_threads": each(remove_dead_stores_only),
     "early_checks": each(check_early, "alone"),
     "element_sinking": each(sink_elements, "wrt"),
+    "first_additions": each(assign_first),
     "fold_views": each(fold_views),
     "growing_buffers": each(grow_buffers),
     "guarded_loops": each(guard_loops),
