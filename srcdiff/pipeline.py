@@ -47,6 +47,7 @@ from srcdiff.passes.loop_fusion import fuse, reverse_loops
 from srcdiff.passes.loop_interchange import interchange_loops
 from srcdiff.passes.loop_invariants import hoist_invariants
 from srcdiff.passes.loop_normalization import normalize_loops
+from srcdiff.passes.loops_in_threads import share_loops
 from srcdiff.passes.manager import Pass, each
 from srcdiff.passes.parallel_claims import check_claims
 from srcdiff.passes.product_buffers import reuse_product_buffers
@@ -105,8 +106,18 @@ def of_jacobian(when: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda state: state.request.jacobian and when(state)
 
 
+def in_threads(state: Compilation) -> bool:
+    """Whether threads share loops."""
+    return state.request.parallel and on_host(state) and not state.request.jacobian
+
+
 def few_lanes(state: Compilation) -> bool:
     return state.request.numbers is not None and state.request.numbers <= UNROLLED_LANES
+
+
+def memory_of_iterations(state: Compilation, function: Function) -> bool:
+    """Whether arrays that one iteration needs are its own."""
+    return in_threads(state) and function is state.main
 
 
 def decisions(state: Compilation, function: Function) -> Any:
@@ -219,7 +230,11 @@ OPTIMIZE = (
     *FUSION,
     BRANCH_FUSION,
     Pass("joint calls", derivative.join_calls, "calls of recursive functions join those of their adjoints", REVERSE),
-    Pass("array contraction", each(contract), "arrays of which each iteration uses one part shrink to that part"),
+    Pass(
+        "array contraction",
+        each(contract, memory_of_iterations),
+        "arrays of which each iteration uses one part shrink to that part",
+    ),
     Pass("row gathering", each(gather_rows), "each row collects its contributions from other rows"),
     Pass("scatter to gather", each(gather), "each element collects its contributions"),
     *CLEAN_UP,
@@ -234,6 +249,7 @@ OPTIMIZE = (
     Pass("linear recurrences", each(split_linear_recurrences), "compute first what needs no earlier element"),
     Pass("loop distribution", each(distribute_loops), "functions leave serial loops that store their results", on_host),
     *CLEAN_UP,
+    Pass("parallel loops", share_loops, "threads share loops with independent iterations", in_threads),
     Pass("allocation hoisting", each(hoist_allocations), "allocate once, before the loop"),
     Pass("scalar replacement", each(replace_scalars), "keep an element that a loop revisits in a scalar"),
     Pass("carried elements", each(carry_elements), "keep an element that the next iteration loads in a scalar"),

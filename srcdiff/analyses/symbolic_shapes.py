@@ -184,7 +184,7 @@ class Lengths:
                 return isinstance(operation.value, int) and operation.value >= 0
             case Dim() | Coordinate():
                 return True
-            case Apply(primitive="range_length"):
+            case Apply(primitive="range_length") | Library(function="iterations_of" | "thread_blocks"):
                 return True
             case Apply(primitive="add" | "multiply" | "floor_divide"):
                 return all(self.is_natural(a) for a in operation.args)

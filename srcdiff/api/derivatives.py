@@ -584,6 +584,7 @@ class Derivative:
         request.of = getattr(self.of, "__srcdiff_derivative__", None) or getattr(self.of, "__srcdiff_rule__", None)
         request.jacobian, request.directions, request.numbers = self.jacobian, self.directions, self.numbers
         request.error_model = self.options.get("error_model", "")
+        request.parallel = self.options.get("parallel", False)
         return request
 
     def _specialised(self, args: tuple[Any, ...], given: Sequence[Any] | None = None, **kind: Any) -> Specialisation:
@@ -1265,7 +1266,7 @@ def grad(
             derivative of the float, and the other value.
         backend: `"numba"` compiles the generated code, `"python"` runs it in the interpreter, `"cuda"` runs its loops
             on a GPU.
-        **options: How the code is compiled: `fastmath`, `error_model`, `boundscheck`, `cache`.
+        **options: How the code is compiled: `fastmath`, `error_model`, `boundscheck`, `parallel`, `cache`.
 
     Returns:
         A function with the parameters of `f`. It returns the gradient: a value with the structure, shape and dtype of

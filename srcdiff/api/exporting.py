@@ -71,14 +71,16 @@ def export(
     from srcdiff.emit.standalone import write_standalone
 
     derivative: Derivative = g.derivative if isinstance(g, HessianProduct) else g
-    work, args = _followed(derivative, arguments, keywords)
+    work, args = _followed(derivative, arguments, keywords, plain)
     text = write_standalone(_exported(g, derivative, work, args, plain=plain))
     if file is not None:
         Path(file).write_text(text, encoding="utf-8")
     return text
 
 
-def _followed(derivative: Derivative, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, Any]:
+def _followed(
+    derivative: Derivative, arguments: tuple[Any, ...], keywords: dict[str, Any], plain: bool
+) -> tuple[Any, Any]:
     """The program for these arguments; it broadcasts axes of length one if the example has any."""
     from srcdiff.driver.compiling import follow
     from srcdiff.passes.requested import written_parts
@@ -86,6 +88,7 @@ def _followed(derivative: Derivative, arguments: tuple[Any, ...], keywords: dict
     args = _arguments(derivative, arguments, keywords)
     with ONE_AT_A_TIME:
         request = derivative.request(args)
+        request.parallel = request.parallel and not plain
         work = follow(request, "python")
         writes = derivative.mode == "primal" and written_parts(work.reading)
         if work.reading.assumes_sizes and (writes or _has_unit_axes(args)):

@@ -102,11 +102,7 @@ COMPILING: dict[str, Option] = {
     "error_model": one_of("numpy", "python"),
     "boundscheck": _PERHAPS,
     "cache": _PERHAPS,
-    "parallel": Option(
-        "False (a derivative runs in one thread; `batched(..., parallel=True)` uses several)",
-        (bool,),
-        lambda wanted: not wanted,
-    ),
+    "parallel": SWITCH,
 }
 """The options that all backends have."""
 

@@ -13,7 +13,7 @@ from typing import Any
 from srcdiff.emit import formatting
 from srcdiff.emit.spelling import Spelling
 from srcdiff.ir.nodes import Formatted, Function, Library, Operation, Print, Raise, walk
-from srcdiff.ir.primitives import RESERVED
+from srcdiff.ir.primitives import RESERVED, THREADS
 from srcdiff.library.blas_lapack import LIBRARY
 from srcdiff.library.call_outs import CallOut
 
@@ -77,6 +77,7 @@ def write_head(objects: Mapping[str, Any], named: Collection[str], spelling: Spe
     imported, made_here = spelling.array_maker if spelling.array_maker and spelling.arrays in named else ((), ())
     own = [*imported, "from srcdiff.emit.formatting import formatted"] if made else [*imported]
     others = [*(["import numpy as np"] if "np" in named else []), *spelling.imports]
+    others += [f"from numba import {', '.join(THREADS)}"] if "prange" in named else []
     others += ["from scipy import special"] if "special" in named else []
     defined = [*made_here, *(f"{name} = formatted({name_of(objects, objects[name].__base__)})" for name in made)]
     parts = [["import math"] if "math" in named else [], others, [*own, *outside], defined]

@@ -126,6 +126,7 @@ def _put_together(module: Module, texts: Sequence[Text], spelling: Spelling) -> 
         decorator = [spelling.device_function] if spelling.device_function else []
         lines = ["", "", *decorator, *plain_source(support_function(name, spelling)), *lines]
     named = {name for name in ("math", "np", "special", spelling.arrays) if any(_names(line, name) for line in lines)}
+    named |= {"prange"} if any(" in prange(" in line.partition("# ")[0] for line in lines) else set()
     head = write_head(module.objects, named, spelling)
     lines = [*head, *lines] if head else lines[2:]
     module.text = "\n".join(lines) + "\n"

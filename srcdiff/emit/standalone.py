@@ -30,6 +30,7 @@ from srcdiff.frontend.boundary import result_converter
 from srcdiff.frontend.domain.abstract_values import Abstract, List, Parts, Static, Stored, Tuple
 from srcdiff.frontend.reading import Reading
 from srcdiff.ir.nodes import Value
+from srcdiff.ir.primitives import THREADS
 from srcdiff.ir.types import FLOAT, Array, Scalar
 from srcdiff.library.call_outs import CallOut
 from srcdiff.signature.conversion import gradient_converter
@@ -78,12 +79,23 @@ class Exported:
 
 def write_standalone(x: Exported) -> str:
     """The text of the file."""
-    x.names = {*x.module.functions, *x.module.objects, *x.signature.parameters, *x.parameters, "np", "math", "numba"}
+    x.names = {
+        *x.module.functions,
+        *x.module.objects,
+        *x.signature.parameters,
+        *x.parameters,
+        "np",
+        "math",
+        "numba",
+        "in_threads",
+    }
     inner = _free(x, f"_{x.name}")
     body = re.sub(rf"\bdef {re.escape(x.module.name)}\(", f"def {inner}(", x.module.text)
     body = re.sub(r"\A.*?(?=^def |^@)", "", body, count=1, flags=re.M | re.S)  # the file gets another head
+    runs_threads = "thread_blocks" in x.module.functions
     if x.decorator:
         body = re.sub(r"^def ", "@compiled\ndef ", body, flags=re.MULTILINE)
+        body = body.replace(f"@compiled\ndef {inner}(", f"@in_threads\ndef {inner}(") if runs_threads else body
     constants = {o.value: _free(x, o.value.name) for o in x.reading.outside}
     wrapper, helpers = _wrapper(x, inner, [constants[o.value] for o in x.reading.outside])
     used = "\n".join([body, *wrapper])
@@ -92,6 +104,7 @@ def write_standalone(x: Exported) -> str:
     classes = [line for lines in x.classes.values() for line in lines]
     values = [f"{constants[o.value]} = {_literal(o.read(), o.name)}" for o in x.reading.outside]
     compiled = [f"compiled = {x.decorator}"] if x.decorator else []
+    compiled += [f"in_threads = {x.decorator[:-1]}, parallel=True)"] if runs_threads else []
     blocks = ["\n".join(lines).strip("\n") for lines in (compiled + values, classes, defined, helpers) if lines]
     text = "\n\n\n".join([*blocks, body.strip("\n"), "\n".join(wrapper)])
     apart = "\n\n" if compiled or values else "\n\n\n"
@@ -114,6 +127,7 @@ def _imports(text: str) -> str:
     own = [f"import {m}" for m in ("collections", "dataclasses", "math", "string") if m in named]
     others = ["import numba"] if "numba" in named else []
     others += ["import numpy as np"] if "np" in named else []
+    others += [f"from numba import {', '.join(THREADS)}"] if named.issuperset(THREADS) else []
     return "\n".join([*own, *([""] if own and others else []), *others])
 
 

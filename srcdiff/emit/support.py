@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba import get_num_threads
 
 
 def copied(array: Any, buffer: Any) -> Any:
@@ -22,6 +23,16 @@ def fitting(buffer: Any, shape: Any) -> Any:
 def as_long(buffer: Any, shape: Any) -> Any:
     """The buffer if it has the shape, or is longer along its first axis. Otherwise a new array."""
     return buffer if buffer.shape[0] >= shape[0] and buffer.shape[1:] == shape[1:] else np.empty(shape, buffer.dtype)
+
+
+def thread_blocks(count: Any, work: Any, private: Any) -> Any:
+    """Into how many blocks threads divide iterations: one if `work` is small. Each has `private` numbers of its own."""
+    return max(1, min(get_num_threads(), count, work // (32768 + 4 * private)))
+
+
+def iterations_of(block: Any, blocks: Any, count: Any) -> Any:
+    """The first iteration of a block, and the first one behind it."""
+    return max(block * count // blocks, 0), (block + 1) * count // blocks
 
 
 def grown(array: Any, position: Any) -> Any:

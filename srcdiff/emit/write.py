@@ -740,6 +740,7 @@ class _Writer:
             name = self.names[index] if index in self.layout.used and index is not None else "_"
             whole = self.counted_down(operation.bounds) if name == "_" else None
             over = self.range(operation.bounds) if whole is None else f"range({self.expression(whole)})"
+            over = f"p{over}" if operation.threads else over
             self.line(f"for {name} in {over}:{self.mirrored(operation)}")
         elif operation.test is not None and self.is_empty(operation.test, []):
             self.line(f"while {self.expression(operation.test.yields[0])}:")

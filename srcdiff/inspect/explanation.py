@@ -24,6 +24,7 @@ from srcdiff.ir.types import Array, Stack, bytes_of, is_float
 from srcdiff.ir.words import WORDS
 from srcdiff.library.blas_lapack import LIBRARY
 from srcdiff.passes.compilation import Compilation
+from srcdiff.passes.loops_in_threads import Choice
 from srcdiff.passes.requested import chosen_values, outputs_of
 from srcdiff.signature.descriptions import type_text
 from srcdiff.signature.structures import Layout
@@ -97,6 +98,24 @@ class ExternalCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Threaded:
+    """A loop of the derivative, and whether threads share it."""
+
+    span: Span | None
+    in_threads: bool
+    why: str
+    """What each block of iterations has for itself, or why one thread runs the loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What is not known of a loop over `prange`, and taken on the user's word."""
+
+    span: Span | None
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """The explanation of a derivative: text, with colour in a terminal, and HTML in a notebook."""
 
@@ -114,6 +133,10 @@ class Explanation:
     """Functions that are called as they are."""
     assumed: dict[str, str]
     """For each guessed argument type, what suggests it."""
+    threads: tuple[Threaded, ...] = ()
+    """The loops of the derivative, if `parallel=True`."""
+    claims: tuple[Claimed, ...] = ()
+    """Of loops over `prange`, what could not be shown."""
 
     @property
     def nbytes(self) -> int | None:
@@ -152,6 +175,8 @@ class Explanation:
             "repeated": [{"variable": r.variable, **_place(r.span)} for r in self.repeated],
             "equality_tests": [_place(span) for span in self.equality_tests],
             "external": [{"function": e.function, "derivative": e.derivative, **_place(e.span)} for e in self.external],
+            "threads": [{"in_threads": t.in_threads, "why": t.why, **_place(t.span)} for t in self.threads],
+            "claims": [{"what": c.what, **_place(c.span)} for c in self.claims],
             "shared": [
                 {"before": s.before, "after": s.after, "lines": [_place(line) for line in s.lines]} for s in self.shared
             ],
@@ -194,6 +219,8 @@ def explained(
         _equality_tests(work),
         tuple(_external(work)),
         assumed,
+        tuple(dict.fromkeys(_threaded(c) for c in work.choices if c.span is not None)),
+        tuple(dict.fromkeys(Claimed(span, conflict.what) for span, conflict in work.claims)),
     )
 
 
@@ -316,7 +343,16 @@ def _shared(work: Compilation) -> Iterator[Shared]:
         yield Shared(spans, sum(groups[spans]), len(groups[spans]))
 
 
+def _threaded(choice: Choice) -> Threaded:
+    if not choice.in_threads:
+        return Threaded(choice.span, False, choice.reason)
+    arrays = " and ".join(f"`{name}`" for name in dict.fromkeys(choice.private))
+    return Threaded(choice.span, True, f"each block of iterations adds to {arrays} of its own" if arrays else "")
+
+
 _EXTERNAL_TITLE = "functions that are called as they are"
+_THREADS_TITLE = "threads share the iterations of loops"
+_CLAIMS_TITLE = "loops over `prange`: what is taken on your word"
 _EQUALITY_TITLE = "tests for equality: there, the derivative is that of the side that runs"
 
 
@@ -343,6 +379,8 @@ class _Text:
         yield from self.section(_kept_title(found), [_kept_row(k) for k in found.kept])
         yield from self.section("computed again in the reverse sweep", [_repeated_row(r) for r in found.repeated])
         yield from self.section("fused loops", [_shared_row(s) for s in found.shared])
+        yield from self.section(_THREADS_TITLE, [_threaded_row(t) for t in found.threads])
+        yield from self.section(_CLAIMS_TITLE, [(c.what, _at(c.span)) for c in found.claims])
         yield from self.section(_EQUALITY_TITLE, [(_at(span),) for span in found.equality_tests])
         yield from self.section(_EXTERNAL_TITLE, [_external_row(e) for e in found.external])
         if found.assumed:
@@ -423,6 +461,10 @@ def _external_row(call: ExternalCall) -> tuple[str, ...]:
     return call.function, call.derivative, _at(call.span)
 
 
+def _threaded_row(found: Threaded) -> tuple[str, ...]:
+    return "threads" if found.in_threads else "one thread", found.why, _at(found.span)
+
+
 def _at(span: Span | None) -> str:
     return "" if span is None else f"line {span.line}: {span.text.strip()}"
 
@@ -463,6 +505,8 @@ def _html(found: Explanation) -> str:
         (_kept_title(found), [_kept_row(k) for k in found.kept]),
         ("computed again in the reverse sweep", [_repeated_row(r) for r in found.repeated]),
         ("fused loops", [_shared_row(s) for s in found.shared]),
+        (_THREADS_TITLE, [_threaded_row(t) for t in found.threads]),
+        (_CLAIMS_TITLE, [(c.what, _at(c.span)) for c in found.claims]),
         (_EQUALITY_TITLE, [(_at(span),) for span in found.equality_tests]),
         (_EXTERNAL_TITLE, [_external_row(e) for e in found.external]),
     ):

@@ -342,6 +342,8 @@ class Loop(Operation):
     count: Result | None = None
     leaves: bool = False
     parallel: Parallel | None = None
+    threads: bool = False
+    """Whether threads share its iterations. It hands nothing on, and no pass moves memory of an iteration out of it."""
 
     @property
     def counted(self) -> bool:

@@ -331,6 +331,7 @@ class _Reader:
         tested = line.takes("while")
         leaves = line.takes("until", "it", "leaves")
         parallel = Parallel() if line.takes("parallel") else None
+        threads = line.takes("in", "threads")
         carried = self.list_of(line, self.carried) if line.takes("with") else []
         outs, count = results[: len(carried)], results[len(carried) :]
         if len(count) > 1:
@@ -341,7 +342,7 @@ class _Reader:
         body = self.block(line.depth + 1)
         params, inits = tuple(p for p, _ in carried), tuple(i for _, i in carried)
         found = count[0] if count else None
-        return Loop(index, bounds, params, inits, test, body, tuple(outs), found, leaves, parallel)
+        return Loop(index, bounds, params, inits, test, body, tuple(outs), found, leaves, parallel, threads)
 
     def carried(self, line: Line) -> tuple[Value, Value]:
         """A parameter of a loop, and its initial value."""

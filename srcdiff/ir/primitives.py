@@ -292,11 +292,20 @@ BROUGHT_ALONG = frozenset(
     (
         *(row.support for row in PRIMITIVES.values() if row.support),
         *("as_long", "block_sum", "copied", "fitting", "grown", "more_parts", "more_planes", "more_rows", "real_eig"),
+        *("iterations_of", "thread_blocks"),
         *("lower_product", "lu_factors", "real_roots", "solve_lower", "solve_lower_transposed"),
         *("solve_lower_transposed_upper", "solve_lower_transposed_vector", "solve_lower_vector", "wider_rows"),
     )
 )
 """The names of functions of ours that are written beside the code that calls them; nothing else has such a name."""
 
-RESERVED = frozenset({*keyword.kwlist, *dir(builtins), "np", "math", "special", "cuda", "device", "_", *BROUGHT_ALONG})
+THREADS = ("get_num_threads", "prange")
+"""What Numba gives to programs with loops in threads."""
+
+WORK_OF_BLOCK = 32768
+"""The operations of a block of iterations, at least: less is done sooner than other threads start."""
+
+RESERVED = frozenset(
+    {*keyword.kwlist, *dir(builtins), "np", "math", "special", "cuda", "device", "_", *BROUGHT_ALONG, *THREADS}
+)
 """Names that mean something else in generated code than a value of the program."""

@@ -239,7 +239,7 @@ class _Lines:
             counted = f"for {index} in range({self.several(loop.bounds)})"
         carried = [self.carried(p, i) for p, i in zip(loop.params, loop.inits, strict=True)]
         ways = ("while" if loop.test is not None else "", "until it leaves" if loop.leaves else "")
-        said = "parallel" if loop.parallel is not None else ""
+        said = "parallel" if loop.parallel is not None else "in threads" if loop.threads else ""
         return " ".join(part for part in (counted, *ways, said, "with " * bool(carried) + ", ".join(carried)) if part)
 
     def carried(self, param: Value, init: Value) -> str:

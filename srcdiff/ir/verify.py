@@ -393,6 +393,8 @@ class _Check:
             if len(loop.test.yields) != 1:
                 self.fail(f"the test yields {len(loop.test.yields)} values, not one", loop)
             self.typed(loop.test.yields[0], BOOL, "the test", loop)
+        if loop.threads and (loop.params or not loop.counted):
+            self.fail("threads hand nothing on from iteration to iteration, and know how many there are", loop)
         if loop.count is not None:
             self.typed(loop.count, INT, "the number of iterations", loop)
 

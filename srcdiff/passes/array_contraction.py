@@ -21,13 +21,13 @@ from srcdiff.ir.nodes import Alloc, Block, Function, Load, Loop, Operation, Stor
 from srcdiff.ir.types import Array
 
 
-def contract(function: Function) -> Function:
-    """Remove the axes that an outer loop indexes."""
+def contract(function: Function, in_loops: bool = False) -> Function:
+    """Remove the axes that an outer loop indexes; `in_loops`, each iteration makes what is left of the array."""
     contraction = _Contraction(function)
-    axes = {
-        o.out: axis for o in contraction.structure.start for axis in contraction.needless(o) if isinstance(o, Alloc)
+    found = {
+        o.out: place for o in contraction.structure.start for place in contraction.needless(o) if isinstance(o, Alloc)
     }
-    return _without(function, axes, contraction) if axes else function
+    return _without(function, found, contraction, in_loops) if found else function
 
 
 class _Contraction:
@@ -51,8 +51,8 @@ class _Contraction:
             operation = source
         return operation.shape
 
-    def needless(self, operation: Operation) -> list[int]:
-        """The first axis along which no value flows between iterations of a loop, if there is one."""
+    def needless(self, operation: Operation) -> list[tuple[int, Loop]]:
+        """The first axis along which no value flows between iterations of a loop, if there is one, and the loop."""
         if not isinstance(operation, Alloc) or operation.fill is not None or self.shape(operation) is None:
             return []
         accesses = self.accesses.get(operation.out, [])
@@ -64,12 +64,16 @@ class _Contraction:
             if not isinstance(loop, Loop) or indices != {loop.index} or not self.lengths.counts_naturals(loop):
                 continue  # row -1 is the last row as well: two iterations would have one row
             if self.structure.block_of[loop] is self.structure.block_of[operation]:
-                return [axis]
+                return [(axis, loop)]
         return []
 
 
-def _without(function: Function, axes: dict[Value, int], contraction: _Contraction) -> Function:
+def _without(
+    function: Function, found: dict[Value, tuple[int, Loop]], contraction: _Contraction, in_loops: bool
+) -> Function:
+    axes = {array: axis for array, (axis, _) in found.items()}
     arrays = {a: Value(Array(a.array.dtype, a.array.rank - 1), a.name) for a in axes}
+    of_loops: dict[Block, list[Operation]] = {}
 
     def rest(parts: tuple[Value, ...], axis: int) -> tuple[Value, ...]:
         return (*parts[:axis], *parts[axis + 1 :])
@@ -81,12 +85,17 @@ def _without(function: Function, axes: dict[Value, int], contraction: _Contracti
                 case Alloc(out=out, like=like) if (out in axes or like in axes) and contraction.shape(operation):
                     shape = contraction.shape(operation) or ()
                     if out in axes:
-                        shape, out = rest(shape, axes[out]), arrays[out]
-                    operation = replace(operation, out=out, shape=shape, like=None)
+                        made = replace(operation, out=arrays[out], shape=rest(shape, axes[out]), like=None)
+                        if in_loops:
+                            of_loops.setdefault(found[out][1].body, []).append(made)
+                            continue
+                        operation = made
+                    else:
+                        operation = replace(operation, shape=shape, like=None)
                 case Load() | Store() if operation.array in axes:
                     array = operation.array
                     operation = replace(operation, array=arrays[array], indices=rest(operation.indices, axes[array]))
             operations.append(operation.rebuilt(visit))
-        return changed(block, operations=tuple(operations))
+        return changed(block, operations=(*of_loops.pop(block, ()), *operations))
 
     return replace(function, body=visit(function.body))

@@ -126,7 +126,7 @@ class _Carrying:
     def carried(self, loop: Loop) -> Iterator[_Carried]:
         """Elements that an iteration passes to the next one through memory."""
         step = self.structure.constants.get(loop.bounds[2]) if loop.bounds is not None else None
-        if not isinstance(step, int) or abs(step) != 1 or not loop.counted or loop.count is not None:
+        if not isinstance(step, int) or abs(step) != 1 or not loop.counted or loop.count is not None or loop.threads:
             return
         groups: dict[tuple[Value, tuple[Affine, ...]], list[Access]] = {}
         for operation in loop.body.operations:

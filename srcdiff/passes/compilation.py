@@ -12,6 +12,7 @@ from srcdiff.frontend.domain.abstract_values import Abstract
 from srcdiff.frontend.reading import Reading
 from srcdiff.frontend.source.capture import Captured
 from srcdiff.ir.nodes import Function, Loop, Program, Value
+from srcdiff.passes.loops_in_threads import Choice
 from srcdiff.passes.manager import State
 from srcdiff.passes.reverse_mode import Reversal
 from srcdiff.passes.workspace_parameters import WorkspaceBuffer
@@ -51,6 +52,8 @@ class Request:
     """Whether gradients of the other arguments are added up over the batch."""
     error_model: str = ""
     """The behaviour of division by zero, if the user chose it."""
+    parallel: bool = False
+    """Whether threads share its loops."""
 
 
 @dataclass(slots=True)
@@ -95,6 +98,9 @@ class Compilation(State):
     """Whether the user's program has loops over `prange`."""
     claims: tuple[tuple[Span | None, Conflict], ...] = ()
     """Loops over `prange`, and what is taken on the user's word of them."""
+
+    choices: tuple[Choice, ...] = ()
+    """What was chosen for each loop, if threads share loops."""
 
     @property
     def further(self) -> dict[str, Abstract]:

@@ -45,7 +45,7 @@ class _Scratch:
     def run(self) -> Function:
         """The function with the arrays of one loop made before it."""
         for operation in reversed(walk(self.function.body)):
-            if isinstance(operation, Loop) and operation.counted:
+            if isinstance(operation, Loop) and operation.counted and not operation.threads:
                 found = list(self.arrays(operation))
                 if found:
                     return replace(self.function, body=self.block(self.function.body, operation, found))

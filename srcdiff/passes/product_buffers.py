@@ -77,7 +77,7 @@ class _Buffers:
             if in_loop and isinstance(before, Library) and self.is_local(before):
                 known[before.outs[0]] = self.write(before, operation.uses(), build)
                 continue
-            inside = isinstance(operation, Loop) and operation.counted
+            inside = isinstance(operation, Loop) and operation.counted and not operation.threads
             if known:
                 operation = operation.rebuilt(lambda b: substituted(b, lambda v: known.get(v, v)))
             build.add(operation.rebuilt(partial(self.block, in_loop=inside)))

@@ -101,7 +101,7 @@ class _ScalarReplacement:
 
     def loop(self, loop: Loop, block: Block, into: list[Operation]) -> None:
         """Write the loop, with the elements that can be numbers as numbers."""
-        elements = [e for e in self.elements(loop) if self.alone(e, loop)]
+        elements = [] if loop.threads else [e for e in self.elements(loop) if self.alone(e, loop)]
         doubtful = [e for e in elements if not self.exists(e, loop, block)]
         if doubtful and runs(loop, self.structure):
             doubtful = []

@@ -49,6 +49,7 @@ COMMON: list[tuple[str, Any, str]] = [
     ("fastmath", ["nsz"], r"`fastmath` must be True, False or a set of 'afn', .* not \['nsz'\]"),
     ("error_model", "c", "`error_model` must be 'numpy' or 'python', not 'c'"),
     ("boundscheck", 1, "`boundscheck` must be None, True or False, not 1"),
+    ("parallel", 4, "`parallel` must be True or False, not 4"),
     ("cache", "no", "`cache` must be None, True or False, not 'no'"),
     ("threads", 4, "`threads` is an option of the backend 'cuda'"),
     ("steps", 1e-3, "unknown option `steps`; the options are fastmath, error_model, boundscheck, cache"),
@@ -60,12 +61,6 @@ COMMON: list[tuple[str, Any, str]] = [
 def test_options_of_all_derivatives_are_checked(make: Callable[..., Any], name: str, value: Any, said: str) -> None:
     with pytest.raises((TypeError, ValueError), match=said):
         make(**{name: value})
-
-
-@pytest.mark.parametrize("make", [make for name, make in MAKERS.items() if name != "batched"])
-def test_derivatives_say_that_they_have_no_threads(make: Callable[..., Any]) -> None:
-    with pytest.raises(ValueError, match=r"`parallel` must be False \(a derivative runs in one thread; `batched"):
-        make(parallel=True)
 
 
 @pytest.mark.parametrize(

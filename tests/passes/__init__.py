@@ -71,6 +71,7 @@ from srcdiff.passes.loop_fusion import fuse, reverse_loops
 from srcdiff.passes.loop_interchange import interchange_loops
 from srcdiff.passes.loop_invariants import hoist_invariants
 from srcdiff.passes.loop_normalization import normalize_loops
+from srcdiff.passes.loops_in_threads import share
 from srcdiff.passes.overwritten_arrays import elide_copies, rename_overwritten
 from srcdiff.passes.partial_copies import copy_partially
 from srcdiff.passes.product_buffers import reuse_product_buffers
@@ -144,6 +145,7 @@ PASSES: dict[str, Run] = {
     "loop_fusion": each(fuse),
     "loop_invariants": each(hoist_invariants, "alone"),
     "loop_interchange": each(interchange_loops),
+    "loops_in_threads": each(share),
     "loop_normalization": each(normalize_loops),
     "loop_reversal": each(reverse_loops),
     "carried_elements": each(carry_elements),

@@ -14,7 +14,9 @@ BACKEND = Backend(
     load_on_device,
     traits=frozenset({Trait.KERNELS}),
     passes=frozenset({"kernel extraction"}),
-    options=Taken(COMPILING | LAUNCHING, refused={"error_model": ("python",), "boundscheck": (True,)}),
+    options=Taken(
+        COMPILING | LAUNCHING, refused={"error_model": ("python",), "boundscheck": (True,), "parallel": (True,)}
+    ),
     spelling=CUDA,
     require_installed=require_installed,
 )

@@ -20,7 +20,7 @@ from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.lowering import Lower
 from numba.core.typed_passes import NativeLowering, PreLowerStripPhis
 
-from srcdiff.backends.numba import growing_lists, llvm_options, stack
+from srcdiff.backends.numba import growing_lists, llvm_options, stack, threads
 from srcdiff.backends.numba.conditional_sums import ConditionalSums
 from srcdiff.backends.numba.direct_lowering import DirectLower
 from srcdiff.backends.numba.interrupts import look
@@ -56,6 +56,12 @@ class _Library(JITCodeLibrary):
 
 
 class _Lower(DirectLower):
+    def __init__(self, context: Any, library: Any, fndesc: Any, *args: Any, **kwargs: Any) -> None:
+        part, environment = threads.PART.get()
+        if part == fndesc.qualname:  # of another function: the constants of both are in one place
+            fndesc.env_name = environment
+        super().__init__(context, library, fndesc, *args, **kwargs)  # type: ignore[no-untyped-call]
+
     @functools.cached_property
     def call_conv(self) -> Convention:
         return Convention(self.context)  # type: ignore[no-untyped-call]

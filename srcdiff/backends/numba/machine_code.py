@@ -19,7 +19,7 @@ from numba.core.compiler import CompileResult
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
-from srcdiff.backends.numba import blas, memory_pool, results, scipy_special, stack, vector_math
+from srcdiff.backends.numba import blas, memory_pool, results, scipy_special, stack, threads, vector_math
 from srcdiff.caching import store
 from srcdiff.caching.fingerprint import UnknownError, fingerprint, importable_name, own_source, versions
 from srcdiff.diagnostics.timings import timed
@@ -132,6 +132,8 @@ def _provide(symbols: list[str], target_context: Any) -> None:
     rtsys.initialize(target_context)
     if memory_pool.NEW in symbols:
         memory_pool.ensure_loaded()
+    if threads.RUN in symbols:
+        threads.ensure_started()
     if stack.ENTER in symbols:
         stack.ensure_loaded()
     if any(f"numba_{name}" in symbols for name in blas.FUNCTIONS):

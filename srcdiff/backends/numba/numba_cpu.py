@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 import warnings
@@ -10,16 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from srcdiff.backends.numba import lowering, stages
+from srcdiff.backends.numba import lowering, stages, threads
 from srcdiff.backends.numba.calls_of_python import compiled_call
 from srcdiff.backends.numba.interrupts import ONE_AT_A_TIME, compiled_undisturbed
 from srcdiff.backends.numba.machine_code import MachineCode
 from srcdiff.backends.numba.quick_numpy import ProductsByName, quick_numpy
 from srcdiff.backends.numba.scipy_special import compiled_special
 from srcdiff.backends.python import interpreter
+from srcdiff.backends.python.outlined_loops import Outlining
 from srcdiff.diagnostics import InternalError, progress, timings
 from srcdiff.emit import formatting
-from srcdiff.ir.primitives import BROUGHT_ALONG
+from srcdiff.ir.primitives import BROUGHT_ALONG, THREADS
 from srcdiff.ir.types import BOOL, FLOAT, INT, Array, Scalar
 from srcdiff.library.call_outs import CallOut
 from srcdiff.signature.descriptions import CONTIGUOUS, Description
@@ -62,7 +64,10 @@ def load(
     if any(call in text for call in _LINEAR_ALGEBRA) and importlib.util.find_spec("scipy") is None:
         raise ModuleNotFoundError(_NEEDS_SCIPY)
     compile_ = compiler(options, nogil=nogil)
-    namespace = interpreter.load(text, objects, file, ProductsByName(), for_ever=True)
+    outlining = Outlining()
+    if f"import {', '.join(THREADS)}" in text:
+        objects = {**objects, **threads.functions()}
+    namespace = interpreter.load(text, objects, file, _Spelling(outlining), for_ever=True)
     if namespace.get("np", np) is np:  # a text with matrix products may need it without importing it
         namespace["np"] = quick_numpy(vector_functions=bool(options.get("fastmath", True)))
     for name, thing in objects.items():
@@ -72,15 +77,32 @@ def load(
         namespace["special"] = compiled_special()
     if any(name not in BROUGHT_ALONG for name in functions[:-1]):  # other functions are recursive ones
         namespace[functions[-1]].starts_recursion = True
-    for name in functions:
+    if outlining.functions:
+        namespace |= threads.functions()
+    for name in [n for n in functions if not outlining.functions or n not in threads.functions()]:
         shared = (name, repr(sorted(options.items()))) if name in BROUGHT_ALONG else None
         namespace[name] = _support.get(shared) or compile_(namespace[name])
         if shared is not None:
             _support[shared] = namespace[name]
+    for made in outlining.functions:
+        namespace[made.name] = compile_(namespace[made.name])
     function = namespace[functions[-1]]
     if key is not None and hasattr(function, "_cache"):  # without it, compilation is disabled in Numba
         function._cache = MachineCode(key)
     return compiled_undisturbed(function)
+
+
+class _Spelling(ProductsByName):
+    """The text as Numba compiles it."""
+
+    def __init__(self, outlining: Outlining) -> None:
+        self.outlining = outlining
+
+    def visit_Module(self, node: ast.Module) -> ast.AST:
+        self.generic_visit(node)
+        made: ast.Module = self.outlining.visit(node)
+        made.body += self.outlining.functions
+        return made
 
 
 _support: dict[tuple[str, str] | None, Any] = {}

@@ -35,7 +35,11 @@ def new_file(name: str) -> str:
 
 def load_interpreted(generated: Generated, options: Mapping[str, Any]) -> Callable[..., Any]:
     """The function of the text, run by Python."""
+    from srcdiff.backends.python import race_checker
+
     module = generated.module
+    if race_checker.is_on():
+        return race_checker.load(module.text, module.name, module.objects)
     return _interpreted(module.text, module.name, tuple(module.objects.items()))
 
 

@@ -1,0 +1,274 @@
+"""Which loops threads can share, and what each block of iterations must have for itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from srcdiff.analyses.carried_reductions import PRODUCT, SUM, reduction_of
+from srcdiff.analyses.dependence import Dependence
+from srcdiff.ir.builder import Builder
+from srcdiff.ir.nodes import (
+    Apply,
+    Block,
+    Call,
+    Const,
+    Custom,
+    Dim,
+    Function,
+    Grow,
+    If,
+    Library,
+    Load,
+    Loop,
+    NewStack,
+    Operation,
+    Peek,
+    Pop,
+    Print,
+    Push,
+    Reshape,
+    Store,
+    Transpose,
+    Value,
+    View,
+    walk,
+)
+from srcdiff.ir.primitives import ATOM, PRIMITIVES
+from srcdiff.ir.types import Array
+from srcdiff.library.blas_lapack import LIBRARY
+
+FEW = 8
+"""Loops of fewer iterations, if their number is a constant, leave threads to the loops inside them."""
+UNKNOWN_TRIPS = 8
+"""How many iterations an inner loop is taken to have whose trip count is not known before the outer one."""
+_COST_OF_CALL = 12
+_COST_OF_DIVISION = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What threads need to share a loop."""
+
+    reductions: tuple[str, ...]
+    """For each parameter of the loop, the reduction that it is."""
+    private: tuple[Value, ...]
+    """The arrays outside the loop that all iterations may add to: each block of iterations adds to one of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """Why one thread must run a loop."""
+
+    reason: str
+
+
+class ThreadLoops:
+    """Looks at the loops of a function."""
+
+    def __init__(self, function: Function) -> None:
+        self.dependence = Dependence(function)
+
+    def choice(self, loop: Loop) -> Shared | Alone:
+        if not loop.counted or loop.count is not None:
+            return Alone("how many iterations it has shows only when it ends")
+        trips = self.trips(loop)
+        if trips is not None and trips < FEW:
+            return Alone("it has few iterations")
+        reductions = []
+        for k, param in enumerate(loop.params):
+            kind = None if isinstance(param.type, Array) else reduction_of(self.dependence, loop, k)
+            if kind not in (SUM, PRODUCT):
+                return Alone(f"each iteration needs {_named(param)} from the one before it")
+            reductions.append(kind)
+        own = {v for o in walk(loop.body) for v in (*o.defines(), *o.inner())}
+        pinned = next((p for o in walk(loop.body) if (p := self.order_needed_by(o, own))), None)
+        if pinned is not None:
+            return Alone(pinned)
+        private = self.private(loop, own)
+        return private if isinstance(private, Alone) else Shared(tuple(reductions), private)
+
+    def trips(self, loop: Loop) -> int | None:
+        """The number of iterations, if it is a constant."""
+        if loop.bounds is None:
+            return None
+        known = [self.dependence.constants.get(b) for b in loop.bounds]
+        return len(range(*known)) if all(isinstance(k, int) for k in known) and known[2] else None  # type: ignore[arg-type]
+
+    def order_needed_by(self, operation: Operation, own: set[Value]) -> str | None:
+        """What forbids that iterations run at the same time, or in another order, whatever memory they use."""
+        match operation:
+            case Print():
+                return "it prints"
+            case Call():
+                return f"it calls `{operation.function}`, which is recursive"
+            case Library(function=name) if (call := LIBRARY[name].call) is not None:
+                return f"it calls `{call.__name__}`, a function of Python"
+            case Push() | Pop() | Peek() if operation.stack not in own:
+                return "its iterations share a stack"
+            case NewStack() if isinstance(operation.out.type, Array):
+                return "it makes lists of arrays"
+            case Grow() if not self.dependence.memory(operation.array) <= own:
+                return "its iterations share a list"
+        return None
+
+    # -- memory --------------------------------------------------------------------------------------------------------
+
+    def private(self, loop: Loop, own: set[Value]) -> tuple[Value, ...] | Alone:
+        """The arrays that blocks of iterations must have for themselves; or why iterations depend on each other."""
+        dependence = self.dependence
+        memory = dependence.memory
+        effects = dependence.effects((loop,))
+        written = [x for x in effects.stores if not memory(x.array) <= own]
+        if any(memory(x.array) & own for x in written):
+            return Alone("a name refers to an array of one iteration, or of all")
+        for store in written:
+            if memory(store.array) & effects.reads:
+                return Alone(f"iterations read {_named(store.array)} as a whole while others write to it")
+        accesses: list[Load | Store] = [*effects.loads, *effects.stores]
+        summed: list[Store] = []
+        for store in written:
+            if not store.adds:
+                if not dependence.are_apart(loop, [store], accesses, own, sums=False):
+                    return Alone(self.said(loop, store, accesses, own))
+            elif not dependence.are_apart(loop, [store], accesses, own, sums=False):
+                summed.append(store)
+        found: dict[Value, None] = {}
+        arrays = {store.array for store in summed}
+        for access in accesses:
+            if not any(
+                memory(access.array) & memory(a) and not dependence.different(access.array, a, loop) for a in arrays
+            ):
+                continue
+            if not isinstance(access, Store) or not access.adds:
+                return Alone(f"its iterations add to elements of {_named(access.array)} that others read or assign")
+            array = self.outside(access.array, own)
+            if array is None:
+                return Alone(f"it is not known which array {_named(access.array)} is a part of")
+            found[array] = None
+        return tuple(found)
+
+    def outside(self, array: Value, own: set[Value]) -> Value | None:
+        """The array from outside that views made in the loop are views of."""
+        while array in own:
+            match self.dependence.definition.get(array):
+                case View() | Transpose() as operation:
+                    array = operation.array
+                case _:
+                    return None
+        definition = self.dependence.definition.get(array)
+        return None if isinstance(definition, Reshape) else array
+
+    def said(self, loop: Loop, store: Store, accesses: list[Load | Store], own: set[Value]) -> str:
+        other = next((x for x in accesses if not self.dependence.are_apart(loop, [store], [x], own, sums=False)), store)
+        name = _named(store.array)
+        if isinstance(other, Load):
+            return f"an iteration may read an element of {name} that another one writes"
+        return f"two iterations may write to the same element of {name}"
+
+
+def _named(value: Value) -> str:
+    return f"`{value.name}`" if value.name and not value.name.startswith("%") else "a value"
+
+
+# -- work --------------------------------------------------------------------------------------------------------------
+
+
+class Work:
+    """Writes an estimate of the operations of a loop before it: those of an iteration, for all inner loops that are
+    there, times their numbers of iterations."""
+
+    def __init__(self, loop: Loop, dependence: Dependence, build: Builder) -> None:
+        self.loop, self.dependence, self.build = loop, dependence, build
+        self.inside = {v for o in walk(loop.body) for v in (*o.defines(), *o.inner())} | set(loop.inner())
+        self.known: dict[Value, Value] = {}
+
+    def of_iteration(self) -> Value:
+        return self.of(self.loop.body)
+
+    def of(self, block: Block) -> Value:
+        """The cost of a block, as a value before the loop."""
+        flat, total = 0, self.build.const(0)
+        for operation in block.operations:
+            match operation:
+                case Loop():
+                    each = self.build.apply("multiply", self.trips(operation), self.of(operation.body))
+                    total = self.build.apply("add", total, each)
+                case If() | Custom():
+                    for inner in operation.blocks():
+                        total = self.build.apply("add", total, self.of(inner))
+                case Apply():
+                    flat += _cost(operation.primitive)
+                case Load() | Store():
+                    flat += 1
+                case Library():
+                    flat += UNKNOWN_TRIPS**2
+        return self.build.apply("add", total, self.build.const(max(flat, 1)))
+
+    def trips(self, loop: Loop) -> Value:
+        if loop.bounds is None or not all(self.is_before(b) for b in loop.bounds):
+            return self.build.const(UNKNOWN_TRIPS)
+        start, stop, step = (self.before(b) for b in loop.bounds)
+        constants = self.build.constants
+        if constants.get(start) == 0 and constants.get(step) == 1:
+            return stop
+        if constants.get(step) == 1:
+            return self.build.apply("subtract", stop, start)
+        return self.build.apply("range_length", start, stop, step)
+
+    def is_before(self, value: Value) -> bool:
+        """Whether a value is the same in every iteration, and is there before the loop or can be computed there."""
+        if value not in self.inside:
+            return True
+        operation = self.dependence.definition.get(value)
+        match operation:
+            case Const():
+                return True
+            case Dim():
+                return self.length(operation) is not None
+            case Apply(primitive="add" | "subtract" | "multiply" | "maximum" | "minimum" | "range_length"):
+                return all(self.is_before(a) for a in operation.args)
+        return False
+
+    def length(self, dim: Dim) -> tuple[Value, int] | Value | int | None:
+        """The length of an axis by what is there before the loop."""
+        match self.dependence.lengths.of(dim.array, dim.axis):
+            case int(size):
+                return size
+            case Value() as size if size not in self.inside:
+                return size
+            case (Value() as array, int(axis)) if array not in self.inside:
+                return array, axis
+        return None
+
+    def before(self, value: Value) -> Value:
+        if value in self.known or value not in self.inside:
+            known = self.dependence.constants.get(value)
+            if value not in self.known and isinstance(known, int):
+                self.known[value] = self.build.const(known)
+            return self.known.get(value, value)
+        operation = self.dependence.definition[value]
+        match operation:
+            case Const():
+                made = self.build.const(operation.value)
+            case Dim():
+                match self.length(operation):
+                    case int(size):
+                        made = self.build.const(size)
+                    case (Value() as array, int(axis)):
+                        made = self.build.dim(array, axis)
+                    case size:
+                        assert isinstance(size, Value)
+                        made = size
+            case Apply():
+                made = self.build.apply(operation.primitive, *(self.before(a) for a in operation.args))
+            case _:
+                raise AssertionError(operation)
+        self.known[value] = made
+        return made
+
+
+def _cost(primitive: str) -> int:
+    row = PRIMITIVES[primitive]
+    if primitive in ("divide", "floor_divide", "remainder"):
+        return _COST_OF_DIVISION
+    return 1 if row.cheap or row.strength < ATOM else _COST_OF_CALL

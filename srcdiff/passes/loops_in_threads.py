@@ -1,0 +1,219 @@
+"""Parallel loops: threads share the iterations of loops that are worth it, in blocks.
+
+                                             blocks = thread_blocks(n, 3 * n, 0)
+for i in range(n):                           total_parts = np.empty(blocks)
+    total += x[i] * y[i]          =>         for block in prange(blocks):
+                                                 start, stop = iterations_of(block, blocks, n)
+                                                 total_part = 0.0
+                                                 for i in range(start, stop):
+                                                     total_part += x[i] * y[i]
+                                                 total_parts[block] = total_part
+                                             for block in range(blocks):
+                                                 total += total_parts[block]
+
+The iterations must be independent, but for sums and products: those have a part for each block. If several iterations
+add to the same elements of an array, each block but the first adds to an array of its own, and these are added to the
+first one's afterwards. The order of all additions depends on the number of blocks alone, so a result is the same for
+the same number of threads. Where there is little work, there is one block, and nothing is added up twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from srcdiff.analyses.carried_reductions import SUM
+from srcdiff.analyses.thread_loops import Alone, Shared, ThreadLoops, Work
+from srcdiff.diagnostics import Span
+from srcdiff.ir.builder import Builder
+from srcdiff.ir.nodes import (
+    Block,
+    Function,
+    If,
+    Index,
+    Library,
+    Loop,
+    Value,
+    changed,
+    substituted,
+)
+from srcdiff.ir.primitives import WORK_OF_BLOCK
+from srcdiff.ir.types import INT, Scalar
+from srcdiff.library.thread_blocks import BLOCKS, ITERATIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was chosen for a loop."""
+
+    span: Span | None
+    in_threads: bool
+    private: tuple[str, ...] = ()
+    """The arrays of which each block has one."""
+    reason: str = ""
+    """Why one thread runs it."""
+
+
+def share_loops(state: Any) -> None:
+    """Threads share the loops of the main function."""
+    writer = _Sharing(state.main)
+    body = writer.block(state.main.body)
+    state.choices = tuple(writer.choices)
+    state.main = changed(state.main, body=body)
+
+
+def share(function: Function) -> Function:
+    """The function with loops in threads."""
+    return changed(function, body=_Sharing(function).block(function.body))
+
+
+class _Sharing:
+    def __init__(self, function: Function) -> None:
+        self.loops = ThreadLoops(function)
+        self.constants = self.loops.dependence.constants
+        self.choices: list[Choice] = []
+
+    def block(self, block: Block) -> Block:
+        build = Builder()
+        build.constants = dict(self.constants)
+        for operation in block.operations:
+            if isinstance(operation, Loop):
+                self.loop(operation, build)
+            else:
+                build.add(operation.rebuilt(self.block))
+        return changed(block, operations=tuple(build.operations))
+
+    def loop(self, loop: Loop, build: Builder) -> None:
+        choice = self.loops.choice(loop)
+        if isinstance(choice, Shared):
+            build.span = loop.span
+            written = _Blocks(loop, choice, self.loops, build)
+            if written.is_worth_it():
+                self.choices.append(Choice(loop.span, True, tuple(a.name for a in choice.private)))
+                written.write()
+                build.span = None
+                return
+            build.span = None
+            choice = Alone("it is short")
+        self.choices.append(Choice(loop.span, False, reason=choice.reason))
+        build.add(loop.rebuilt(self.block))
+
+
+class _Blocks:
+    """Writes one loop."""
+
+    def __init__(self, loop: Loop, shared: Shared, loops: ThreadLoops, build: Builder) -> None:
+        self.loop, self.shared, self.build = loop, shared, build
+        self.work = Work(loop, loops.dependence, build)
+        self.trips = loops.trips(loop)
+        self.before = list(build.operations)
+
+    def is_worth_it(self) -> bool:
+        """Whether the work may be enough for two blocks; if not, nothing has been written."""
+        count = self.build.const(self.trips) if self.trips is not None else self.count()
+        self.iterations = count
+        self.amount = self.build.apply("multiply", count, self.work.of_iteration())
+        known = self.build.constants.get(self.amount)
+        if known is not None and known < 2 * WORK_OF_BLOCK:
+            self.build.operations[:] = self.before
+            return False
+        return True
+
+    def count(self) -> Value:
+        assert self.loop.bounds is not None
+        start, stop, step = self.loop.bounds
+        constants = self.build.constants
+        if constants.get(step) == 1:
+            return stop if constants.get(start) == 0 else self.build.apply("subtract", stop, start)
+        return self.build.apply("range_length", start, stop, step)
+
+    def write(self) -> None:
+        build, loop = self.build, self.loop
+        private = build.const(0)
+        for array in self.shared.private:
+            size = build.const(1)
+            for length in build.shape(array):
+                size = build.apply("multiply", size, length)
+            private = build.apply("add", private, size)
+        blocks = Value(INT, "blocks")
+        build.add(Library((blocks,), BLOCKS.name, (self.iterations, self.amount, private), span=loop.span))
+        parts = [self.parts(p, blocks) for p in loop.params]
+        others = [self.others(a, blocks) for a in self.shared.private]
+        block = Value(INT, "block")
+        with build.block() as body:
+            self.body(block, blocks, parts, others)
+        bounds = build.const(0), blocks, build.const(1)
+        build.add(Loop(block, bounds, (), (), None, Block(tuple(body)), (), span=loop.span, threads=True))
+        self.add_up(blocks, parts)
+        for array, more in zip(self.shared.private, others, strict=True):
+            self.add_up_elements(array, more, blocks)
+
+    def parts(self, param: Value, blocks: Value) -> Value:
+        """The parts of a sum."""
+        return self.build.alloc(param.scalar.dtype, (blocks,), None, f"{_base(param)}_parts")
+
+    def others(self, array: Value, blocks: Value) -> Value:
+        """The arrays of all blocks but the first."""
+        build = self.build
+        shape = (build.apply("subtract", blocks, build.const(1)), *build.shape(array))
+        zero = build.const(0.0 if array.array.dtype.startswith("float") else 0, Scalar(array.array.dtype))
+        return build.alloc(array.array.dtype, shape, zero, f"{_base(array)}_parts")
+
+    def body(self, block: Value, blocks: Value, parts: list[Value], others: list[Value]) -> None:
+        build, loop = self.build, self.loop
+        assert loop.bounds is not None
+        first, last = Value(INT, "start"), Value(INT, "stop")
+        build.add(Library((first, last), ITERATIONS.name, (block, blocks, self.iterations), span=loop.span))
+        mine = {a: self.mine(a, more, block) for a, more in zip(self.shared.private, others, strict=True)}
+        start, _, step = loop.bounds
+        bounds = [build.apply("add", start, build.apply("multiply", x, step)) for x in (first, last)]
+        zeros = [self.neutral(p, kind) for p, kind in zip(loop.params, self.shared.reductions, strict=True)]
+        outs = tuple(Value(p.type, p.name) for p in loop.params)
+        inside = substituted(loop.body, lambda v: mine.get(v, v))
+        bounds_of_block = bounds[0], bounds[1], step
+        build.add(replace(loop, bounds=bounds_of_block, inits=tuple(zeros), outs=outs, body=inside))
+        for part, out in zip(parts, outs, strict=True):
+            build.store(part, (block,), out)
+
+    def neutral(self, param: Value, kind: str) -> Value:
+        number = 0 if kind == SUM else 1
+        return self.build.const(number if param.type == INT else float(number), param.scalar)
+
+    def mine(self, array: Value, others: Value, block: Value) -> Value:
+        """The array that a block adds to."""
+        build, zero = self.build, self.build.const(0)
+        out = Value(array.type, array.name)
+        with build.block() as operations:
+            number = build.apply("subtract", block, build.const(1))
+            part = build.view(others, (Index(number),))
+        condition = build.apply("equal", block, zero)
+        build.add(If(condition, Block((), (array,)), Block(tuple(operations), (part,)), (out,)))
+        return out
+
+    def add_up(self, blocks: Value, parts: list[Value]) -> None:
+        """The parts of sums and products, in their order."""
+        if not parts:
+            return
+        build, loop = self.build, self.loop
+        block = Value(INT, "block")
+        params = tuple(Value(p.type, p.name) for p in loop.params)
+        with build.block() as body:
+            yields = []
+            for param, part, kind in zip(params, parts, self.shared.reductions, strict=True):
+                yields.append(build.apply("add" if kind == SUM else "multiply", param, build.load(part, (block,))))
+        bounds = build.const(0), blocks, build.const(1)
+        inits = loop.inits
+        build.add(Loop(block, bounds, params, inits, None, Block(tuple(body), tuple(yields)), loop.outs))
+
+    def add_up_elements(self, array: Value, others: Value, blocks: Value) -> None:
+        """The arrays of all blocks but the first, in their order."""
+        build = self.build
+        block = Value(INT, "block")
+        with build.block() as body:
+            build.each_element(array, lambda at: build.store(array, at, build.load(others, (block, *at)), adds=True))
+        bounds = build.const(0), build.apply("subtract", blocks, build.const(1)), build.const(1)
+        build.add(Loop(block, bounds, (), (), None, Block(tuple(body)), ()))
+
+
+def _base(value: Value) -> str:
+    return value.name if value.name and not value.name.startswith("%") else "sum"
